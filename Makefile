@@ -1,0 +1,47 @@
+# Everything happens in .venv and build/. `make demo` and `make test` are all that a user needs.
+
+SHELL := /bin/bash
+VENV := .venv
+BIN := $(VENV)/bin
+PRISM := build/bin/prism
+BEAM := 2.77.0
+
+# The first Python from 3.11 to 3.13; `make PYTHON=/path/to/python test` takes another.
+SUITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c '$(SUITS)' 2>/dev/null && echo $$python && break; done)
+
+.PHONY: venv test test-runners lint demo bench clean
+
+venv: $(VENV)/.installed
+
+$(VENV)/.installed: setup.py
+	@[ -n "$(PYTHON)" ] || { echo "Python 3.11, 3.12 or 3.13 is needed; name it: make PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@
+
+test: venv
+	$(BIN)/python -m pytest
+
+test-runners: venv $(PRISM)
+	$(BIN)/python -m pytest tests/runners --runners --prism $(PRISM)
+
+$(PRISM):
+	@command -v go >/dev/null || { echo "Go is needed to build Prism; or: make PRISM=/path/to/prism test-runners"; exit 1; }
+	GOBIN=$(CURDIR)/build/bin go install github.com/apache/beam/sdks/v2/go/cmd/prism@v$(BEAM)
+
+lint: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+demo: venv
+	$(BIN)/python -m pipelines.demo
+
+bench: venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build *.egg-info

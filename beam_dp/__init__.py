@@ -1,0 +1,35 @@
+"""Publish statistics about people from Beam pipelines, differentially private, without clipping bounds.
+
+*The contract.* Let x and x' be inputs that differ in one person, with all of that person's rows. For
+every set S of outputs of a transform with `Budget(epsilon, delta)`
+
+    P[output(x) in S] <= e^epsilon P[output(x') in S] + delta,
+
+over everything that the transform returns together: values, error bounds, and which partitions
+appear. With `Budget.zcdp(rho)` the Renyi divergences of order alpha are at most rho alpha.
+
+*What it does not protect.* The input, temporary files, and what a runner shows of a running job
+(element counts, memory, time, worker logs of the runner itself): restrict who may see these. Bounds,
+budgets, public keys and candidates are published parameters. A person is one canonical id (see
+`transforms.identities`): someone with two ids is two people. Running a job twice spends twice.
+`RemovalLoss` and `BoundContributions` return data that is not private by itself.
+"""
+
+from beam_dp.mechanisms.bounds import ContributionBounds as ContributionBounds
+from beam_dp.mechanisms.budget import Budget as Budget
+from beam_dp.mechanisms.candidates import Candidates as Candidates
+from beam_dp.mechanisms.metrics import Count as Count
+from beam_dp.mechanisms.metrics import Max as Max
+from beam_dp.mechanisms.metrics import Mean as Mean
+from beam_dp.mechanisms.metrics import Min as Min
+from beam_dp.mechanisms.metrics import PeopleCount as PeopleCount
+from beam_dp.mechanisms.metrics import Sum as Sum
+from beam_dp.mechanisms.profile import Profile as Profile
+from beam_dp.mechanisms.search import AboveThreshold as AboveThreshold
+from beam_dp.mechanisms.search import ExponentialMechanism as ExponentialMechanism
+from beam_dp.mechanisms.search import NoisyBinarySearch as NoisyBinarySearch
+from beam_dp.transforms.aggregate import PrivateAggregate as PrivateAggregate
+from beam_dp.transforms.partitions import PrivatePartitions as PrivatePartitions
+from beam_dp.transforms.partitions import PublicPartitions as PublicPartitions
+from beam_dp.transforms.reading import ReadRows as ReadRows
+from beam_dp.transforms.writing import WriteRows as WriteRows

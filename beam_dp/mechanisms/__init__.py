@@ -1,0 +1,1 @@
+"""The mathematics of beam_dp: numpy and exact arithmetic only; Beam is never imported here."""

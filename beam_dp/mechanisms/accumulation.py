@@ -1,0 +1,115 @@
+"""Hold the contributions of a stream of batches in bounded memory."""
+
+import numpy as np
+
+from beam_dp.mechanisms import contributions
+from beam_dp.mechanisms.contributions import Bounder, Table
+
+BATCH_LINES = 1 << 18
+HELD_LINES = 3 << 18
+_SLOTS = 1 << 20
+_SLOT_SHIFT = np.uint64(64 - 20)
+
+
+class Accumulator:
+    """Reduce batches of raw rows as they come, and hand out what no longer fits.
+
+    Whatever is handed out, in whatever pieces, `Bounder.settle` makes the same of it: dropping
+    early is safe on any part of the data (`contributions`, "Mergeability"). At most
+    `held + batch` lines are held between calls.
+
+    Args:
+        bounder: the bounding of the run.
+        batch: raw rows that are collected before they are reduced.
+        held: reduced lines that are held before they are handed out.
+    """
+
+    def __init__(self, bounder: Bounder, batch: int = BATCH_LINES, held: int = HELD_LINES) -> None:
+        self._bounder = bounder
+        self._batch, self._held = batch, held
+        self._raw: list[Table] = []
+        self._reduced: list[Table] = []
+        self._filter = _Hopeless(bounder)
+
+    def add(self, table: Table) -> list[Table]:
+        """Take raw rows; return what must be handed on to make room."""
+        for start in range(0, len(table), self._batch):
+            self._raw.append(self._bounder.prepare(table.take(slice(start, start + self._batch))))
+            if sum(map(len, self._raw)) >= self._batch:
+                self._reduce_raw()
+        return self._make_room()
+
+    def drain(self) -> list[Table]:
+        """Return everything that is held; the accumulator is empty afterwards."""
+        self._reduce_raw()
+        held, self._reduced = self._reduced, []
+        return [self._bounder.reduce(contributions.concatenate(held))] if held else []
+
+    def _reduce_raw(self) -> None:
+        if not self._raw:
+            return
+        table = self._filter.drop(contributions.concatenate(self._raw))
+        self._raw = []
+        reduced = self._bounder.reduce(table)
+        if len(reduced):
+            self._filter.learn(reduced)
+            self._reduced.append(reduced)
+
+    def _make_room(self) -> list[Table]:
+        held = sum(map(len, self._reduced))
+        if held < self._held:
+            return []
+        [merged] = self.drain()
+        self._filter.learn(merged)
+        if len(merged) > held // 2:
+            return [merged]
+        self._reduced = [merged]
+        return []
+
+
+class _Hopeless:
+    """Recognise lines that cannot be among their person's lowest pairs.
+
+    For some people the table holds the priority of their L0-th lowest pair seen so far: L0 pairs
+    up to there exist, so a line above it is dropped by every later reduction anyway. Dropping it
+    before the sort costs a look-up and saves most of the sorting on data in which people own
+    many rows. People are compared by their full identity, never by a hash.
+    """
+
+    def __init__(self, bounder: Bounder) -> None:
+        self._bounder = bounder
+        self._person: np.ndarray | None = None
+        self._limit = np.empty(0, np.uint64)
+
+    def learn(self, merged: Table) -> None:
+        """Note the people who fill their L0 pairs in reduced lines (one line per pair)."""
+        reach = self._bounder.bounds.reach
+        if reach is None or self._bounder.by_row or len(merged) < reach:
+            return
+        first = merged.person[:, : len(merged) - reach + 1]
+        full = np.flatnonzero((merged.person[:, reach - 1 :] == first).all(axis=0))
+        self._note(merged.take(full + reach - 1))
+
+    def _note(self, full: Table) -> None:
+        person_hash = self._bounder.person_hash(full)
+        slots = (person_hash >> _SLOT_SHIFT).astype(np.int64)
+        width = full.person.shape[0]
+        if self._person is None or self._person.shape[0] < width:
+            self._person = np.zeros((width, _SLOTS), np.uint64)
+            self._limit = np.full(_SLOTS, np.iinfo(np.uint64).max)
+        self._person[:width, slots] = full.person
+        self._person[width:, slots] = 0
+        self._limit[slots] = self._bounder.priority(full, person_hash)
+
+    def drop(self, table: Table) -> Table:
+        """Return the lines that may still count."""
+        if self._person is None or table.person.shape[0] > self._person.shape[0]:
+            return table
+        person_hash = self._bounder.person_hash(table)
+        slots = (person_hash >> _SLOT_SHIFT).astype(np.int64)
+        above = self._bounder.priority(table, person_hash) > self._limit[slots]
+        for word, known in zip(table.person, self._person, strict=False):
+            above &= known[slots] == word
+        for known in self._person[table.person.shape[0] :]:
+            above &= known[slots] == 0
+        return table.take(~above)

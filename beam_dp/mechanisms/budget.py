@@ -1,0 +1,332 @@
+"""Budget: what may be spent, in exact rationals; Ledger: what was spent, never more.
+
+Two measures are kept apart. (epsilon, delta)-DP: P[M(x) in S] <= e^epsilon P[M(x') in S] +
+delta for neighbours x, x' (one person added or removed). And delta-approximate rho-zCDP
+(Bun and Steinke 2016, arXiv 1605.02065, Definition 8.1): there are events E, E', each of
+probability at least 1 - delta, such that the Renyi divergence of order alpha between
+M(x) given E and M(x') given E' is at most alpha rho, both ways, for every alpha > 1.
+
+Both compose by addition of all parameters, so shares are exact parts of a whole and sums
+are compared without rounding.
+"""
+
+import dataclasses
+import math
+import threading
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, NoReturn, Self
+
+from beam_dp.mechanisms import checks, zcdp
+
+_LEAST_EPSILON = Fraction(1, 2**50)
+# Low enough for Budget(2^-50, 1e-300).to_zcdp(), which is 2^-111.
+_LEAST_RHO = Fraction(1, 2**128)
+
+
+@dataclasses.dataclass(frozen=True, init=False, repr=False, slots=True)
+class Budget:
+    """Say how much privacy may be spent: (epsilon, delta), or rho-zCDP by `Budget.zcdp`.
+
+    Every number is kept as the exact rational that was given: 0.1 is the float nearest to
+    1/10 (a little more than 1/10), Fraction(1, 10) is 1/10. Nothing is rounded.
+
+    Edge cases: epsilon below 2^-50 and rho below 2^-128 are refused, also as shares of a
+    larger budget. A pickle is checked again where it is opened.
+
+    Args:
+        epsilon: above 0; larger means more accurate and less private.
+        delta: at least 0, below 1; 0 means pure differential privacy.
+
+    Raises:
+        TypeError: for a parameter that is no int, float or Fraction (True is none).
+        ValueError: for one out of range, NaN or infinite.
+    """
+
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
+
+    def __init__(self, epsilon: checks.Real, delta: checks.Real = 0) -> None:
+        mend = "Write Budget(epsilon=1.0)."
+        exact = _at_least("Budget", "epsilon", epsilon, _LEAST_EPSILON, "2^-50", mend)
+        _fill(self, exact, _checked_delta("Budget", delta), None)
+
+    @classmethod
+    def zcdp(cls, rho: checks.Real, delta: checks.Real = 0) -> Self:
+        """Make a budget of `delta`-approximate `rho`-zCDP (see the module's docstring).
+
+        By the conversion in `zcdp` the spender is (epsilon, delta + zcdp_delta(rho,
+        epsilon))-DP for every epsilon (Bun and Steinke 2016, Lemma 8.8).
+
+        Args:
+            rho: above 0; larger means more accurate and less private.
+            delta: at least 0, below 1; 0 means (not approximate) zCDP.
+        """
+        mend = "Write Budget.zcdp(rho=0.5)."
+        exact = _at_least("Budget.zcdp", "rho", rho, _LEAST_RHO, "2^-128", mend)
+        budget = cls.__new__(cls)
+        _fill(budget, None, _checked_delta("Budget.zcdp", delta), exact)
+        return budget
+
+    @property
+    def is_zcdp(self) -> bool:
+        """Say whether the budget is counted in rho."""
+        return self.rho is not None
+
+    @property
+    def amount(self) -> Fraction:
+        """The epsilon or the rho, whichever is counted."""
+        return _known(self.epsilon, self.rho)
+
+    def split(self, weights: Sequence[checks.Real]) -> tuple["Budget", ...]:
+        """Return one share per weight; the shares sum exactly to the whole, delta too.
+
+        Args:
+            weights: positive numbers; [1, 1, 2] gives a quarter, a quarter and a half.
+        """
+        exact = _checked_weights(weights)
+        whole = sum(exact)
+        return tuple(self.scaled(weight / whole) for weight in exact)
+
+    def scaled(self, factor: checks.Real) -> "Budget":
+        """Return the share `factor`, above 0 and at most 1, of amount and delta."""
+        exact = checks.number("Budget.scaled", "factor", factor)
+        checks.require(
+            0 < exact <= 1,
+            f"Budget.scaled: factor must be above 0 and at most 1, not {factor!r}.",
+        )
+        return self._like(self.amount * exact, self.delta * exact)
+
+    def without_delta(self) -> "Budget":
+        """Return the same epsilon or rho with delta 0."""
+        return self._like(self.amount, Fraction(0))
+
+    def to_zcdp(self) -> "Budget":
+        """Return the largest rho-zCDP budget whose spender is proved within this budget.
+
+        Every rho-zCDP release with the returned rho is (epsilon, delta)-DP.
+
+        Edge cases: a zCDP budget is returned as it is.
+
+        Raises:
+            ValueError: if delta is 0: zCDP gives no pure differential privacy.
+
+        Source: Canonne, Kamath, Steinke 2020, arXiv 2004.00010, Proposition 12.
+        """
+        if self.epsilon is None:
+            return self
+        checks.require(
+            self.delta > 0,
+            "Budget.to_zcdp: delta must be above 0, not 0: zCDP gives no pure differential "
+            "privacy. Write Budget(epsilon=1.0, delta=1e-6).",
+        )
+        return Budget.zcdp(zcdp.zcdp_rho(self.epsilon, self.delta))
+
+    def _like(self, amount: Fraction, delta: Fraction) -> "Budget":
+        return Budget.zcdp(amount, delta) if self.is_zcdp else Budget(amount, delta)
+
+    def __repr__(self) -> str:
+        name = "Budget.zcdp(rho" if self.is_zcdp else "Budget(epsilon"
+        delta = f", delta={readable(self.delta)}" if self.delta else ""
+        return f"{name}={readable(self.amount)}{delta})"
+
+    def __reduce__(self) -> tuple[Callable[..., "Budget"], tuple[Fraction, Fraction]]:
+        # Through the constructors, so that a pickle with other numbers in it is checked.
+        return (Budget.zcdp if self.is_zcdp else Budget), (self.amount, self.delta)
+
+    def __setstate__(self, state: object) -> NoReturn:
+        # No pickle of ours holds fields; one that does was made to go round the checks.
+        raise TypeError("Budget: fields must be set by the constructor, not by a pickle.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One line of a ledger: `times` releases called `label`, at `cost` each."""
+
+    label: str
+    cost: Budget
+    times: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Spent:
+    """What a ledger has spent so far; unlike a Budget it may be 0."""
+
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
+
+    @property
+    def is_zcdp(self) -> bool:
+        """Say whether the total is counted in rho."""
+        return self.rho is not None
+
+    @property
+    def amount(self) -> Fraction:
+        """The epsilon or the rho, whichever is counted."""
+        return _known(self.epsilon, self.rho)
+
+
+class Ledger:
+    """Record what is spent of one budget, and refuse what would exceed it.
+
+    Whatever was spent through one ledger is, together, within its budget: sums are exact
+    rationals, so ten costs of Fraction(1, 10) fit into an epsilon of 1 and an eleventh does
+    not. Ten costs of the float 0.1 do not fit: that float is a little more than 1/10, and
+    its exact value counts.
+
+    Edge cases: nothing is ever given back, for a failed job may have shown something. A
+    ledger refuses to be pickled or copied (each copy could spend the whole). Threads may
+    share one.
+
+    Args:
+        budget: the whole.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = _checked_budget("Ledger", "budget", budget)
+        self._lock = threading.Lock()
+        self._entries: tuple[Entry, ...] = ()
+        self._amount = self._delta = Fraction(0)
+
+    @property
+    def budget(self) -> Budget:
+        """The whole that may be spent."""
+        return self._budget
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What was spent, in order."""
+        return self._entries
+
+    @property
+    def spent(self) -> Spent:
+        """The exact totals."""
+        with self._lock:
+            amount, delta = self._amount, self._delta
+        if self._budget.is_zcdp:
+            return Spent(None, delta, amount)
+        return Spent(amount, delta, None)
+
+    def spend(self, label: str, cost: Budget, times: int = 1) -> Budget:
+        """Check and record `times` releases of `cost` each; return `cost`.
+
+        A ledger of rho counts a cost of (epsilon, delta) as epsilon^2 / 2, and its delta.
+        A ledger of epsilon refuses a cost of rho.
+
+        Args:
+            label: what it is spent on: public text, shown in messages.
+            cost: what each release costs.
+            times: how many releases.
+
+        Raises:
+            ValueError: if the total would exceed the budget; then nothing is recorded.
+        """
+        checks.require(
+            type(label) is str and label != "",
+            f"Ledger.spend: label must be a string that is not empty, not {label!r}.",
+        )
+        times = checks.positive_integer("Ledger.spend", "times", times)
+        amount = self._counted(_checked_budget("Ledger.spend", "cost", cost)) * times
+        self._record(Entry(label, cost, times), amount, cost.delta * times)
+        return cost
+
+    def _counted(self, cost: Budget) -> Fraction:
+        """Return the cost in the ledger's own measure.
+
+        (epsilon, delta)-DP is delta-approximate epsilon^2/2-zCDP. For pure DP this is
+        Proposition 1.4 of Bun and Steinke 2016. For delta > 0: by Kairouz, Oh, Viswanath
+        2015 (Theorem 3.1 and its proof) the two outputs come by one map from the pair
+        P = (delta, (1-delta) q, (1-delta)(1-q), 0), P' = (0, (1-delta)(1-q), (1-delta) q,
+        delta), q = e^epsilon / (1 + e^epsilon). Outside of its first and its last outcome,
+        hence on events of probability 1 - delta each, that pair is pure epsilon-DP.
+        Approximate zCDP adds up, delta too (Bun and Steinke 2016, Lemma 8.2).
+        """
+        if cost.is_zcdp == self._budget.is_zcdp:
+            return cost.amount
+        checks.require(
+            self._budget.is_zcdp,
+            f"Ledger.spend: cost must be an (epsilon, delta) as the budget {self._budget} is, "
+            f"not {cost}. Convert the whole first: Ledger(budget.to_zcdp()).",
+        )
+        return cost.amount**2 / 2
+
+    def _record(self, entry: Entry, amount: Fraction, delta: Fraction) -> None:
+        # Check, then record, under one lock: two threads never both take the last share,
+        # and an exception leaves the ledger as it was.
+        with self._lock:
+            amount, delta = self._amount + amount, self._delta + delta
+            if amount > self._budget.amount or delta > self._budget.delta:
+                raise ValueError(
+                    f"Ledger.spend: the total must be at most {self._budget}, not "
+                    f"{readable(amount)} with delta {readable(delta)} after {entry.label!r}. "
+                    "Take shares with budget.split(weights): they sum exactly to the whole "
+                    "(ten times the float 0.1 is more than 1)."
+                )
+            self._amount, self._delta = amount, delta
+            self._entries += (entry,)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            "Ledger: must stay where it is, not be pickled or copied: each copy could spend "
+            "the whole. Send the cost (a Budget) instead."
+        )
+
+
+def readable(value: Fraction) -> str:
+    """Return `value` as a short decimal number, for people; also far outside of floats."""
+    exponent = value.numerator.bit_length() - value.denominator.bit_length()
+    return str(float(value)) if abs(exponent) < 1000 or not value else f"about 2^{exponent}"
+
+
+def _fill(budget: Budget, epsilon: Fraction | None, delta: Fraction, rho: Fraction | None) -> None:
+    for name, value in (("epsilon", epsilon), ("delta", delta), ("rho", rho)):
+        object.__setattr__(budget, name, value)
+
+
+def _known(epsilon: Fraction | None, rho: Fraction | None) -> Fraction:
+    return next(amount for amount in (epsilon, rho) if amount is not None)
+
+
+def _at_least(
+    owner: str, name: str, value: object, least: Fraction, shown: str, mend: str
+) -> Fraction:
+    exact = checks.number(owner, name, value)
+    given = readable(value) if isinstance(value, Fraction) else repr(value)
+    checks.require(
+        least <= exact, f"{owner}: {name} must be above 0 (at least {shown}), not {given}. {mend}"
+    )
+    return exact
+
+
+def _checked_delta(owner: str, value: object) -> Fraction:
+    exact = checks.number(owner, "delta", value)
+    checks.require(
+        0 <= exact < 1,
+        f"{owner}: delta must be at least 0 and below 1, not {value!r}. Write delta=1e-6.",
+    )
+    return exact
+
+
+def _checked_weights(weights: object) -> tuple[Fraction, ...]:
+    if isinstance(weights, (str, bytes)) or not isinstance(weights, Sequence):
+        raise TypeError(
+            f"Budget.split: weights must be a list of numbers, not {weights!r}. "
+            "Write budget.split([1, 1])."
+        )
+    checks.require(
+        len(weights) > 0, "Budget.split: weights must not be empty. Write budget.split([1, 1])."
+    )
+    return tuple(
+        checks.fraction_between("Budget.split", "each weight", weight, 0, math.inf)
+        for weight in weights
+    )
+
+
+def _checked_budget(owner: str, name: str, value: object) -> Budget:
+    if type(value) is not Budget:
+        raise TypeError(
+            f"{owner}: {name} must be a Budget, not {value!r}. Write Budget(epsilon=1.0)."
+        )
+    return value

@@ -1,0 +1,94 @@
+"""Check parameters: one rule, one function, one message form; NaN always fails.
+
+Every message reads `Owner: name must be RULE, not VALUE.` Only parameters are ever
+shown: no function of this module is called on data.
+"""
+
+import math
+import numbers
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+Real = int | float | Fraction
+_REAL = (numbers.Rational, np.integer, float, np.floating)
+_NOT_REAL = (bool, np.bool_, np.timedelta64)  # the last is a np.integer to Python
+
+
+def require(ok: bool, message: str) -> None:
+    """Raise ValueError with `message` unless `ok`."""
+    if not ok:
+        raise ValueError(message)
+
+
+def number(owner: str, name: str, value: object) -> Fraction:
+    """Return `value` as an exact rational.
+
+    Accepts int, float, Fraction and numpy real scalars; they are converted without
+    rounding, so a budget never grows on its way in.
+
+    Raises:
+        TypeError: for every other type (bool, str, None, Decimal, complex, arrays).
+        ValueError: for NaN and the infinities.
+    """
+    if isinstance(value, _NOT_REAL) or not isinstance(value, _REAL):
+        raise TypeError(
+            f"{owner}: {name} must be a real number (int, float or Fraction), "
+            f"not {type(value).__name__} {value!r}."
+        )
+    # Through Python ints: Fraction(np.int64(2**62)) * 4 is 0, for it keeps numpy's
+    # wrapping integers, and np.longdouble holds digits that float() would round.
+    if isinstance(value, (numbers.Rational, np.integer)):
+        return Fraction(int(value.numerator), int(value.denominator))
+    require(math.isfinite(value), f"{owner}: {name} must be finite, not {value!r}.")
+    return Fraction(*value.as_integer_ratio())
+
+
+def fraction_between(
+    owner: str, name: str, value: object, low: Real, high: Real, mend: str = ""
+) -> Fraction:
+    """Return `value` as an exact rational that lies strictly between `low` and `high`."""
+    exact = number(owner, name, value)
+    if not low < exact < high:
+        rule = f"above {low}" if high == math.inf else f"above {low} and below {high}"
+        raise ValueError(f"{owner}: {name} must be {rule}, not {value!r}.{mend and ' ' + mend}")
+    return exact
+
+
+def positive_integer(owner: str, name: str, value: object, mend: str = "") -> int:
+    """Return `value` if it is an int of at least 1 (bool and numpy integers are refused)."""
+    if type(value) is not int or value < 1:
+        kind = ValueError if type(value) is int else TypeError
+        raise kind(
+            f"{owner}: {name} must be an int of at least 1, not {value!r}.{mend and ' ' + mend}"
+        )
+    return value
+
+
+def column(owner: str, name: str, value: object) -> str:
+    """Return `value` if it names a column: a string that is not empty."""
+    if type(value) is not str or not value:
+        raise TypeError(f"{owner}: {name} must be the name of a column (a string), not {value!r}.")
+    return value
+
+
+def columns(owner: str, name: str, values: object) -> tuple[str, ...]:
+    """Return `values` as a tuple of different column names."""
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise TypeError(
+            f"{owner}: {name} must be a list of column names, not {values!r}. "
+            f'Write {name}=["day"] for one column.'
+        )
+    names = tuple(column(owner, name, value) for value in values)
+    require(
+        len(set(names)) == len(names), f"{owner}: {name} must name each column once, not {names!r}."
+    )
+    return names
+
+
+def one_of(owner: str, name: str, value: object, choices: Sequence[str]) -> str:
+    """Return `value` if it is one of the strings in `choices`."""
+    if type(value) is not str or value not in choices:
+        raise ValueError(f"{owner}: {name} must be one of {', '.join(choices)}, not {value!r}.")
+    return value

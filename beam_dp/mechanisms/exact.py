@@ -1,0 +1,107 @@
+"""Exact integer columns: int64 while everything surely fits, Python integers beyond.
+
+Sums of money are not associative in floating point, and int64 wraps around; both would let the
+order of the rows, or one row, move a total by more than its own size (Casacuberta et al. 2022,
+2207.10635). Here a column of integers is an int64 array whose entries stay within 2^62, or an
+object array of Python integers as soon as a result could leave that range. Which of the two is
+used never changes a value.
+
+A column may also hold the two sentinels `LOWEST` and `HIGHEST`, "no value": the identity of the
+maximum and of the minimum. They lie outside of every range and survive the change of form.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+WIDEST = 1 << 120
+"""Values are clamped below this magnitude (a wide entry is stored in two 64-bit limbs)."""
+LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
+
+_SAFE = 1 << 62
+_LIMB = 1 << 64
+_WIDE = {LOWEST: -WIDEST, HIGHEST: WIDEST}
+
+
+def widen(column: np.ndarray) -> np.ndarray:
+    """Return `column` as Python integers."""
+    if column.dtype == object:
+        return column
+    wide = column.astype(object)
+    for sentinel, value in _WIDE.items():
+        wide[column == sentinel] = value
+    return wide
+
+
+def narrow(column: np.ndarray) -> np.ndarray:
+    """Return `column` as int64 if every value is surely safe there, else unchanged."""
+    if column.dtype == object and all(-_SAFE < value < _SAFE for value in column.flat):
+        return column.astype(np.int64)
+    return column
+
+
+def is_missing(column: np.ndarray, sentinel: int) -> np.ndarray:
+    """Return where `column` holds the sentinel (`LOWEST` or `HIGHEST`)."""
+    missing = column == (_WIDE[sentinel] if column.dtype == object else sentinel)
+    return np.asarray(missing, bool)
+
+
+def concatenate(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the columns one after the other, wide if any of them is."""
+    if any(column.dtype == object for column in columns):
+        return np.concatenate([widen(column) for column in columns])
+    return np.concatenate(columns)
+
+
+def magnitude(column: np.ndarray) -> float:
+    """Return an upper bound of the sum of magnitudes, good to 1 part in 10^9."""
+    return float(np.abs(column.astype(np.float64)).sum()) * (1 + 1e-9)
+
+
+def segment_sums(column: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return the exact sum of each segment; `starts` are increasing and the first is 0."""
+    if column.dtype != object and magnitude(column) >= _SAFE:
+        column = widen(column)
+    return narrow(np.add.reduceat(column, starts)) if len(starts) else column[:0]
+
+
+def running_sums(column: np.ndarray) -> np.ndarray:
+    """Return the exact running sums along the last axis."""
+    if column.dtype != object and magnitude(column) >= _SAFE:
+        column = widen(column)
+    return np.cumsum(column, axis=-1)
+
+
+def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the exact elementwise product."""
+    if object in (left.dtype, right.dtype) or _largest(left) * _largest(right) >= _SAFE:
+        return narrow(widen(left) * widen(right))
+    return left * right
+
+
+def add(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the exact elementwise sum."""
+    if object in (left.dtype, right.dtype) or _largest(left) + _largest(right) >= _SAFE:
+        return narrow(widen(left) + widen(right))
+    return left + right
+
+
+def to_limbs(column: np.ndarray) -> np.ndarray:
+    """Return a wide column as int64 of shape (2, n): high and low 64-bit limbs."""
+    high = [int(value) >> 64 for value in column]
+    low = [int(value) % _LIMB for value in column]
+    return np.stack([np.array(high, np.int64), np.array(low, np.uint64).view(np.int64)])
+
+
+def from_limbs(limbs: np.ndarray) -> np.ndarray:
+    """Return the column that `to_limbs` packed."""
+    column = np.empty(limbs.shape[1], object)
+    lows = limbs[1].view(np.uint64).tolist()
+    column[:] = [
+        high * _LIMB + low for high, low in zip(limbs[0].tolist(), lows, strict=True)
+    ]
+    return column
+
+
+def _largest(column: np.ndarray) -> float:
+    return float(np.abs(column.astype(np.float64)).max(initial=0.0)) * (1 + 1e-9)

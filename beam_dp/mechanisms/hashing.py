@@ -1,0 +1,138 @@
+"""Keyed hashes of whole columns: identities of 128 bits, priorities of 64.
+
+Two jobs, two constructions:
+
+* *identity* of a text. Two people merged by a collision would share one contribution bound, so
+  the collision probability must be proved, not hoped for. `digests` is multilinear hashing
+  (Lemire and Kaser, "Strongly universal string hashing is fast", 2014, Theorem 3.1): for 32-bit
+  words s_1..s_m and random 64-bit m_0..m_m,
+
+      h(s) = (m_0 + sum_i m_i s_i  mod 2^64) >> 32
+
+  is strongly universal: two different strings of words collide with probability 2^-32. Four
+  independent copies give 2^-128, whatever the strings, as long as they were chosen without
+  knowledge of the key. The length is hashed as the first word, so padding creates no equality.
+* *priority* of a (person, partition) pair. Privacy does not rest on its quality: for every fixed
+  key the pairs that a person keeps are a function of that person's own rows. `mix` is the
+  finaliser of splitmix64 (Steele, Lea, Flood 2014) with the key xored in.
+"""
+
+import functools
+import hashlib
+
+import numpy as np
+
+_LONGEST = 4096
+_STREAMS = 4
+_BLOCK = 4096
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+
+
+@functools.lru_cache(maxsize=64)
+def salt(key: bytes, purpose: str) -> np.uint64:
+    """Return a 64-bit constant that depends on the run's key and on what it is for."""
+    digest = hashlib.blake2b(purpose.encode(), key=key, digest_size=8).digest()
+    return np.uint64(int.from_bytes(digest, "little"))
+
+
+def mix(words: np.ndarray, constant: np.uint64) -> np.ndarray:
+    """Return a keyed bijective scramble of `words` (uint64, any shape)."""
+    mixed = words ^ constant
+    mixed ^= mixed >> np.uint64(30)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+def fold(rows: np.ndarray, constant: np.uint64) -> np.ndarray:
+    """Return one 64-bit hash per column of `rows`, an array of shape (words, n)."""
+    mixed = mix(rows[0], constant)
+    for row in rows[1:]:
+        mixed = mix(mixed + row, constant)
+    return mixed
+
+
+@functools.lru_cache(maxsize=8)
+def _multipliers(key: bytes) -> np.ndarray:
+    """The random m_i of every stream, expanded from the key: shape (streams, words + 2)."""
+    size = _STREAMS * (_LONGEST // 4 + 4) * 8
+    stream = hashlib.shake_256(b"beam_dp identity" + key).digest(size)
+    return np.frombuffer(stream, "<u8").reshape(_STREAMS, -1)
+
+
+def digests(offsets: np.ndarray, data: np.ndarray, key: bytes) -> np.ndarray:
+    """Return the 128-bit identity of each text as uint64 of shape (2, n).
+
+    Two different texts get the same identity with probability at most 2^-127 over the key. The
+    second word is always odd, so that no identity equals an integer's (whose second word is 0);
+    this is the bit that 2^-127 pays for. Texts above 4,096 bytes are first shortened by keyed
+    BLAKE2b.
+
+    Args:
+        offsets: n + 1 byte offsets, as in an Arrow string array.
+        data: the bytes, uint8.
+        key: the run's key, at most 64 bytes.
+    """
+    lengths = (offsets[1:] - offsets[:-1]).astype(np.int64)
+    if lengths.size and lengths.max() > _LONGEST:
+        return digests(*_shorten(offsets, data, key), key)
+    window = _eight_byte_words(data)
+    parts = [
+        _digest_block(offsets[start : start + _BLOCK], lengths[start : start + _BLOCK], window, key)
+        for start in range(0, len(lengths), _BLOCK)
+    ]
+    return np.concatenate(parts, axis=1) if parts else np.empty((2, 0), np.uint64)
+
+
+def _eight_byte_words(data: np.ndarray) -> np.ndarray:
+    """Return a view that holds, at each byte position, the 8 bytes from there on."""
+    padded = np.concatenate([data, np.zeros(8, np.uint8)])
+    return np.ndarray((len(data) + 1,), "<u8", padded, 0, (1,))
+
+
+def _digest_block(
+    starts: np.ndarray, lengths: np.ndarray, window: np.ndarray, key: bytes
+) -> np.ndarray:
+    """Hash one cache-sized block of texts."""
+    starts = starts[: len(lengths)]
+    constants = _multipliers(key)
+    sums = constants[:, 0:1] + constants[:, 1:2] * lengths.astype(np.uint64)
+    for step in range(-(-int(lengths.max()) // 8)):
+        left = lengths > 8 * step
+        active = slice(None) if left.all() else np.flatnonzero(left)
+        word = window[starts[active] + 8 * step]
+        missing = np.maximum(8 * (step + 1) - lengths[active], 0).astype(np.uint64)
+        word &= _ALL >> (np.uint64(8) * missing)
+        low, high = word & _LOW, word >> _HALF
+        for stream in range(_STREAMS):
+            pair = constants[stream, 2 + 2 * step : 4 + 2 * step]
+            sums[stream, active] += low * pair[0] + high * pair[1]
+    sums >>= _HALF
+    identity = np.stack([sums[0] << _HALF | sums[1], sums[2] << _HALF | sums[3]])
+    identity[1] |= np.uint64(1)
+    return identity
+
+
+def _shorten(
+    offsets: np.ndarray, data: np.ndarray, key: bytes
+) -> tuple[np.ndarray, np.ndarray]:
+    """Replace each text above the limit by its length and 64-byte keyed BLAKE2b digest."""
+    raw = data.tobytes()
+    texts = []
+    for start, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        text = raw[start:end]
+        if len(text) > _LONGEST:
+            text = b"%d:" % len(text) + hashlib.blake2b(text, key=key[:64]).digest()
+        texts.append(text)
+    return pack(texts)
+
+
+def pack(texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the offsets and the joined bytes of `texts`, ready for `digests`."""
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    return offsets, np.frombuffer(b"".join(texts), np.uint8)

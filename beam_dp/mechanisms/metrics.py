@@ -1,0 +1,271 @@
+"""The statistics a user can ask for: frozen records, each with the column it reads."""
+
+import dataclasses
+import math
+from fractions import Fraction
+
+from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.budget import Budget
+from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.search import (
+    AboveThreshold,
+    ExponentialMechanism,
+    NoisyBinarySearch,
+    Search,
+)
+
+UNIT = Fraction(1, 1_000_000)
+"""The default grid of values: integers and decimals of up to six places are exact on it."""
+
+SearchKind = type[AboveThreshold] | type[ExponentialMechanism] | type[NoisyBinarySearch]
+"""How a search is asked for: by its class; its budget comes from the plan."""
+
+_SEARCHES = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch)
+_CLIPS = ("shared", "partition")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Metric:
+    """What every metric has.
+
+    Attributes:
+        name: the output column; its error bound is in `<name>_error`.
+        weight: its part of the budget, relative to the other metrics'.
+    """
+
+    name: str = ""
+    weight: checks.Real = 1
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        checks.fraction_between(owner, "weight", self.weight, 0, math.inf)
+        if self.name:
+            checks.column(owner, "name", self.name)
+        for field in dataclasses.fields(self):
+            if field.name == "column":
+                checks.column(owner, "column", getattr(self, "column"))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The value columns it reads."""
+        return (getattr(self, "column"),) if hasattr(self, "column") else ()
+
+    @property
+    def output(self) -> str:
+        """The name of its output column."""
+        return self.name or "_".join((self._prefix, *self.columns))
+
+    @property
+    def _prefix(self) -> str:
+        return type(self).__name__.lower()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Additive(Metric):
+    """A metric that adds up: by a privately chosen clip and noise, or one-sided.
+
+    Attributes:
+        one_sided: release by the shifted inverse mechanism: never above the true value but for
+            5%, and below it by the contributions of about `shift` people. Else clip and noise.
+        clip: choose the clip once for all partitions ("shared"), or "partition": in each, which
+            suits partitions of thousands of people whose contributions differ by magnitudes.
+        candidates: the public clips, or the public outputs if one-sided; None: a geometric
+            grid that is wide enough for anything.
+        clip_share: the part of the metric's budget that chooses the clip; None: an eighth, or a
+            quarter where a person can reach several partitions.
+        search: how a one-sided release searches.
+    """
+
+    one_sided: bool = False
+    clip: str = "shared"
+    candidates: Candidates | None = None
+    clip_share: checks.Real | None = None
+    search: SearchKind = AboveThreshold
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        owner = type(self).__name__
+        checks.one_of(owner, "clip", self.clip, _CLIPS)
+        _check_share(owner, self.clip_share)
+        check_search(owner, self.search)
+        check_candidates(owner, self.candidates)
+        if type(self.one_sided) is not bool:
+            raise TypeError(f"{owner}: one_sided must be True or False, not {self.one_sided!r}.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Count(_Additive):
+    """Count the rows of each partition.
+
+    No bound on rows per person is needed. With `ContributionBounds(rows_per_partition=...)` the
+    clip is searched up to it only.
+    """
+
+
+@dataclasses.dataclass(frozen=True)
+class Sum(_Additive):
+    """Sum a column; rows without a valid value add nothing.
+
+    Numbers may have both signs. Every row's number is rounded to a multiple of `unit` first, then
+    summed exactly. A one-sided sum takes people whose total is below 0 as 0.
+
+    Attributes:
+        column: the value column.
+        unit: the grid of values; integers and decimals that are multiples of it are exact.
+    """
+
+    column: str
+    _: dataclasses.KW_ONLY
+    unit: checks.Real = UNIT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.fraction_between("Sum", "unit", self.unit, 0, math.inf)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Extreme(Metric):
+    """The largest or smallest number of a column, by the shifted inverse mechanism.
+
+    Attributes:
+        candidates: the public outputs; None: 0 and all of +-unit 1.01^i up to 10^19.
+        search: the search over the removal loss.
+        beta: how often the guarantee may fail.
+        unit: the grid of values.
+    """
+
+    candidates: Candidates | None = None
+    search: SearchKind = AboveThreshold
+    beta: float = 0.05
+    unit: checks.Real = UNIT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        owner = type(self).__name__
+        checks.fraction_between(owner, "unit", self.unit, 0, math.inf)
+        checks.fraction_between(owner, "beta", self.beta, 0, 1)
+        check_search(owner, self.search)
+        check_candidates(owner, self.candidates)
+
+
+@dataclasses.dataclass(frozen=True)
+class Max(_Extreme):
+    """Release a value that nearly nobody exceeds.
+
+    With probability 1 - beta it is at most the true maximum (rounded up to the candidates), and at
+    most `max_<column>_error` people have more.
+
+    Attributes:
+        column: the value column.
+    """
+
+    column: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Min(_Extreme):
+    """Release a value that nearly nobody is below: the mirror of `Max`.
+
+    Attributes:
+        column: the value column.
+    """
+
+    column: str
+
+
+@dataclasses.dataclass(frozen=True)
+class PeopleCount(Metric):
+    """Count the people of each partition: plain noise, for one person changes it by 1."""
+
+    @property
+    def _prefix(self) -> str:
+        return "people_count"
+
+
+@dataclasses.dataclass(frozen=True)
+class Mean(Metric):
+    """Release the mean of a column: a noisy sum over a noisy number of rows or people.
+
+    The sum is shared with `Sum(column)` if that is asked for too, and so is the count of rows with
+    a value. The error bound is that of the quotient of the two intervals; infinite where the count's
+    interval reaches 0, and the value is then NaN if the noisy count itself is not above 0.
+
+    Attributes:
+        column: the value column; rows without a valid value do not count.
+        per: "row" for the mean over rows, "person" for the mean over people of their totals.
+        unit: the grid of values.
+        clip: as in `Sum`.
+        clip_share: as in `Sum`.
+    """
+
+    column: str
+    _: dataclasses.KW_ONLY
+    per: str = "row"
+    unit: checks.Real = UNIT
+    clip: str = "shared"
+    clip_share: checks.Real | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of("Mean", "per", self.per, ("row", "person"))
+        checks.one_of("Mean", "clip", self.clip, _CLIPS)
+        checks.fraction_between("Mean", "unit", self.unit, 0, math.inf)
+        _check_share("Mean", self.clip_share)
+
+
+Statistic = Count | Sum | Max | Min | PeopleCount
+"""What `RemovalLoss` and `ShiftedInverse` take: the monotone metrics."""
+
+
+def check_metrics(owner: str, metrics: object) -> tuple[Metric, ...]:
+    """Return `metrics` as a tuple; refuse what is no metric, and equal output names."""
+    if not isinstance(metrics, (list, tuple)) or not metrics:
+        raise TypeError(
+            f"{owner}: metrics must be a list of metrics, not {metrics!r}. "
+            'Write metrics=[dp.Count(), dp.Sum("spent")].'
+        )
+    for metric in metrics:
+        check_metric(owner, metric)
+    names = [metric.output for metric in metrics]
+    checks.require(
+        len(set(names)) == len(names),
+        f"{owner}: metrics must have different names, not {names}. "
+        'Give one of them another: dp.Sum("spent", name="spent_again").',
+    )
+    return tuple(metrics)
+
+
+def check_metric(owner: str, metric: object) -> Metric:
+    """Return `metric` if it is an object of one of the metric classes."""
+    if isinstance(metric, type) or not isinstance(metric, Metric):
+        raise TypeError(f"{owner}: a metric must be one like dp.Count(), not {metric!r}.")
+    return metric
+
+
+def _check_share(owner: str, share: checks.Real | None) -> None:
+    if share is not None:
+        checks.fraction_between(owner, "clip_share", share, 0, 1)
+
+
+def check_search(owner: str, search: object) -> None:
+    """Refuse what is no search class."""
+    if search not in _SEARCHES:
+        names = ", ".join(kind.__name__ for kind in _SEARCHES)
+        raise TypeError(f"{owner}: search must be one of the classes {names}, not {search!r}.")
+
+
+def check_candidates(owner: str, candidates: object) -> None:
+    """Refuse what is neither None nor Candidates."""
+    if candidates is not None and not isinstance(candidates, Candidates):
+        raise TypeError(
+            f"{owner}: candidates must be Candidates, not {candidates!r}. "
+            "Write Candidates.linear(0, 100, 1)."
+        )
+
+
+def build_search(search: SearchKind, budget: Budget, beta: float) -> Search:
+    """Return the search with its budget; binary search takes the noise that suits it."""
+    if search is NoisyBinarySearch:
+        gaussian = budget.is_zcdp or budget.delta > 0
+        return NoisyBinarySearch(budget, beta, noise="gaussian" if gaussian else "laplace")
+    return search(budget, beta)

@@ -1,0 +1,121 @@
+"""Say what a program would spend on what, and how far its numbers would stray: no data needed."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from beam_dp.mechanisms.budget import readable
+from beam_dp.mechanisms.program import Program, Step, parts_of
+from beam_dp.mechanisms.releases import AdditiveNoise, ClippedSum, DirectRelease
+
+_HEADINGS = ("metric", "mechanism", "spends", "noise scale", "shift T", "expected error")
+
+
+@dataclasses.dataclass(frozen=True)
+class PlanRow:
+    """What one released number is made of.
+
+    Attributes:
+        metric: the output columns that use it.
+        mechanism: how it is drawn.
+        epsilon: what it costs in all, over the partitions of one person; 0 under zCDP.
+        rho: the same under zCDP; 0 otherwise.
+        delta: the same for delta.
+        noise_scale: the scale of the noise, in words.
+        shift: how many people may be cut or passed over (T).
+        expected_error: the mean absolute error of a released number, in words.
+    """
+
+    metric: str
+    mechanism: str
+    epsilon: float
+    rho: float
+    delta: float
+    noise_scale: str
+    shift: int
+    expected_error: str
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row as text."""
+        spends = f"rho {self.rho:.4g}" if self.rho else f"epsilon {self.epsilon:.4g}"
+        spends += f", delta {self.delta:.3g}" if self.delta else ""
+        return (
+            self.metric,
+            self.mechanism,
+            spends,
+            self.noise_scale,
+            str(self.shift),
+            self.expected_error,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What a release would spend; `str(plan)` is a table."""
+
+    rows: tuple[PlanRow, ...]
+    total: str
+
+    def __str__(self) -> str:
+        table = [_HEADINGS, *(row.cells for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in table
+        ]
+        return "\n".join([*lines, f"in all: {self.total}"])
+
+
+def describe(program: Program) -> Plan:
+    """Return the plan of a program."""
+    rows = [_step_row(program, step) for step in program.steps]
+    if program.selection is not None:
+        rows.insert(0, _selection_row(program))
+    total = program.budget
+    spent = f"{'rho' if total.is_zcdp else 'epsilon'} {readable(total.amount)}"
+    return Plan(tuple(rows), f"{spent}, delta {readable(total.delta)}; {_composition(program)}")
+
+
+def _composition(program: Program) -> str:
+    kind = "zCDP" if program.budget.is_zcdp else "pure"
+    return f"{kind} composition, one person in at most {program.reach} partition(s)"
+
+
+def _cost(program: Program, label: str) -> tuple[float, float, float]:
+    """Return epsilon, rho and delta of all entries that begin with the label."""
+    epsilon = rho = delta = 0.0
+    for name, cost, times in program.entries:
+        if name == label or name.startswith(label + ":"):
+            epsilon += float(cost.amount * times) * (not cost.is_zcdp)
+            rho += float(cost.amount * times) * cost.is_zcdp
+            delta += float(cost.delta * times)
+    return epsilon, rho, delta
+
+
+def _selection_row(program: Program) -> PlanRow:
+    epsilon, rho, delta = _cost(program, "partition selection")
+    selection = program.selection
+    assert selection is not None
+    mechanism = "truncated geometric selection"
+    error = f"kept for sure from {selection.threshold} people on"
+    return PlanRow("(partitions)", mechanism, epsilon, rho, delta, "-", 0, error)
+
+
+def _step_row(program: Program, step: Step) -> PlanRow:
+    uses: Sequence[str] = [m.output for m in program.metrics if step.part in parts_of(m)]
+    costs = _cost(program, step.label)
+    release = step.release
+    if isinstance(release, DirectRelease):
+        shift = release.search.shift(release.candidates.size)
+        mechanism = f"shifted inverse, {type(release.search).__name__}"
+        words = f"at most {shift} people"
+        return PlanRow(", ".join(uses), mechanism, *costs, "-", shift, words)
+    adder = AdditiveNoise(release.noise_cost)
+    if isinstance(release, ClippedSum) and release.search is not None:
+        where = "all partitions" if release.shared else "each partition"
+        mechanism = f"clip for {where}, then {adder.name}"
+        scale, error = f"{adder.scale:.4g} clips", f"{adder.mean_error:.4g} clips, and what is cut"
+        return PlanRow(", ".join(uses), mechanism, *costs, scale, release.shift, error)
+    clip = float(release.thresholds[0] * release.unit) if isinstance(release, ClippedSum) else 1.0
+    scale, error = f"{adder.scale * clip:.4g}", f"{adder.mean_error * clip:.4g}"
+    return PlanRow(", ".join(uses), adder.name, *costs, scale, 0, error)

@@ -1,0 +1,325 @@
+"""Release numbers from summaries: the last floor before noise leaves the house.
+
+Three ways, each a frozen record of public parameters that knows which numbers per person it
+needs (`measures`) and how to draw (`release`):
+
+* `PeopleRelease`: the number of people plus noise; one person changes it by 1.
+* `ClippedSum`: choose a clip privately, then add noise of that size (see there).
+* `DirectRelease`: the shifted inverse mechanism itself, one-sided.
+
+Everything is computed on integers (units) and becomes a float or int of the user's scale last.
+"""
+
+import dataclasses
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from beam_dp.mechanisms import exact
+from beam_dp.mechanisms.budget import Budget
+from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.noise import Noise, gaussian_bound, laplace_bound
+from beam_dp.mechanisms.profile import Profile
+from beam_dp.mechanisms.search import AboveThreshold, Search
+from beam_dp.mechanisms.statistics import PEOPLE, Cells, Measure
+
+ALPHA = Fraction(48, 1000)
+"""Chance that the noise exceeds an error bound; the rest of 5% is left to the clip's search."""
+CLIP_BETA = 1e-3
+"""Chance that a clip cuts more people than its shift."""
+OVERSHOOT = 1e-9
+"""Chance that a clip is chosen above everything there is (a clip that nobody reaches is noise)."""
+_CHUNK = 1 << 21
+
+
+@dataclasses.dataclass(frozen=True)
+class Released:
+    """What was released for a list of partitions, with error bounds at 95%.
+
+    Attributes:
+        values: one number per partition, int64, float64 or Python integers.
+        errors: how far the number strays, float64; see the release for from what.
+    """
+
+    values: np.ndarray
+    errors: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class AdditiveNoise:
+    """Integer noise for a sensitivity in units: discrete Laplace, or Gaussian for zCDP.
+
+    Discrete Laplace noise of rate epsilon / sensitivity is epsilon-DP, discrete Gaussian noise of
+    variance sensitivity^2 / (2 rho) is rho-zCDP (Canonne, Kamath, Steinke 2020, Theorem 4), for
+    integers that one person moves by at most the sensitivity.
+    """
+
+    budget: Budget
+
+    @property
+    def name(self) -> str:
+        """The distribution, for the plan."""
+        return "discrete Gaussian" if self.budget.is_zcdp else "discrete Laplace"
+
+    def add(self, numbers: np.ndarray, sensitivities: np.ndarray, noise: Noise) -> np.ndarray:
+        """Return the numbers with independent noise; sensitivities are ints of at least 1."""
+        noisy = np.empty(len(numbers), object)
+        for sensitivity in set(sensitivities.tolist()):
+            places = np.flatnonzero(sensitivities == sensitivity)
+            drawn = self._draw(int(sensitivity), len(places), noise)
+            noisy[places] = exact.add(numbers[places], drawn)
+        return exact.narrow(noisy)
+
+    def _draw(self, sensitivity: int, size: int, noise: Noise) -> np.ndarray:
+        if self.budget.is_zcdp:
+            return noise.discrete_gaussian(sensitivity**2 / (2 * self.budget.amount), size)
+        return noise.discrete_laplace(self.budget.amount / sensitivity, size)
+
+    def bound(self, sensitivity: int, alpha: Fraction) -> int:
+        """Return how far the noise strays but for probability alpha."""
+        if self.budget.is_zcdp:
+            return gaussian_bound(sensitivity**2 / (2 * self.budget.amount), alpha)
+        return laplace_bound(self.budget.amount / sensitivity, alpha)
+
+    @property
+    def scale(self) -> float:
+        """The scale of the noise for sensitivity 1."""
+        if self.budget.is_zcdp:
+            return float(1 / (2 * self.budget.amount)) ** 0.5
+        return float(1 / self.budget.amount)
+
+
+    @property
+    def mean_error(self) -> float:
+        """The mean absolute noise for sensitivity 1 (to the accuracy of the continuous one)."""
+        return self.scale * (math.sqrt(2 / math.pi) if self.budget.is_zcdp else 1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class PeopleRelease:
+    """The number of people per partition plus noise; the error bound is the noise's.
+
+    Attributes:
+        noise_cost: per partition.
+        source: PEOPLE, or a field: the people whose number there is above 0.
+        alpha: the chance that the error bound fails.
+    """
+
+    noise_cost: Budget
+    source: int = PEOPLE
+    alpha: Fraction = ALPHA
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The one measure."""
+        return (Measure(self.source),)
+
+    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+        """Draw one noisy number per partition; there is no clip."""
+        adder = AdditiveNoise(self.noise_cost)
+        values = adder.add(cells.people(first), np.ones(cells.size, np.int64), noise)
+        return Released(values, np.full(cells.size, float(adder.bound(1, self.alpha))))
+
+
+@dataclasses.dataclass(frozen=True)
+class ClippedSum:
+    """A sum or a count by a privately chosen clip C, then noise of sensitivity C.
+
+    Let s_i be what person i adds to a partition and l(y) the number of people with |s_i| > y,
+    which is the removal loss of max_i |s_i|: it moves by at most 1 per person, for all candidates in
+    one direction. `AboveThreshold` chooses C from the public thresholds on it. The sum of the s_i
+    cut to [-C, C], the difference of two non-negative sums of which a person touches one, then
+    moves by at most C per person, and noise of that sensitivity is added: once, not per sign.
+
+    *Shared.* With `shared` the clip is chosen once for all partitions, on the largest |s_i| that a
+    person has in any. One person moves that loss by 1 however many partitions they reach, so its
+    price is paid once instead of once per partition, and small partitions do not suffer.
+
+    *Tail.* The chance of a clip above everything there is, whose noise would explode, is at most
+    `OVERSHOOT`.
+
+    *Error bound.* With probability 95% the released number is within it of the sum in which at most
+    `shift` people (over all partitions, if shared) are cut at the clip. No bound on their values is
+    known, so nothing can bound what they lose. It is infinite where the number does not show that
+    more than `shift` people are there.
+
+    Attributes:
+        source: the field or ROWS.
+        signed: whether numbers below 0 count (else they are taken as 0).
+        thresholds: the public clips, in units.
+        unit: what one unit is worth.
+        search_cost: for the choice of the clip; None where there is one threshold only.
+        noise_cost: for the noise, per partition.
+        shared: choose one clip for all partitions.
+        alpha: the chance that the noise exceeds the error bound.
+    """
+
+    source: int
+    signed: bool
+    thresholds: tuple[int, ...]
+    unit: Fraction
+    search_cost: Budget | None
+    noise_cost: Budget
+    shared: bool = True
+    alpha: Fraction = ALPHA
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """One histogram per sign."""
+        return tuple(Measure(self.source, sign, self.thresholds) for sign in self._signs)
+
+    @property
+    def _signs(self) -> tuple[int, ...]:
+        return (1, -1) if self.signed else (1,)
+
+    @property
+    def shared_measure(self) -> Measure | None:
+        """What the shared clip is chosen on; None where it is not shared, or not chosen."""
+        if not self.shared or self.search_cost is None:
+            return None
+        return Measure(self.source, 0 if self.signed else 1, self.thresholds)
+
+    @property
+    def search(self) -> AboveThreshold | None:
+        """The search for the clip; None where there is nothing to choose."""
+        return self.search_cost and AboveThreshold(self.search_cost, CLIP_BETA, OVERSHOOT)
+
+    @property
+    def shift(self) -> int:
+        """How many people may be cut at the clip."""
+        return self.search.shift(len(self.thresholds)) if self.search else 0
+
+    def choose(self, people: np.ndarray, noise: Noise) -> np.ndarray:
+        """Return a clip (a place in `thresholds`) per line of people per bucket."""
+        if self.search is None:
+            return np.zeros(len(people), np.int64)
+        return self.search.choose_rows(people[:, ::-1].cumsum(axis=1)[:, -2::-1], noise)
+
+    def choose_shared(self, cells: Cells, measure: int, noise: Noise) -> int:
+        """Return the clip for all partitions, from the summary of each person's largest."""
+        people, _ = cells.histogram(measure, len(self.thresholds) + 1)
+        return int(self.choose(people, noise)[0])
+
+    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+        """Draw one noisy sum per partition.
+
+        Args:
+            cells: the summary, seen from the partitions.
+            first: the place of the first measure.
+            clip: the shared clip, a place in `thresholds`; None: choose one per partition.
+            noise: the randomness.
+        """
+        size = max(1, _CHUNK // (len(self.thresholds) + 1))
+        parts = [
+            self._release_part(cells.part(start, start + size), first, clip, noise)
+            for start in range(0, cells.size, size)
+        ]
+        return Released(
+            np.concatenate([part.values for part in parts] or [np.empty(0)]),
+            np.concatenate([part.errors for part in parts] or [np.empty(0)]),
+        )
+
+    def _release_part(
+        self, cells: Cells, first: int, shared_clip: int | None, noise: Noise
+    ) -> Released:
+        buckets = len(self.thresholds) + 1
+        sides = [cells.histogram(first + side, buckets) for side in range(len(self._signs))]
+        if shared_clip is None:
+            places = self.choose(sum(people for people, _ in sides), noise)
+        else:
+            places = np.full(cells.size, shared_clip)
+        clip = exact.narrow(np.array(self.thresholds, object))[places]
+        clipped = np.zeros(cells.size, np.int64)
+        for sign, (people, total) in zip(self._signs, sides, strict=True):
+            clipped = exact.add(clipped, sign * _clip(people, total, places, clip))
+        adder = AdditiveNoise(self.noise_cost)
+        noisy = adder.add(clipped, clip, noise)
+        bound = _bounds(adder, clip, self.alpha)
+        if self.search is not None:
+            shown = abs(noisy).astype(float) - bound > self.shift * clip.astype(float)
+            bound = np.where(shown, bound, np.inf)
+        return Released(scale(noisy, self.unit), bound * float(self.unit))
+
+
+def _clip(
+    people: np.ndarray, total: np.ndarray, places: np.ndarray, clip: np.ndarray
+) -> np.ndarray:
+    """Return sum_i min(s_i, C) per partition, exactly, from people and totals per bucket."""
+    line = np.arange(len(places))
+    below = exact.running_sums(total)[line, places]
+    above = people.sum(axis=1) - people.cumsum(axis=1)[line, places]
+    return exact.add(below, exact.product(clip, above))
+
+
+@dataclasses.dataclass(frozen=True)
+class DirectRelease:
+    """The shifted inverse mechanism: search the removal loss for a value.
+
+    With probability 1 - beta the released y is at most f (rounded up to the candidates) and at
+    least f without its `shift` largest people. The error bound is that number of people: how
+    many have more than the released value (Max), or would have to leave for f to be below it.
+
+    Attributes:
+        measure: which number per person, and that the top K of it is kept.
+        search: the search, with its budget.
+        candidates: the public outputs, in the user's scale, mirrored where the measure is.
+        unit: what one unit is worth.
+    """
+
+    measure: Measure
+    search: Search
+    candidates: Candidates
+    unit: Fraction
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The one measure."""
+        return (self.measure,)
+
+    def profiles(self, cells: Cells, first: int) -> list[Profile]:
+        """Return the removal profile B[0..K] of each partition, in the user's scale.
+
+        B[k] is the total without the k largest (additive), or the (k+1)-th largest; f of nobody is
+        0, or below all candidates (Fang, Dong, Yi 2022, section 5).
+        """
+        largest = cells.largest(first, self.measure.keep)
+        if not self.measure.additive:
+            return [self._profile(numbers, -math.inf) for numbers in largest]
+        totals = zip(cells.totals(first), largest, strict=True)
+        return [
+            self._profile([total - cut for cut in itertools.accumulate([0, *numbers])], 0)
+            for total, numbers in totals
+        ]
+
+    def _profile(self, units: list[int], empty: float) -> Profile:
+        size = self.measure.keep
+        top, bottom = self.unit.numerator, self.unit.denominator
+        values = [value * top if bottom == 1 else value * top / bottom for value in units[:size]]
+        return Profile([*values, *[empty] * (size - len(values))])
+
+    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+        """Draw one value per partition; there is no clip."""
+        values = [
+            self.search.choose(profile, self.candidates, noise) * self.measure.sign
+            for profile in self.profiles(cells, first)
+        ]
+        shift = float(self.search.shift(self.candidates.size))
+        return Released(np.array(values), np.full(len(values), shift))
+
+
+def scale(units: np.ndarray, unit: Fraction) -> np.ndarray:
+    """Return units in the user's scale: integers where a unit is one, else the nearest floats."""
+    if unit.denominator == 1:
+        return exact.product(units, np.full(len(units), unit.numerator, object))
+    if units.dtype == object:
+        return np.array([float(int(value) * unit) for value in units], np.float64)
+    if unit.numerator == 1 and units.size and np.abs(units).max() < 1 << 53:
+        return units / float(unit.denominator)
+    return np.array([float(value * unit) for value in units.tolist()], np.float64)
+
+
+def _bounds(adder: AdditiveNoise, clips: np.ndarray, alpha: Fraction) -> np.ndarray:
+    bounds = {clip: float(adder.bound(clip, alpha)) for clip in set(clips.tolist())}
+    return np.array([bounds[clip] for clip in clips.tolist()], float)

@@ -1,0 +1,65 @@
+"""Exact draws that the searches share, made of the ones of `noise`."""
+
+import math
+from fractions import Fraction
+
+from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.reals import Interval, exp_interval
+
+_WORD = 64  # bits of one word of noise
+
+
+def draw_below(count: int, noise: Noise) -> int:
+    """Return an exactly uniform integer from 0 to count - 1: floor(U count) for a uniform U."""
+    uniform = noise.uniform()
+    bits = 64 + count.bit_length()
+    while count > 1:
+        low, high = uniform.interval(bits)
+        if math.floor(low * count) == math.ceil(high * count) - 1:
+            return math.floor(low * count)
+        bits *= 2
+    return 0
+
+
+def failures_before_success(
+    unit: Fraction, multiple: int, limit: int, word: int, noise: Noise
+) -> int:
+    """Return a draw like `noise.first_success(rate, limit)`, of one word where success is rare.
+
+    With rate = unit multiple, success has probability p = e^-rate per trial, so P(g) = p (1 - p)^g for g < limit. For some
+    b >= limit p: with probability b propose g, uniform below limit, and accept it with probability
+    (limit p / b) (1 - p)^g. That gives b (1 / limit) (limit p / b) (1 - p)^g = P(g), exactly.
+
+    Args:
+        unit: above 0.
+        multiple: where it is 0 or below, the first trial succeeds.
+        limit: at least 0; `limit` is returned if no trial below it succeeds.
+        word: a uniform 64-bit word that is used nowhere else.
+        noise: the source of what else is needed.
+    """
+    bound = _bound(float(unit) * multiple, limit)
+    if bound is not None and word >= bound:
+        return limit
+    rate = unit * multiple
+    if bound is None:
+        return noise.first_success(rate, limit)
+    place = draw_below(limit, noise)
+    excess = Fraction(limit << _WORD, bound)  # limit / b
+    extra = max(0, excess.numerator.bit_length() - excess.denominator.bit_length() + 1)
+
+    def ratio(bits: int) -> Interval:
+        low, high = exp_interval(-rate, bits + extra)
+        return low * excess, min(high * excess, Fraction(1))
+
+    accepted = noise.bernoulli_below(ratio) and noise.first_success(rate, place) == place
+    return place if accepted else limit
+
+
+def _bound(rate: float, limit: int) -> int | None:
+    """Return 2^64 b for some b >= limit e^-rate, or None where that is not far below 1."""
+    if rate <= 0 or limit == 0:
+        return None
+    size = math.log(limit)
+    # The slack is above the rounding of the rate, of log, exp and the sum.
+    exponent = size - rate + 1e-12 * (size + rate + 1)
+    return math.ceil(math.exp(exponent) * 2.0**_WORD) + 1 if exponent < -1 else None

@@ -1,0 +1,39 @@
+"""What the searches share: their checks, and roots rounded to the safe side."""
+
+import math
+from fractions import Fraction
+
+from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.budget import Budget
+from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.profile import Profile
+
+# A profile cut at `cap(n)` gives another result than the whole one with at most this chance.
+LOG_COUPLING = math.log(1e12)
+SYSTEM_NOISE = Noise()  # without state: every draw reads the operating system
+ENOUGH = Fraction(2**20)  # an epsilon that is spent at most: floats stay finite
+AUDITED = 64  # candidates that `distribution` takes
+
+
+def check(owner: str, budget: object, beta: object) -> None:
+    """Refuse what is no budget, and a failure probability that is not inside (0, 1)."""
+    if not isinstance(budget, Budget):
+        raise TypeError(f"{owner}: budget must be a Budget, not {budget!r}. Write Budget(1.0).")
+    checks.fraction_between(owner, "beta", beta, 0, 1, "Write beta=0.05.")
+
+
+def root_below(square: Fraction) -> Fraction:
+    """Return a rational r with r^2 <= `square`, below its root by less than one part in 2^47."""
+    length = square.denominator.bit_length() - square.numerator.bit_length()
+    digits = max(0, 48 + length // 2 + 1)
+    return Fraction(math.isqrt((square.numerator << 2 * digits) // square.denominator), 1 << digits)
+
+
+def audited_losses(owner: str, profile: Profile, candidates: Candidates) -> list[int]:
+    """Return the loss of every candidate; refuse more candidates than an audit can list."""
+    checks.require(
+        candidates.size <= AUDITED,
+        f"{owner}.distribution: candidates must be at most {AUDITED}, not {candidates.size}.",
+    )
+    return profile.loss(candidates)

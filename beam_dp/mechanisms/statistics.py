@@ -1,0 +1,319 @@
+"""Summarise people per partition: histograms over a public grid, and the top K with a total.
+
+A `Measure` turns what one person contributed to one partition into one number s >= 0 (or, for
+extremes, any number), and says what is kept of these numbers over all people:
+
+* a **histogram** over public thresholds y_0 < y_1 < ...: for every bucket (y_{j-1}, y_j] the number
+  of people in it and the sum of their s. It gives exactly, for every j, the number of people above
+  y_j, which is the removal loss of max_i s_i at y_j, and sum_i min(s_i, y_j);
+* the **top K**: the K largest numbers of single people and the total of all. It gives the removal
+  profile of a sum, B[k] = total - (k largest), and of a maximum, B[k] = (k+1)-th largest.
+
+Both are merged by adding equal lines and, for the top K, by dropping lines with K people above them
+(their total stays, in one residual line). A line dropped from a part has K people above it there,
+hence in the whole: the reduction is associative and commutative, and one person is one line
+because bounding has already brought each person's rows in a partition together.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from beam_dp.mechanisms import contributions, exact
+from beam_dp.mechanisms.contributions import Table
+
+PEOPLE, ROWS = -1, -2
+"""Sources of a measure that are not fields: 1 for each person, and the number of rows."""
+
+_RESIDUAL = np.iinfo(np.int64).min
+_SIGN = np.int64(np.iinfo(np.int64).max)
+
+
+@dataclasses.dataclass(frozen=True)
+class Measure:
+    """One number per person and partition, and what is kept of it over people.
+
+    Attributes:
+        source: the place of the field it reads, or PEOPLE, or ROWS.
+        sign: 1, -1 to look at the mirrored numbers, 0 at their magnitudes.
+        thresholds: the public grid of the histogram, in units; empty for the top K.
+        keep: how many of the largest are kept; 0 for a histogram.
+        additive: whether totals matter: numbers that are not above 0 then count as absent.
+    """
+
+    source: int
+    sign: int = 1
+    thresholds: tuple[int, ...] = ()
+    keep: int = 0
+    additive: bool = True
+
+    def of(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lines of `table` that have a number, and these numbers (exact, in units)."""
+        if self.source == PEOPLE:
+            numbers = np.ones(len(table), np.int64)
+        elif self.source == ROWS:
+            numbers = table.rows
+        else:
+            numbers = table.values[self.source]
+        if not self.additive:
+            present = ~exact.is_missing(numbers, exact.LOWEST if self.sign > 0 else exact.HIGHEST)
+            return np.flatnonzero(present), numbers[present] * self.sign
+        numbers = numbers * self.sign if self.sign else abs(numbers)
+        present = np.asarray(numbers > 0, bool)
+        return np.flatnonzero(present), numbers[present]
+
+    def buckets(self, numbers: np.ndarray) -> np.ndarray:
+        """Return where each number stands: its bucket, or its own place in the order of floats.
+
+        For the top K a number is first rounded to a double (a function of that person alone).
+        """
+        if self.keep:
+            return _ordered_bits(numbers.astype(np.float64))
+        if numbers.dtype == object:
+            grid = np.array(self.thresholds, object)
+        else:
+            grid = np.array([y for y in self.thresholds if y < 1 << 63], np.int64)
+        return np.searchsorted(grid, numbers)
+
+
+@dataclasses.dataclass
+class Summary:
+    """Lines (partition, measure, bucket) with the number of people there and their total."""
+
+    partition: np.ndarray
+    measure: np.ndarray
+    bucket: np.ndarray
+    people: np.ndarray
+    total: np.ndarray
+    names: dict[tuple[int, int], bytes] = dataclasses.field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.measure)
+
+    def take(self, index: np.ndarray | slice) -> "Summary":
+        """Return the lines at `index`."""
+        return Summary(
+            self.partition[:, index],
+            self.measure[index],
+            self.bucket[index],
+            self.people[index],
+            self.total[index],
+            self.names,
+        )
+
+
+def summarise(table: Table, measures: Sequence[Measure]) -> Summary:
+    """Return the summary of settled contributions, one line per (person, partition)."""
+    lines = [_lines(table, measure, place) for place, measure in enumerate(measures)]
+    return reduce(concatenate(lines), measures)
+
+
+def summarise_people(table: Table, measures: Sequence[Measure]) -> Summary:
+    """Return the summary of each person's largest number over all partitions.
+
+    The lines of one person must stand together, as `Bounder.settle` leaves them. The result has
+    one partition, whose identity is 0.
+    """
+    lines = []
+    for place, measure in enumerate(measures):
+        index, numbers = measure.of(table)
+        new_person = np.ones(len(index), bool)
+        new_person[1:] = (table.person[:, index[1:]] != table.person[:, index[:-1]]).any(axis=0)
+        starts = np.flatnonzero(new_person)
+        largest = np.maximum.reduceat(numbers, starts) if len(starts) else numbers
+        lines.append(_people_lines(measure, place, largest))
+    return reduce(concatenate(lines), measures)
+
+
+def _people_lines(measure: Measure, place: int, numbers: np.ndarray) -> Summary:
+    return Summary(
+        np.zeros((1, len(numbers)), np.uint64),
+        np.full(len(numbers), place, np.int64),
+        measure.buckets(numbers).astype(np.int64),
+        np.ones(len(numbers), np.int64),
+        np.zeros(len(numbers), np.int64),
+    )
+
+
+def _lines(table: Table, measure: Measure, place: int) -> Summary:
+    index, numbers = measure.of(table)
+    buckets = measure.buckets(numbers)
+    total = numbers if measure.additive else np.zeros(len(index), np.int64)
+    if measure.keep and measure.additive:
+        total = _from_bits(buckets)
+    return Summary(
+        table.partition[:, index],
+        np.full(len(index), place, np.int64),
+        buckets.astype(np.int64),
+        np.ones(len(index), np.int64),
+        total,
+        table.names,
+    )
+
+
+def concatenate(summaries: Sequence[Summary]) -> Summary:
+    """Return the lines of all summaries."""
+    names: dict[tuple[int, int], bytes] = {}
+    for summary in summaries:
+        names.update(summary.names)
+    return Summary(
+        contributions.join_identities([summary.partition for summary in summaries]),
+        np.concatenate([summary.measure for summary in summaries]),
+        np.concatenate([summary.bucket for summary in summaries]),
+        np.concatenate([summary.people for summary in summaries]),
+        exact.concatenate([summary.total for summary in summaries]),
+        names,
+    )
+
+
+def reduce(summary: Summary, measures: Sequence[Measure]) -> Summary:
+    """Merge equal lines and keep the top K; lines come out by partition, measure and bucket."""
+    if not len(summary):
+        return summary
+    summary = summary.take(_order(summary))
+    summary = _merge_equal(summary)
+    keep = np.array([measure.keep for measure in measures], np.int64)[summary.measure]
+    starts = np.flatnonzero(_new_cell(summary))
+    sizes = np.diff(starts, append=len(summary))
+    running = np.cumsum(summary.people)
+    ends = np.repeat(running[starts + sizes - 1], sizes)
+    dropped = (keep > 0) & (ends - running >= keep)
+    if not dropped.any():
+        return summary
+    summary = dataclasses.replace(
+        summary,
+        bucket=np.where(dropped, _RESIDUAL, summary.bucket),
+        people=np.where(dropped, 0, summary.people),
+    )
+    return _merge_equal(summary)
+
+
+def _order(summary: Summary) -> np.ndarray:
+    """Return the order by partition, measure, bucket: one sort of a packed word where it fits."""
+    codes = summary.partition[0]
+    if summary.partition.shape[0] == 1 and int(codes.max()) < 1 << 40:
+        spans = int(summary.measure.max()) + 1, int(summary.bucket.max()) + 1
+        small = int(summary.bucket.min()) >= 0
+        if small and int(codes.max() + np.uint64(1)) * spans[0] * spans[1] < 1 << 62:
+            packed = (codes.astype(np.int64) * spans[0] + summary.measure) * spans[1]
+            return np.argsort(packed + summary.bucket)
+    return np.lexsort((summary.bucket, summary.measure, *summary.partition))
+
+
+def _new_cell(summary: Summary) -> np.ndarray:
+    """Return where a (partition, measure) begins."""
+    new = np.ones(len(summary), bool)
+    new[1:] = summary.measure[1:] != summary.measure[:-1]
+    for word in summary.partition:
+        new[1:] |= word[1:] != word[:-1]
+    return new
+
+
+def _merge_equal(summary: Summary) -> Summary:
+    new = _new_cell(summary)
+    new[1:] |= summary.bucket[1:] != summary.bucket[:-1]
+    starts = np.flatnonzero(new)
+    merged = summary.take(starts)
+    merged.people = np.add.reduceat(summary.people, starts)
+    merged.total = exact.segment_sums(summary.total, starts)
+    return merged
+
+
+def partitions(summary: Summary) -> np.ndarray:
+    """Return the identities of the partitions of a reduced summary, in its order."""
+    return summary.partition[:, _new_partition(summary)]
+
+
+def _new_partition(summary: Summary) -> np.ndarray:
+    new = np.ones(len(summary), bool)
+    new[1:] = (summary.partition[:, 1:] != summary.partition[:, :-1]).any(axis=0)
+    return new
+
+
+class Cells:
+    """A reduced summary, seen from a list of partitions (some of which may have no line).
+
+    Args:
+        summary: reduced lines.
+        places: for each line, the place of its partition in the list; -1: not in it.
+        size: the length of the list.
+    """
+
+    def __init__(self, summary: Summary, places: np.ndarray, size: int) -> None:
+        self._summary = summary
+        self._places = places
+        self.size = size
+
+    @classmethod
+    def of_all(cls, summary: Summary) -> "Cells":
+        """Return the view on every partition that has a line."""
+        new = _new_partition(summary)
+        return cls(summary, np.cumsum(new) - 1, int(new.sum()))
+
+    def select(self, kept: np.ndarray) -> "Cells":
+        """Return the view on the partitions at `kept`, in that order."""
+        place = np.full(self.size + 1, -1, np.int64)
+        place[kept] = np.arange(len(kept))
+        return Cells(self._summary, place[self._places], len(kept))
+
+    def part(self, start: int, end: int) -> "Cells":
+        """Return the view on the partitions from `start` to before `end`."""
+        return self.select(np.arange(start, min(end, self.size)))
+
+    def histogram(self, measure: int, buckets: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return people and totals per partition and bucket: two arrays (size, buckets)."""
+        lines = np.flatnonzero((self._summary.measure == measure) & (self._places >= 0))
+        cell = self._places[lines], self._summary.bucket[lines]
+        people = np.zeros((self.size, buckets), np.int64)
+        people[cell] = self._summary.people[lines]
+        total = np.zeros((self.size, buckets), self._summary.total.dtype)
+        total[cell] = self._summary.total[lines]
+        return people, total
+
+    def people(self, measure: int) -> np.ndarray:
+        """Return the number of people per partition."""
+        lines = np.flatnonzero((self._summary.measure == measure) & (self._places >= 0))
+        return np.bincount(
+            self._places[lines], self._summary.people[lines], self.size
+        ).astype(np.int64)
+
+    def largest(self, measure: int, size: int) -> list[list[int]]:
+        """Return per partition the `size` largest numbers of single people, in falling order."""
+        lines = np.flatnonzero(
+            (self._summary.measure == measure)
+            & (self._places >= 0)
+            & (self._summary.bucket != _RESIDUAL)
+        )[::-1]
+        found: list[list[int]] = [[] for _ in range(self.size)]
+        numbers = _from_bits(self._summary.bucket[lines]).tolist()
+        people = self._summary.people[lines].tolist()
+        for place, number, count in zip(self._places[lines].tolist(), numbers, people, strict=True):
+            cell = found[place]
+            cell += [number] * min(count, size - len(cell))
+        return found
+
+    def totals(self, measure: int) -> list[int]:
+        """Return the exact total per partition."""
+        totals = [0] * self.size
+        lines = np.flatnonzero((self._summary.measure == measure) & (self._places >= 0))
+        amounts = self._summary.total[lines].tolist()
+        for place, amount in zip(self._places[lines].tolist(), amounts, strict=True):
+            totals[place] += amount
+        return totals
+
+
+def _ordered_bits(numbers: np.ndarray) -> np.ndarray:
+    """Return integers in the order of the floats; -0.0 and 0.0 are one."""
+    bits = (numbers + 0.0).view(np.int64)
+    return np.where(bits < 0, bits ^ _SIGN, bits)
+
+
+def _from_bits(ordered: np.ndarray) -> np.ndarray:
+    """Return the integers (as an exact column) that the ordered bits stand for."""
+    numbers = np.where(ordered < 0, ordered ^ _SIGN, ordered).view(np.float64)
+    if np.abs(numbers).max(initial=0.0) < 1 << 62:
+        return numbers.astype(np.int64)
+    wide = np.empty(len(numbers), object)
+    wide[:] = [int(number) for number in numbers]
+    return wide

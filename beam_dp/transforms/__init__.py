@@ -1,0 +1,1 @@
+"""The Beam side of beam_dp: transforms, and no formula."""

@@ -1,0 +1,141 @@
+"""PrivateAggregate: several metrics over several columns, one pass over the data."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.bounds import ContributionBounds
+from beam_dp.mechanisms.budget import Budget
+from beam_dp.mechanisms.contributions import Bounder
+from beam_dp.mechanisms.metrics import Metric, check_metrics
+from beam_dp.mechanisms.plan import Plan, describe
+from beam_dp.mechanisms.program import Program, compile_program
+from beam_dp.transforms import columns, guards, release, rows, summary
+from beam_dp.transforms.columns import Layout
+from beam_dp.transforms.partitions import (
+    PrivatePartitions,
+    PublicPartitions,
+    check_partitions,
+    public_keys,
+    reach_of,
+)
+from beam_dp.transforms.summary import SHARDS
+
+_OWNER = "PrivateAggregate"
+
+
+@dataclasses.dataclass(eq=False)
+class PrivateAggregate(beam.PTransform):
+    """Release statistics about people per partition, with no clipping bounds asked.
+
+    The output is (epsilon, delta)-differentially private (or rho-zCDP) as `budget` says, for all of
+    it together, when one person with all their rows is added or removed: every metric, every
+    partition, every error bound, and which partitions appear.
+
+    One `beam.Row` per released partition: the partition columns, then for each metric its value and
+    `<name>_error`, a bound that holds with probability 95%. For counts, sums and means it is the
+    distance from the clipped statistic (see `ClippedSum`), for extremes and one-sided releases a
+    number of people (see `DirectRelease`).
+
+    Edge cases:
+        rows without a usable person or partition are dropped; values that are no numbers are
+        absent (see `columns`); public partitions without rows are released like others; without
+        `partition` there is one partition, always released. Each object can be applied once.
+
+    Args:
+        person: the column that identifies a person.
+        metrics: what to release: `Count()`, `Sum("spent")`, `Max("minutes")`, ...
+        budget: what all of it together may cost.
+        partition: the columns whose values name a partition; empty: one partition for all.
+        bounds: how much of the data one person may reach; None: no limit but the number of public
+            partitions.
+        partitions: `PublicPartitions([...])` or `PrivatePartitions()`; None: private ones if
+            there are partition columns.
+        shards: how many parts the people are cut into on the way; a power of two.
+
+    Raises:
+        TypeError, ValueError: when the pipeline is built, with what to write instead.
+
+    Source: the module docstrings of `contributions`, `statistics`, `releases` and `program`.
+    """
+
+    person: str
+    metrics: Sequence[Metric]
+    budget: Budget
+    partition: Sequence[str] = ()
+    bounds: ContributionBounds | None = None
+    partitions: PublicPartitions | PrivatePartitions | None = None
+    shards: int = SHARDS
+
+    def __post_init__(self) -> None:
+        checks.column(_OWNER, "person", self.person)
+        self.partition = checks.columns(_OWNER, "partition", self.partition)
+        self.metrics = check_metrics(_OWNER, self.metrics)
+        self.bounds = _checked_bounds(self.bounds)
+        self.partitions = check_partitions(_OWNER, self.partition, self.partitions)
+        if type(self.budget) is not Budget:
+            raise TypeError(
+                f"{_OWNER}: budget must be a Budget, not {self.budget!r}. "
+                "Write budget=dp.Budget(epsilon=1.0)."
+            )
+        rows.check_names(_OWNER, self.partition, self.metrics)
+        self._once = guards.Once()
+        self._program = self._compile()
+
+    def _compile(self) -> Program:
+        private = isinstance(self.partitions, PrivatePartitions)
+        return compile_program(
+            self.metrics,
+            self.budget,
+            reach_of(_OWNER, self.bounds, self.partitions),
+            self.bounds.depth,
+            self.partitions.request() if private else None,
+        )
+
+    def plan(self) -> Plan:
+        """Return what would be spent on what, and the expected error; reads no row."""
+        return describe(self._program)
+
+    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
+        """Collect, bound, summarise, draw, and put a barrier behind the draw."""
+        guards.check_input(_OWNER, pcoll)
+        self._once.use(_OWNER)
+        layout = Layout(
+            self.person,
+            self.partition,
+            self._program.columns,
+            self._program.units,
+            public_keys(self.partitions),
+            columns.fresh_key(),
+        )
+        bounder = Bounder(self.bounds, self._program.fields, layout.key)
+        buckets = release.bucket_count(layout)
+        measures, shared = self._program.measures, self._program.shared_measures
+        summarise = summary.Summarise(layout, bounder, measures, shared, buckets, self.shards)
+        draw = release.Release(self._program, release.Places(layout, buckets))
+        names = rows.output_names(self.partition, self.metrics)
+        kind = rows.output_type(self.partition, self.metrics, layout, pcoll.element_type)
+        return (
+            pcoll
+            | "Summarise" >> summarise
+            | "Release" >> draw
+            | "Rows" >> beam.FlatMap(rows.from_block, names).with_output_types(kind)
+        )
+
+    def display_data(self) -> dict[str, Any]:
+        """Return the public parameters that a monitoring page may show."""
+        return {"budget": repr(self.budget), "metrics": ", ".join(m.output for m in self.metrics)}
+
+
+def _checked_bounds(bounds: ContributionBounds | None) -> ContributionBounds:
+    if bounds is None:
+        return ContributionBounds(None)
+    if not isinstance(bounds, ContributionBounds):
+        raise TypeError(
+            f"{_OWNER}: bounds must be ContributionBounds, not {bounds!r}. "
+            "Write bounds=dp.ContributionBounds(partitions=3)."
+        )
+    return bounds

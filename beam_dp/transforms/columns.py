@@ -1,0 +1,199 @@
+"""Turn rows of any kind into columns of contributions: the door of every transform.
+
+Rows come as dicts, as `beam.Row` or NamedTuple, or as Arrow record batches and tables. A row counts
+if its person is an id and every part of its partition is a key (`identities`); otherwise it is
+dropped, by itself and without a trace. A value that is no number (`numbers`) is absent: the row
+counts as a row and adds nothing to what is computed from that column. Fields that nobody asked for
+are never looked at. What a row is made of never reaches an exception, a log or a counter; the
+errors raised here name columns and Arrow types, which are not data.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from fractions import Fraction
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+
+from beam_dp.mechanisms.contributions import Table
+from beam_dp.mechanisms.noise import Noise
+from beam_dp.transforms import identities, keys, numbers
+
+BATCH_ROWS = 1 << 18
+_BUFFERED_ROWS = 1 << 16
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """Which columns hold what.
+
+    Attributes:
+        person: the column that identifies the person.
+        partition: the columns whose values name the partition; empty: one partition.
+        values: the value columns.
+        units: the grid of each value column.
+        public: the public keys; None: partitions are private.
+        key: the run's key.
+    """
+
+    person: str
+    partition: tuple[str, ...]
+    values: tuple[str, ...]
+    units: tuple[Fraction, ...]
+    public: keys.PublicKeys | None
+    key: bytes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns that are read, in the order of `collect`."""
+        return (self.person, *self.partition, *self.values)
+
+    def from_batch(self, batch: pa.RecordBatch) -> Table:
+        """Return the contributions in a record batch.
+
+        Raises:
+            ValueError: for a column that is missing.
+            TypeError: for a column of a type that cannot hold what it should.
+        """
+        columns = [_column(batch, name) for name in self.names]
+        check_types(
+            self, {name: column.type for name, column in zip(self.names, columns, strict=True)}
+        )
+        person, valid = identities.identify(columns[0], self.key)
+        partition, kept, names = self._partitions(columns[1 : 1 + len(self.partition)], len(batch))
+        units = zip(columns[1 + len(self.partition) :], self.units, strict=True)
+        values = [numbers.to_units(column, unit) for column, unit in units]
+        return _table(person, partition, values, valid & kept, names)
+
+    def from_lists(self, lists: list[list[object]]) -> list[Table]:
+        """Return the contributions in lists of Python values, one per name."""
+        end = 1 + len(self.partition)
+        parts = [identities.to_array(values) for values in lists[1:end]]
+        if all(column is not None and identities.supported(column.type) for column in parts):
+            return [self._from_lists(lists, parts)]
+        return [
+            self._from_lists(group, [pa.array(values) for values in group[1:end]])
+            for group in _by_type(lists, end)
+        ]
+
+    def _from_lists(self, lists: list[list[object]], parts: list[pa.Array]) -> Table:
+        person, valid = identities.identify_values(lists[0], self.key)
+        partition, kept, names = self._partitions(parts, len(lists[0]))
+        columns = zip(lists[1 + len(parts) :], self.units, strict=True)
+        values = [numbers.values_to_units(column, unit) for column, unit in columns]
+        return _table(person, partition, values, valid & kept, names)
+
+    def _partitions(
+        self, columns: list[pa.Array], size: int
+    ) -> tuple[np.ndarray, np.ndarray, dict[tuple[int, int], bytes]]:
+        if not self.partition:
+            return np.zeros((1, size), np.uint64), np.ones(size, bool), {}
+        if self.public is None:
+            return keys.name_keys(columns, self.key)
+        places = self.public.places(columns, self.key)
+        return np.maximum(places, 0).astype(np.uint64)[None], places >= 0, {}
+
+
+def fresh_key() -> bytes:
+    """Return the key of a new run: it decides which rows stay, and is no secret of the noise."""
+    return Noise().words(4).tobytes()
+
+
+def _by_type(lists: list[list[object]], end: int) -> Iterator[list[list[object]]]:
+    """Return the rows that have a key, in groups whose key parts have the same types."""
+    parts = [[keys.clean(part) for part in values] for values in lists[1:end]]
+    columns = [lists[0], *parts, *lists[end:]]
+    groups: dict[tuple[type, ...], list[int]] = {}
+    for place, row in enumerate(zip(*parts, strict=True)):
+        if None not in row:
+            groups.setdefault(tuple(map(type, row)), []).append(place)
+    for places in groups.values():
+        yield [[values[place] for place in places] for values in columns]
+
+
+def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
+    """Refuse columns of Arrow types that cannot hold ids, keys or values."""
+    for name in (layout.person, *layout.partition):
+        if name in types and not identities.supported(types[name]):
+            raise TypeError(
+                f"column {name!r} must hold integers, text, dates or booleans to identify people or "
+                f"partitions, not {types[name]}. Cast it before this transform."
+            )
+    for name in layout.values:
+        if name in types and not numbers.supported(types[name]):
+            raise TypeError(
+                f"column {name!r} must hold numbers, not {types[name]}. Cast it before this transform."
+            )
+
+
+def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
+    places = batch.schema.get_all_field_indices(name)
+    if len(places) != 1:
+        raise ValueError(
+            f"column {name!r} must occur once in every batch, not {len(places)} times."
+        )
+    return batch.column(places[0])
+
+
+def _table(
+    person: np.ndarray,
+    partition: np.ndarray,
+    values: list[np.ndarray],
+    valid: np.ndarray,
+    names: dict[tuple[int, int], bytes],
+) -> Table:
+    table = Table(person, partition, np.ones(len(valid), np.int64), values, names)
+    return table if valid.all() else table.take(valid)
+
+
+def batches(element: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Return an Arrow element as record batches of bounded size, without copying."""
+    table = pa.Table.from_batches([element]) if isinstance(element, pa.RecordBatch) else element
+    for batch in table.to_batches(max_chunksize=BATCH_ROWS):
+        if len(batch):
+            yield batch
+
+
+class RowBuffer:
+    """Collect rows one by one into lists, and hand them out as tables.
+
+    Args:
+        layout: which fields are read.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._lists: list[list[object]] = [[] for _ in layout.names]
+        self._fields = list(
+            zip(layout.names, (values.append for values in self._lists), strict=True)
+        )
+
+    def add(self, row: object) -> list[Table]:
+        """Take one row; return tables when enough rows have come together."""
+        if type(row) is dict:
+            for name, append in self._fields:
+                append(row.get(name))
+        else:
+            get = fields_of(row)
+            for name, append in self._fields:
+                append(get.get(name))
+        return self.flush() if len(self._lists[0]) >= _BUFFERED_ROWS else []
+
+    def flush(self) -> list[Table]:
+        """Return what is held as tables."""
+        tables = self._layout.from_lists(self._lists) if self._lists[0] else []
+        for values in self._lists:
+            values.clear()
+        return tables
+
+
+def fields_of(row: object) -> dict[str, object]:
+    """Return the fields of a row without running any code of its class; none for other objects."""
+    if isinstance(row, dict):
+        return dict(dict.items(row))
+    if isinstance(row, beam.Row):
+        return vars(row)
+    if isinstance(row, tuple) and isinstance(names := getattr(type(row), "_fields", None), tuple):
+        return dict(zip(names, tuple.__iter__(row), strict=False))
+    return {}

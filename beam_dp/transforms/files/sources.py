@@ -1,0 +1,66 @@
+"""Open files, and turn whatever a file's content does into an error without content."""
+
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, TypeVar, cast
+
+import pyarrow as pa
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+# All that reading can raise: Arrow's errors, the operating system's (BeamIOError and a
+# gzip header's among them), a truncated gzip stream, names that are no text.
+DAMAGE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
+
+Item = TypeVar("Item")
+
+
+def opened(path: str) -> BinaryIO:
+    """Open `path` (local or remote) for reading its bytes; `.gz` is unpacked as it is read.
+
+    No read returns more bytes than asked for, however well the file was compressed.
+    """
+    raw = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+    return cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if path.endswith(".gz") else raw
+
+
+def is_local(path: str) -> bool:
+    """Tell whether `path` lies on this machine's own file system."""
+    return FileSystems.get_scheme(path) is None
+
+
+def guarded(items: Iterable[Item], message: str) -> Iterator[Item]:
+    """Yield `items`; if the file's content stops them, raise ValueError(`message`).
+
+    The original error quotes cells, so it is dropped whole: the new one is raised outside
+    of the handler and keeps no cause and no context.
+    """
+    iterator = iter(items)
+    while True:
+        damaged, item = _next(iterator)
+        if damaged:
+            raise ValueError(message)
+        if item is None:
+            return
+        yield item
+
+
+def _next(iterator: Iterator[Item]) -> tuple[bool, Item | None]:
+    try:
+        return False, next(iterator, None)
+    except DAMAGE:
+        return True, None
+
+
+def unreadable(pattern: str, rule: str) -> str:
+    """Return the one message for damaged files: the pattern and the rule, never the content."""
+    return f"ReadRows: every file of {pattern!r} must be {rule}; one of them cannot be read."
+
+
+def missing(pattern: str, column: str) -> str:
+    """Return the message for a file without a wanted column."""
+    return (
+        f"ReadRows: column {column!r} must stand once in every file of {pattern!r}; "
+        "one of them has it not, or twice."
+    )

@@ -1,0 +1,143 @@
+"""Write released rows as one CSV, Parquet or JSON Lines file; cells that no reader mistakes."""
+
+import csv
+import datetime
+import decimal
+import io
+import json
+import math
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+Cells = tuple[Any, ...]
+
+# A spreadsheet takes a cell that begins with one of these for a formula.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+LARGEST = 2**63 - 1
+
+
+def plain(value: object) -> object:
+    """Return `value` as a plain Python object: numpy scalars are unwrapped."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def order(cells: Sequence[object]) -> tuple[Any, ...]:
+    """Return a key that sorts rows of any types: by type first, then by value."""
+    return tuple(_rank(plain(cell)) for cell in cells)
+
+
+def _rank(cell: Any) -> tuple[Any, ...]:
+    match cell:
+        case None:
+            return ("",)
+        case bool():
+            return ("boolean", cell)
+        case float() if math.isnan(cell):
+            return ("not a number",)
+        case int() | float() | decimal.Decimal():
+            # 0, 0.0 and -0.0 are equal, but are written differently.
+            return ("number", cell, repr(cell))
+        case str() | bytes():
+            return (type(cell).__name__, cell)
+        case datetime.date():
+            return (type(cell).__name__, cell.isoformat())
+        case tuple():
+            return ("tuple", order(cell))
+    return (type(cell).__name__, str(cell))
+
+
+def text(cell: Any) -> str:
+    """Return a cell as CSV text.
+
+    Floats as `repr` writes them (they read back exactly; `inf`, `-inf`, `nan`), booleans as
+    `true` and `false`, dates in ISO form, bytes in hexadecimal, None as nothing. Text that a
+    spreadsheet would take for a formula (a start of = + - @ tab or CR) gets a single quote
+    in front.
+    """
+    match plain(cell):
+        case None:
+            return ""
+        case bool(truth):
+            return "true" if truth else "false"
+        case float(number):
+            return repr(number)
+        case bytes(content):
+            return content.hex()
+        case datetime.date() as date:
+            return date.isoformat()
+        case str(words):
+            return "'" + words if words.startswith(FORMULA_STARTS) else words
+        case other:
+            return str(other)
+
+
+def write_csv(
+    file: BinaryIO, names: Sequence[str], types: Sequence[Any], rows: list[Cells]
+) -> None:
+    """Write a header and the rows as RFC 4180 says (CRLF, quotes where needed), in UTF-8."""
+    lines = io.StringIO(newline="")
+    writer = csv.writer(lines)
+    writer.writerow(names)
+    writer.writerows([text(cell) for cell in row] for row in rows)
+    file.write(lines.getvalue().encode(errors="backslashreplace"))
+
+
+def write_jsonl(
+    file: BinaryIO, names: Sequence[str], types: Sequence[Any], rows: list[Cells]
+) -> None:
+    """Write one object per row; what JSON has no form for is a string as in CSV."""
+    for row in rows:
+        record = {name: _json(plain(cell)) for name, cell in zip(names, row, strict=True)}
+        file.write(json.dumps(record, allow_nan=False).encode() + b"\n")
+
+
+def _json(cell: Any) -> object:
+    if cell is None or isinstance(cell, (bool, int, str)):
+        return cell
+    return cell if isinstance(cell, float) and math.isfinite(cell) else text(cell)
+
+
+def write_parquet(
+    file: BinaryIO, names: Sequence[str], types: Sequence[Any], rows: list[Cells]
+) -> None:
+    """Write the rows with the types of the schema; integers saturate at 64 bits.
+
+    Saturation comes after the noise, so it is free of privacy cost. A column of unknown type
+    gets the type of its values; one whose values have several types is written as text.
+    """
+    columns = [[plain(cell) for cell in column] for column in zip(*rows)] or [[] for _ in names]
+    arrays = [_array(column, kind) for column, kind in zip(columns, types, strict=True)]
+    pq.write_table(pa.table(arrays, names=list(names)), file)
+
+
+_ARROW = {
+    bool: pa.bool_(),
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+    bytes: pa.binary(),
+    datetime.date: pa.date32(),
+}
+
+
+def _array(cells: list[Any], kind: Any) -> pa.Array:
+    given = {type(cell) for cell in cells if cell is not None}
+    if given == {int} and kind is not float:
+        cells = [cell if cell is None else max(-LARGEST - 1, min(LARGEST, cell)) for cell in cells]
+    elif given and given <= {int, float}:
+        cells = [cell if cell is None else _nearest(cell) for cell in cells]
+    try:
+        return pa.array(cells, None if float in given else _ARROW.get(kind))
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if cell is None else text(cell) for cell in cells], pa.string())
+
+
+def _nearest(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf

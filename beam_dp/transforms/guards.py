@@ -1,0 +1,69 @@
+"""Refuse pipelines for which the guarantee is not proved, while they are built."""
+
+import apache_beam as beam
+from apache_beam.transforms import trigger, window
+
+from beam_dp.mechanisms import checks
+
+RUNNERS = (
+    "FnApiRunner",
+    "DirectRunner",
+    "SwitchingDirectRunner",
+    "PrismRunner",
+    "PortableRunner",
+    "FlinkRunner",
+    "SparkRunner",
+    "DataflowRunner",
+)
+"""Runners whose Reshuffle is a barrier and whose bundles finish: what the transforms stand on."""
+
+
+def check_input(owner: str, rows: beam.PCollection) -> None:
+    """Refuse unbounded, windowed or triggered input, and runners that are not known to be sound.
+
+    In an unbounded or windowed collection one person returns in every window and pane, and every
+    pane would be another release that nobody paid for.
+    """
+    checks.require(
+        bool(rows.is_bounded),
+        f"{owner}: its input must be bounded, not a stream: every pane would be another release "
+        "of the same people. Write the stream to files and run a batch job on them.",
+    )
+    windowing = rows.windowing
+    checks.require(
+        isinstance(windowing.windowfn, window.GlobalWindows),
+        f"{owner}: its input must be in the global window, not {type(windowing.windowfn).__name__}: "
+        "a person would be bounded anew in every window. Apply "
+        "beam.WindowInto(beam.window.GlobalWindows()) and make time a partition column.",
+    )
+    checks.require(
+        isinstance(windowing.triggerfn, trigger.DefaultTrigger)
+        and windowing.accumulation_mode == trigger.AccumulationMode.DISCARDING,
+        f"{owner}: its input must have the default trigger: others release the same people again.",
+    )
+    runner = type(rows.pipeline.runner).__name__
+    checks.require(
+        runner in RUNNERS,
+        f"{owner}: the runner must be one of {', '.join(RUNNERS)}, not {runner}: others are known "
+        "to drop what a bundle holds at its end, or to draw noise again for each consumer.",
+    )
+
+
+class Once:
+    """Remember that a transform has been applied: a second application is a second release."""
+
+    def __init__(self) -> None:
+        self._used = False
+
+    def use(self, owner: str) -> None:
+        """Refuse all but the first use.
+
+        Raises:
+            ValueError: at the second use.
+        """
+        checks.require(
+            not self._used,
+            f"{owner}: each object must be applied once, not twice: a second application spends the "
+            "budget again. Make another object, with a budget of its own.",
+        )
+        self._used = True

@@ -1,0 +1,185 @@
+"""Turn ids and keys of every kind into fixed-width identities, one way for each.
+
+A canonical id is an integer or a text. The same person can be written in several ways by
+different sources, and one person must never become two groups, each with a bound of its own:
+
+* integers of every width, booleans (as 0 and 1), integral decimals and the decimal text of a 64-bit
+  integer ("17", not "017", "+17" or " 17") are one integer;
+* other text is itself, byte by byte: no case folding, no Unicode normalisation, no trimming (a
+  caller who wants these applies them first); the empty text is a valid id;
+* dates are their ISO text, UUIDs their canonical text, integers beyond 64 bits their decimal text;
+* null, NaN, floats, bytes, timestamps, lists and everything else are no ids: such a row is dropped.
+
+An identity is uint64 of shape (1, n) or (2, n): the integer and 0, or the keyed 128-bit hash of the
+text, whose second word is odd.
+"""
+
+import datetime
+import decimal
+import re
+import uuid
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beam_dp.mechanisms import contributions, hashing
+
+_SHORT = 20
+_EIGHTEEN = r"^(0|-?[1-9][0-9]{0,17})$"
+_NINETEEN = r"^-?[1-9][0-9]{18}$"
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_INT64 = range(-(1 << 63), 1 << 63)
+_FAST = {int: pa.int64(), str: pa.string(), bool: pa.bool_(), datetime.date: pa.date32()}
+
+
+def supported(kind: pa.DataType) -> bool:
+    """Return whether a column of this Arrow type can hold ids or keys."""
+    if pa.types.is_dictionary(kind):
+        return supported(kind.value_type)
+    checks = (
+        pa.types.is_integer,
+        pa.types.is_boolean,
+        pa.types.is_date,
+        pa.types.is_null,
+        is_text,
+    )
+    whole_decimal = pa.types.is_decimal(kind) and kind.scale == 0
+    return whole_decimal or any(check(kind) for check in checks)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type is a string type."""
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
+
+
+def identify(column: pa.Array, key: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Return the canonical identities of an Arrow column, and which rows have one.
+
+    Args:
+        column: of a type that is `supported`.
+        key: the run's key.
+    """
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _identify_dictionary(column, key)
+    valid = validity(column)
+    if pa.types.is_null(kind):
+        return np.zeros((1, len(column)), np.uint64), valid
+    if pa.types.is_date(kind) or pa.types.is_decimal(kind) or pa.types.is_uint64(kind):
+        column = column.cast(pa.date32()) if pa.types.is_date(kind) else column
+        return _identify_text(column.cast(pa.string()), key), valid
+    if not is_text(kind):
+        numbers = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+        return numbers.view(np.uint64)[None], valid
+    return _identify_text(column.cast(pa.large_string()), key), valid
+
+
+def _identify_dictionary(column: pa.DictionaryArray, key: bytes) -> tuple[np.ndarray, np.ndarray]:
+    identity, valid = identify(column.dictionary, key)
+    codes = pc.fill_null(column.indices, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    if not len(column.dictionary):
+        return np.zeros((1, len(column)), np.uint64), np.zeros(len(column), bool)
+    return identity[:, codes], valid[codes] & validity(column.indices)
+
+
+def validity(column: pa.Array) -> np.ndarray:
+    """Return where a column is not null, from its bitmap (never from NaN)."""
+    if not column.null_count:
+        return np.ones(len(column), bool)
+    return column.is_valid().to_numpy(zero_copy_only=False)
+
+
+def _identify_text(column: pa.Array, key: bytes) -> np.ndarray:
+    column = pc.fill_null(column.cast(pa.large_string()), "")
+    offsets, data = text_buffers(column)
+    identity = hashing.digests(offsets, data, key)
+    if len(column) and int(np.diff(offsets).min()) <= _SHORT:
+        _use_integers(column, identity)
+    return identity
+
+
+def text_buffers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Return the offsets and bytes of a large_string column without nulls."""
+    _, offsets, data = column.buffers()
+    if data is None:
+        return np.zeros(len(column) + 1, np.int64), np.empty(0, np.uint8)
+    places = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    return places, np.frombuffer(data, np.uint8)
+
+
+def _use_integers(column: pa.Array, identity: np.ndarray) -> None:
+    """Overwrite the identities of decimal text by those of its integers."""
+    short = pc.match_substring_regex(column, _EIGHTEEN).to_numpy(zero_copy_only=False)
+    if short.any():
+        numbers = column.filter(pa.array(short)).cast(pa.int64()).to_numpy()
+        identity[:, short] = [numbers.view(np.uint64), np.zeros(len(numbers), np.uint64)]
+    long = pc.match_substring_regex(column, _NINETEEN).to_numpy(zero_copy_only=False)
+    for place in np.flatnonzero(long).tolist():
+        number = int(column[place].as_py())
+        if number in _INT64:
+            identity[:, place] = np.array([number], np.int64).view(np.uint64)[0], 0
+
+
+def to_array(values: list[object]) -> pa.Array | None:
+    """Return Python values as an Arrow column if they are all of one plain kind, or null."""
+    kinds = set(map(type, values)) - {type(None)}
+    if not kinds:
+        return pa.nulls(len(values))
+    if len(kinds) > 1 or (kind := kinds.pop()) not in _FAST:
+        return None
+    try:
+        return pa.array(values, _FAST[kind])
+    except (OverflowError, UnicodeError, pa.ArrowInvalid):
+        return None
+
+
+def identify_values(values: list[object], key: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Return the canonical identities of Python values, and which of them have one."""
+    column = to_array(values)
+    if column is not None:
+        return identify(column, key)
+    ids = [canonical(value) for value in values]
+    texts = [found for found in ids if isinstance(found, bytes)]
+    numbers = [found for found in ids if isinstance(found, int)]
+    identity = np.zeros((2, len(values)), np.uint64)
+    is_text_id = np.array([isinstance(found, bytes) for found in ids], bool)
+    is_number = np.array([isinstance(found, int) for found in ids], bool)
+    identity[:, is_text_id] = hashing.digests(*hashing.pack(texts), key)
+    identity[0, is_number] = np.array(numbers, np.int64).view(np.uint64)
+    return identity, is_text_id | is_number
+
+
+def canonical(value: object) -> int | bytes | None:
+    """Return the canonical id of one Python value: an integer, UTF-8 text, or None for no id."""
+    if isinstance(value, (bool, np.bool_)):
+        return int(value)
+    if type(value) is decimal.Decimal:
+        whole = value.is_finite() and abs(value.adjusted()) < 40 and value == value.to_integral()
+        value = int(value) if whole else None
+    if type(value) is int or isinstance(value, np.integer):
+        number = int(value)
+        return number if number in _INT64 else b"%d" % number if abs(number) < 1 << 4096 else None
+    if type(value) is datetime.date or type(value) is uuid.UUID:
+        return str(value).encode()
+    if type(value) is not str and type(value) is not np.str_:
+        return None
+    return _canonical_text(str(value))
+
+
+def _canonical_text(text: str) -> int | bytes | None:
+    if len(text) <= _SHORT and _INTEGER.fullmatch(text) and int(text) in _INT64:
+        return int(text)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return None
+
+
+def join(identities: list[np.ndarray]) -> np.ndarray:
+    """Return the identities of several columns on top of each other: shape (2 * columns, n)."""
+    padded = [
+        contributions.join_identities([identity, np.zeros((2, 0), np.uint64)])
+        for identity in identities
+    ]
+    return np.concatenate(padded)

@@ -1,0 +1,238 @@
+"""Turn partition keys into identities: places in a public list, or keyed hashes with names."""
+
+import dataclasses
+import datetime
+import functools
+import re
+import struct
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beam_dp.mechanisms import checks, hashing
+from beam_dp.transforms import identities
+
+Key = tuple[object, ...]
+_KINDS = (bool, int, str, datetime.date)
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_FIRST_DAY, _LAST_DAY = 1 - _EPOCH, datetime.date.max.toordinal() - _EPOCH
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SMALL_RANGE = 1 << 22
+_EVEN = {int: 0, bool: 2, datetime.date: 4}
+
+
+@dataclasses.dataclass(frozen=True)
+class PublicKeys:
+    """The public list of partition keys, and the way from a column to places in it.
+
+    A key matches by its canonical form (`identities`), so that "1" in a CSV file is the public key
+    1. What is not in the list is dropped before bounding, so it uses up no place of anybody's.
+
+    Args:
+        keys: one tuple of key parts per partition.
+    """
+
+    keys: tuple[Key, ...]
+
+    def __post_init__(self) -> None:
+        seen = {tuple(identities.canonical(part) for part in key) for key in self.keys}
+        checks.require(
+            len(seen) == len(self.keys),
+            "PublicPartitions: keys must differ in more than their type: 1, '1' and True are one "
+            "partition. List each once.",
+        )
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def places(self, columns: list[pa.Array], key: bytes) -> np.ndarray:
+        """Return the place of each row's key in the list; -1 where it is not in it."""
+        found = [identities.identify(_encoded(column), key) for column in columns]
+        valid = np.logical_and.reduce([valid for _, valid in found])
+        return np.where(valid, self.lookup(key).places([identity for identity, _ in found]), -1)
+
+    def lookup(self, key: bytes) -> "_Lookup":
+        """Return the table that finds places, made once per process and run."""
+        return _lookup(self, key)
+
+
+def _encoded(column: pa.Array) -> pa.Array:
+    """Return text as a dictionary: few different keys are hashed once each."""
+    return column.dictionary_encode() if identities.is_text(column.type) else column
+
+
+@functools.lru_cache(maxsize=8)
+def _lookup(public: PublicKeys, key: bytes) -> "_Lookup":
+    columns = [
+        identities.identify_values(list(parts), key)[0] for parts in zip(*public.keys, strict=True)
+    ]
+    return _Lookup(identities.join(columns), hashing.salt(key, "public"))
+
+
+class _Lookup:
+    """Find identities (2 * columns words) in a fixed list of them."""
+
+    def __init__(self, words: np.ndarray, salt: np.uint64) -> None:
+        self._salt = salt
+        hashes = hashing.fold(words, salt)
+        self._order = np.argsort(hashes)
+        self._hashes, self._words = hashes[self._order], words[:, self._order]
+        self._table, self._low = _direct_table(words)
+
+    def places(self, identities_: list[np.ndarray]) -> np.ndarray:
+        """Return the place of each line in the list; -1 where it is not in it."""
+        if self._table is not None and len(identities_) == 1 and identities_[0].shape[0] == 1:
+            numbers = identities_[0][0].view(np.int64)
+            inside = (numbers >= self._low) & (numbers - self._low < len(self._table))
+            return np.where(inside, self._table[np.where(inside, numbers - self._low, 0)], -1)
+        words = identities.join(identities_)
+        hashes = hashing.fold(words, self._salt)
+        at = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
+        same = (self._words[:, at] == words).all(axis=0)
+        return np.where(same, self._order[at], -1)
+
+
+def _direct_table(words: np.ndarray) -> tuple[np.ndarray | None, int]:
+    """Return a table from integer key minus the lowest to place, where keys are that dense."""
+    numbers = words[0].view(np.int64)
+    if words.shape[0] > 2 or words[1].any():
+        return None, 0
+    low, high = int(numbers.min()), int(numbers.max())
+    if high - low >= _SMALL_RANGE:
+        return None, 0
+    table = np.full(high - low + 1, -1, np.int64)
+    table[numbers - low] = np.arange(len(numbers))
+    return table, low
+
+
+def name_keys(
+    columns: list[pa.Array], key: bytes
+) -> tuple[np.ndarray, np.ndarray, dict[tuple[int, int], bytes]]:
+    """Return identities of private keys, which rows have one, and the names of the hashed ones.
+
+    Types are kept apart: 1, "1" and True are three partitions. A single column of integers, booleans
+    or dates is its own name.
+    """
+    columns = [_readable(column) for column in columns]
+    valid = np.logical_and.reduce([_valid_keys(column) for column in columns])
+    if len(columns) == 1 and (kind := _plain_kind(columns[0].type)) is not None:
+        numbers, _ = identities.identify(_as_number(columns[0]), key)
+        second = np.full((1, len(valid)), _EVEN[kind], np.uint64)
+        return (np.concatenate([numbers, second]) if _EVEN[kind] else numbers), valid, {}
+    codes, uniques = _combine([column.dictionary_encode() for column in columns])
+    texts = [encode(unique) for unique in uniques]
+    digests = hashing.digests(*hashing.pack(texts), key)
+    names = dict(zip(zip(*digests.tolist(), strict=True), texts, strict=True))
+    return digests[:, codes] if len(texts) else np.zeros((2, len(valid)), np.uint64), valid, names
+
+
+def _readable(column: pa.Array) -> pa.Array:
+    """Return text as its bytes, and dates that Python has no name for (after 9999) as null."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        readable = _readable(column.dictionary)
+        return pa.DictionaryArray.from_arrays(column.indices, readable)
+    if identities.is_text(kind):
+        return column.cast(pa.large_string()).cast(pa.large_binary())
+    if not pa.types.is_date(kind):
+        return column
+    days = column.cast(pa.date32()).cast(pa.int32())
+    named = pc.and_(pc.greater_equal(days, _FIRST_DAY), pc.less_equal(days, _LAST_DAY))
+    return pc.if_else(named, days, None).cast(pa.date32())
+
+
+def _valid_keys(column: pa.Array) -> np.ndarray:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return identities.validity(column)
+
+
+def _plain_kind(kind: pa.DataType) -> type | None:
+    if pa.types.is_date(kind):
+        return datetime.date
+    if pa.types.is_boolean(kind):
+        return bool
+    return int if pa.types.is_integer(kind) and not pa.types.is_uint64(kind) else None
+
+
+def _as_number(column: pa.Array) -> pa.Array:
+    if pa.types.is_date(column.type):
+        return column.cast(pa.date32()).cast(pa.int32())
+    return column
+
+
+def _combine(columns: list[pa.DictionaryArray]) -> tuple[np.ndarray, list[Key]]:
+    """Return a code per row and the different keys (null parts stand for None)."""
+    total, codes = 1, np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        size = len(column.dictionary) + 1
+        part = column.indices.fill_null(size - 1).to_numpy(zero_copy_only=False).astype(np.int64)
+        if total * size > 1 << 62:
+            unique, codes = np.unique(codes, return_inverse=True)
+            total = len(unique)
+        codes, total = codes * size + part, total * size
+    _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+    rows = pa.array(first)
+    return codes, list(zip(*(column.take(rows).to_pylist() for column in columns), strict=True))
+
+
+def encode(key: Key) -> bytes:
+    """Return a typed, length-prefixed encoding: ("ab", "c") and ("a", "bc") differ.
+
+    Text may be given as its bytes; a part of no known kind stands for None.
+    """
+    parts = []
+    for part in key:
+        kind = _KINDS.index(type(part)) if type(part) in _KINDS else len(_KINDS)
+        text = str(part).encode() if kind < len(_KINDS) else b""
+        if type(part) is bytes:
+            kind, text = _KINDS.index(str), part
+        parts.append(struct.pack("<BI", kind, len(text)) + text)
+    return b"".join(parts)
+
+
+def decode(text: bytes) -> Key:
+    """Return the key that `encode` encoded; bytes that are no UTF-8 become U+FFFD."""
+    parts: list[object] = []
+    while text:
+        kind, length = struct.unpack_from("<BI", text)
+        raw, text = text[5 : 5 + length].decode(errors="replace"), text[5 + length :]
+        parts.append(_parse(kind, raw))
+    return tuple(parts)
+
+
+def _parse(kind: int, raw: str) -> object:
+    if kind >= len(_KINDS):
+        return None
+    if _KINDS[kind] is bool:
+        return raw == "True"
+    return datetime.date.fromisoformat(raw) if _KINDS[kind] is datetime.date else _KINDS[kind](raw)
+
+
+def name_of(identity: tuple[int, int], names: dict[tuple[int, int], bytes]) -> Key:
+    """Return the key of a private identity."""
+    if identity in names:
+        return decode(names[identity])
+    number = identity[0] - (1 << 64) if identity[0] >> 63 else identity[0]
+    if identity[1] == _EVEN[bool]:
+        return (bool(number),)
+    return (
+        (datetime.date.fromordinal(number + _EPOCH),)
+        if identity[1] == _EVEN[datetime.date]
+        else (number,)
+    )
+
+
+def clean(part: object) -> object:
+    """Return one Python key part as a plain int, str, bool or date; None if it is no key.
+
+    Integers beyond 64 bits and text that UTF-8 cannot encode are no keys.
+    """
+    if isinstance(part, (np.integer, np.bool_, np.str_)):
+        part = part.item() if isinstance(part, np.generic) else part
+    if type(part) is int:
+        return part if -(1 << 63) <= part < 1 << 63 else None
+    if type(part) is str:
+        return None if _SURROGATE.search(part) else part
+    return part if type(part) in _KINDS else None

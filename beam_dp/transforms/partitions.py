@@ -1,0 +1,154 @@
+"""Which partitions are released: those of a public list, or those selected privately."""
+
+import dataclasses
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+import apache_beam as beam
+
+from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.bounds import ContributionBounds
+from beam_dp.mechanisms.program import SelectionRequest
+from beam_dp.transforms.keys import Key, PublicKeys, clean
+
+
+@dataclasses.dataclass(frozen=True, init=False)
+class PublicPartitions:
+    """Name the partitions to release; all of them appear, empty ones too.
+
+    The list must not come from the data: it is published as it is. Rows of other partitions are
+    dropped before contribution bounding and use up nobody's places. Costs no budget.
+
+    Edge cases: a key that is listed twice is taken once; "1" in the data is the public key 1.
+
+    Args:
+        keys: ints, strings, dates or booleans, or tuples of these for several partition columns.
+
+    Raises:
+        ValueError: for an empty list, or keys that differ only in their type (1 and "1").
+        TypeError: for keys of other types, and for a PCollection.
+    """
+
+    keys: tuple[Key, ...]
+
+    def __init__(self, keys: Iterable[object]) -> None:
+        if isinstance(keys, (str, bytes, beam.PCollection)) or not isinstance(keys, Iterable):
+            raise TypeError(
+                f"PublicPartitions: keys must be a list of public keys, not {_kind(keys)}. "
+                "Write PublicPartitions([1, 2, 3]); what is in the data is not public."
+            )
+        listed = [_checked(key if isinstance(key, tuple) else (key,)) for key in keys]
+        # By type and value: 1 and True are equal to Python, and refused as a pair below.
+        once = {tuple((type(part), part) for part in key): key for key in listed}
+        object.__setattr__(self, "keys", tuple(once.values()))
+        checks.require(
+            bool(self.keys),
+            "PublicPartitions: keys must not be empty. Write PublicPartitions([1, 2, 3]).",
+        )
+        checks.require(
+            len({len(key) for key in self.keys}) == 1,
+            "PublicPartitions: keys must all have the same number of parts.",
+        )
+        self.index()
+
+    def __reduce__(self) -> tuple[type, tuple[tuple[Key, ...]]]:
+        return PublicPartitions, (self.keys,)
+
+    def index(self) -> PublicKeys:
+        """Return the keys in the form that rows are matched with."""
+        return PublicKeys(self.keys)
+
+
+def _kind(value: object) -> str:
+    return "a PCollection" if isinstance(value, beam.PCollection) else repr(value)
+
+
+def _checked(key: tuple[object, ...]) -> Key:
+    for part in key:
+        if clean(part) is None:
+            raise TypeError(
+                "PublicPartitions: a key must be an int of 64 bits, a string, a date or a boolean "
+                f"(or a tuple of these), not {part!r}."
+            )
+    return tuple(clean(part) for part in key)
+
+
+@dataclasses.dataclass(frozen=True)
+class PrivatePartitions:
+    """Select the partitions to release privately, by the number of their people.
+
+    A partition with few people is kept with a small probability, at most its share of delta where
+    one person is alone (optimal truncated geometric selection: `TruncatedGeometric`). Needs a
+    delta above 0.
+
+    Args:
+        pre_threshold: never release a partition with fewer people than this.
+        weight: the part of epsilon for the selection, relative to the metrics' weights.
+    """
+
+    pre_threshold: int = 1
+    weight: checks.Real = 1
+
+    def __post_init__(self) -> None:
+        checks.positive_integer("PrivatePartitions", "pre_threshold", self.pre_threshold)
+        checks.fraction_between("PrivatePartitions", "weight", self.weight, 0, math.inf)
+
+    def request(self) -> SelectionRequest:
+        """Return what the program needs to know."""
+        return SelectionRequest(Fraction(self.weight), self.pre_threshold)
+
+
+Partitions = PublicPartitions | PrivatePartitions
+
+
+def check_partitions(
+    owner: str, columns: tuple[str, ...], partitions: Partitions | None
+) -> Partitions | None:
+    """Return how partitions are chosen, None for the one partition of no columns."""
+    if not columns:
+        checks.require(
+            partitions is None,
+            f"{owner}: partitions must be left out without partition columns. "
+            'Write partition=["day"] beside it.',
+        )
+        return None
+    if partitions is None:
+        return PrivatePartitions()
+    if not isinstance(partitions, (PublicPartitions, PrivatePartitions)):
+        raise TypeError(
+            f"{owner}: partitions must be PublicPartitions or PrivatePartitions, not "
+            f"{_kind(partitions)}. Write partitions=dp.PublicPartitions([1, 2, 3])."
+        )
+    if isinstance(partitions, PublicPartitions):
+        parts = len(partitions.keys[0])
+        checks.require(
+            parts == len(columns),
+            f"{owner}: public keys must have one part per partition column ({len(columns)}), "
+            f"not {parts}.",
+        )
+    return partitions
+
+
+def reach_of(owner: str, bounds: ContributionBounds, partitions: Partitions | None) -> int:
+    """Return the most partitions that one person can have rows in.
+
+    Raises:
+        ValueError: where nothing limits it.
+    """
+    if partitions is None:
+        return 1
+    limits = [bounds.reach] if bounds.reach is not None else []
+    if isinstance(partitions, PublicPartitions):
+        limits.append(len(partitions.keys))
+    checks.require(
+        bool(limits),
+        f"{owner}: bounds must limit the partitions of one person, as partitions are private. "
+        "Write bounds=dp.ContributionBounds(partitions=3).",
+    )
+    return min(limits)
+
+
+def public_keys(partitions: Partitions | None) -> PublicKeys | None:
+    """Return the public keys, None for private partitions or none."""
+    return partitions.index() if isinstance(partitions, PublicPartitions) else None

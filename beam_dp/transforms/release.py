@@ -1,0 +1,151 @@
+"""Draw the released numbers, once, and put a barrier behind them.
+
+Beam may compute a collection again for every consumer and every retry. Noise that is drawn again is
+a second release, so each draw is followed by a Reshuffle: what lies behind it is computed from
+stored elements, on every runner of `guards.RUNNERS`. Elements are blocks of rows, so that the
+barrier costs nothing per row.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+
+from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.program import Program
+from beam_dp.mechanisms.statistics import Cells, Summary, partitions
+from beam_dp.transforms import keys, summary
+from beam_dp.transforms.columns import Layout
+
+Block = list[tuple[keys.Key, tuple[Any, ...]]]
+"""Released rows: the key of the partition, then a value and an error bound per metric."""
+
+BLOCK_ROWS = 1 << 13
+_FEW_PARTITIONS = 1 << 14
+
+
+def bucket_count(layout: Layout) -> int:
+    """Return how many parts the partitions are cut into: enough for many workers if many."""
+    if not layout.partition:
+        return 1
+    return 8 if layout.public is None or len(layout.public) > _FEW_PARTITIONS else 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Places:
+    """The partitions that a bucket releases, and how their keys are found.
+
+    Attributes:
+        layout: which columns hold what.
+        buckets: how many parts the partitions are cut into.
+    """
+
+    layout: Layout
+    buckets: int
+
+    def cells(self, bucket: int, found: Summary) -> tuple[Cells, list[keys.Key]]:
+        """Return the view on the partitions of a bucket, and their keys."""
+        public = self._public(bucket)
+        if public is None:
+            identities = partitions(found)
+            pairs = zip(identities[0].tolist(), _second(identities), strict=True)
+            return Cells.of_all(found), [keys.name_of(pair, found.names) for pair in pairs]
+        place = np.full(len(found), -1, np.int64)
+        if len(public):
+            at = np.searchsorted(public, found.partition[0])
+            at = np.minimum(at, len(public) - 1)
+            place = np.where(public[at] == found.partition[0], at, -1)
+        names = self.layout.public.keys if self.layout.public is not None else ((),)
+        return Cells(found, place, len(public)), [names[index] for index in public.tolist()]
+
+    def _public(self, bucket: int) -> np.ndarray | None:
+        """Return the places in the public list that belong to the bucket, None if private."""
+        if self.layout.partition and self.layout.public is None:
+            return None
+        size = len(self.layout.public) if self.layout.public is not None else 1
+        everything = np.arange(size, dtype=np.uint64)
+        buckets = summary.bucket_of(everything[None], self.buckets, self.layout.key)
+        return everything[buckets == bucket]
+
+
+def _second(identities: np.ndarray) -> list[int]:
+    return identities[1].tolist() if len(identities) > 1 else [0] * identities.shape[1]
+
+
+class ChooseClips(beam.DoFn):
+    """Draw the clips that all partitions share, from the summary over all of them.
+
+    Args:
+        program: the run's program.
+        noise: the randomness.
+    """
+
+    def __init__(self, program: Program, noise: Noise) -> None:
+        self._program, self._noise = program, noise
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[int, ...]]:
+        """Take the one bucket that holds that summary."""
+        if element[0] != summary.SHARED:
+            return
+        found = summary.open_summary(element[1], self._program.shared_measures)
+        cells = Cells(found, np.zeros(len(found), np.int64), 1)
+        yield self._program.choose_clips(cells, self._noise)
+
+
+class Draw(beam.DoFn):
+    """Draw everything that is released for the partitions of a bucket.
+
+    Args:
+        program: the run's program.
+        places: the partitions of each bucket.
+        noise: the randomness.
+    """
+
+    def __init__(self, program: Program, places: Places, noise: Noise) -> None:
+        self._program, self._places, self._noise = program, places, noise
+
+    def process(
+        self, element: tuple[int, Iterable[bytes]], clips: tuple[int, ...] = ()
+    ) -> Iterator[Block]:
+        """Take all summaries of one bucket; yield blocks of rows."""
+        bucket, packed = element
+        if bucket == summary.SHARED:
+            return
+        found = summary.open_summary(packed, self._program.measures)
+        cells, names = self._places.cells(bucket, found)
+        kept = self._program.select(cells, self._noise)
+        drawn = self._program.release(cells.select(kept), clips, self._noise)
+        columns = [column.tolist() for pair in drawn for column in pair]
+        rows = zip(*columns, strict=True) if columns else (() for _ in kept)
+        block = [(names[place], tuple(row)) for place, row in zip(kept.tolist(), rows, strict=True)]
+        for start in range(0, len(block), BLOCK_ROWS):
+            yield block[start : start + BLOCK_ROWS]
+
+
+@dataclasses.dataclass(eq=False)
+class Release(beam.PTransform):
+    """Turn (bucket, packed summaries) into released rows behind a barrier.
+
+    Attributes:
+        program: the run's program.
+        places: the partitions of each bucket.
+        noise: the randomness; only tests give another.
+    """
+
+    program: Program
+    places: Places
+    noise: Noise = dataclasses.field(default_factory=Noise)
+
+    def expand(self, summaries: beam.PCollection) -> beam.PCollection:
+        """Choose shared clips, if any, then draw; each behind its barrier."""
+        draw = beam.ParDo(Draw(self.program, self.places, self.noise), *self._clips(summaries))
+        return summaries | "Draw" >> draw | "Barrier" >> beam.Reshuffle()
+
+    def _clips(self, summaries: beam.PCollection) -> list[beam.pvalue.AsSingleton]:
+        if not self.program.shared_measures:
+            return []
+        choose = beam.ParDo(ChooseClips(self.program, self.noise))
+        clips = summaries | "ChooseClips" >> choose | "ClipsBarrier" >> beam.Reshuffle()
+        return [beam.pvalue.AsSingleton(clips)]

@@ -1,0 +1,239 @@
+"""Rows in, one summary per partition out: collect, shuffle, bound, summarise, shuffle.
+
+    rows
+      Collect            per bundle: columns, merged per person and partition, hopeless ones dropped
+      GroupByShard       bytes, by keyed hash of the person: everything of a person meets here
+      Settle             the final bounds; one line per person and partition becomes a summary
+      GroupByBucket      bytes, by partition
+                                                    # (bucket, summaries)
+
+What leaves is not private. There is no counter, no log and no side output on the way.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.typehints.row_type import RowTypeConstraint
+
+from beam_dp.mechanisms import blobs, checks, contributions, hashing, statistics
+from beam_dp.mechanisms.accumulation import HELD_LINES, Accumulator
+from beam_dp.mechanisms.contributions import Bounder, Table
+from beam_dp.mechanisms.statistics import Measure, Summary
+from beam_dp.transforms import columns
+from beam_dp.transforms.columns import Layout
+
+SHARDS = 64
+SHARED = -1
+"""The bucket of the summary over all partitions."""
+_BLOB_LINES = 1 << 15
+_SUMMARY_LINES = 1 << 20
+
+
+class Collect(beam.DoFn):
+    """Turn rows into packed contributions by shard, merged as far as the bundle goes.
+
+    Args:
+        layout: which columns hold what.
+        bounder: the bounding of the run.
+        shards: how many parts the people are cut into; a power of two.
+    """
+
+    def __init__(self, layout: Layout, bounder: Bounder, shards: int) -> None:
+        self._layout, self._bounder, self._shards = layout, bounder, shards
+
+    def start_bundle(self) -> None:
+        """Begin with nothing: a bundle that failed leaves nothing behind."""
+        self._accumulator = Accumulator(self._bounder)
+        self._buffer = columns.RowBuffer(self._layout)
+
+    def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
+        """Take one row, or one Arrow batch or table."""
+        if isinstance(element, (pa.RecordBatch, pa.Table)):
+            yield from self._take(map(self._layout.from_batch, columns.batches(element)))
+        else:
+            yield from self._take(self._buffer.add(element))
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Hand on what is held."""
+        for element in self._take(self._buffer.flush()):
+            yield GlobalWindows.windowed_value(element)
+        for table in self._accumulator.drain():
+            for element in self._pack(table):
+                yield GlobalWindows.windowed_value(element)
+
+    def _take(self, tables: Iterable[Table]) -> Iterator[tuple[int, bytes]]:
+        for table in tables:
+            for spilled in self._accumulator.add(table):
+                yield from self._pack(spilled)
+
+    def _pack(self, table: Table) -> Iterator[tuple[int, bytes]]:
+        shift = np.uint64(64 - self._shards.bit_length() + 1)
+        shard = self._bounder.person_hash(table) >> shift if self._shards > 1 else None
+        edges = [0, len(table)]
+        if shard is not None:
+            edges = np.searchsorted(shard, np.arange(self._shards + 1, dtype=np.uint64)).tolist()
+        for place, (start, end) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+            for low in range(start, end, _BLOB_LINES):
+                part = table.take(slice(low, min(low + _BLOB_LINES, end)))
+                yield place, blobs.pack_table(part)
+
+
+class CollectBatches(Collect):
+    """The same for collections with a schema, which arrive as whole Arrow tables."""
+
+    @beam.DoFn.yields_elements
+    def process_batch(self, batch: pa.Table) -> Iterator[tuple[int, bytes]]:
+        """Take one table of rows."""
+        yield from self._take(map(self._layout.from_batch, columns.batches(batch)))
+
+    def infer_output_type(self, input_type: object) -> object:
+        """Say what leaves, for Beam's choice of coders."""
+        return tuple[int, bytes]
+
+
+def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
+    """Return the settled contributions of a shard, holding little more than what is kept."""
+    held: list[Table] = []
+    limit = HELD_LINES
+    for blob in packed:
+        held.append(blobs.unpack_table(blob))
+        if sum(map(len, held)) >= limit:
+            held = [bounder.reduce(contributions.concatenate(held))]
+            limit = max(HELD_LINES, 2 * len(held[0]))
+    return bounder.settle(contributions.concatenate(held)) if held else None
+
+
+class Settle(beam.DoFn):
+    """Bound the people of a shard for good, and summarise what they add to each partition.
+
+    Args:
+        bounder: the bounding of the run.
+        measures: what is summarised per partition.
+        shared: what is summarised over all partitions.
+        buckets: how many parts the partitions are cut into.
+    """
+
+    def __init__(
+        self,
+        bounder: Bounder,
+        measures: Sequence[Measure],
+        shared: Sequence[Measure],
+        buckets: int,
+    ) -> None:
+        self._bounder, self._buckets = bounder, buckets
+        self._measures, self._shared = tuple(measures), tuple(shared)
+
+    def start_bundle(self) -> None:
+        """Begin with nothing."""
+        self._partitions: list[Summary] = []
+        self._people: list[Summary] = []
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[int, bytes]]:
+        """Take all contributions of one shard."""
+        table = gather(element[1], self._bounder)
+        if table is None:
+            return
+        self._partitions.append(statistics.summarise(table, self._measures))
+        if self._shared:
+            self._people.append(statistics.summarise_people(table, self._shared))
+        if sum(map(len, self._partitions)) >= _SUMMARY_LINES:
+            yield from self._flush()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Hand on what is held."""
+        for element in self._flush():
+            yield GlobalWindows.windowed_value(element)
+
+    def _flush(self) -> Iterator[tuple[int, bytes]]:
+        partitions, self._partitions = self._partitions, []
+        people, self._people = self._people, []
+        if partitions:
+            summary = merge(partitions, self._measures)
+            buckets = bucket_of(summary.partition, self._buckets, self._bounder.key)
+            for bucket in np.unique(buckets).tolist():
+                yield bucket, blobs.pack_summary(summary.take(buckets == bucket))
+        if people:
+            yield SHARED, blobs.pack_summary(merge(people, self._shared))
+
+
+def merge(summaries: Sequence[Summary], measures: Sequence[Measure]) -> Summary:
+    """Return the reduced union of summaries."""
+    return statistics.reduce(statistics.concatenate(summaries), measures)
+
+
+def bucket_of(partition: np.ndarray, buckets: int, key: bytes) -> np.ndarray:
+    """Return the bucket of each partition."""
+    padded = contributions.join_identities([partition, np.zeros((2, 0), np.uint64)])
+    hashes = hashing.fold(padded, hashing.salt(key, "bucket"))
+    return (hashes % np.uint64(buckets)).astype(np.int64)
+
+
+def collector(rows: beam.PCollection, layout: Layout, bounder: Bounder, shards: int) -> Collect:
+    """Return the DoFn that suits the elements of `rows`, checking a known schema on the way."""
+    checks.require(
+        type(shards) is int and 1 <= shards <= 1 << 16 and shards & (shards - 1) == 0,
+        f"shards must be a power of two from 1 to 65536, not {shards!r}.",
+    )
+    kind = RowTypeConstraint.from_user_type(rows.element_type)
+    if kind is None:
+        return Collect(layout, bounder, shards)
+    names = [name for name, _ in kind._fields]
+    for name in layout.names:
+        checks.require(name in names, f"column {name!r} must be one of {names}.")
+    return CollectBatches(layout, bounder, shards)
+
+
+@dataclasses.dataclass(eq=False)
+class Summarise(beam.PTransform):
+    """Turn rows into (bucket, packed summaries), bounded per person. Not private by itself.
+
+    Attributes:
+        layout: which columns hold what.
+        bounder: the bounding of the run.
+        measures: what is summarised per partition.
+        shared: what is summarised over all partitions.
+        buckets: how many parts the partitions are cut into.
+        shards: how many parts the people are cut into.
+    """
+
+    layout: Layout
+    bounder: Bounder
+    measures: tuple[Measure, ...]
+    shared: tuple[Measure, ...] = ()
+    buckets: int = 1
+    shards: int = SHARDS
+
+    def expand(self, rows: beam.PCollection) -> beam.PCollection:
+        """Apply the steps of the module's docstring."""
+        settle = Settle(self.bounder, self.measures, self.shared, self.buckets)
+        places = [*range(self.buckets), *([SHARED] if self.shared else [])]
+        collect = collector(rows, self.layout, self.bounder, self.shards)
+        summaries = (
+            rows
+            | "Collect" >> beam.ParDo(collect).with_output_types(tuple[int, bytes])
+            | "GroupByShard" >> beam.GroupByKey()
+            | "Settle" >> beam.ParDo(settle).with_output_types(tuple[int, bytes])
+        )
+        # Every bucket occurs, whatever the data: public partitions appear when empty.
+        every = beam.Create([(place, b"") for place in places]).with_output_types(tuple[int, bytes])
+        return (
+            (summaries, rows.pipeline | "Buckets" >> every)
+            | "AllBuckets" >> beam.Flatten()
+            | "GroupByBucket" >> beam.GroupByKey()
+        )
+
+
+def open_summary(packed: Iterable[bytes], measures: Sequence[Measure]) -> Summary:
+    """Return the merged summary of one bucket; it may be empty."""
+    found = [blobs.unpack_summary(blob) for blob in packed if blob]
+    return merge(found or [_nothing()], measures)
+
+
+def _nothing() -> Summary:
+    empty = np.empty(0, np.int64)
+    return Summary(np.empty((1, 0), np.uint64), empty, empty, empty, empty)

@@ -1,0 +1,143 @@
+"""Measure how far the releases are from the truth, on TPC-H at scale 1 and epsilon 1.
+
+    python -m benchmarks.accuracy                          1,000 releases and 20 whole jobs each
+    python -m benchmarks.accuracy --runs 100 --jobs 0      a short look
+
+Of the absolute errors two means are shown: that of the middle 60% (the lowest and the highest fifth
+cut off) and that of all of them, which a single release that explodes would spoil.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import apache_beam as beam
+import numpy as np
+
+import beam_dp as dp
+from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.profile import Profile
+from beam_dp.mechanisms.search import AboveThreshold
+from benchmarks import sink, tpch
+from benchmarks.tpch import Question
+
+EPSILON = 1.0
+
+
+def release_errors(contributions: np.ndarray, runs: int, one_sided: bool) -> np.ndarray:
+    """Return the absolute errors of independent releases of a sum, as the library draws them.
+
+    Args:
+        contributions: every person's own sum, largest first.
+        runs: how many releases are drawn.
+        one_sided: the direct release, never above the truth but for beta; else clip, then sum.
+    """
+    draw = direct_release if one_sided else two_phase_release
+    truth = int(contributions.sum())
+    return np.array([abs(draw(contributions) - truth) for _ in range(runs)], np.float64)
+
+
+def direct_release(contributions: np.ndarray) -> float:
+    """Return one draw of the one-sided release: a search on the sum's own removal profile."""
+    search, grid = AboveThreshold(dp.Budget(EPSILON)), Candidates.geometric(1, 2**40, 1.01)
+    removed = np.cumsum(contributions[: search.cap(grid.size)])
+    total = int(contributions.sum())
+    profile = Profile([total, *(total - removed).tolist()])
+    return float(search.choose(profile, grid))
+
+
+def two_phase_release(contributions: np.ndarray) -> float:
+    """Return one draw of the default release: a private clip, then the clipped sum with noise."""
+    choice, rest = dp.Budget(EPSILON).split([1, 9])
+    search, grid = AboveThreshold(choice, beta=1e-9), Candidates.of(2**i for i in range(40))
+    clip = search.choose(Profile(contributions[: search.cap(grid.size) + 1].tolist()), grid)
+    noise = Noise().discrete_laplace(rest.amount / int(clip), 1)
+    return float(np.minimum(contributions, int(clip)).sum() + noise[0])
+
+
+def job_errors(question: Question, runs: int, one_sided: bool) -> np.ndarray:
+    """Return the absolute errors of whole jobs that read the rows from Parquet."""
+    truth = int(question.contributions.sum())
+    return np.array([abs(job(question, one_sided) - truth) for _ in range(runs)], np.float64)
+
+
+def job(question: Question, one_sided: bool) -> float:
+    """Run the job once and return what it released."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "released.csv"
+        with beam.Pipeline(runner="FnApiRunner") as pipeline:
+            rows = pipeline | dp.ReadRows(str(question.rows), columns=COLUMNS, numbers=["value"])
+            released = rows | transform(question, one_sided)
+            name = "sum_value" if question.value else "count"
+            triples = released | beam.Map(lambda row: (row.partition, getattr(row, name), 0))
+            triples | sink.WriteTable(str(path))
+        with path.open(newline="") as file:
+            return float(next(csv.reader(file))[1])
+
+
+COLUMNS = ["person", "partition", "value"]
+
+
+def transform(question: Question, one_sided: bool) -> dp.PrivateAggregate:
+    """Return the aggregation that answers a question."""
+    how = {"one_sided": one_sided}
+    return dp.PrivateAggregate(
+        person="person",
+        partition=["partition"],
+        metrics=[dp.Sum("value", **how) if question.value else dp.Count(**how)],
+        bounds=dp.ContributionBounds(partitions=1),
+        partitions=dp.PublicPartitions([0]),
+        budget=dp.Budget(epsilon=EPSILON),
+    )
+
+
+def middle(errors: np.ndarray) -> float:
+    """Return the mean of the errors without the lowest and the highest fifth."""
+    fifth = len(errors) // 5
+    return float(np.sort(errors)[fifth : len(errors) - fifth].mean())
+
+
+def line(cells: Iterable[str]) -> str:
+    """Return cells as one line of a Markdown table."""
+    return f"| {' | '.join(cells)} |\n"
+
+
+def measured(name: str, release: str, kind: str, errors: np.ndarray) -> str:
+    """Return one line of the table of errors."""
+    numbers = [middle(errors), float(errors.mean()), float(errors.max())]
+    return line([name, release, kind, str(len(errors)), *(f"{number:,.1f}" for number in numbers)])
+
+
+def report(question: Question, runs: int, jobs: int) -> None:
+    """Print the lines of one question: both releases, drawn alone and by whole jobs."""
+    contributions = question.contributions
+    for release, one_sided in (("two-phase", False), ("one-sided", True)):
+        if runs:
+            errors = release_errors(contributions, runs, one_sided)
+            sys.stdout.write(measured(question.name, release, "release", errors))
+        if jobs:
+            errors = job_errors(question, jobs, one_sided)
+            sys.stdout.write(measured(question.name, release, "whole job", errors))
+        sys.stdout.flush()
+
+
+def main() -> None:
+    """Print the table of errors."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=1000, help="releases drawn from the profiles")
+    parser.add_argument("--jobs", type=int, default=20, help="whole jobs from Parquet")
+    arguments = parser.parse_args()
+    heads = ["question", "release", "of", "runs", "middle 60%", "mean of all", "largest"]
+    sys.stdout.write(line(heads) + line(["---"] * len(heads)))
+    for question in (tpch.COUNT, tpch.SUM):
+        report(question, arguments.runs, arguments.jobs)
+
+
+if __name__ == "__main__":
+    main()

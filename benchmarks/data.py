@@ -1,0 +1,162 @@
+"""Generate the benchmark's rows: people and partitions by Zipf's law, lognormal values.
+
+    python -m benchmarks.data --rows 10000000 --output rows.parquet
+
+The same arguments give the same rows (under one numpy): a chunk of 2^20 rows depends on the seed
+and on its own number alone, so a short file is a prefix of a longer one of the same people and
+partitions. Memory is that of one chunk, so that 100 million rows need no more than one million.
+Without --output the file goes to build/bench under a name that says all its parameters, and is
+kept if it is there already.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import gcd
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+FOLDER = Path("build/bench")
+ROW_GROUP = 1 << 17
+CHUNK = 8 * ROW_GROUP
+PEOPLE_EXPONENT = 0.8
+PARTITION_EXPONENT = 1.0
+HEX = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), np.uint8).reshape(256, 2)
+HEX_PLACES = np.array([i for i in range(36) if i not in (8, 13, 18, 23)])
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the rows look like; `one_row_each` gives every row a person of its own.
+
+    `uuid` writes the person ids as 36-character strings instead of int64.
+    """
+
+    rows: int = 10_000_000
+    people: int = 200_000
+    partitions: int = 1000
+    uuid: bool = False
+    one_row_each: bool = False
+    seed: int = 1
+
+    @property
+    def distinct(self) -> int:
+        """Return how many person ids there are to draw from."""
+        return self.rows if self.one_row_each else self.people
+
+    @property
+    def name(self) -> str:
+        """Return a file name that says every parameter."""
+        people = "each" if self.one_row_each else str(self.people)
+        ids = "uuid" if self.uuid else "int64"
+        size = f"rows{self.rows}_people{people}_partitions{self.partitions}"
+        return f"{size}_{ids}_seed{self.seed}.parquet"
+
+
+def zipf_cumulative(size: int, exponent: float) -> np.ndarray:
+    """Return the cumulative probabilities of ranks 0..size-1, weight (rank+1)^-exponent."""
+    weights = np.arange(1, size + 1, dtype=np.float64) ** -exponent
+    cumulative = np.cumsum(weights)
+    return cumulative / cumulative[-1]
+
+
+def ranks(cumulative: np.ndarray, uniform: np.ndarray) -> np.ndarray:
+    """Return the rank of each uniform number, by inverting the distribution function."""
+    return np.minimum(np.searchsorted(cumulative, uniform, side="right"), len(cumulative) - 1)
+
+
+def scatter(numbers: np.ndarray, size: int) -> np.ndarray:
+    """Map 0..size-1 onto itself one to one, so that neither ids nor file order tell the rank."""
+    step = int(size * 0.6180339887) | 1
+    while gcd(step, size) != 1:
+        step += 2
+    return (numbers * step + size // 3) % size
+
+
+def uuids(people: np.ndarray) -> pa.Array:
+    """Return one 36-character string per person id, equal for equal ids and for those only."""
+    words = np.empty((len(people), 2), ">u8")
+    words[:, 0] = mixed(people.astype(np.uint64))
+    words[:, 1] = mixed(words[:, 0].astype(np.uint64) ^ np.uint64(0x9E3779B97F4A7C15))
+    text = np.full((len(people), 36), ord("-"), np.uint8)
+    text[:, HEX_PLACES] = HEX[words.view(np.uint8)].reshape(len(people), 32)
+    ends = pa.py_buffer(np.arange(0, 36 * len(people) + 1, 36, dtype=np.int32))
+    return pa.Array.from_buffers(pa.string(), len(people), [None, ends, pa.py_buffer(text)])
+
+
+def mixed(words: np.ndarray) -> np.ndarray:
+    """Mix 64-bit words one to one (the finalizer of SplitMix64)."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def chunks(shape: Shape) -> Iterator[pa.Table]:
+    """Yield the rows as tables of at most 2^20 rows."""
+    people = zipf_cumulative(1 if shape.one_row_each else shape.people, PEOPLE_EXPONENT)
+    partitions = zipf_cumulative(shape.partitions, PARTITION_EXPONENT)
+    for start in range(0, shape.rows, CHUNK):
+        yield chunk(shape, start, people, partitions).slice(0, shape.rows - start)
+
+
+def chunk(shape: Shape, start: int, people: np.ndarray, partitions: np.ndarray) -> pa.Table:
+    """Return the full chunk of rows from `start`, drawn by a generator of its own."""
+    generator = np.random.default_rng([shape.seed, start // CHUNK])
+    drawn = ranks(people, generator.random(CHUNK))
+    rows = np.arange(start, start + CHUNK) % shape.rows
+    person = scatter(rows if shape.one_row_each else drawn, shape.distinct)
+    partition = scatter(ranks(partitions, generator.random(CHUNK)), shape.partitions)
+    columns = {
+        "person": uuids(person) if shape.uuid else pa.array(person.astype(np.int64)),
+        "partition": pa.array(partition.astype(np.int32)),
+        "value": pa.array(generator.lognormal(3.0, 1.0, CHUNK)),
+    }
+    return pa.table(columns)
+
+
+def write(shape: Shape, path: Path) -> Path:
+    """Write the rows to a Parquet file (row groups of 2^17 rows, zstd); all of it or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".unfinished")
+    tables = chunks(shape)
+    first = next(tables)
+    with pq.ParquetWriter(unfinished, first.schema, compression="zstd") as writer:
+        writer.write_table(first, row_group_size=ROW_GROUP)
+        for table in tables:
+            writer.write_table(table, row_group_size=ROW_GROUP)
+    unfinished.replace(path)
+    return path
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line: one option per field of Shape, and the output."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--rows", type=int, default=Shape.rows)
+    options.add_argument("--people", type=int, default=Shape.people)
+    options.add_argument("--partitions", type=int, default=Shape.partitions)
+    options.add_argument("--uuid", action="store_true", help="person ids as 36-character strings")
+    options.add_argument("--one_row_each", action="store_true", help="every row its own person")
+    options.add_argument("--seed", type=int, default=Shape.seed)
+    options.add_argument("--output", type=Path, help="file to write; see above")
+    return options
+
+
+def main() -> None:
+    """Write the file that the command line asks for and print its path."""
+    arguments = vars(parser().parse_args())
+    output = arguments.pop("output")
+    shape = Shape(**arguments)
+    cached = FOLDER / shape.name
+    if output or not cached.exists():
+        write(shape, output or cached)
+    sys.stdout.write(f"{output or cached}\n")
+
+
+if __name__ == "__main__":
+    main()

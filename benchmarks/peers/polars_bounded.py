@@ -1,0 +1,67 @@
+"""Polars: keep 3 random partitions of every person, then sum and count per partition; no privacy.
+
+    python -m benchmarks.peers.polars_bounded --input rows.parquet --output sums.csv
+
+Three ways to keep a uniform sample of each person's (person, partition) groups, all correct. Which
+one is the fastest depends on the data: the benchmark runs all and compares with the fastest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+import polars as pl
+
+
+def grouped(path: str) -> pl.LazyFrame:
+    """Sum and count the rows of every person in every partition."""
+    sums = [pl.col("value").sum().alias("sum"), pl.len().alias("count")]
+    return pl.scan_parquet(path).group_by("person", "partition").agg(sums)
+
+
+def aggregate(groups: pl.LazyFrame, limit: int) -> pl.LazyFrame:
+    """Shuffle, then keep the first groups of each person by an aggregation."""
+    kept = pl.col("partition", "sum", "count")
+    return shuffled(groups).group_by("person").agg(kept.head(limit)).explode(kept)
+
+
+def window(groups: pl.LazyFrame, limit: int) -> pl.LazyFrame:
+    """Shuffle, then keep the first groups of each person by a running number over the person."""
+    return shuffled(groups).filter(pl.int_range(pl.len()).over("person") < limit)
+
+
+def threshold(groups: pl.LazyFrame, limit: int) -> pl.LazyFrame:
+    """Number the groups at random and keep those up to the person's `limit`-th lowest number."""
+    numbered = groups.with_columns(priority=pl.int_range(pl.len()).shuffle())
+    last = pl.col("priority").bottom_k(limit).max().over("person")
+    return numbered.filter(pl.col("priority") <= last)
+
+
+def shuffled(groups: pl.LazyFrame) -> pl.LazyFrame:
+    """Put the groups in random order (Polars shuffles only frames that are in memory)."""
+    return groups.collect(engine="streaming").sample(fraction=1, shuffle=True).lazy()
+
+
+WAYS = {"aggregate": aggregate, "window": window, "threshold": threshold}
+
+
+def main() -> None:
+    """Run one way on one file, write the table, print how many rows and partitions it holds."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--input", required=True)
+    parser.add_argument("--output", required=True)
+    parser.add_argument("--max_partitions", type=int, default=3)
+    parser.add_argument("--way", choices=list(WAYS), default="aggregate")
+    arguments = parser.parse_args()
+    bounded = WAYS[arguments.way](grouped(arguments.input), arguments.max_partitions)
+    totals = bounded.group_by("partition").agg(pl.col("sum").sum(), pl.col("count").sum())
+    table = totals.collect(engine="streaming")
+    table.write_csv(arguments.output)
+    result = {"partitions": table.height, "counted": table["count"].sum()}
+    sys.stdout.write(f"{json.dumps(result)}\n")
+
+
+if __name__ == "__main__":
+    main()

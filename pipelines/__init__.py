@@ -1,0 +1,1 @@
+"""Jobs: options, read, public transforms, write."""

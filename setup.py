@@ -1,0 +1,29 @@
+"""Package of differentially private statistics for Apache Beam; also staged to workers."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+TESTS = ["dp-accounting>=0.4", "hypothesis>=6.100", "pytest>=8.1", "pytest-xdist>=3.5"]
+LINTERS = ["mypy>=1.11", "ruff>=0.17"]
+README = Path(__file__).parent / "README.md"
+
+setup(
+    name="beam-dp",
+    version="0.1.0",
+    description="Differentially private statistics on Apache Beam without clipping bounds",
+    long_description=README.read_text(encoding="utf-8") if README.exists() else "",
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    packages=find_packages(include=["beam_dp", "beam_dp.*", "pipelines", "pipelines.*"]),
+    python_requires=">=3.11,<3.14",
+    # pyarrow before 14.0.1 runs code from the files that it reads (CVE-2023-47248).
+    install_requires=["apache-beam>=2.77,<3", "numpy>=2.0", "pyarrow>=21.0"],
+    extras_require={
+        "dev": [*TESTS, *LINTERS, "tpchgen-cli>=2"],
+        "demo": ["tpchgen-cli>=2"],
+        "plot": ["matplotlib>=3.8"],
+        "gcp": ["apache-beam[gcp]>=2.77,<3"],
+        "bench": ["pipeline-dp>=0.3", "polars>=1.30", "tpchgen-cli>=2"],
+    },
+)

@@ -1,0 +1,275 @@
+"""The exact privacy audit of every search, and of the shift that it guarantees.
+
+No draw is made: the output probabilities of `.distribution` are compared over ALL non-increasing
+loss profiles with up to 6 candidates and losses up to 6, and all neighbours in one direction
+(l <= l' <= l + 1), which are all pairs that adding one person can make of such profiles.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.budget import Budget
+from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.profile import Profile
+from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
+
+LOSSES = 6
+SIZES = range(1, 7)
+ALPHAS = (1.5, 2, 4, 16, 64)
+ROUNDING = 1e-9
+
+
+def distribution(search, losses) -> list[float]:
+    """Return the output probabilities for a profile that has these losses."""
+    n = len(losses)
+    values = [
+        next((i for i, loss in enumerate(losses) if loss <= k), n) for k in range(max(losses) + 1)
+    ]
+    return search.distribution(Profile(values), Candidates.of(range(n)))
+
+
+def all_losses(n: int) -> list[tuple[int, ...]]:
+    """Return every non-increasing sequence of n losses from 0 to 6."""
+    return list(itertools.combinations_with_replacement(range(LOSSES, -1, -1), n))
+
+
+def neighbours(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers (in `all_losses`) of all pairs l, l' with l <= l' <= l + 1."""
+    number = {losses: i for i, losses in enumerate(all_losses(n))}
+    pairs = []
+    for losses, i in number.items():
+        for more in itertools.product((0, 1), repeat=n):
+            j = number.get(tuple(a + b for a, b in zip(losses, more, strict=True)))
+            if j is not None:
+                pairs.append((i, j))
+    first, second = np.array(pairs).T
+    return first, second
+
+
+PAIRS = {n: neighbours(n) for n in SIZES}
+
+
+def distributions(search, n: int) -> np.ndarray:
+    """Return one row of output probabilities per profile of `all_losses`."""
+    return np.array([distribution(search, losses) for losses in all_losses(n)])
+
+
+def log_ratios(search, n: int) -> tuple[float, float]:
+    """Return the largest ln P_x'/P_x and ln P_x/P_x' over all x' = x + one person."""
+    logs = np.log(distributions(search, n))
+    first, second = PAIRS[n]
+    change = logs[second] - logs[first]
+    return float(change.max()), float(-change.min())
+
+
+def worst_renyi(search, n: int) -> float:
+    """Return the largest D_alpha / alpha over all neighbours, both ways, for all ALPHAS."""
+    logs = np.log(distributions(search, n))
+    worst = 0.0
+    for one, other in (PAIRS[n], PAIRS[n][::-1]):
+        for alpha in ALPHAS:
+            terms = alpha * logs[one] + (1 - alpha) * logs[other]
+            top = terms.max(axis=1)  # keeps exp within floats
+            sums = np.log(np.exp(terms - top[:, None]).sum(axis=1)) + top
+            divergence = sums / (alpha - 1)
+            worst = max(worst, float(divergence.max()) / alpha)
+    return worst
+
+
+def worst_delta(search, n: int, epsilon: float) -> float:
+    """Return the largest sum of (P - e^epsilon P')^+ over all neighbours, both ways."""
+    chances = distributions(search, n)
+    first, second = chances[PAIRS[n][0]], chances[PAIRS[n][1]]
+    return max(
+        float(np.maximum(a - math.exp(epsilon) * b, 0).sum(axis=1).max())
+        for a, b in ((first, second), (second, first))
+    )
+
+
+def worst_failure(search, rows: list[tuple[int, ...]], shift: int) -> float:
+    """Return the largest probability to leave B[shift] <= y <= f over these profiles.
+
+    f is rounded up onto the candidates, so the last loss is 0.
+    """
+    worst = 0.0
+    for losses in rows:
+        rounded = [*losses[:-1], 0]
+        strict = [math.inf, *rounded[:-1]]
+        chances = distribution(search, losses)
+        bad = [p for p, a, b in zip(chances, rounded, strict, strict=True) if a > shift or b < 1]
+        worst = max(worst, sum(bad))
+    return worst
+
+
+PURE = [(0.5, 0.5), (1.0, 0.3), (2.0, 0.3), (3.0, 0.05), (4.0, 0.3)]
+
+
+@pytest.mark.parametrize(("epsilon", "beta"), PURE)
+def test_above_threshold_spends_epsilon_one_way_and_its_second_part_the_other(epsilon, beta):
+    search = AboveThreshold(Budget(epsilon), beta)
+    for n in SIZES[1:]:
+        chosen = search._thresholds(n)
+        adding, removing = log_ratios(search, n)
+        assert chosen.first + chosen.second <= epsilon
+        assert adding <= float(chosen.first + chosen.second) + ROUNDING
+        assert removing <= float(chosen.second) + ROUNDING
+        # Both bounds are attained once there is a candidate to pass over at a loss below theta
+        # and another one to stop at (the last candidate is never asked).
+        if n >= 3 and chosen.theta >= 1:
+            assert adding >= 0.9 * epsilon
+            assert removing >= 0.9 * float(chosen.second)
+
+
+@pytest.mark.parametrize(("epsilon", "beta"), PURE)
+@pytest.mark.parametrize("make", [ExponentialMechanism, NoisyBinarySearch])
+def test_the_other_searches_spend_at_most_epsilon(make, epsilon, beta):
+    search = make(Budget(epsilon), beta)
+    for n in SIZES:
+        assert max(log_ratios(search, n)) <= epsilon + ROUNDING
+
+
+def test_binary_search_attains_epsilon():
+    # Every answer is "down" at losses above theta: each of the m moves by epsilon / m.
+    assert max(log_ratios(NoisyBinarySearch(Budget(2), 0.3), 4)) >= 0.9 * 2
+
+
+@pytest.mark.parametrize("make", [AboveThreshold, ExponentialMechanism, NoisyBinarySearch])
+def test_the_audit_of_epsilon_notices_half_of_the_noise(make):
+    # The broken twin: built for twice the epsilon.
+    assert max(log_ratios(make(Budget(2), 0.3), 6)) > 1 + ROUNDING
+
+
+def test_the_audit_of_epsilon_notices_the_missing_noise_of_the_threshold():
+    # The broken twin: rho = 0, all of epsilon for nu.
+    def without_rho(losses, theta=2):
+        left, chances = 1.0, []
+        for loss in losses[:-1]:
+            stop = math.exp(-max(loss - theta, 0))
+            chances.append(left * stop)
+            left *= 1 - stop
+        return [*chances, left]
+
+    before, after = without_rho((3, 3, 3, 3, 3, 3)), without_rho((4, 4, 4, 4, 4, 4))
+    assert math.log(after[-1] / before[-1]) > 1 + ROUNDING
+
+
+@pytest.mark.parametrize("rho", [0.1, 0.5, 2.0])
+@pytest.mark.parametrize(
+    "make",
+    [
+        AboveThreshold,
+        ExponentialMechanism,
+        NoisyBinarySearch,
+        lambda budget, beta: NoisyBinarySearch(budget, beta, "gaussian"),
+    ],
+)
+def test_every_search_spends_at_most_rho(make, rho):
+    search = make(Budget.zcdp(rho), 0.3)
+    assert search.cost == Budget.zcdp(rho)
+    for n in SIZES:
+        assert worst_renyi(search, n) <= rho + ROUNDING
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        AboveThreshold,
+        ExponentialMechanism,
+        NoisyBinarySearch,
+        lambda budget, beta: NoisyBinarySearch(budget, beta, "gaussian"),
+    ],
+)
+def test_the_audit_of_rho_notices_half_of_the_noise(make):
+    # The broken twin: built for four times the rho.
+    assert worst_renyi(make(Budget.zcdp(2.0), 0.3), 6) > 0.5 + ROUNDING
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.01), (1.0, 1e-3), (3.0, 1e-6)])
+def test_gaussian_binary_search_spends_at_most_epsilon_and_delta(epsilon, delta):
+    search = NoisyBinarySearch(Budget(epsilon, delta), 0.3, "gaussian")
+    assert search.cost == Budget(epsilon, delta)
+    for n in SIZES:
+        assert worst_delta(search, n, epsilon) <= delta * (1 + ROUNDING)
+
+
+def test_the_audit_of_delta_notices_half_of_the_noise():
+    # The broken twin: built for twice the epsilon (and nearly half of the noise).
+    twin = NoisyBinarySearch(Budget(2, 1e-3), 0.3, "gaussian")
+    assert worst_delta(twin, 6, 1) > 1e-3
+
+
+GUARANTEED = [
+    AboveThreshold(Budget(3), 0.3),
+    AboveThreshold(Budget(4), 0.05),
+    AboveThreshold(Budget.zcdp(2), 0.3),
+    ExponentialMechanism(Budget(3), 0.3),
+    ExponentialMechanism(Budget(4), 0.05),
+    ExponentialMechanism(Budget.zcdp(2), 0.3),
+    NoisyBinarySearch(Budget(3), 0.3),
+    NoisyBinarySearch(Budget(4), 0.05),
+    NoisyBinarySearch(Budget.zcdp(2), 0.3),
+    NoisyBinarySearch(Budget(3, 1e-3), 0.3, "gaussian"),
+    NoisyBinarySearch(Budget.zcdp(2), 0.3, "gaussian"),
+]
+
+
+@pytest.mark.parametrize("search", GUARANTEED)
+def test_the_shift_is_kept_but_for_beta_on_all_profiles(search):
+    for n in SIZES:
+        assert search.shift(n) < LOSSES  # so that losses above the shift are among them
+        assert worst_failure(search, all_losses(n), search.shift(n)) <= search.beta + ROUNDING
+
+
+def profiles_of_64(shift: int) -> list[tuple[int, ...]]:
+    """Return steps of several heights at every place, some with one candidate in their middle
+    (the worst case of the exponential mechanism), staircases and random profiles."""
+    steps = [
+        (height,) * place + (0,) * (64 - place)
+        for place in range(65)
+        for height in (shift, shift + 1, 3 * shift + 3)
+    ]
+    broken = [
+        (shift + 1,) * place + (middle,) + (0,) * (63 - place)
+        for place in range(64)
+        for middle in ((shift + 1) // 2, (shift + 1) * 5 // 8, (shift + 1) * 2 // 3)
+    ]
+    stairs = [
+        tuple(max(0, top - width * i) for i in range(64))
+        for top in (3, shift, shift + 1, 2 * shift + 2, 64)
+        for width in (1, 2, 5)
+    ]
+    entropy = np.random.default_rng(1)
+    some = [
+        tuple(sorted(entropy.integers(0, top, 64).tolist(), reverse=True))
+        for top in (2, shift + 2, 2 * shift + 4)
+        for _ in range(5)
+    ]
+    return steps + broken + stairs + some
+
+
+SEARCHES_64 = [
+    AboveThreshold(Budget(1)),
+    AboveThreshold(Budget(0.3), 0.3),
+    AboveThreshold(Budget.zcdp(0.5)),
+    ExponentialMechanism(Budget(1)),
+    ExponentialMechanism(Budget.zcdp(0.5), 0.3),
+    NoisyBinarySearch(Budget(1)),
+    NoisyBinarySearch(Budget(1, 1e-6), noise="gaussian"),
+    NoisyBinarySearch(Budget.zcdp(0.5), noise="gaussian"),
+]
+
+
+@pytest.mark.parametrize("search", SEARCHES_64)
+def test_the_shift_is_kept_but_for_beta_on_64_candidates(search):
+    shift = search.shift(64)
+    assert worst_failure(search, profiles_of_64(shift), shift) <= search.beta + ROUNDING
+
+
+@pytest.mark.parametrize("search", SEARCHES_64)
+def test_a_much_smaller_shift_is_not_kept(search):
+    # The broken twin: a fifth less than the shift is claimed.
+    claimed = search.shift(64) * 4 // 5
+    assert worst_failure(search, profiles_of_64(claimed), claimed) > search.beta
