@@ -29,7 +29,11 @@ from beam_dp.mechanisms.search import AboveThreshold as AboveThreshold
 from beam_dp.mechanisms.search import ExponentialMechanism as ExponentialMechanism
 from beam_dp.mechanisms.search import NoisyBinarySearch as NoisyBinarySearch
 from beam_dp.transforms.aggregate import PrivateAggregate as PrivateAggregate
+from beam_dp.transforms.bounding import BoundContributions as BoundContributions
+from beam_dp.transforms.loss import RemovalLoss as RemovalLoss
 from beam_dp.transforms.partitions import PrivatePartitions as PrivatePartitions
 from beam_dp.transforms.partitions import PublicPartitions as PublicPartitions
 from beam_dp.transforms.reading import ReadRows as ReadRows
 from beam_dp.transforms.writing import WriteRows as WriteRows
+from beam_dp.transforms.select import SelectPartitions as SelectPartitions
+from beam_dp.transforms.shifted_inverse import ShiftedInverse as ShiftedInverse

@@ -76,12 +76,17 @@ def _exact(uniform: Bound, hazard: Bound, bits: int, limit: float, quick: int | 
             # ln low <= ln U < ln high = ln low + ln(1 + (high - low) / low)
             #                        <= ln low + (high - low) / low
             log_low, log_high = log_interval(low, bits)
-            fewest = math.floor(-(log_high + (high - low) / low) / fastest)
-            most = math.floor(-log_low / slowest) if slowest > 0 else limit
+            fewest = _floor_ratio(-log_high - (high - low) / low, fastest)
+            most = _floor_ratio(-log_low, slowest) if slowest > 0 else limit
         if min(max(fewest, 0), limit) == min(most, limit):
             quick = int(min(most, limit))
         bits *= 2
     return quick
+
+
+def _floor_ratio(top: Fraction, bottom: Fraction) -> int:
+    """Return floor(top / bottom), bottom > 0, without reducing the fraction."""
+    return top.numerator * bottom.denominator // (top.denominator * bottom.numerator)
 
 
 def _hazard(rate: Fraction, bits: int) -> Interval:

@@ -74,6 +74,7 @@ class _Additive(Metric):
         clip_share: the part of the metric's budget that chooses the clip; None: an eighth, or a
             quarter where a person can reach several partitions.
         search: how a one-sided release searches.
+        beta: how often a one-sided release may be above the true value, or too far below it.
     """
 
     one_sided: bool = False
@@ -81,11 +82,13 @@ class _Additive(Metric):
     candidates: Candidates | None = None
     clip_share: checks.Real | None = None
     search: SearchKind = AboveThreshold
+    beta: float = 0.05
 
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = type(self).__name__
         checks.one_of(owner, "clip", self.clip, _CLIPS)
+        checks.fraction_between(owner, "beta", self.beta, 0, 1)
         _check_share(owner, self.clip_share)
         check_search(owner, self.search)
         check_candidates(owner, self.candidates)

@@ -20,8 +20,9 @@ import numpy.typing as npt
 from beam_dp.mechanisms import checks, inversion
 from beam_dp.mechanisms.inversion import leading_zeros
 from beam_dp.mechanisms.reals import QUICK_BITS, Bound, Interval, exp_interval, leading_bits
-from beam_dp.mechanisms.tails import gaussian_bound as gaussian_bound
-from beam_dp.mechanisms.tails import laplace_bound as laplace_bound
+from beam_dp.mechanisms.tails import gaussian_bound, laplace_bound
+
+__all__ = ["LazyUniform", "Noise", "gaussian_bound", "laplace_bound"]
 
 Integers = npt.NDArray[Any]  # int64, or Python ints as objects
 
@@ -129,8 +130,7 @@ class Noise:
         exact = _positive("Noise.geometric", "rate", rate)
         size = _size("Noise.geometric", size)
         if size <= FEW:
-            values = [inversion.geometric(self.uniform().interval, exact) for _ in range(size)]
-            return np.array(values, _type(exact))
+            return np.array([self._one_geometric(exact) for _ in range(size)], _type(exact))
         if exact < SMALLEST_INT64_RATE:
             return self._wide_geometric(exact, size)
         sizes = [min(BLOCK, size - start) for start in range(0, size, BLOCK)]
@@ -190,6 +190,21 @@ class Noise:
         if exact <= 0 or limit == 0:
             return 0
         return inversion.first_success(self.uniform().interval, exact, limit)
+
+    def _one_geometric(self, rate: Fraction) -> int:
+        """Return one geometric value by inversion; for tiny rates of its high digits only.
+
+        With Q = e^(-2^n rate), P(low + 2^n high) = P(low) (1 - Q) Q^high, P(low) proportional to
+        e^(-rate low) on 0 <= low < 2^n: uniform digits, kept with that chance, at least e^(-1/4).
+        """
+        count = leading_zeros(rate) - 4  # 2^count rate < 1/4
+        if count < 20:  # floats settle most values: see inversion.BAND
+            return inversion.geometric(self.uniform().interval, rate)
+        high = inversion.geometric(self.uniform().interval, rate * (1 << count))
+        while True:
+            low = math.floor(self.uniform().interval(count)[0] * (1 << count))
+            if self.bernoulli_below(functools.partial(exp_interval, -rate * low)):
+                return high << count | low
 
     def _wide_geometric(self, rate: Fraction, size: int) -> Integers:
         """Return values too wide for int64: 32 low digits, and the rest in the same way."""

@@ -30,6 +30,7 @@ from beam_dp.mechanisms.releases import (
     ClippedSum,
     DirectRelease,
     PeopleRelease,
+    Profiled,
     Released,
 )
 from beam_dp.mechanisms.selection import TruncatedGeometric
@@ -39,7 +40,6 @@ Release = PeopleRelease | ClippedSum | DirectRelease
 
 _VALUE_CLIPS, _ROW_CLIPS = 84, 41
 _MOST_CLIPS = 4096
-_DIRECT_BETA = 0.05
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _additive(metric: metrics.Count | metrics.Sum) -> tuple[tuple[str, object], 
     if metric.candidates is not None:
         options += (("candidates", metric.candidates),)
     if metric.one_sided:
-        options += (("one_sided", True), ("search", metric.search))
+        options += (("one_sided", True), ("search", metric.search), ("beta", metric.beta))
     return options
 
 
@@ -238,6 +238,32 @@ def compile_program(
     )
 
 
+@dataclasses.dataclass(frozen=True)
+class Loss:
+    """What must be collected for the removal loss of one statistic.
+
+    Attributes:
+        columns: the value columns that are read.
+        units: the grid of each.
+        fields: what is aggregated per person and partition.
+        profiled: the measure, and how profiles are made of it.
+    """
+
+    columns: tuple[str, ...]
+    units: tuple[Fraction, ...]
+    fields: tuple[Field, ...]
+    profiled: Profiled
+
+
+def compile_loss(statistic: Metric, removals: int) -> Loss:
+    """Return what is needed for the profile B[0..removals] of a monotone statistic."""
+    part = parts_of(statistic)[0]
+    builder = _Builder(_units([statistic]), 1, None, frozenset())
+    profiled = builder.profiled(part, removals)
+    units = builder.units
+    return Loss(tuple(units), tuple(units.values()), tuple(builder.fields), profiled)
+
+
 def _units(asked: Sequence[Metric]) -> dict[str, Fraction]:
     """Return the unit of every value column that the metrics read."""
     units: dict[str, Fraction] = {}
@@ -376,7 +402,7 @@ class _Builder:
         return self.fields.index(field)
 
     def _unit(self, part: Part) -> Fraction:
-        return Fraction(1) if part.kind in ("rows", "valid") else self.units[part.column]
+        return Fraction(1) if part.kind in ("people", "rows", "valid") else self.units[part.column]
 
     def _clipped(self, part: Part, share: Budget, alpha: Fraction) -> ClippedSum:
         unit, shared = self._unit(part), part.option("clip", "shared") == "shared"
@@ -426,17 +452,21 @@ class _Builder:
 
     def _direct(self, part: Part, each: Budget) -> DirectRelease:
         kind = part.option("search", None)
-        search = metrics.build_search(kind, each, float(part.option("beta", _DIRECT_BETA)))
-        unit, additive = self._unit(part), part.kind not in ("max", "min")
+        search = metrics.build_search(kind, each, float(str(part.option("beta", None))))
         candidates = part.option("candidates", None)
         if not isinstance(candidates, Candidates):
-            candidates = default_candidates(part.kind, unit)
-        sign = -1 if part.kind == "min" else 1
-        if sign < 0:
+            candidates = default_candidates(part.kind, self._unit(part))
+        if part.kind == "min":
             candidates = candidates.mirrored()
-        keep = search.cap(candidates.size) + 1
-        measure = Measure(self._source(part), sign, (), keep, additive)
-        return DirectRelease(measure, search, candidates, unit)
+        profiled = self.profiled(part, search.cap(candidates.size))
+        return DirectRelease(profiled.measure, profiled.unit, search, candidates)
+
+    def profiled(self, part: Part, removals: int) -> Profiled:
+        """Return the removal profile B[0..removals] of a part."""
+        sign = -1 if part.kind == "min" else 1
+        additive = part.kind not in ("max", "min")
+        measure = Measure(self._source(part), sign, (), removals + 1, additive)
+        return Profiled(measure, self._unit(part))
 
 
 @functools.lru_cache(maxsize=16)

@@ -254,35 +254,23 @@ def _clip(
 
 
 @dataclasses.dataclass(frozen=True)
-class DirectRelease:
-    """The shifted inverse mechanism: search the removal loss for a value.
-
-    With probability 1 - beta the released y is at most f (rounded up to the candidates) and at
-    least f without its `shift` largest people. The error bound is that number of people: how
-    many have more than the released value (Max), or would have to leave for f to be below it.
+class Profiled:
+    """The removal profile of one statistic per partition.
 
     Attributes:
-        measure: which number per person, and that the top K of it is kept.
-        search: the search, with its budget.
-        candidates: the public outputs, in the user's scale, mirrored where the measure is.
+        measure: which number per person, and that the top K + 1 of it is kept.
         unit: what one unit is worth.
     """
 
     measure: Measure
-    search: Search
-    candidates: Candidates
     unit: Fraction
 
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        """The one measure."""
-        return (self.measure,)
-
     def profiles(self, cells: Cells, first: int) -> list[Profile]:
-        """Return the removal profile B[0..K] of each partition, in the user's scale.
+        """Return the profile B[0..K] of each partition, in the user's scale.
 
         B[k] is the total without the k largest (additive), or the (k+1)-th largest; f of nobody is
-        0, or below all candidates (Fang, Dong, Yi 2022, section 5).
+        0, or below all candidates (Fang, Dong, Yi 2022, section 5). For a mirrored measure it is
+        the profile of -f.
         """
         largest = cells.largest(first, self.measure.keep)
         if not self.measure.additive:
@@ -298,6 +286,28 @@ class DirectRelease:
         top, bottom = self.unit.numerator, self.unit.denominator
         values = [value * top if bottom == 1 else value * top / bottom for value in units[:size]]
         return Profile([*values, *[empty] * (size - len(values))])
+
+
+@dataclasses.dataclass(frozen=True)
+class DirectRelease(Profiled):
+    """The shifted inverse mechanism: search the removal loss for a value.
+
+    With probability 1 - beta the released y is at most f (rounded up to the candidates) and at
+    least f without its `shift` largest people. The error bound is that number of people: how
+    many have more than the released value (Max), or would have to leave for f to be below it.
+
+    Attributes:
+        search: the search, with its budget.
+        candidates: the public outputs, in the user's scale, mirrored where the measure is.
+    """
+
+    search: Search
+    candidates: Candidates
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The one measure."""
+        return (self.measure,)
 
     def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
         """Draw one value per partition; there is no clip."""

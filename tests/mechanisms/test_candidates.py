@@ -21,6 +21,7 @@ SETS = {
     "odd decimals": Candidates.linear(0.1, 1e9, 0.7),
     "thirds": Candidates.linear(Fraction(1, 3), 10.0, Fraction(2, 7)),
     "beyond 2^53": Candidates.linear(0.0, 1e17, 1024.5),
+    "edge of floats": Candidates.linear(0.0, 4.5e12, 0.001),
     "powers": Candidates.geometric(1, 2**70, 3),
     "float powers": Candidates.geometric(0.01, 1e12, 1.1),
     "mixed": Candidates.of([2**53, 2**53 + 1, 0.5, Fraction(1, 3), -1e300, 10**400, -5]),
@@ -154,6 +155,24 @@ def test_indexes_agree_with_index(values, near, name, kind):
     found = candidates.indexes(array)
     assert found.dtype == np.int64
     assert found.tolist() == [candidates.index(value) for value in array]
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [
+        Candidates.linear(0.0, 4.5e12, 0.001),
+        Candidates.linear(-2.5e12, 4.5e12, 0.001),
+        Candidates.linear(0.003, 4.5e14, 0.7),
+        Candidates.linear(1.7, 9e6, 1e-7),
+    ],
+)
+def test_indexes_are_exact_where_floats_hardly_tell_neighbours_apart(candidates):
+    places = [k * 2654435761 * 40503 % (candidates.size - 2) + 1 for k in range(20_000)]
+    values = np.array([candidates[i] for i in places])
+    expected = np.array(places)
+    assert (candidates.indexes(values) == expected).all()
+    assert (candidates.indexes(np.nextafter(values, np.inf)) == expected + 1).all()
+    assert (candidates.indexes(np.nextafter(values, -np.inf)) == expected).all()
 
 
 @pytest.mark.parametrize("name", ["ints", "decimals", "powers", "beyond 2^53"])

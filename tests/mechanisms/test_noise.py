@@ -85,14 +85,20 @@ class TestDistributions:
         assert follows(draws, laplace_cdf(rate))
         draws = repeated(lambda: noise.discrete_gaussian(3, FEW // 2), 600)
         assert follows(draws, gaussian_cdf(3))
+        rate = Fraction(1, 5000)
+        assert follows(repeated(lambda: noise.geometric(rate, FEW), 300), geometric_cdf(rate))
 
     def test_wide_values_follow_the_same_laws(self):
         noise = Noise()
         assert follows(noise.geometric(WIDE, 30_000), geometric_cdf(WIDE))
         assert follows(noise.discrete_laplace(WIDE, 20_000), laplace_cdf(WIDE))
         assert follows(noise.discrete_gaussian(2**180, 10_000), gaussian_cdf(2**180))
-        few = repeated(lambda: noise.geometric(WIDE, FEW), 150)
+        few = repeated(lambda: noise.geometric(WIDE, FEW), 300)
         assert follows(few, geometric_cdf(WIDE))
+        # The low digits, which that cannot see: all but uniform at this rate.
+        for draws in (few, noise.geometric(WIDE, 10_000)):
+            low = (draws % 2**20).astype(np.int64)
+            assert follows(low, lambda k: (k + 1) / 2.0**20)
 
     def test_neighbouring_values_are_independent(self):
         # Sums of two: F(k) = 1 - q^(k+1) (1 + (k+1) (1 - q)), negative binomial.
@@ -245,6 +251,15 @@ class TestEveryWord:
         elif chance + 1 < 2**64:
             with pytest.raises(RuntimeError):
                 GivenWords([*proposal, chance + 1, 0]).discrete_gaussian(variance, 1)
+
+    @pytest.mark.parametrize("error", [2.0**-22, -(2.0**-22)])
+    def test_a_float_exp_that_wrong_changes_no_coin(self, error, monkeypatch):
+        exact_exp = np.exp
+        monkeypatch.setattr(np, "exp", lambda x: exact_exp(x) + error)
+        for gap in (-1, 1):
+            self.test_a_gaussian_coin_next_to_its_chance_is_decided_by_rationals(
+                Fraction(2), 0, gap
+            )
 
     def test_lazy_uniform_refines_the_same_number(self):
         uniform = LazyUniform(GivenWords([5, 7, 9]))

@@ -105,15 +105,15 @@ class AboveThreshold:
             return candidates[0]
         chosen = self._thresholds(candidates.size)
         rho = int(noise.geometric(chosen.first, 1)[0])
-        last = candidates.size - 1
         words = noise.words(len(profile.values) + 1).tolist()
         for (loss, start, stop), word in zip(profile.plateaus(candidates), words, strict=False):
             # nu >= loss - theta + rho has probability e^(-eps2 over), alike for the whole plateau.
-            over, length = loss - chosen.theta + rho, min(stop, last) - start
+            # The last candidate is returned whether it passes or not.
+            over, length = loss - chosen.theta + rho, stop - start
             passed = failures_before_success(chosen.second, over, length, word, noise)
             if passed < length:
                 return candidates[start + passed]
-        return candidates[last]
+        return candidates[candidates.size - 1]
 
     def choose_rows(
         self, losses: npt.NDArray[np.int64], noise: Noise = SYSTEM_NOISE

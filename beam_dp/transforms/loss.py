@@ -1,0 +1,122 @@
+"""RemovalLoss: how many people must be removed until a statistic is small, per partition."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.typehints.row_type import RowTypeConstraint
+
+from beam_dp.mechanisms import checks, metrics
+from beam_dp.mechanisms.bounds import ContributionBounds
+from beam_dp.mechanisms.contributions import Bounder
+from beam_dp.mechanisms.metrics import Metric
+from beam_dp.mechanisms.program import Loss, compile_loss
+from beam_dp.transforms import columns, guards, keys, release, summary
+from beam_dp.transforms.columns import Layout
+from beam_dp.transforms.partitions import PublicPartitions, public_keys
+from beam_dp.transforms.summary import SHARDS
+
+_OWNER = "RemovalLoss"
+_MOST_REMOVALS = 1 << 20
+_MONOTONE = (metrics.Count, metrics.Sum, metrics.Max, metrics.Min, metrics.PeopleCount)
+
+
+class _Profiles(beam.DoFn):
+    """Turn the summaries of a bucket into one profile per partition."""
+
+    def __init__(self, loss: Loss, places: release.Places, names: Sequence[str]) -> None:
+        self._loss, self._places, self._names = loss, places, tuple(names)
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[beam.Row]:
+        """Take all summaries of one bucket."""
+        bucket, packed = element
+        found = summary.open_summary(packed, [self._loss.profiled.measure])
+        cells, partitions = self._places.cells(bucket, found)
+        profiles = self._loss.profiled.profiles(cells, 0)
+        for key, profile in zip(partitions, profiles, strict=True):
+            yield beam.Row(**dict(zip(self._names, (*key, list(profile.values)), strict=True)))
+
+
+@dataclasses.dataclass(eq=False)
+class RemovalLoss(beam.PTransform):
+    """Compute the removal loss of a statistic, per partition. NOT PRIVATE BY ITSELF.
+
+    One `beam.Row` per partition: the partition columns, then `profile`, the list B[0..K] with B[k]
+    the least value of the statistic when at most k people are removed (for `Min`: of its mirror
+    -min, to be searched over mirrored candidates). For every candidate y at once the loss, "how
+    many people must be removed until the statistic is at most y", is
+    `Profile(row.profile).loss(candidates)`: min{k : B[k] <= y}, and K + 1 where no k <= K is enough.
+
+    Adding one person changes every loss of each partition they reach by 0 or 1, all in one
+    direction, however many rows they own; a search (`AboveThreshold`, ...) turns that into a private
+    release. Until then this is data: keep it where the input is kept.
+
+    One pass over the rows; per partition a total and the K + 1 largest people are held, and merged
+    in any order. Statistics: `Count()`, `Sum(column)` (people below 0 count as 0), `Max(column)`,
+    `Min(column)`, `PeopleCount()`.
+
+    Args:
+        statistic: the metric.
+        person: the column that identifies a person.
+        partition: the columns whose values name a partition; empty: one partition for all.
+        removals: K; `search.cap(candidates.size)` is enough for a search.
+        bounds: how much of the data one person may reach.
+        partitions: public partitions; None: every partition that has rows (which is not private).
+        shards: how many parts the people are cut into; a power of two.
+
+    Raises:
+        TypeError, ValueError: when the pipeline is built.
+
+    Source: Fang, Dong, Yi, "Shifted Inverse" (CCS 2022), section 5; the profile is f - DS^k of
+    Steinke, "Beyond Local Sensitivity via Down Sensitivity" (2023).
+    """
+
+    statistic: Metric
+    person: str
+    partition: Sequence[str] = ()
+    removals: int = 100
+    bounds: ContributionBounds | None = None
+    partitions: PublicPartitions | None = None
+    shards: int = SHARDS
+
+    def __post_init__(self) -> None:
+        checks.column(_OWNER, "person", self.person)
+        self.partition = checks.columns(_OWNER, "partition", self.partition)
+        checks.positive_integer(_OWNER, "removals", self.removals)
+        checks.require(
+            self.removals <= _MOST_REMOVALS,
+            f"{_OWNER}: removals must be at most {_MOST_REMOVALS}, not {self.removals}.",
+        )
+        if not isinstance(self.statistic, _MONOTONE):
+            raise TypeError(
+                f"{_OWNER}: statistic must be Count, Sum, Max, Min or PeopleCount (monotone in the "
+                f'set of people), not {self.statistic!r}. Write statistic=dp.Max("minutes").'
+            )
+        checks.require(
+            "profile" not in self.partition,
+            f"{_OWNER}: partition must not have a column named 'profile': the output has one.",
+        )
+
+    def expand(self, rows: beam.PCollection) -> beam.PCollection:
+        """Summarise, then read the profiles off."""
+        guards.check_input(_OWNER, rows)
+        loss, key = compile_loss(self.statistic, self.removals), columns.fresh_key()
+        public = public_keys(self.partitions)
+        layout = Layout(self.person, self.partition, loss.columns, loss.units, public, key)
+        bounder = Bounder(self.bounds or ContributionBounds(None), loss.fields, key)
+        buckets = release.bucket_count(layout)
+        measures = (loss.profiled.measure,)
+        names = (*self.partition, "profile")
+        profiles = _Profiles(loss, release.Places(layout, buckets), names)
+        fields = [(name, Any) for name in self.partition] + [("profile", list[float])]
+        kind = RowTypeConstraint.from_fields(fields)
+        return (
+            rows
+            | "Summarise" >> summary.Summarise(layout, bounder, measures, (), buckets, self.shards)
+            | "Profiles" >> beam.ParDo(profiles).with_output_types(kind)
+        )
+
+    def display_data(self) -> dict[str, Any]:
+        """Return the public parameters that a monitoring page may show."""
+        return {"statistic": self.statistic.output, "removals": self.removals}

@@ -1,0 +1,84 @@
+"""SelectPartitions: which partitions may be named, and nothing else about them."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.bounds import ContributionBounds
+from beam_dp.mechanisms.budget import Budget
+from beam_dp.mechanisms.contributions import Bounder
+from beam_dp.mechanisms.program import compile_program
+from beam_dp.transforms import columns, guards, release, rows, summary
+from beam_dp.transforms.columns import Layout
+from beam_dp.transforms.partitions import PrivatePartitions, reach_of
+from beam_dp.transforms.summary import SHARDS
+
+_OWNER = "SelectPartitions"
+
+
+@dataclasses.dataclass(eq=False)
+class SelectPartitions(beam.PTransform):
+    """Release the keys of partitions that have enough people.
+
+    The set of keys is (epsilon, delta)-DP as `budget` says. A partition is kept with a probability
+    that is the largest that this allows for its number of people.
+
+    One `beam.Row` with the partition columns per kept partition.
+
+    Args:
+        person: the column that identifies a person.
+        partition: the columns whose values name a partition.
+        budget: with a delta above 0.
+        bounds: must limit the partitions of one person.
+        pre_threshold: never name a partition with fewer people than this.
+        shards: how many parts the people are cut into; a power of two.
+
+    Raises:
+        TypeError, ValueError: when the pipeline is built.
+
+    Source: Desfontaines, Voss, Gipson, Mandayam, "Differentially private partition selection"
+    (2020), Theorem 1.
+    """
+
+    person: str
+    partition: Sequence[str]
+    budget: Budget
+    bounds: ContributionBounds
+    pre_threshold: int = 1
+    shards: int = SHARDS
+
+    def __post_init__(self) -> None:
+        checks.column(_OWNER, "person", self.person)
+        self.partition = checks.columns(_OWNER, "partition", self.partition)
+        checks.require(bool(self.partition), f"{_OWNER}: partition must name a column, not none.")
+        if not isinstance(self.bounds, ContributionBounds) or type(self.budget) is not Budget:
+            raise TypeError(
+                f"{_OWNER}: bounds must be ContributionBounds and budget a Budget. Write "
+                "bounds=dp.ContributionBounds(partitions=3), budget=dp.Budget(1.0, 1e-6)."
+            )
+        private = PrivatePartitions(self.pre_threshold)
+        reach = reach_of(_OWNER, self.bounds, private)
+        self._program = compile_program((), self.budget, reach, None, private.request())
+        self._once = guards.Once()
+
+    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
+        """Count the people of each partition, draw, and put a barrier behind the draw."""
+        guards.check_input(_OWNER, pcoll)
+        self._once.use(_OWNER)
+        layout = Layout(self.person, self.partition, (), (), None, columns.fresh_key())
+        bounder, buckets = Bounder(self.bounds, (), layout.key), release.bucket_count(layout)
+        measures = self._program.measures
+        kind = rows.output_type(self.partition, (), layout, pcoll.element_type)
+        return (
+            pcoll
+            | "Summarise" >> summary.Summarise(layout, bounder, measures, (), buckets, self.shards)
+            | "Release" >> release.Release(self._program, release.Places(layout, buckets))
+            | "Rows" >> beam.FlatMap(rows.from_block, tuple(self.partition)).with_output_types(kind)
+        )
+
+    def display_data(self) -> dict[str, Any]:
+        """Return the public parameters that a monitoring page may show."""
+        return {"budget": repr(self.budget), "pre_threshold": self.pre_threshold}

@@ -1,0 +1,97 @@
+"""ShiftedInverse: a monotone statistic by removal loss, search and barrier."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from beam_dp.mechanisms import metrics
+from beam_dp.mechanisms.bounds import ContributionBounds
+from beam_dp.mechanisms.budget import Budget
+from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.metrics import Metric, SearchKind
+from beam_dp.mechanisms.plan import Plan
+from beam_dp.mechanisms.search import AboveThreshold
+from beam_dp.transforms.aggregate import PrivateAggregate
+from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
+from beam_dp.transforms.summary import SHARDS
+
+_OWNER = "ShiftedInverse"
+
+
+@dataclasses.dataclass(eq=False)
+class ShiftedInverse(beam.PTransform):
+    """Release one monotone statistic per partition by the shifted inverse mechanism.
+
+    The removal loss of every partition, a search over it (one small step per partition), a
+    barrier. With probability 1 - beta the released y satisfies
+    f without its T largest people <= y <= f (f rounded up to the candidates; the mirror for
+    `Min`), T being the shift that `plan()` shows; all of it together costs `budget`.
+
+    Output as of `PrivateAggregate` with this one metric. For several statistics use that directly:
+    they are computed in one pass.
+
+    Args:
+        statistic: `Count()`, `Sum(column)`, `Max(column)` or `Min(column)`.
+        person: the column that identifies a person.
+        budget: what all partitions together may cost.
+        partition: the columns whose values name a partition; empty: one partition for all.
+        bounds: how much of the data one person may reach.
+        partitions: public ones, or how to select private ones.
+        candidates: the public outputs; None: those of the statistic, by default a geometric grid that
+            is wide enough for anything.
+        search: `AboveThreshold`, `ExponentialMechanism` or `NoisyBinarySearch`.
+        beta: how often the guarantee may fail.
+        shards: how many parts the people are cut into; a power of two.
+
+    Raises:
+        TypeError, ValueError: when the pipeline is built.
+
+    Source: Fang, Dong, Yi, "Shifted Inverse" (CCS 2022); Steinke, "Beyond Local Sensitivity via
+    Down Sensitivity" (2023).
+    """
+
+    statistic: Metric
+    person: str
+    budget: Budget
+    partition: Sequence[str] = ()
+    bounds: ContributionBounds | None = None
+    partitions: PublicPartitions | PrivatePartitions | None = None
+    candidates: Candidates | None = None
+    search: SearchKind = AboveThreshold
+    beta: float = 0.05
+    shards: int = SHARDS
+
+    def __post_init__(self) -> None:
+        self._aggregate = PrivateAggregate(
+            self.person,
+            [self._direct()],
+            self.budget,
+            self.partition,
+            self.bounds,
+            self.partitions,
+            self.shards,
+        )
+
+    def _direct(self) -> Metric:
+        """Return the statistic as a metric that is searched for."""
+        options: dict[str, Any] = {"search": self.search, "beta": self.beta}
+        if self.candidates is not None:
+            options["candidates"] = self.candidates
+        if isinstance(self.statistic, (metrics.Count, metrics.Sum)):
+            return dataclasses.replace(self.statistic, one_sided=True, **options)
+        if isinstance(self.statistic, (metrics.Max, metrics.Min)):
+            return dataclasses.replace(self.statistic, **options)
+        raise TypeError(
+            f"{_OWNER}: statistic must be Count, Sum, Max or Min, not {self.statistic!r}. The number "
+            "of people moves by 1 per person: release it by PrivateAggregate(metrics=[PeopleCount()])."
+        )
+
+    def plan(self) -> Plan:
+        """Return what would be spent on what, and the guaranteed shift; reads no row."""
+        return self._aggregate.plan()
+
+    def expand(self, rows: beam.PCollection) -> beam.PCollection:
+        """Release the one metric."""
+        return rows | "Release" >> self._aggregate
