@@ -20,45 +20,51 @@ import apache_beam as beam
 import numpy as np
 
 import beam_dp as dp
-from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms import statistics
+from beam_dp.mechanisms.contributions import Table
+from beam_dp.mechanisms.metrics import UNIT
 from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.profile import Profile
-from beam_dp.mechanisms.search import AboveThreshold
+from beam_dp.mechanisms.program import compile_program
+from beam_dp.mechanisms.statistics import Cells
 from benchmarks import sink, tpch
 from benchmarks.tpch import Question
 
 EPSILON = 1.0
 
 
-def release_errors(contributions: np.ndarray, runs: int, one_sided: bool) -> np.ndarray:
-    """Return the absolute errors of independent releases of a sum, as the library draws them.
+def release_errors(question: Question, runs: int, one_sided: bool) -> np.ndarray:
+    """Return the absolute errors of independent releases by the library's own release code.
+
+    The summary is made once, by the code of the job; then clips and noise are drawn `runs` times.
 
     Args:
-        contributions: every person's own sum, largest first.
+        question: whose people's own sums are released.
         runs: how many releases are drawn.
         one_sided: the direct release, never above the truth but for beta; else clip, then sum.
     """
-    draw = direct_release if one_sided else two_phase_release
-    truth = int(contributions.sum())
-    return np.array([abs(draw(contributions) - truth) for _ in range(runs)], np.float64)
+    program = compile_program([metric(question, one_sided)], dp.Budget(EPSILON), reach=1)
+    table = contributions_table(question)
+    cells = Cells.of_all(statistics.summarise(table, program.measures))
+    people = None
+    if program.shared_measures:
+        people = Cells.of_all(statistics.summarise_people(table, program.shared_measures))
+    truth = int(question.contributions.sum())
+    drawn = []
+    for _ in range(runs):
+        clips = program.choose_clips(people, Noise()) if people is not None else ()
+        [(values, _)] = program.release(cells, clips, Noise())
+        drawn.append(abs(float(values[0]) - truth))
+    return np.array(drawn)
 
 
-def direct_release(contributions: np.ndarray) -> float:
-    """Return one draw of the one-sided release: a search on the sum's own removal profile."""
-    search, grid = AboveThreshold(dp.Budget(EPSILON)), Candidates.geometric(1, 2**40, 1.01)
-    removed = np.cumsum(contributions[: search.cap(grid.size)])
-    total = int(contributions.sum())
-    profile = Profile([total, *(total - removed).tolist()])
-    return float(search.choose(profile, grid))
-
-
-def two_phase_release(contributions: np.ndarray) -> float:
-    """Return one draw of the default release: a private clip, then the clipped sum with noise."""
-    choice, rest = dp.Budget(EPSILON).split([1, 9])
-    search, grid = AboveThreshold(choice, beta=1e-9), Candidates.of(2**i for i in range(40))
-    clip = search.choose(Profile(contributions[: search.cap(grid.size) + 1].tolist()), grid)
-    noise = Noise().discrete_laplace(rest.amount / int(clip), 1)
-    return float(np.minimum(contributions, int(clip)).sum() + noise[0])
+def contributions_table(question: Question) -> Table:
+    """Return what bounding leaves: one line per person, with rows or the sum in units."""
+    own = question.contributions.astype(np.int64)
+    person = np.arange(len(own), dtype=np.uint64)[None]
+    partition = np.zeros((1, len(own)), np.uint64)
+    if question.value:
+        return Table(person, partition, np.ones(len(own), np.int64), [own * int(1 / UNIT)])
+    return Table(person, partition, own, [])
 
 
 def job_errors(question: Question, runs: int, one_sided: bool) -> np.ndarray:
@@ -86,15 +92,21 @@ COLUMNS = ["person", "partition", "value"]
 
 def transform(question: Question, one_sided: bool) -> dp.PrivateAggregate:
     """Return the aggregation that answers a question."""
-    how = {"one_sided": one_sided}
     return dp.PrivateAggregate(
         person="person",
         partition=["partition"],
-        metrics=[dp.Sum("value", **how) if question.value else dp.Count(**how)],
+        metrics=[metric(question, one_sided)],
         bounds=dp.ContributionBounds(partitions=1),
         partitions=dp.PublicPartitions([0]),
         budget=dp.Budget(epsilon=EPSILON),
     )
+
+
+def metric(question: Question, one_sided: bool) -> dp.Sum | dp.Count:
+    """Return the metric that answers a question."""
+    if question.value:
+        return dp.Sum("value", one_sided=one_sided)
+    return dp.Count(one_sided=one_sided)
 
 
 def middle(errors: np.ndarray) -> float:
@@ -116,10 +128,9 @@ def measured(name: str, release: str, kind: str, errors: np.ndarray) -> str:
 
 def report(question: Question, runs: int, jobs: int) -> None:
     """Print the lines of one question: both releases, drawn alone and by whole jobs."""
-    contributions = question.contributions
     for release, one_sided in (("two-phase", False), ("one-sided", True)):
         if runs:
-            errors = release_errors(contributions, runs, one_sided)
+            errors = release_errors(question, runs, one_sided)
             sys.stdout.write(measured(question.name, release, "release", errors))
         if jobs:
             errors = job_errors(question, jobs, one_sided)

@@ -7,6 +7,7 @@ from beam_dp.mechanisms.contributions import Bounder, Table
 
 BATCH_LINES = 1 << 18
 HELD_LINES = 3 << 18
+_BLOCK = 1 << 15  # lines that are filtered at a time: their columns stay in the cache
 _SLOTS = 1 << 20
 _SLOT_SHIFT = np.uint64(64 - 20)
 
@@ -28,14 +29,20 @@ class Accumulator:
         self._bounder = bounder
         self._batch, self._held = batch, held
         self._raw: list[Table] = []
+        self._raw_lines = 0
         self._reduced: list[Table] = []
         self._filter = _Hopeless(bounder)
 
     def add(self, table: Table) -> list[Table]:
         """Take raw rows; return what must be handed on to make room."""
-        for start in range(0, len(table), self._batch):
-            self._raw.append(self._bounder.prepare(table.take(slice(start, start + self._batch))))
-            if sum(map(len, self._raw)) >= self._batch:
+        step = min(_BLOCK, self._batch)
+        for start in range(0, len(table), step):
+            part = self._bounder.prepare(table.take(slice(start, start + step)))
+            part = self._filter.drop(part)
+            if len(part):
+                self._raw.append(part)
+                self._raw_lines += len(part)
+            if self._raw_lines >= self._batch:
                 self._reduce_raw()
         return self._make_room()
 
@@ -48,9 +55,8 @@ class Accumulator:
     def _reduce_raw(self) -> None:
         if not self._raw:
             return
-        table = self._filter.drop(contributions.concatenate(self._raw))
-        self._raw = []
-        reduced = self._bounder.reduce(table)
+        reduced = self._bounder.reduce(contributions.concatenate(self._raw))
+        self._raw, self._raw_lines = [], 0
         if len(reduced):
             self._filter.learn(reduced)
             self._reduced.append(reduced)
@@ -61,7 +67,7 @@ class Accumulator:
             return []
         [merged] = self.drain()
         self._filter.learn(merged)
-        if len(merged) > held // 2:
+        if len(merged) > held - held // 8:
             return [merged]
         self._reduced = [merged]
         return []

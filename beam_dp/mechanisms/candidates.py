@@ -105,6 +105,50 @@ class _Grid:
         return found
 
 
+@dataclass(frozen=True)
+class _Rounded:
+    """All multiples of 1/divisor up to `top` / divisor that have at most `bits` significant bits.
+
+    The first 2^bits indexes are the integers below 2^bits; every 2^(bits - 1) further ones are the
+    mantissas from 2^(bits - 1) on, times the next power of two.
+    """
+
+    divisor: int
+    top: int
+    bits: int
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self._place(self.top) + 1
+
+    def __getitem__(self, i: int) -> int | float:
+        half = 1 << (self.bits - 1)
+        if i < 2 * half:
+            numerator = i
+        else:
+            power, mantissa = divmod(i - 2 * half, half)
+            numerator = (half + mantissa) << (power + 1)
+        return numerator if self.divisor == 1 else numerator / self.divisor
+
+    def _place(self, numerator: int) -> int:
+        """Return the index of the first value of at least numerator / divisor, as a rational."""
+        power = max(0, numerator.bit_length() - self.bits)
+        mantissa = -(-numerator >> power)
+        return mantissa if not power else mantissa + (power << (self.bits - 1))
+
+    def index(self, value: Number) -> int:
+        """Return the first i whose emitted value is >= `value`, which lies within the grid."""
+        over, under = value.as_integer_ratio()
+        i = self._place(-(-over * self.divisor // under))
+        # Emitted floats are rounded: a neighbour of the exact crossing may be the first.
+        while i > 0 and self[i - 1] >= value:
+            i -= 1
+        while self[i] < value:
+            i += 1
+        return i
+
+
 @dataclass(frozen=True, repr=False)
 class Candidates:
     """The sorted, public, finite set of values that a release may have.
@@ -115,10 +159,10 @@ class Candidates:
     `sys.maxsize`; `size` always does.
     """
 
-    points: tuple[Number, ...] | _Grid
+    points: tuple[Number, ...] | _Grid | _Rounded
 
     def __post_init__(self) -> None:
-        if type(self.points) not in (tuple, _Grid):
+        if type(self.points) not in (tuple, _Grid, _Rounded):
             raise TypeError(
                 "Candidates: points must be made by Candidates.of(values), Candidates.linear(low, "
                 f"high, step) or Candidates.geometric(low, high, ratio), not {self.points!r}."
@@ -192,6 +236,29 @@ class Candidates:
         return Candidates(_float_powers(first, last, factor))
 
     @staticmethod
+    def rounded(high: object, bits: object, divisor: object = 1) -> "Candidates":
+        """Return all multiples of 1/divisor from 0 to `high` of at most `bits` significant bits.
+
+        Neighbours differ by 1/divisor at first, then by 2^(1 - bits) of their size at most: a grid
+        for numbers of any magnitude that takes no memory.
+
+        Args:
+            high: an int; the largest candidate is the first such multiple of at least that.
+            bits: of the mantissa, from 2 to 52.
+            divisor: an int; 1 gives ints, else floats come out.
+
+        Raises:
+            TypeError, ValueError: for other types, or values out of range.
+        """
+        owner = "Candidates.rounded"
+        top = checks.positive_integer(owner, "high", high)
+        digits = checks.positive_integer(owner, "bits", bits)
+        parts = checks.positive_integer(owner, "divisor", divisor)
+        checks.require(2 <= digits <= 52, f"{owner}: bits must be from 2 to 52, not {digits}.")
+        _require_floats(owner, Fraction(top), None)
+        return Candidates(_Rounded(parts, top * parts, digits))
+
+    @staticmethod
     def of(values: Iterable[object]) -> "Candidates":
         """Return the given finite numbers, sorted, each once.
 
@@ -208,7 +275,7 @@ class Candidates:
     @property
     def size(self) -> int:
         """The number of candidates, which may exceed 2^63."""
-        return self.points.size if isinstance(self.points, _Grid) else len(self.points)
+        return len(self.points) if isinstance(self.points, tuple) else self.points.size
 
     def __len__(self) -> int:
         return self.size
@@ -230,14 +297,14 @@ class Candidates:
             grid = self.points
             last = grid.start + (grid.size - 1) * grid.stride
             return Candidates(dataclasses.replace(grid, start=-last))
-        return Candidates(tuple(-point for point in reversed(self.points)))
+        return Candidates.of(-point for point in self)
 
     def index(self, value: Number) -> int:
         """Return the first i with candidate i >= `value`; `size` if it is above the top (or NaN)."""
         plain = value.item() if isinstance(value, np.generic) else value
         if is_nan(plain):
             return self.size
-        if not isinstance(self.points, _Grid):
+        if isinstance(self.points, tuple):
             return bisect.bisect_left(self.points, plain)
         if not plain > self.points[0]:
             return 0
@@ -263,8 +330,8 @@ class Candidates:
         return np.array([self.index(v) for v in array.ravel()], np.int64).reshape(array.shape)
 
     def _fast_indexes(self, array: npt.NDArray[np.float64] | Indexes) -> Indexes | None:
-        if isinstance(self.points, _Grid):
-            return self.points.indexes(array)
+        if not isinstance(self.points, tuple):
+            return self.points.indexes(array) if isinstance(self.points, _Grid) else None
         if array.dtype.kind == "f":
             return np.asarray(np.searchsorted(self._floors, array), dtype=np.int64)
         unreachable, wholes = self._wholes

@@ -27,11 +27,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from beam_dp.mechanisms import exact, hashing
+from beam_dp.mechanisms import exact, hashing, ordering
 from beam_dp.mechanisms.bounds import ContributionBounds
-
-_PRIORITY_BITS = np.uint64(24)
-_PERSON_BITS = np.uint64(64 - 24)
+from beam_dp.mechanisms.ordering import changes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,14 +138,13 @@ class Bounder:
 
     def person_hash(self, table: Table) -> np.ndarray:
         """Return a keyed 64-bit hash of each line's person."""
-        return hashing.fold(table.person, hashing.salt(self.key, "person"))
+        constant = hashing.salt(self.key, "person")
+        return hashing.mix(hashing.condense(table.person, constant), constant)
 
     def priority(self, table: Table, person_hash: np.ndarray) -> np.ndarray:
         """Return the priority of each line's (person, partition) pair."""
-        first = hashing.mix(person_hash + table.partition[0], hashing.salt(self.key, "pair"))
-        if table.partition.shape[0] == 1:
-            return first
-        return hashing.mix(first + table.partition[1], hashing.salt(self.key, "pair"))
+        constant = hashing.salt(self.key, "pair")
+        return hashing.mix(person_hash + hashing.condense(table.partition, constant), constant)
 
     def reduce(self, table: Table) -> Table:
         """Merge equal lines and drop what the bounds exclude; lines come out by person hash."""
@@ -159,13 +156,11 @@ class Bounder:
             return self._reduce_rows(table, person_hash, priority)
         return self._reduce_pairs(table, person_hash, priority)
 
-    def _reduce_pairs(
-        self, table: Table, person_hash: np.ndarray, priority: np.ndarray
-    ) -> Table:
-        order, new_pair = _order_pairs(table, person_hash, priority)
+    def _reduce_pairs(self, table: Table, person_hash: np.ndarray, priority: np.ndarray) -> Table:
+        order, new_pair = ordering.order_pairs(table.person, table.partition, person_hash, priority)
         starts = np.flatnonzero(new_pair)
         person = table.person[:, order[starts]]
-        kept = _lowest(person, self.bounds.reach)
+        kept = ordering.lowest(person, self.bounds.reach)
         if not kept.all():
             sizes = np.diff(starts, append=len(order))
             order = order[np.repeat(kept, sizes)]
@@ -181,27 +176,25 @@ class Bounder:
         )
 
     def _reduce_rows(self, table: Table, person_hash: np.ndarray, priority: np.ndarray) -> Table:
-        columns = [part for column in table.values for part in _sortable(column)]
-        row_hash = priority.copy()
-        for part in columns:
-            row_hash = hashing.mix(row_hash + part.view(np.uint64), hashing.salt(self.key, "row"))
+        sortable = [ordering.sortable(column) for column in table.values]
+        row_hash = ordering.row_hash(priority, sortable, hashing.salt(self.key, "row"))
+        columns = [part for parts in sortable for part in parts]
         keys = [*columns, row_hash, *table.partition, priority, *table.person, person_hash]
         order = np.lexsort(keys)
         table = table.take(order)
-        new_pair = _changes(table.person) | _changes(table.partition)
+        new_pair = changes(table.person) | changes(table.partition)
         new_row = new_pair.copy()
         for part in columns:
-            new_row |= _changes(part[None, order])
+            new_row |= changes(part[None, order])
         starts = np.flatnonzero(new_row)
         rows = np.add.reduceat(table.rows, starts)
         table = dataclasses.replace(table.take(starts), rows=rows)
         table = self._drop_pairs(table, new_pair[starts])
-        pairs = _changes(table.person) | _changes(table.partition)
-        return _first_rows(table, pairs, self.bounds.depth)
+        return _first_rows(table, self.bounds.depth)
 
     def _drop_pairs(self, table: Table, new_pair: np.ndarray) -> Table:
         starts = np.flatnonzero(new_pair)
-        kept = _lowest(table.person[:, starts], self.bounds.reach)
+        kept = ordering.lowest(table.person[:, starts], self.bounds.reach)
         return table.take(np.repeat(kept, np.diff(starts, append=len(table))))
 
     def settle(self, table: Table) -> Table:
@@ -213,14 +206,12 @@ class Bounder:
         table = self.reduce(table)
         if not len(table):
             return self._finished(table)
-        new_pair = _changes(table.person) | _changes(table.partition)
-        starts = np.flatnonzero(new_pair)
+        starts = _pair_starts(table)
         counts = np.add.reduceat(table.rows, starts)
         quota = self._quotas(counts, table.person[:, starts])
         if not self.by_row:
             return dataclasses.replace(table, rows=quota)
-        table = _first_rows(table, new_pair, np.repeat(quota, np.diff(starts, append=len(table))))
-        return self._finished(table)
+        return self._finished(_first_rows(table, quota))
 
     def _finished(self, table: Table) -> Table:
         """Turn bounded rows into fields, one line per pair, unless rows are asked for."""
@@ -228,7 +219,7 @@ class Bounder:
             return table
         if not len(table):
             return dataclasses.replace(table, values=self._to_fields(table))
-        starts = np.flatnonzero(_changes(table.person) | _changes(table.partition))
+        starts = _pair_starts(table)
         columns = zip(self.fields, self._to_fields(table), strict=True)
         return Table(
             table.person[:, starts],
@@ -242,95 +233,19 @@ class Bounder:
         if self.bounds.rows_per_partition is not None:
             counts = np.minimum(counts, self.bounds.rows_per_partition)
         if self.bounds.rows is not None:
-            counts = rounds(counts, np.flatnonzero(_changes(person)), self.bounds.rows)
+            counts = ordering.rounds(counts, np.flatnonzero(changes(person)), self.bounds.rows)
         return counts
 
 
-def rounds(counts: np.ndarray, starts: np.ndarray, limit: int) -> np.ndarray:
-    """Share `limit` rows of each person out in rounds, one row a pair and round.
-
-    Water-filling in closed form: with the counts c of one person in increasing order and S_j the
-    sum of the j smallest, all pairs get min(c, t) with t = floor((limit - S_j) / (m - j)) at the
-    first j where that is less than the next count; what is left over, fewer rows than pairs that
-    want one, goes to these pairs in order of priority.
-
-    Args:
-        counts: rows per pair, in order of person and priority.
-        starts: where each person's pairs begin.
-        limit: most rows per person.
-    """
-    sizes = np.diff(starts, append=len(counts))
-    owner = np.repeat(np.arange(len(starts)), sizes)
-    over = np.repeat(np.add.reduceat(counts, starts) > limit, sizes)
-    ordered = counts[np.lexsort((counts, owner))]
-    before = np.cumsum(ordered) - ordered
-    before -= np.repeat(before[starts], sizes)
-    place = np.arange(len(counts)) - np.repeat(starts, sizes)
-    level = (limit - before) // (np.repeat(sizes, sizes) - place)
-    candidates = np.where((level < ordered) & (level >= 0), np.arange(len(counts)), len(counts))
-    first = np.minimum.reduceat(candidates, starts)
-    levels = np.repeat(level[np.minimum(first, len(counts) - 1)], sizes)
-    shares = np.minimum(counts, levels)
-    left = np.repeat(limit - np.add.reduceat(shares, starts), sizes)
-    wants = counts > levels
-    turn = np.cumsum(wants)
-    turn -= np.repeat(turn[starts] - wants[starts], sizes)
-    return np.where(over, shares + (wants & (turn <= left)), counts)
+def _pair_starts(table: Table) -> np.ndarray:
+    return np.flatnonzero(changes(table.person) | changes(table.partition))
 
 
-def _order_pairs(
-    table: Table, person_hash: np.ndarray, priority: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return an order by (person hash, person, priority, partition), and where pairs begin in it.
-
-    One sort of a packed word (40 bits of person hash, 24 of priority) puts nearly every line in
-    its place; runs in which two people share their 40 bits, or two partitions of one person
-    their 24, are found afterwards and sorted again in full.
-    """
-    packed = person_hash >> _PRIORITY_BITS << _PRIORITY_BITS | priority >> _PERSON_BITS
-    order = np.argsort(packed)
-    packed = packed[order]
-    new_person, new_partition = _changes(table.person[:, order]), _changes(table.partition[:, order])
-    prefix = packed >> _PRIORITY_BITS
-    same_prefix = ~_changes(prefix[None])
-    same_packed = ~_changes(packed[None])
-    mixed = (same_prefix & new_person) | (same_packed & new_partition)
-    if not mixed.any():
-        return order, new_person | new_partition
-    runs = np.cumsum(~same_prefix) - 1
-    place = np.flatnonzero(np.bincount(runs[mixed], minlength=runs[-1] + 1)[runs] > 0)
-    lines = order[place]
-    keys = (table.partition[:, lines], priority[None, lines], table.person[:, lines])
-    again = np.lexsort([*keys[0], *keys[1], *keys[2], person_hash[lines], prefix[place]])
-    order[place] = lines[again]
-    return order, _changes(table.person[:, order]) | _changes(table.partition[:, order])
-
-
-def _changes(columns: np.ndarray) -> np.ndarray:
-    """Return where a line differs from the one before it; the first line does."""
-    changes = np.ones(columns.shape[1], bool)
-    changes[1:] = columns[0, 1:] != columns[0, :-1]
-    for column in columns[1:]:
-        changes[1:] |= column[1:] != column[:-1]
-    return changes
-
-
-def _lowest(person: np.ndarray, limit: int | None) -> np.ndarray:
-    """Return which pairs, ordered by person and priority, are among their person's `limit` first."""
-    kept = np.ones(person.shape[1], bool)
-    if limit is not None and limit < person.shape[1]:
-        kept[limit:] = (person[:, limit:] != person[:, :-limit]).any(axis=0)
-    return kept
-
-
-def _first_rows(table: Table, new_pair: np.ndarray, limit: int | np.ndarray | None) -> Table:
+def _first_rows(table: Table, limit: int | np.ndarray | None) -> Table:
     """Keep the first `limit` rows of each pair; the last kept line may lose copies."""
     if limit is None or not len(table):
         return table
-    starts = np.flatnonzero(new_pair)
-    before = np.cumsum(table.rows) - table.rows
-    before -= np.repeat(before[starts], np.diff(starts, append=len(table)))
-    rows = np.clip(limit - before, 0, table.rows)
+    rows = ordering.first_rows(table.rows, _pair_starts(table), limit)
     return dataclasses.replace(table, rows=rows).take(rows > 0)
 
 
@@ -355,8 +270,3 @@ def _merge(field: Field, column: np.ndarray, starts: np.ndarray) -> np.ndarray:
     if field.operation == "min":
         return np.minimum.reduceat(column, starts)
     return exact.segment_sums(column, starts)
-
-
-def _sortable(column: np.ndarray) -> list[np.ndarray]:
-    """Return int64 columns that tell equal values from different ones."""
-    return list(exact.to_limbs(exact.widen(column))) if column.dtype == object else [column]

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 WIDEST = 1 << 120
-"""Values are clamped below this magnitude (a wide entry is stored in two 64-bit limbs)."""
+"""Values are clamped below this magnitude (their sums are stored in three 64-bit limbs)."""
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 
 _SAFE = 1 << 62
@@ -87,19 +87,19 @@ def add(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def to_limbs(column: np.ndarray) -> np.ndarray:
-    """Return a wide column as int64 of shape (2, n): high and low 64-bit limbs."""
-    high = [int(value) >> 64 for value in column]
-    low = [int(value) % _LIMB for value in column]
-    return np.stack([np.array(high, np.int64), np.array(low, np.uint64).view(np.int64)])
+    """Return a wide column as int64 of shape (3, n): 64-bit limbs, the highest one first.
+
+    192 bits hold the sum of 2^70 values below `WIDEST`: no total of rows can leave them.
+    """
+    raw = b"".join(int(value).to_bytes(24, "big", signed=True) for value in column)
+    return np.frombuffer(raw, ">i8").reshape(-1, 3).T.astype(np.int64)
 
 
 def from_limbs(limbs: np.ndarray) -> np.ndarray:
-    """Return the column that `to_limbs` packed."""
-    column = np.empty(limbs.shape[1], object)
-    lows = limbs[1].view(np.uint64).tolist()
-    column[:] = [
-        high * _LIMB + low for high, low in zip(limbs[0].tolist(), lows, strict=True)
-    ]
+    """Return the column that is stored in any number of limbs, the highest one first."""
+    column = limbs[0].astype(object)
+    for lower in limbs[1:]:
+        column = column * _LIMB + lower.view(np.uint64).astype(object)
     return column
 
 

@@ -56,6 +56,22 @@ def fold(rows: np.ndarray, constant: np.uint64) -> np.ndarray:
     return mixed
 
 
+def condense(identity: np.ndarray, constant: np.uint64) -> np.ndarray:
+    """Return one word per identity, a keyed linear function of its words.
+
+    A missing second word counts as 0. How many words a column has depends on whatever else is in
+    it, and no hash of a person may depend on that. Equal results of different identities are
+    possible: they only make equal priorities.
+
+    Args:
+        identity: uint64 of shape (1 or 2, n).
+        constant: from `salt`.
+    """
+    if identity.shape[0] == 1:
+        return identity[0]
+    return identity[0] + identity[1] * (constant | np.uint64(1))
+
+
 @functools.lru_cache(maxsize=8)
 def _multipliers(key: bytes) -> np.ndarray:
     """The random m_i of every stream, expanded from the key: shape (streams, words + 2)."""
@@ -117,9 +133,7 @@ def _digest_block(
     return identity
 
 
-def _shorten(
-    offsets: np.ndarray, data: np.ndarray, key: bytes
-) -> tuple[np.ndarray, np.ndarray]:
+def _shorten(offsets: np.ndarray, data: np.ndarray, key: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Replace each text above the limit by its length and 64-byte keyed BLAKE2b digest."""
     raw = data.tobytes()
     texts = []

@@ -73,7 +73,7 @@ class Layout:
         if all(column is not None and identities.supported(column.type) for column in parts):
             return [self._from_lists(lists, parts)]
         return [
-            self._from_lists(group, [pa.array(values) for values in group[1:end]])
+            self._from_lists(group, [identities.to_array(values) for values in group[1:end]])
             for group in _by_type(lists, end)
         ]
 
@@ -190,10 +190,12 @@ class RowBuffer:
 
 def fields_of(row: object) -> dict[str, object]:
     """Return the fields of a row without running any code of its class; none for other objects."""
-    if isinstance(row, dict):
+    # By type(row): isinstance would also ask row.__class__, which can be a property that raises.
+    kind = type(row)
+    if issubclass(kind, dict):
         return dict(dict.items(row))
-    if isinstance(row, beam.Row):
+    if issubclass(kind, beam.Row):
         return vars(row)
-    if isinstance(row, tuple) and isinstance(names := getattr(type(row), "_fields", None), tuple):
+    if issubclass(kind, tuple) and type(names := getattr(kind, "_fields", None)) is tuple:
         return dict(zip(names, tuple.__iter__(row), strict=False))
     return {}

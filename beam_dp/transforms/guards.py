@@ -24,6 +24,11 @@ def check_input(owner: str, rows: beam.PCollection) -> None:
     In an unbounded or windowed collection one person returns in every window and pane, and every
     pane would be another release that nobody paid for.
     """
+    if not isinstance(rows, beam.PCollection):
+        raise TypeError(
+            f"{owner}: its input must be one PCollection of rows, not {type(rows).__name__}. "
+            "Flatten several: (first, second) | beam.Flatten()."
+        )
     checks.require(
         bool(rows.is_bounded),
         f"{owner}: its input must be bounded, not a stream: every pane would be another release "
@@ -39,7 +44,13 @@ def check_input(owner: str, rows: beam.PCollection) -> None:
     checks.require(
         isinstance(windowing.triggerfn, trigger.DefaultTrigger)
         and windowing.accumulation_mode == trigger.AccumulationMode.DISCARDING,
-        f"{owner}: its input must have the default trigger: others release the same people again.",
+        f"{owner}: its input must have the default trigger, and discard what it fired: others "
+        "release the same people again. Apply beam.WindowInto(beam.window.GlobalWindows()).",
+    )
+    checks.require(
+        windowing.timestamp_combiner == window.TimestampCombiner.OUTPUT_AT_EOW,
+        f"{owner}: its input must have the default timestamp combiner: others put the event time of "
+        "single rows on what is released. Apply beam.WindowInto(beam.window.GlobalWindows()).",
     )
     runner = type(rows.pipeline.runner).__name__
     checks.require(

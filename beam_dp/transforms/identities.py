@@ -7,8 +7,11 @@ different sources, and one person must never become two groups, each with a boun
   integer ("17", not "017", "+17" or " 17") are one integer;
 * other text is itself, byte by byte: no case folding, no Unicode normalisation, no trimming (a
   caller who wants these applies them first); the empty text is a valid id;
-* dates are their ISO text, UUIDs their canonical text, integers beyond 64 bits their decimal text;
+* dates of the years 1 to 9999 are their ISO text, UUIDs their canonical text, integers beyond 64
+  bits (and up to 4,096) their decimal text;
 * null, NaN, floats, bytes, timestamps, lists and everything else are no ids: such a row is dropped.
+
+The class of a value is asked by `type`, never by the value itself: no code of a row's own runs.
 
 An identity is uint64 of shape (1, n) or (2, n): the integer and 0, or the keyed 128-bit hash of the
 text, whose second word is odd.
@@ -30,7 +33,11 @@ _EIGHTEEN = r"^(0|-?[1-9][0-9]{0,17})$"
 _NINETEEN = r"^-?[1-9][0-9]{18}$"
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _INT64 = range(-(1 << 63), 1 << 63)
-_FAST = {int: pa.int64(), str: pa.string(), bool: pa.bool_(), datetime.date: pa.date32()}
+_LONGEST_INTEGER = 4096
+_FAST = {int: pa.int64(), str: pa.large_string(), bool: pa.bool_(), datetime.date: pa.date32()}
+_DAY_MILLISECONDS = 86_400_000
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_DAYS = range(1 - _EPOCH, datetime.date.max.toordinal() - _EPOCH + 1)
 
 
 def supported(kind: pa.DataType) -> bool:
@@ -63,11 +70,12 @@ def identify(column: pa.Array, key: bytes) -> tuple[np.ndarray, np.ndarray]:
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _identify_dictionary(column, key)
+    column = known_dates(column) if pa.types.is_date(kind) else column
+    column = signed(column) if pa.types.is_uint64(kind) else column
     valid = validity(column)
     if pa.types.is_null(kind):
         return np.zeros((1, len(column)), np.uint64), valid
-    if pa.types.is_date(kind) or pa.types.is_decimal(kind) or pa.types.is_uint64(kind):
-        column = column.cast(pa.date32()) if pa.types.is_date(kind) else column
+    if pa.types.is_date(kind) or pa.types.is_decimal(kind) or pa.types.is_uint64(column.type):
         return _identify_text(column.cast(pa.string()), key), valid
     if not is_text(kind):
         numbers = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
@@ -88,6 +96,23 @@ def validity(column: pa.Array) -> np.ndarray:
     if not column.null_count:
         return np.ones(len(column), bool)
     return column.is_valid().to_numpy(zero_copy_only=False)
+
+
+def known_dates(column: pa.Array) -> pa.Array:
+    """Return a date column as date32; dates that Python has no name for become null."""
+    narrow = pa.types.is_date32(column.type)
+    numbers = column.cast(pa.int32() if narrow else pa.int64())
+    days = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False)
+    days = days if narrow else days // _DAY_MILLISECONDS
+    known = (days >= _DAYS.start) & (days < _DAYS.stop) & validity(column)
+    named = pa.array(np.where(known, days, 0).astype(np.int32), mask=~known)
+    return named.cast(pa.date32())
+
+
+def signed(column: pa.Array) -> pa.Array:
+    """Return a uint64 column as int64 if all of it fits there, else unchanged."""
+    largest = pc.max(column).as_py()
+    return column if largest is not None and largest not in _INT64 else column.cast(pa.int64())
 
 
 def _identify_text(column: pa.Array, key: bytes) -> np.ndarray:
@@ -152,19 +177,32 @@ def identify_values(values: list[object], key: bytes) -> tuple[np.ndarray, np.nd
 
 def canonical(value: object) -> int | bytes | None:
     """Return the canonical id of one Python value: an integer, UTF-8 text, or None for no id."""
-    if isinstance(value, (bool, np.bool_)):
-        return int(value)
     if type(value) is decimal.Decimal:
-        whole = value.is_finite() and abs(value.adjusted()) < 40 and value == value.to_integral()
-        value = int(value) if whole else None
-    if type(value) is int or isinstance(value, np.integer):
+        value = whole_number(value)
+    if is_integer(value) or type(value) in (bool, np.bool_):
         number = int(value)
-        return number if number in _INT64 else b"%d" % number if abs(number) < 1 << 4096 else None
+        if number in _INT64:
+            return number
+        return b"%d" % number if number.bit_length() <= _LONGEST_INTEGER else None
     if type(value) is datetime.date or type(value) is uuid.UUID:
         return str(value).encode()
     if type(value) is not str and type(value) is not np.str_:
         return None
     return _canonical_text(str(value))
+
+
+def is_integer(value: object) -> bool:
+    """Return whether a Python value is an integer; time differences and enumerations are none."""
+    kind = type(value)
+    return kind is int or issubclass(kind, np.integer) and not issubclass(kind, np.timedelta64)
+
+
+def whole_number(value: decimal.Decimal) -> int | None:
+    """Return a decimal without a fraction as an integer, in bounded time; None for others."""
+    if not value.is_finite():
+        return None
+    whole = not value or value.adjusted() < _LONGEST_INTEGER and value == value.to_integral()
+    return int(value) if whole else None
 
 
 def _canonical_text(text: str) -> int | bytes | None:

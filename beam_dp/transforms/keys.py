@@ -2,13 +2,13 @@
 
 import dataclasses
 import datetime
+import decimal
 import functools
 import re
 import struct
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from beam_dp.mechanisms import checks, hashing
 from beam_dp.transforms import identities
@@ -16,7 +16,7 @@ from beam_dp.transforms import identities
 Key = tuple[object, ...]
 _KINDS = (bool, int, str, datetime.date)
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
-_FIRST_DAY, _LAST_DAY = 1 - _EPOCH, datetime.date.max.toordinal() - _EPOCH
+_INT64 = range(-(1 << 63), 1 << 63)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SMALL_RANGE = 1 << 22
 _EVEN = {int: 0, bool: 2, datetime.date: 4}
@@ -111,8 +111,9 @@ def name_keys(
 ) -> tuple[np.ndarray, np.ndarray, dict[tuple[int, int], bytes]]:
     """Return identities of private keys, which rows have one, and the names of the hashed ones.
 
-    Types are kept apart: 1, "1" and True are three partitions. A single column of integers, booleans
-    or dates is its own name.
+    Types are kept apart: 1, "1" and True are three partitions; of one type, integers of every width
+    and whole decimals (in 64 bits) say. A single column of integers, booleans or dates is its own
+    name.
     """
     columns = [_readable(column) for column in columns]
     valid = np.logical_and.reduce([_valid_keys(column) for column in columns])
@@ -128,18 +129,22 @@ def name_keys(
 
 
 def _readable(column: pa.Array) -> pa.Array:
-    """Return text as its bytes, and dates that Python has no name for (after 9999) as null."""
+    """Return text as its bytes and numbers as int64; what Python cannot name becomes null."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         readable = _readable(column.dictionary)
-        return pa.DictionaryArray.from_arrays(column.indices, readable)
+        indices = column.indices.cast(pa.int64())
+        column = pa.DictionaryArray.from_arrays(indices, readable)
+        return column if pa.types.is_large_binary(readable.type) else column.dictionary_decode()
     if identities.is_text(kind):
         return column.cast(pa.large_string()).cast(pa.large_binary())
-    if not pa.types.is_date(kind):
-        return column
-    days = column.cast(pa.date32()).cast(pa.int32())
-    named = pc.and_(pc.greater_equal(days, _FIRST_DAY), pc.less_equal(days, _LAST_DAY))
-    return pc.if_else(named, days, None).cast(pa.date32())
+    if pa.types.is_date(kind):
+        return identities.known_dates(column)
+    if pa.types.is_uint64(kind):
+        column = identities.signed(column)
+    if pa.types.is_uint64(column.type) or pa.types.is_decimal(kind):
+        return pa.array([clean(part) for part in column.to_pylist()], pa.int64())
+    return column
 
 
 def _valid_keys(column: pa.Array) -> np.ndarray:
@@ -153,7 +158,7 @@ def _plain_kind(kind: pa.DataType) -> type | None:
         return datetime.date
     if pa.types.is_boolean(kind):
         return bool
-    return int if pa.types.is_integer(kind) and not pa.types.is_uint64(kind) else None
+    return int if pa.types.is_integer(kind) else None
 
 
 def _as_number(column: pa.Array) -> pa.Array:
@@ -229,10 +234,14 @@ def clean(part: object) -> object:
 
     Integers beyond 64 bits and text that UTF-8 cannot encode are no keys.
     """
-    if isinstance(part, (np.integer, np.bool_, np.str_)):
-        part = part.item() if isinstance(part, np.generic) else part
-    if type(part) is int:
-        return part if -(1 << 63) <= part < 1 << 63 else None
-    if type(part) is str:
-        return None if _SURROGATE.search(part) else part
-    return part if type(part) in _KINDS else None
+    if type(part) is decimal.Decimal:
+        part = identities.whole_number(part)
+    if identities.is_integer(part):
+        number = int(part)
+        return number if number in _INT64 else None
+    if type(part) in (str, np.str_):
+        text = str(part)
+        return None if _SURROGATE.search(text) else text
+    if type(part) in (bool, np.bool_):
+        return bool(part)
+    return part if type(part) is datetime.date else None

@@ -35,7 +35,8 @@ class _Profiles(beam.DoFn):
         cells, partitions = self._places.cells(bucket, found)
         profiles = self._loss.profiled.profiles(cells, 0)
         for key, profile in zip(partitions, profiles, strict=True):
-            yield beam.Row(**dict(zip(self._names, (*key, list(profile.values)), strict=True)))
+            values = [float(value) for value in profile.values]
+            yield beam.Row(**dict(zip(self._names, (*key, values), strict=True)))
 
 
 @dataclasses.dataclass(eq=False)

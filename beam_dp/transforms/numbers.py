@@ -25,7 +25,6 @@ from beam_dp.transforms import identities
 
 _LARGEST = exact.WIDEST - 1
 _SAFE = float(1 << 62)
-_SAME = float(1 << 53)
 
 
 def supported(kind: pa.DataType) -> bool:
@@ -52,11 +51,10 @@ def to_units(column: pa.Array, unit: Fraction) -> np.ndarray:
     if pa.types.is_floating(kind):
         floats = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
         return _mask(_from_floats(floats, unit), present & ~np.isnan(floats))
-    if pa.types.is_decimal(kind) or pa.types.is_uint64(kind):
-        scale = kind.scale if pa.types.is_decimal(kind) else 0
-        return _mask(_from_integers(_unscaled(column, scale), unit * 10**scale), present)
-    integers = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-    return _mask(_from_integers(integers, unit), present)
+    if pa.types.is_decimal(kind):
+        unscaled = _unscaled(column, kind.scale)
+        return _mask(_from_integers(unscaled, unit * Fraction(10) ** kind.scale), present)
+    return _mask(_from_integers(_integers(column), unit), present)
 
 
 def values_to_units(values: list[object], unit: Fraction) -> np.ndarray:
@@ -74,19 +72,23 @@ def values_to_units(values: list[object], unit: Fraction) -> np.ndarray:
 
 def value_to_units(value: object, unit: Fraction) -> int | None:
     """Return one Python value in units, or None if it is no number."""
-    if isinstance(value, (bool, np.bool_)):
-        return None
-    if type(value) is int or isinstance(value, np.integer):
+    if identities.is_integer(value):
         number = int(value)
         if abs(number) > _LARGEST * max(1, math.ceil(unit)):
-            return int(math.copysign(_LARGEST, number)) if number < 0 else _LARGEST
+            return _LARGEST if number > 0 else -_LARGEST
         return _clamp(round(number / unit))
-    if type(value) is float or isinstance(value, np.floating):
-        found = _from_floats(np.array([value], np.float64), unit)
-        return None if math.isnan(value) else int(found[0])
+    if type(value) is float or issubclass(type(value), np.floating):
+        number = _to_double(value)
+        return None if math.isnan(number) else int(_from_floats(np.array([number]), unit)[0])
     if type(value) is decimal.Decimal:
         return _from_decimal(value, unit)
     return _from_fraction(value, unit) if type(value) is Fraction else None
+
+
+def _to_double(value: float) -> float:
+    """Return a float of any width as a double; what is beyond its range is infinite."""
+    with np.errstate(over="ignore", under="ignore"):
+        return float(value)
 
 
 def _from_fraction(value: Fraction, unit: Fraction) -> int:
@@ -127,12 +129,22 @@ def _from_integers(integers: np.ndarray, unit: Fraction) -> np.ndarray:
     return _pack([_clamp(round(Fraction(value * top, bottom))) for value in integers.tolist()])
 
 
+def _integers(column: pa.Array) -> np.ndarray:
+    """Return the integers in an integer column, 0 for null."""
+    column = identities.signed(column) if pa.types.is_uint64(column.type) else column
+    column = pc.fill_null(column, 0)
+    if pa.types.is_uint64(column.type):
+        return column.to_numpy(zero_copy_only=False).astype(object)
+    return column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+
+
 def _unscaled(column: pa.Array, scale: int) -> np.ndarray:
-    """Return the integers behind a decimal (or uint64) column: value times 10^scale."""
-    if column.type.bit_width != 128 or not pa.types.is_decimal(column.type):
-        column = pc.fill_null(column, 0)
-        numbers = (int(decimal.Decimal(value).scaleb(scale)) for value in column.to_pylist())
-        return exact.narrow(_objects(list(numbers)))
+    """Return the integers behind a decimal column: value times 10^scale."""
+    if column.type.bit_width != 128:
+        # Not by Decimal.scaleb, which rounds to the 28 digits of the thread's decimal context.
+        power = Fraction(10) ** scale
+        found = (Fraction(value or 0) for value in column.to_pylist())
+        return exact.narrow(_objects([int(value * power) for value in found]))
     limbs = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
     limbs = limbs[column.offset : column.offset + len(column)]
     low, high = limbs[:, 0].copy(), limbs[:, 1].copy()

@@ -1,5 +1,6 @@
 """Released numbers as `beam.Row`s with a schema."""
 
+import keyword
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,11 +13,20 @@ from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.release import Block
 
 ERROR = "_error"
+_TAKEN = ("self",)
 
 
 def check_names(owner: str, partition: Sequence[str], metrics: Sequence[Metric]) -> None:
-    """Refuse two output columns of one name."""
-    names = [*partition, *(name for m in metrics for name in (m.output, m.output + ERROR))]
+    """Refuse two output columns of one name, and names that a schema of Beam cannot hold."""
+    names = output_names(partition, metrics)
+    for name in names:
+        checks.require(
+            name.isidentifier() and not keyword.iskeyword(name) and name not in _TAKEN
+            and not name.startswith("_"),
+            f"{owner}: output columns must have names that Python can give to a field, "
+            f"not {name!r}. Rename the column before this transform, or name the metric: "
+            'dp.Sum("total cost", name="total_cost").',
+        )
     doubled = sorted({name for name in names if names.count(name) > 1})
     checks.require(
         not doubled,

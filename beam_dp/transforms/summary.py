@@ -53,7 +53,7 @@ class Collect(beam.DoFn):
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take one row, or one Arrow batch or table."""
-        if isinstance(element, (pa.RecordBatch, pa.Table)):
+        if type(element) in (pa.RecordBatch, pa.Table):
             yield from self._take(map(self._layout.from_batch, columns.batches(element)))
         else:
             yield from self._take(self._buffer.add(element))

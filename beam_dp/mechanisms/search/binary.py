@@ -147,6 +147,7 @@ class _Laplace:
 
     @property
     def shift(self) -> int:
+        """Return the T that these answers keep."""
         return 2 * self.theta
 
     def reach(self, log_chance: float) -> int:

@@ -54,6 +54,7 @@ class _Problem:
     beta: float
 
     def rates(self, part: int) -> tuple[float, float]:
+        """Return eps1 and eps2 for eps1 = scale part / 200, as floats."""
         x = part / _PARTS
         return float(self.scale) * x, float(self.scale) * (1 - x) / self.weight
 

@@ -128,7 +128,8 @@ def _without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _opened(path: str) -> pa.NativeFile:
     if sources.is_local(path):
-        return pa.memory_map(path)
+        # Not memory-mapped: mapped pages count as memory of the worker until the system wants them.
+        return pa.OSFile(path)
     return pa.PythonFile(FileSystems.open(path), mode="r")
 
 

@@ -1,0 +1,78 @@
+"""Release private statistics per partition from files of rows about people.
+
+For example, what visitors spent per day, with no bound on what one of them spends:
+
+    python -m pipelines.aggregate --input visits.parquet --output released.csv \\
+        --person visitor_id --partition day --count --sum spent --max minutes \\
+        --epsilon 1 --max_partitions 3 --public_partitions 1,2,3,4,5,6,7
+
+Every metric becomes two columns: its value, and <metric>_error, which 95% of releases keep (for
+--max, --min and --one_sided it is a number of people). --plan says what each metric would cost and
+how far it would stray, and reads no row. A second run is a second release: it spends again.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+
+import beam_dp as dp
+from beam_dp.transforms.rows import output_names
+from pipelines import arguments, terminal
+
+
+def parser() -> arguments.Parser:
+    """Return the command line."""
+    made = arguments.parser("aggregate", __doc__)
+    arguments.add_metrics(made)
+    arguments.add_budget(made)
+    fewest = "name no private partition with fewer people"
+    made.add_argument("--pre_threshold", type=int, default=1, metavar="N", help=fewest)
+    made.add_argument("--plan", action="store_true", help="print costs and errors; read no row")
+    return made
+
+
+def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
+    """Return the release that the options ask for."""
+    keys = dp.PrivatePartitions(options.pre_threshold) if options.partition else None
+    if options.public_partitions is not None:
+        keys = arguments.public_partitions(options.public_partitions, options.partition)
+    asked, bounds = arguments.metrics(options), arguments.bounds(options)
+    budget = arguments.budget(options)
+    return dp.PrivateAggregate(options.person, asked, budget, options.partition, bounds, keys)
+
+
+def pipeline(
+    options: argparse.Namespace, beam_words: Sequence[str], release: dp.PrivateAggregate
+) -> beam.Pipeline:
+    """Return the pipeline: read, release, write."""
+    arguments.check_files(options)
+    values = [column for metric in release.metrics for column in metric.columns]
+    columns = dict.fromkeys([options.person, *options.partition, *values])
+    made = beam.Pipeline(options=PipelineOptions(beam_words))
+    rows = made | "Read" >> dp.ReadRows(options.input, list(columns), list(dict.fromkeys(values)))
+    released = rows | "Release" >> release
+    names = output_names(release.partition, release.metrics)
+    terminal.when_ready("Writing", released)
+    _ = released | "Write" >> dp.WriteRows(options.output, names, options.overwrite)
+    return made
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the job; returns the exit code."""
+    command = parser()
+    options, beam_words = command.read(words)
+    with command.refusing():
+        release = transform(options)
+        made = None if options.plan else pipeline(options, beam_words, release)
+    if made is not None:
+        terminal.run(made, command.prog)
+        terminal.show(options.output, output_names(release.partition, release.metrics))
+    sys.stdout.write(f"{release.plan()}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""Contributions as plain Python rows: tables of every form, and what bounding means for them."""
+
+import dataclasses
+from collections import Counter, defaultdict
+
+import numpy as np
+
+from beam_dp.mechanisms import contributions, exact, hashing, ordering
+from beam_dp.mechanisms.contributions import Bounder, Table
+
+Identity = tuple[int, int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One row: who, where, and the values (None where there is none)."""
+
+    person: Identity
+    partition: Identity
+    values: tuple[int | None, ...] = ()
+
+
+def table_of(rows: list[Row], width: int = 0, wide: bool = False, columns: int = 1) -> Table:
+    """Return the rows as a table, in the narrowest form or a wider one.
+
+    Args:
+        rows: the rows.
+        width: words per identity; 0: as few as the rows allow.
+        wide: store values as Python integers, even if int64 holds them.
+        columns: how many values a row has.
+    """
+    return Table(
+        _identities([row.person for row in rows], width),
+        _identities([row.partition for row in rows], width),
+        np.ones(len(rows), np.int64),
+        [_values([row.values[place] for row in rows], wide) for place in range(columns)],
+    )
+
+
+def _identities(found: list[Identity], width: int) -> np.ndarray:
+    width = width or (2 if any(second for _, second in found) else 1)
+    return np.array(found, np.uint64).reshape(-1, 2).T[:width]
+
+
+def _values(found: list[int | None], wide: bool) -> np.ndarray:
+    column = np.empty(len(found), object)
+    column[:] = [-exact.WIDEST if value is None else value for value in found]
+    if wide or any(value is not None and abs(value) >= 1 << 62 for value in found):
+        return column
+    return np.array([exact.LOWEST if value is None else value for value in found], np.int64)
+
+
+def concatenate(tables: list[Table]) -> Table:
+    """Return the lines of all tables."""
+    return contributions.concatenate(tables)
+
+
+def reference(bounder: Bounder, rows: list[Row]) -> dict[Identity, dict[Identity, Counter]]:
+    """Return what bounding keeps, by its definition: person -> partition -> values -> copies."""
+    people: dict[Identity, dict[Identity, Counter]] = defaultdict(lambda: defaultdict(Counter))
+    for row in rows:
+        people[row.person][row.partition][row.values] += 1
+    return {person: _bounded(bounder, person, pairs) for person, pairs in people.items()}
+
+
+def _bounded(
+    bounder: Bounder, person: Identity, pairs: dict[Identity, Counter]
+) -> dict[Identity, Counter]:
+    bounds = bounder.bounds
+    priorities = {partition: _priority(bounder, person, partition) for partition in pairs}
+    ordered = sorted(pairs, key=lambda pair: (priorities[pair], pair[::-1]))
+    # A limit of L1 rows, shared out in rounds, never reaches beyond the L1 lowest pairs.
+    ordered = ordered[: bounds.partitions]
+    queues = {pair: _queue(bounder, priorities[pair], pairs[pair]) for pair in ordered}
+    queues = {pair: queue[: bounds.rows_per_partition] for pair, queue in queues.items()}
+    if bounds.rows is not None:
+        shares = in_rounds([len(queue) for queue in queues.values()], bounds.rows)
+        shared = zip(queues.items(), shares, strict=True)
+        queues = {pair: queue[:share] for (pair, queue), share in shared}
+    return {pair: Counter(queue) for pair, queue in queues.items() if queue}
+
+
+def in_rounds(counts: list[int], limit: int) -> list[int]:
+    """Return how many each pair may give, one row a pair and round, until `limit` are taken."""
+    shares = [0] * len(counts)
+    while limit and any(share < count for share, count in zip(shares, counts, strict=True)):
+        for place, count in enumerate(counts):
+            if limit and shares[place] < count:
+                shares[place] += 1
+                limit -= 1
+    return shares
+
+
+def _priority(bounder: Bounder, person: Identity, partition: Identity) -> int:
+    line = table_of([Row(person, partition)], 2, columns=0)
+    return int(bounder.priority(line, bounder.person_hash(line))[0])
+
+
+def _queue(bounder: Bounder, priority: int, rows: Counter) -> list[tuple]:
+    """Return the rows of a pair in the order of their keyed hashes, equal ones together."""
+    ordered = sorted(rows, key=lambda values: _row_key(bounder, priority, values))
+    return [values for values in ordered for _ in range(rows[values])]
+
+
+def _row_key(bounder: Bounder, priority: int, values: tuple) -> tuple:
+    columns = [ordering.sortable(_values([value], True)) for value in values]
+    constant = hashing.salt(bounder.key, "row")
+    row_hash = ordering.row_hash(np.array([priority], np.uint64), columns, constant)
+    # np.lexsort: the last key decides first.
+    return int(row_hash[0]), *(int(part[0]) for parts in columns[::-1] for part in parts[::-1])
+
+
+def fields_of(bounder: Bounder, kept: dict) -> dict[tuple[Identity, Identity], tuple]:
+    """Return (rows, field values) per pair of `reference`'s answer; None for no value."""
+    found = {}
+    for person, pairs in kept.items():
+        for partition, rows in pairs.items():
+            fields = [_field(field, rows) for field in bounder.fields]
+            found[person, partition] = (rows.total(), *fields)
+    return found
+
+
+def _field(field: contributions.Field, rows: Counter) -> int | None:
+    present = [values[field.column] for values in rows.elements()]
+    present = [value for value in present if value is not None]
+    if field.operation == "count":
+        return len(present)
+    if field.operation == "sum":
+        return sum(present)
+    return {"max": max, "min": min}[field.operation](present, default=None)
+
+
+def fields_in(table: Table) -> dict[tuple[Identity, Identity], tuple]:
+    """Return a settled table of fields in the form of `fields_of`; every pair is one line."""
+    found = {}
+    values = [[_plain(value) for value in exact.widen(column)] for column in table.values]
+    for place, pair in enumerate(_pairs(table)):
+        assert pair not in found
+        found[pair] = (int(table.rows[place]), *(column[place] for column in values))
+    return found
+
+
+def rows_in(table: Table) -> dict[Identity, dict[Identity, Counter]]:
+    """Return a settled table of rows in the form of `reference`."""
+    found: dict = defaultdict(lambda: defaultdict(Counter))
+    values = [[_plain(value) for value in exact.widen(column)] for column in table.values]
+    for place, (person, partition) in enumerate(_pairs(table)):
+        row = tuple(column[place] for column in values)
+        found[person][partition][row] += int(table.rows[place])
+    return {person: dict(pairs) for person, pairs in found.items()}
+
+
+def _pairs(table: Table) -> list[tuple[Identity, Identity]]:
+    empty = np.zeros((2, 0), np.uint64)
+    people = contributions.join_identities([table.person, empty]).T.tolist()
+    places = contributions.join_identities([table.partition, empty]).T.tolist()
+    return [(tuple(one), tuple(other)) for one, other in zip(people, places, strict=True)]
+
+
+def _plain(value: int) -> int | None:
+    return None if abs(value) == exact.WIDEST else int(value)
