@@ -6,9 +6,10 @@ For example, what visitors spent per day, with no bound on what one of them spen
         --person visitor_id --partition day --count --sum spent --max minutes \\
         --epsilon 1 --max_partitions 3 --public_partitions 1,2,3,4,5,6,7
 
-Every metric becomes two columns: its value, and <metric>_error, which 95% of releases keep (for
---max, --min and --one_sided it is a number of people). --plan says what each metric would cost and
-how far it would stray, and reads no row. A second run is a second release: it spends again.
+Every metric becomes two columns: its value, and <metric>_error, a bound that holds for 95% of
+releases (for --max, --min and --one_sided a number of people; inf: too few people for a bound, see
+"shift T" in the plan). --plan says what each metric would cost and how far it would stray, and
+reads no row. A second run is a second release: it spends again.
 """
 
 import argparse
@@ -36,9 +37,9 @@ def parser() -> arguments.Parser:
 
 def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
     """Return the release that the options ask for."""
-    keys = dp.PrivatePartitions(options.pre_threshold) if options.partition else None
-    if options.public_partitions is not None:
-        keys = arguments.public_partitions(options.public_partitions, options.partition)
+    keys = arguments.public_partitions(options)
+    if keys is None and options.partition:
+        keys = dp.PrivatePartitions(options.pre_threshold)
     asked, bounds = arguments.metrics(options), arguments.bounds(options)
     budget = arguments.budget(options)
     return dp.PrivateAggregate(options.person, asked, budget, options.partition, bounds, keys)
@@ -68,7 +69,7 @@ def main(words: Sequence[str] | None = None) -> int:
         release = transform(options)
         made = None if options.plan else pipeline(options, beam_words, release)
     if made is not None:
-        terminal.run(made, command.prog)
+        terminal.run(made, "Reading and bounding")
         terminal.show(options.output, output_names(release.partition, release.metrics))
     sys.stdout.write(f"{release.plan()}\n")
     return 0

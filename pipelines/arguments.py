@@ -124,17 +124,20 @@ def check_files(options: argparse.Namespace) -> None:
         raise ValueError("--output must name another file than --input")
 
 
-def public_partitions(text: str, columns: Sequence[str]) -> dp.PublicPartitions:
-    """Return the public keys that the command line names.
+def public_partitions(options: argparse.Namespace) -> dp.PublicPartitions | None:
+    """Return the public keys that the command line names, None if it names none.
 
     A column whose keys are all plain decimal integers has integer keys; they match text in the data
     too ("1" in a CSV file is the key 1), so only the type of the output depends on this.
     """
+    text, parts = options.public_partitions, len(options.partition)
+    if text is None:
+        return None
     words = _lines(text[1:]) if text.startswith("@") else listed(text)
-    keys = [word.split("/") if len(columns) > 1 else [word] for word in words if word]
+    keys = [word.split("/") if parts > 1 else [word] for word in words if word]
     if len({len(key) for key in keys}) > 1:
         raise ValueError("--public_partitions: every key must have one part per --partition column")
-    return dp.PublicPartitions(list(zip(*map(_typed, zip(*keys)))))
+    return dp.PublicPartitions(list(zip(*map(_typed, zip(*keys, strict=True)), strict=True)))
 
 
 def _lines(path: str) -> list[str]:
@@ -182,6 +185,27 @@ def add_metrics(made: Parser) -> None:
     metrics.add_argument("--one_sided", action="store_true", help=one_sided)
     shares = "parts of the budget, by output column: sum_spent=2,count=1 (default 1)"
     metrics.add_argument("--weights", type=weights, default={}, help=shares)
+
+
+def add_statistic(made: Parser) -> None:
+    """Add the options that name one monotone statistic, and its possible outputs."""
+    group = made.add_argument_group("statistic: one of")
+    one = group.add_mutually_exclusive_group(required=True)
+    counted = {"action": "append_const", "const": dp.Count(), "help": "number of rows"}
+    one.add_argument("--count", dest="metrics", **counted)
+    for name in ("sum", "max", "min"):
+        kind = {"type": _COLUMN_METRICS[name][0], "action": "append", "metavar": "COLUMN"}
+        one.add_argument(f"--{name}", dest="metrics", **kind)
+    words = "the values that may be released, public: 0:1440:1"
+    outputs = {"type": candidates, "metavar": "LOW:HIGH:STEP", "help": words}
+    group.add_argument("--candidates", required=True, **outputs)
+    made.set_defaults(weights={}, one_sided=False)
+
+
+def candidates(text: str) -> dp.Candidates:
+    """Return the possible outputs in LOW:HIGH:STEP."""
+    low, high, step = map(number, text.split(":"))
+    return dp.Candidates.linear(low, high, step)
 
 
 def metrics(options: argparse.Namespace) -> list[dp.Count]:

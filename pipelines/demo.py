@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 BUILD = Path("build")
+SCALE = "0.1"
 TABLES = BUILD / "tpch"
 ORDERS = TABLES / "orders_by_nation.parquet"
 
@@ -21,7 +22,7 @@ def generate() -> None:
     """Write the tables orders, customer and nation of TPC-H as Parquet."""
     generator = Path(sys.executable).with_name("tpchgen-cli")
     tables = ["--tables=orders,customer,nation", f"--output-dir={TABLES}"]
-    subprocess.run([generator, "parquet", "-s", "0.1", *tables], check=True)
+    subprocess.run([generator, "parquet", "-s", SCALE, *tables], check=True)
 
 
 def nations() -> list[str]:

@@ -1,41 +1,38 @@
 """Release one statistic by the shifted inverse mechanism, in two steps that can be seen.
 
-A Beam job writes, per partition, B[0], ..., B[K]: the statistic when the best k people are removed.
-Then the search runs here, on the driver, and draws one value from each profile. For example:
+A Beam job writes, per partition, B[0], ..., B[K]: the statistic without the best k people. Then the
+search runs here, on the driver, and draws one value from each profile. For example:
 
     python -m pipelines.shifted_inverse --input visits.csv --output released.csv \\
         --person visitor_id --partition day --public_partitions 1,2,3,4,5,6,7 --max_partitions 3 \\
         --max minutes --candidates 0:1440:1 --epsilon 1
 
-Between the steps the profiles lie in a file. THEY ARE NOT PRIVATE: the file is in a directory of
-its own, below --temp_location if that is given (a runner with other machines needs one), else
-below this machine's own, and is deleted at the end. `pipelines.aggregate` writes no such file.
+Between the steps the profiles lie in a file. THEY ARE NOT PRIVATE: it is in a directory of its own,
+below --temp_location if that is given, and is deleted. `pipelines.aggregate` needs no such file.
 """
 
 import argparse
-import contextlib
-import json
 import sys
-import tempfile
-import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import apache_beam as beam
-from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
+from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
+from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.metrics import build_search
+from beam_dp.mechanisms.search import Search
 from beam_dp.transforms.partitions import reach_of
-from pipelines import arguments, terminal
+from beam_dp.transforms.rows import output_names
+from pipelines import arguments, scratch, terminal
 
-BETA = 0.05
 SEARCHES = {
     "above_threshold": dp.AboveThreshold,
     "exponential": dp.ExponentialMechanism,
     "binary": dp.NoisyBinarySearch,
 }
+BETA = 0.05
 
 
 def parser() -> arguments.Parser:
@@ -47,39 +44,57 @@ def parser() -> arguments.Parser:
     return made
 
 
-@contextlib.contextmanager
-def private_directory(shared: str | None) -> Iterator[str]:
-    """Make a directory for data that is not private, and delete it at the end."""
-    path = FileSystems.join(shared, uuid.uuid4().hex) if shared else tempfile.mkdtemp()
-    if shared:
-        FileSystems.mkdirs(path)
-    terminal.say(f"Warning: private data (the loss) is in {path} until the search is done")
-    try:
-        yield path
-    finally:
-        FileSystems.delete([path])
+def steps(options: argparse.Namespace) -> tuple[dp.RemovalLoss, Search, Candidates]:
+    """Return the two steps that the options ask for, and the outputs to search through."""
+    keys, bounds = arguments.public_partitions(options), arguments.bounds(options)
+    if bool(options.partition) != (keys is not None):
+        raise ValueError("--partition and --public_partitions must be given together")
+    [statistic] = arguments.metrics(options)
+    # One person moves the loss of at most `reach` partitions: each search gets that part.
+    reach = reach_of("shifted_inverse", bounds, keys)
+    share = arguments.budget(options).scaled(Fraction(1, reach))
+    search = build_search(SEARCHES[options.search], share, BETA)
+    mirrored = isinstance(statistic, dp.Min)
+    outputs = options.candidates.mirrored() if mirrored else options.candidates
+    person, cap = options.person, search.cap(outputs.size)
+    loss = dp.RemovalLoss(statistic, person, options.partition, cap, bounds, keys)
+    return loss, search, outputs
 
 
-def to_line(row: beam.Row) -> str:
-    """Return a profile with its key as one line of JSON (-inf is written as -Infinity)."""
-    return json.dumps(row.as_dict())
-
-
-def write_loss(
-    options: argparse.Namespace, pipeline: beam.Pipeline, loss: dp.RemovalLoss, path: str
-) -> None:
-    """Read the rows and write their removal loss."""
+def write_loss(made: beam.Pipeline, pattern: str, loss: dp.RemovalLoss, path: str) -> None:
+    """Run the job: read the rows, write their removal loss."""
     values = list(loss.statistic.columns)
-    columns = dict.fromkeys([options.person, *options.partition, *values])
-    rows = pipeline | "Read" >> dp.ReadRows(options.input, list(columns), values)
-    lines = rows | "RemovalLoss" >> loss | "ToLine" >> beam.Map(to_line)
-    _ = lines | "Write" >> beam.io.WriteToText(FileSystems.join(path, "loss"), num_shards=1)
+    columns = list(dict.fromkeys([loss.person, *loss.partition, *values]))
+    rows = made | "Read" >> dp.ReadRows(pattern, columns, values)
+    scratch.write_lines(rows | "RemovalLoss" >> loss, path)
+    terminal.run(made, "Reading and bounding")
 
 
-def read_loss(path: str, columns: Sequence[str]) -> Iterator[tuple[tuple[object, ...], dp.Profile]]:
-    """Yield the key and the profile of every partition."""
-    [found] = FileSystems.match([FileSystems.join(path, "loss*")])
-    for file in found.metadata_list:
-        with FileSystems.open(file.path) as lines:
-            for row in map(json.loads, lines):
-                yield tuple(row[column] for column in columns), dp.Profile(row["profile"])
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the job, search, write; returns the exit code."""
+    command = parser()
+    options, beam_words = command.read(words)
+    with command.refusing():
+        arguments.check_files(options)
+        loss, search, outputs = steps(options)
+        names = output_names(loss.partition, [loss.statistic])
+        write = dp.WriteRows(options.output, names, options.overwrite)
+        made = beam.Pipeline(options=PipelineOptions(beam_words))
+    sign = -1 if isinstance(loss.statistic, dp.Min) else 1
+    with scratch.private_directory(made.options, "the loss") as path:
+        write_loss(made, options.input, loss, path)
+        terminal.say("Searching")
+        drawn = [
+            (*key, sign * search.choose(dp.Profile(values), outputs), search.shift(outputs.size))
+            for *key, values in scratch.read_lines(path)
+        ]
+    last = beam.Pipeline("FnApiRunner")
+    rows = [beam.Row(**dict(zip(names, row, strict=True))) for row in drawn]
+    _ = last | beam.Create(rows) | "Write" >> write
+    terminal.run(last, "Writing")
+    terminal.show(options.output, names)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

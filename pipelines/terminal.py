@@ -16,7 +16,8 @@ SHOWN = 50
 # The errors of this package name parameters, columns and types, those of files their path.
 _OURS = rf"(?:(?:{'|'.join(dir(dp))}): |column '|\[Errno \d+\] )"
 _LINE = re.compile(rf"^\w+: ({_OURS}.*?)(?: \[while running .*)?$", re.MULTILINE)
-_FAILED = "the run failed; its error may quote data and is not shown here, see the runner's own log"
+_FAILED = "the run failed with {}; its text may quote data and is not shown, see the runner's log"
+_LONG = re.compile(r"-?\d+\.\d{4,}(e.*)?")
 
 
 def say(words: str) -> None:
@@ -24,15 +25,15 @@ def say(words: str) -> None:
     sys.stderr.write(f"{words}\n")
 
 
-def run(made: beam.Pipeline, program: str) -> None:
-    """Run a pipeline to its end; exit with one line if it fails."""
+def run(made: beam.Pipeline, stage: str) -> None:
+    """Say the stage and run a pipeline to its end; exit with one line if it fails."""
     # Where an element fails, Beam logs that element: not on this terminal.
     logging.disable(logging.ERROR)
-    say("Reading and bounding")
+    say(stage)
     try:
         made.run().wait_until_finish()
     except (TypeError, ValueError, RuntimeError, OSError) as error:
-        sys.exit(f"{program}: error: {explain(error)}")
+        sys.exit(f"error: {explain(error)}")
 
 
 def announce(words: str, done: object) -> str:
@@ -54,12 +55,12 @@ def explain(error: Exception) -> str:
     is shown, for Beam's errors quote elements.
     """
     ours = _LINE.findall(f"{type(error).__name__}: {error}")
-    return ours[-1] if ours else _FAILED
+    return ours[-1] if ours else _FAILED.format(type(error).__name__)
 
 
 def show(path: str, names: Sequence[str]) -> None:
     """Print the first rows of a released file, aligned."""
-    rows = [[str(cell) for cell in row] for row in _rows(path, names)]
+    rows = [[_short(str(cell)) for cell in row] for row in _rows(path, names)]
     table = [list(names), *rows[:SHOWN]]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
@@ -67,6 +68,10 @@ def show(path: str, names: Sequence[str]) -> None:
         sys.stdout.write("  ".join(cells) + "\n")
     if len(rows) > SHOWN:
         sys.stdout.write(f"... and {len(rows) - SHOWN} more in {path}\n")
+
+
+def _short(cell: str) -> str:
+    return f"{float(cell):.7g}" if _LONG.fullmatch(cell) else cell
 
 
 def _rows(path: str, names: Sequence[str]) -> Iterator[Sequence[object]]:

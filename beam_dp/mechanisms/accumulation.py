@@ -8,6 +8,7 @@ from beam_dp.mechanisms.contributions import Bounder, Table
 BATCH_LINES = 1 << 18
 HELD_LINES = 3 << 18
 _BLOCK = 1 << 15  # lines that are filtered at a time: their columns stay in the cache
+_HARDLY_LESS = 0.9  # a batch that keeps more is handed on: merging it would not pay
 _SLOTS = 1 << 20
 _SLOT_SHIFT = np.uint64(64 - 20)
 
@@ -31,6 +32,7 @@ class Accumulator:
         self._raw: list[Table] = []
         self._raw_lines = 0
         self._reduced: list[Table] = []
+        self._full: list[Table] = []
         self._filter = _Hopeless(bounder)
 
     def add(self, table: Table) -> list[Table]:
@@ -49,25 +51,31 @@ class Accumulator:
     def drain(self) -> list[Table]:
         """Return everything that is held; the accumulator is empty afterwards."""
         self._reduce_raw()
-        held, self._reduced = self._reduced, []
-        return [self._bounder.reduce(contributions.concatenate(held))] if held else []
+        held, self._reduced, self._full = [*self._full, *self._reduced], [], []
+        if len(held) <= 1:
+            return held
+        return [self._bounder.reduce(contributions.concatenate(held))]
 
     def _reduce_raw(self) -> None:
         if not self._raw:
             return
         reduced = self._bounder.reduce(contributions.concatenate(self._raw))
-        self._raw, self._raw_lines = [], 0
-        if len(reduced):
+        if self._raw_lines >= self._batch and len(reduced) > _HARDLY_LESS * self._raw_lines:
+            self._full.append(reduced)
+        elif len(reduced):
             self._filter.learn(reduced)
             self._reduced.append(reduced)
+        self._raw, self._raw_lines = [], 0
 
     def _make_room(self) -> list[Table]:
-        held = sum(map(len, self._reduced))
-        if held < self._held:
+        if self._full:
+            full, self._full = self._full, []
+            return full
+        if sum(map(len, self._reduced)) < self._held:
             return []
         [merged] = self.drain()
         self._filter.learn(merged)
-        if len(merged) > held - held // 8:
+        if len(merged) > self._held - self._held // 8:
             return [merged]
         self._reduced = [merged]
         return []

@@ -1,4 +1,4 @@
-"""Pack columns into bytes for the shuffle: raw numpy buffers behind a small header.
+"""Pack columns into bytes for the shuffle: raw numpy buffers, as narrow as they fit.
 
 Elements that cross a GroupByKey are bytes: a pickled Arrow slice drags its whole parent buffer
 along, and coders per row cost more than the work on the rows.
@@ -10,8 +10,8 @@ from beam_dp.mechanisms import exact
 from beam_dp.mechanisms.contributions import Table
 from beam_dp.mechanisms.statistics import Summary
 
-_SIGNED, _UNSIGNED, _WIDE = 0, 1, 2
-_IDENTITY = 16
+_KINDS = ("<i1", "<i2", "<i4", "<i8", "<u1", "<u2", "<u4", "<u8")
+_WIDE = -1  # in place of a height: two limbs of 64 bits
 
 
 def pack_table(table: Table) -> bytes:
@@ -73,21 +73,36 @@ def _unpack_names(
 def _pack(columns: list[np.ndarray]) -> bytes:
     header, bodies = [len(columns)], []
     for column in columns:
-        kind = _WIDE if column.dtype == object else int(column.dtype == np.uint64)
-        body = exact.to_limbs(column) if kind == _WIDE else column
-        header += [kind, body.shape[0] if body.ndim == 2 else 0, body.shape[-1]]
-        bodies.append(np.ascontiguousarray(body).tobytes())
+        body = exact.to_limbs(column) if column.dtype == object else column
+        kind = _narrowest(body)
+        wide = column.dtype == object
+        height = _WIDE if wide else body.shape[0] if body.ndim == 2 else 0
+        header += [_KINDS.index(kind), height, body.shape[-1]]
+        bodies.append(body.astype(kind).tobytes())
     return b"".join([np.array(header, np.int64).tobytes(), *bodies])
 
 
+def _narrowest(column: np.ndarray) -> str:
+    """Return the smallest type that holds all values: most identities and counts are small."""
+    family = _KINDS[4:] if column.dtype == np.uint64 else _KINDS[:4]
+    low, high = (int(column.min()), int(column.max())) if column.size else (0, 0)
+    return next(
+        kind for kind in family if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max
+    )
+
+
 def _unpack(blob: bytes) -> list[np.ndarray]:
-    words = np.frombuffer(blob, np.int64)
-    count = int(words[0])
-    start, columns = 1 + 3 * count, []
-    for kind, height, width in words[1:start].reshape(count, 3).tolist():
-        size = max(height, 1) * width
-        body = words[start : start + size]
-        body = body.reshape(height, width) if height else body
-        columns.append(exact.from_limbs(body) if kind == _WIDE else body)
-        start += size
+    count = int(np.frombuffer(blob, np.int64, 1)[0])
+    header = np.frombuffer(blob, np.int64, 3 * count, 8).reshape(count, 3).tolist()
+    start, columns = 8 + 24 * count, []
+    for place, height, width in header:
+        kind = np.dtype(_KINDS[place])
+        size = (2 if height == _WIDE else max(height, 1)) * width
+        body = np.frombuffer(blob, kind, size, start)
+        body = body.astype(np.uint64 if kind.kind == "u" else np.int64)
+        start += size * kind.itemsize
+        if height == _WIDE:
+            columns.append(exact.from_limbs(body.reshape(2, width)))
+        else:
+            columns.append(body.reshape(height, width) if height else body)
     return columns

@@ -24,7 +24,7 @@ import numpy as np
 
 _LONGEST = 4096
 _STREAMS = 4
-_BLOCK = 4096
+_BLOCK = 8192
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -96,41 +96,47 @@ def digests(offsets: np.ndarray, data: np.ndarray, key: bytes) -> np.ndarray:
     lengths = (offsets[1:] - offsets[:-1]).astype(np.int64)
     if lengths.size and lengths.max() > _LONGEST:
         return digests(*_shorten(offsets, data, key), key)
-    window = _eight_byte_words(data)
+    # Only the bytes in use: the buffer of a slice is its parent's, however large.
+    padded = np.concatenate([data[offsets[0] : offsets[-1]], np.zeros(8, np.uint8)])
+    starts = offsets[:-1] - offsets[0]
     parts = [
-        _digest_block(offsets[start : start + _BLOCK], lengths[start : start + _BLOCK], window, key)
-        for start in range(0, len(lengths), _BLOCK)
+        _digest_block(starts[at : at + _BLOCK], lengths[at : at + _BLOCK], padded, key)
+        for at in range(0, len(lengths), _BLOCK)
     ]
     return np.concatenate(parts, axis=1) if parts else np.empty((2, 0), np.uint64)
 
 
-def _eight_byte_words(data: np.ndarray) -> np.ndarray:
-    """Return a view that holds, at each byte position, the 8 bytes from there on."""
-    padded = np.concatenate([data, np.zeros(8, np.uint8)])
-    return np.ndarray((len(data) + 1,), "<u8", padded, 0, (1,))
-
-
 def _digest_block(
-    starts: np.ndarray, lengths: np.ndarray, window: np.ndarray, key: bytes
+    starts: np.ndarray, lengths: np.ndarray, padded: np.ndarray, key: bytes
 ) -> np.ndarray:
-    """Hash one cache-sized block of texts."""
-    starts = starts[: len(lengths)]
+    """Hash one cache-sized block of texts: one product of a matrix of keys and one of words."""
     constants = _multipliers(key)
+    words = _words(starts, lengths, padded)
     sums = constants[:, 0:1] + constants[:, 1:2] * lengths.astype(np.uint64)
-    for step in range(-(-int(lengths.max()) // 8)):
-        left = lengths > 8 * step
-        active = slice(None) if left.all() else np.flatnonzero(left)
-        word = window[starts[active] + 8 * step]
-        missing = np.maximum(8 * (step + 1) - lengths[active], 0).astype(np.uint64)
-        word &= _ALL >> (np.uint64(8) * missing)
-        low, high = word & _LOW, word >> _HALF
-        for stream in range(_STREAMS):
-            pair = constants[stream, 2 + 2 * step : 4 + 2 * step]
-            sums[stream, active] += low * pair[0] + high * pair[1]
+    sums += constants[:, 2 : 2 + len(words)] @ words.astype(np.uint64)
     sums >>= _HALF
     identity = np.stack([sums[0] << _HALF | sums[1], sums[2] << _HALF | sums[3]])
     identity[1] |= np.uint64(1)
     return identity
+
+
+def _words(starts: np.ndarray, lengths: np.ndarray, padded: np.ndarray) -> np.ndarray:
+    """Return the 32-bit words of each text, padded with zeros: shape (words, texts)."""
+    longest = int(lengths.max())
+    if longest % 4 == 0 and longest and int(lengths.min()) == longest:
+        first, end = int(starts[0]), int(starts[-1]) + longest
+        if end - first == longest * len(starts):  # one after the other, as ids of one form are
+            same = np.ndarray((len(starts), longest // 4), "<u4", padded, first)
+            return np.ascontiguousarray(same.T)
+    window = np.ndarray((len(padded) - 7,), "<u8", padded, 0, (1,))  # 8 bytes from each place on
+    steps = 8 * np.arange(-(-longest // 8))
+    inside = np.minimum(starts + steps[:, None], len(window) - 1)
+    words = window[inside]
+    missing = np.clip(steps[:, None] + 8 - lengths, 0, 8).astype(np.uint64)
+    # A shift by 64 is undefined: words that are missing whole become 0 apart.
+    words &= np.where(missing < 8, _ALL >> (np.uint64(8) * (missing % np.uint64(8))), np.uint64(0))
+    halves = np.stack([words & _LOW, words >> _HALF], axis=1)
+    return halves.reshape(-1, len(starts))
 
 
 def _shorten(offsets: np.ndarray, data: np.ndarray, key: bytes) -> tuple[np.ndarray, np.ndarray]:

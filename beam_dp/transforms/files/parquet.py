@@ -103,7 +103,16 @@ def read_parquet(part: Range, pattern: str, columns: Sequence[str]) -> Iterator[
     Raises:
         ValueError: the file is damaged; the message names the pattern only.
     """
-    return sources.guarded(_batches(part, columns), _damaged(pattern))
+    return sources.guarded(_ahead(_batches(part, columns)), _damaged(pattern))
+
+
+def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield `batches`, decoding the next one in a thread while the last one is worked on."""
+    with futures.ThreadPoolExecutor(1) as thread:
+        following = thread.submit(next, batches, None)
+        while (batch := following.result()) is not None:
+            following = thread.submit(next, batches, None)
+            yield batch
 
 
 def _batches(part: Range, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

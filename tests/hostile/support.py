@@ -1,0 +1,146 @@
+"""Run rows through the house up to the noise, and see what is left of them, partition by partition.
+
+Hostile objects cannot be pickled into a pipeline, so a pipeline starts from one token and the rows
+are looked up in the worker, which runs in this process.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import pyarrow as pa
+
+from beam_dp.mechanisms.bounds import ContributionBounds
+from beam_dp.mechanisms.contributions import Bounder, Field
+from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Cells, Measure
+from beam_dp.transforms import release, summary
+from beam_dp.transforms.columns import Layout
+from beam_dp.transforms.keys import Key, PublicKeys
+
+KEY = bytes(range(32))
+UNIT = Fraction(1, 10**6)
+_EVERYTHING = (1 << 200,)
+_TOKENS = itertools.count()
+_GIVEN: dict[int, list[Any]] = {}
+_SEEN: dict[int, list[Any]] = {}
+
+FIELDS = (Field(0, "sum"), Field(0, "count"))
+MEASURES = (
+    Measure(PEOPLE),
+    Measure(ROWS, 1, _EVERYTHING),
+    Measure(0, 1, _EVERYTHING),
+    Measure(0, -1, _EVERYTHING),
+    Measure(1, 1, _EVERYTHING),
+)
+
+
+class Visit(NamedTuple):
+    """A row as a NamedTuple."""
+
+    person: object
+    day: object
+    value: object
+
+
+@dataclasses.dataclass(frozen=True)
+class Content:
+    """What is left of the rows of a partition.
+
+    Attributes:
+        people: how many people.
+        rows: how many rows.
+        total: the sum of their values, exactly, in units.
+        valid: how many rows have a value.
+    """
+
+    people: int = 0
+    rows: int = 0
+    total: int = 0
+    valid: int = 0
+
+
+def as_dict(row: Sequence[object]) -> dict[str, object]:
+    return dict(zip(Visit._fields, row, strict=True))
+
+
+def as_row(row: Sequence[object]) -> beam.Row:
+    return beam.Row(**as_dict(row))
+
+
+def as_named_tuple(row: Sequence[object]) -> Visit:
+    return Visit(*row)
+
+
+FORMS: dict[str, Callable[[Sequence[object]], object]] = {
+    "dict": as_dict,
+    "Row": as_row,
+    "NamedTuple": as_named_tuple,
+}
+
+
+def as_batch(row: Sequence[object], types: Mapping[str, pa.DataType] = {}) -> pa.RecordBatch:
+    """Return a batch of one row; a value that already is an array is taken as it is."""
+    columns = [
+        value if isinstance(value, pa.Array) else pa.array([value], types.get(name))
+        for name, value in zip(Visit._fields, row, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, list(Visit._fields))
+
+
+def layout(public: PublicKeys | None = None, partition: tuple[str, ...] = ("day",)) -> Layout:
+    return Layout("person", partition, ("value",), (UNIT,), public, KEY)
+
+
+def start(pipeline: beam.Pipeline, rows: Iterable[object]) -> beam.PCollection:
+    """Return the rows as a collection; none of them is ever pickled."""
+    token = next(_TOKENS)
+    _GIVEN[token] = list(rows)
+    return pipeline | beam.Create([token]) | beam.FlatMap(_given)
+
+
+def _given(token: int) -> Iterator[Any]:
+    return iter(_GIVEN[token])
+
+
+def keep(collection: beam.PCollection, label: str = "Keep") -> list[Any]:
+    """Return a list that holds the elements of the collection once the pipeline has run."""
+    token = next(_TOKENS)
+    seen = _SEEN[token] = []
+    _ = collection | label >> beam.Map(_see, token)
+    return seen
+
+
+def _see(element: Any, token: int) -> None:
+    _SEEN[token].append(element)
+
+
+def contents(
+    rows: Iterable[object],
+    bounds: ContributionBounds = ContributionBounds(None),
+    found: Layout | None = None,
+) -> dict[Key, Content]:
+    """Return what a whole pipeline leaves of the rows, before any noise."""
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        seen = keep(start(pipeline, rows) | summarise(found or layout(), bounds))
+    return read(seen, found or layout())
+
+
+def summarise(found: Layout, bounds: ContributionBounds) -> summary.Summarise:
+    """Return the transform under test with a fixed key."""
+    return summary.Summarise(found, Bounder(bounds, FIELDS, KEY), MEASURES, shards=4)
+
+
+def read(seen: list[tuple[int, Iterable[bytes]]], found: Layout) -> dict[Key, Content]:
+    """Return the content of the one bucket that `summarise` makes."""
+    [(bucket, packed)] = seen
+    cells, names = release.Places(found, 1).cells(bucket, summary.open_summary(packed, MEASURES))
+    return dict(zip(names, _contents(cells), strict=True))
+
+
+def _contents(cells: Cells) -> Iterator[Content]:
+    totals = [cells.totals(place) for place in range(1, len(MEASURES))]
+    for people, rows, above, below, valid in zip(cells.people(0).tolist(), *totals, strict=True):
+        yield Content(int(people), int(rows), int(above - below), int(valid))

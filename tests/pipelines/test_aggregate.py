@@ -1,0 +1,339 @@
+"""The main job: its command line, its wrong calls, its files, and what it never says."""
+
+import csv
+import difflib
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+import beam_dp as dp
+from pipelines import aggregate, arguments, terminal
+from tests.pipelines.conftest import DAYS, PEOPLE, write
+
+ROOT = Path(__file__).parents[2]
+RUN = ["--runner", "FnApiRunner"]
+PUBLIC = ["--person", "visitor", "--partition", "day", "--public_partitions", "1,2,3"]
+CANARY = "canary-81723"
+
+
+def read(path: str) -> list[dict[str, str]]:
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def command(*words: str) -> list[str]:
+    return [*PUBLIC, "--epsilon", "1", *words]
+
+
+def test_the_job_releases_a_table_and_says_what_it_cost(
+    visits: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "released.csv")
+    asked = ["--count", "--sum", "spent", "--max", "minutes", "--mean", "spent"]
+    assert aggregate.main(command("--input", visits, "--output", out, *asked, *RUN)) == 0
+    released = read(out)
+    names = ["count", "sum_spent", "max_minutes", "mean_spent"]
+    columns = [name for metric in names for name in (metric, f"{metric}_error")]
+    assert [list(row) for row in released] == [["day", *columns]] * 3
+    said = capsys.readouterr()
+    lines = said.out.splitlines()
+    assert lines[0].split() == ["day", *columns]
+    assert [line.split()[0] for line in lines[1:4]] == ["1", "2", "3"]
+    assert lines[-1].startswith("in all: epsilon 1")
+    assert said.err == "Reading and bounding\nWriting\n"
+
+
+@pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
+def test_every_format_gives_the_same_keys_and_people(
+    tmp_path: Path, rows: list[dict[str, object]], extension: str
+) -> None:
+    source, out = write(tmp_path / f"in.{extension}", rows), str(tmp_path / "out.parquet")
+    words = command("--input", source, "--output", out, "--people_count", "--max_partitions", "3")
+    assert aggregate.main([*words, *RUN]) == 0
+    released = pq.read_table(out).to_pylist()
+    assert [row["day"] for row in released] == list(DAYS)
+    # Discrete Laplace of rate 1/3, 9 draws: P(some |X| > 90) < 9 * 2 e^-30 < 2e-12.
+    assert all(abs(row["people_count"] - PEOPLE) <= 90 for row in released)
+
+
+@pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
+def test_the_table_is_read_back_from_every_output_format(
+    visits: str, tmp_path: Path, extension: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / f"out.{extension}")
+    assert aggregate.main(command("--input", visits, "--output", out, "--count", *RUN)) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in table[:4]] == ["day", "1", "2", "3"]
+
+
+def test_private_partitions_are_those_with_many_people(
+    tmp_path: Path, rows: list[dict[str, object]]
+) -> None:
+    rows.append({"visitor": "loner", "day": CANARY, "minutes": 1, "spent": 1})
+    source, out = write(tmp_path / "in.csv", rows), str(tmp_path / "out.csv")
+    people = ["--person", "visitor", "--partition", "day", "--max_partitions", "3", "--count"]
+    # A person alone is named with probability at most delta = 1e-12, and 200 people always: the
+    # table of selection ends below 200 (asserted here, no chance in it).
+    plan = dp.PrivateAggregate(
+        "visitor", [dp.Count()], dp.Budget(3, 1e-12), ["day"], dp.ContributionBounds(3)
+    ).plan()
+    assert any("kept for sure from" in row.expected_error for row in plan.rows)
+    words = [*people, "--epsilon", "3", "--delta", "1e-12", *RUN]
+    assert aggregate.main(["--input", source, "--output", out, *words]) == 0
+    assert [row["day"] for row in read(out)] == ["1", "2", "3"]
+
+
+def test_without_a_partition_everything_is_one(visits: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "out.csv")
+    words = ["--input", visits, "--output", out, "--person", "visitor", "--people_count"]
+    assert aggregate.main([*words, "--rho", "0.5", *RUN]) == 0
+    [row] = read(out)
+    # Discrete Gaussian of deviation 1: P(|X| > 12) < 2 e^-72.
+    assert abs(int(row["people_count"]) - PEOPLE) <= 12
+
+
+def test_plan_reads_no_row_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = command("--count", "--sum", "spent", "--plan")
+    files = ["--input", str(tmp_path / "none.csv"), "--output", str(tmp_path / "out.csv")]
+    assert aggregate.main([*words, *files]) == 0
+    with_files = capsys.readouterr().out
+    assert aggregate.main(words) == 0
+    assert capsys.readouterr().out == with_files
+    assert "sum_spent" in with_files and "in all: epsilon 1" in with_files
+    assert list(tmp_path.iterdir()) == []
+
+
+FILES = ["--input", "visits.csv", "--output", "out.csv"]
+WRONG = {
+    "no arguments": [],
+    "no budget": [*FILES, *PUBLIC, "--count"],
+    "two budgets": [*FILES, *command("--count", "--rho", "1")],
+    "no metric": [*FILES, *command()],
+    "no files": command("--count"),
+    "epsilon 0": [*FILES, *PUBLIC, "--count", "--epsilon", "0"],
+    "epsilon nan": [*FILES, *PUBLIC, "--count", "--epsilon", "nan"],
+    "epsilon in words": [*FILES, *PUBLIC, "--count", "--epsilon", "one"],
+    "delta 1": [*FILES, *command("--count", "--delta", "1")],
+    "a typing error": [*FILES, *command("--count", "--max_partition", "3")],
+    "a stray word": [*FILES, *PUBLIC, "2,", "--epsilon", "1", "--count"],
+    "a metric twice": [*FILES, *command("--count", "--count")],
+    "no partitions of 0": [*FILES, *command("--count", "--max_partitions", "0")],
+    "an unknown weight": [*FILES, *command("--count", "--weights", "cuont=2")],
+    "a weight without number": [*FILES, *command("--count", "--weights", "count")],
+    "private without delta": [
+        *FILES,
+        "--person",
+        "visitor",
+        "--partition",
+        "day",
+        "--epsilon",
+        "1",
+        "--count",
+        "--max_partitions",
+        "3",
+    ],
+    "private without bound": [
+        *FILES,
+        "--person",
+        "visitor",
+        "--partition",
+        "day",
+        "--epsilon",
+        "1",
+        "--count",
+        "--delta",
+        "1e-6",
+    ],
+    "keys of two lengths": [
+        *FILES,
+        *command("--count", "--partition", "hour", "--public_partitions", "1/2,3"),
+    ],
+    "no key file": [*FILES, *command("--count", "--public_partitions", "@none.txt")],
+    "an unknown format": ["--input", "a.xml", "--output", "out.csv", *command("--count")],
+    "an unknown output": ["--input", "a.csv", "--output", "out", *command("--count")],
+    "output is input": ["--input", "a.csv", "--output", "a.csv", *command("--count")],
+}
+
+
+@pytest.mark.parametrize("words", WRONG.values(), ids=WRONG)
+def test_a_wrong_call_is_one_line(
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        aggregate.main(words)
+    said = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert said.out == "" and said.err.count("\n") == 1
+    assert said.err.startswith("python -m pipelines.aggregate: error: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_says_one_line_and_fails() -> None:
+    job = [sys.executable, "-m", "pipelines.aggregate", *FILES, *command("--cuont")]
+    done = subprocess.run(job, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == (
+        "python -m pipelines.aggregate: error: unrecognized option: --cuont, did you mean --count?\n"
+    )
+
+
+@pytest.mark.parametrize("extension", ["csv", "parquet"])
+def test_a_missing_column_is_one_line(
+    tmp_path: Path,
+    rows: list[dict[str, object]],
+    extension: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = write(tmp_path / f"in.{extension}", rows)
+    words = command("--input", source, "--output", str(tmp_path / "out.csv"), "--sum", "spnet")
+    with pytest.raises(SystemExit) as stopped:
+        aggregate.main([*words, *RUN])
+    line = str(stopped.value.code)
+    assert line.startswith("error: ReadRows: column 'spnet' must stand once")
+    assert "\n" not in line and "[while" not in line
+    assert capsys.readouterr().err == "Reading and bounding\n"
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_nothing_of_the_data_is_said(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    bad: list[dict[str, object]] = [
+        {"visitor": CANARY, "day": CANARY, "minutes": CANARY, "spent": CANARY},
+        {"visitor": CANARY * 1000, "day": "", "minutes": "", "spent": "1e99999"},
+    ]
+    source = write(tmp_path / "in.csv", bad * 10)
+    private = ["--person", "visitor", "--partition", "day", "--max_partitions", "1"]
+    # A person alone is named with probability at most delta = 1e-12.
+    budget = ["--epsilon", "1", "--delta", "1e-12"]
+    asked = ["--count", "--sum", "spent", "--max", "minutes"]
+    files = ["--input", source, "--output", str(tmp_path / "out.csv")]
+    assert aggregate.main([*files, *private, *budget, *asked, *RUN]) == 0
+    with pytest.raises(SystemExit) as stopped:  # minutes are no integers: the run fails
+        aggregate.main([*files, "--overwrite", *private, *budget, "--max", "visitor", *RUN])
+    said = capfd.readouterr()
+    written = (tmp_path / "out.csv").read_text()
+    for text in (said.out, said.err, caplog.text, str(stopped.value.code), written):
+        assert CANARY not in text
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ValueError("ReadRows: rule. [while running 'Read/X']"), "ReadRows: rule."),
+        (
+            RuntimeError("failed\nValueError: ReadRows: rule. [while running 'X']\n"),
+            "ReadRows: rule.",
+        ),
+        (RuntimeError("failed\nTypeError: column 'a' must be b.\n"), "column 'a' must be b."),
+        (PermissionError(13, "Permission denied", "/out"), "[Errno 13] Permission denied: '/out'"),
+    ],
+)
+def test_our_own_errors_are_shown(error: Exception, line: str) -> None:
+    assert terminal.explain(error) == line
+
+
+@pytest.mark.parametrize("kind", [ValueError, TypeError, RuntimeError])
+@pytest.mark.parametrize("text", ["{}", "x: {}", "failed\nValueError: {}\n", "KeyError: '{}'"])
+def test_errors_of_others_are_not_shown(kind: type[Exception], text: str) -> None:
+    line = terminal.explain(kind(text.format(CANARY)))
+    assert CANARY not in line and kind.__name__ in line and "\n" not in line
+
+
+def test_an_output_that_exists_is_kept_unless_told(visits: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    out.write_text("mine")
+    words = command("--input", visits, "--output", str(out), "--count", *RUN)
+    with pytest.raises(SystemExit):
+        aggregate.main(words)
+    assert out.read_text() == "mine"
+    assert aggregate.main([*words, "--overwrite"]) == 0
+    assert out.read_text().startswith("day,count,count_error")
+
+
+def parsed(*words: str) -> dp.PrivateAggregate:
+    options, _ = aggregate.parser().read(command(*words))
+    return aggregate.transform(options)
+
+
+def test_options_reach_the_transform() -> None:
+    limits = ["--max_partitions", "2", "--max_rows_per_partition", "5", "--max_rows", "7"]
+    release = parsed("--sum", "spent", "--count", "--weights", "count=3", "--one_sided", *limits)
+    assert release.bounds == dp.ContributionBounds(2, 5, 7)
+    assert [metric.output for metric in release.metrics] == ["sum_spent", "count"]
+    assert [metric.weight for metric in release.metrics] == [1, 3]
+    assert all(metric.one_sided for metric in release.metrics)
+    assert release.budget == dp.Budget(1)
+
+
+def test_numbers_are_exact() -> None:
+    options, _ = aggregate.parser().read(
+        command("--count", "--delta", "1e-6")[:-2] + ["--epsilon", "0.1"]
+    )
+    assert arguments.budget(options).epsilon == Fraction(1, 10)
+
+
+def test_names_of_output_columns_are_words() -> None:
+    release = parsed("--max", "Time spent (minutes)")
+    assert release.metrics[0].output == "max_Time_spent_minutes"
+    assert release.metrics[0].columns == ("Time spent (minutes)",)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "keys"),
+    [
+        ("1,2", 1, ((1,), (2,))),
+        ("1, 02", 1, (("1",), ("02",))),
+        ("a,b/c", 1, (("a",), ("b/c",))),
+        ("1/a,-2/b", 2, ((1, "a"), (-2, "b"))),
+    ],
+)
+def test_public_keys_have_the_type_that_all_of_a_column_have(
+    text: str, columns: int, keys: tuple[object, ...], tmp_path: Path
+) -> None:
+    file = tmp_path / "keys.txt"
+    file.write_text(text.replace(", ", ",").replace(",", "\n") + "\n\n")
+    for source in (text, f"@{file}"):
+        words = ["--person", "p", "--partition", ",".join("abc"[:columns]), "--epsilon", "1"]
+        options, _ = aggregate.parser().read([*words, "--public_partitions", source])
+        found = arguments.public_partitions(options)
+        assert found is not None and found.keys == keys
+
+
+def test_options_of_beam_pass_through_and_look_like_none_of_ours() -> None:
+    class Recorder:
+        """Stands in for a parser: remembers the flags that Beam defines."""
+
+        def __init__(self) -> None:
+            self.flags: list[str] = []
+
+        def add_argument(self, *flags: str, **options: object) -> None:
+            self.flags += flags
+
+        def add_mutually_exclusive_group(self, **options: object) -> "Recorder":
+            return self
+
+        add_argument_group = add_mutually_exclusive_group
+        add_value_provider_argument = add_argument
+
+    recorder = Recorder()
+    for kind in PipelineOptions.__subclasses__():
+        if kind.__module__.startswith("apache_beam."):
+            kind._add_argparse_args(recorder)
+    ours = [flag for action in aggregate.parser()._actions for flag in action.option_strings]
+    assert len(recorder.flags) > 100
+    for flag in recorder.flags:
+        assert not difflib.get_close_matches(flag, ours, 1, arguments._ALIKE), flag
+    _, rest = aggregate.parser().read(command("--count", "--runner", "X", "--region=y"))
+    assert rest == ["--runner", "X", "--region=y"]

@@ -1,0 +1,25 @@
+"""The demonstration, at a hundredth of its size."""
+
+import csv
+import os
+from pathlib import Path
+
+import pytest
+
+from pipelines import demo
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_demo_releases_all_nations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setattr(demo, "SCALE", "0.001")
+    assert demo.main() == 0
+    with Path("build/released.csv").open(newline="") as file:
+        released = [row["nation"] for row in csv.DictReader(file)]
+    assert released == sorted(demo.nations()) and len(released) == 25
+    said = capfd.readouterr().out
+    assert "sum_o_totalprice" in said and "in all: epsilon 1" in said

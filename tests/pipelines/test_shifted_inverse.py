@@ -1,0 +1,119 @@
+"""The job in two steps: the loss it writes is right, private while it lies there, and gone after."""
+
+import csv
+import stat
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+
+import beam_dp as dp
+from pipelines import scratch, shifted_inverse
+from tests.pipelines.conftest import write
+
+RUN = ["--runner", "FnApiRunner"]
+PUBLIC = ["--person", "visitor", "--partition", "day", "--public_partitions", "1,2,3"]
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    directory = tmp_path / "temporary"
+    directory.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(directory))
+    return directory
+
+
+def command(visits: str, out: Path, *words: str) -> list[str]:
+    budget = ["--epsilon", "3", "--candidates", "0:60:1", *RUN]
+    return ["--input", visits, "--output", str(out), *PUBLIC, *budget, *words]
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("search", list(shifted_inverse.SEARCHES))
+def test_a_value_that_all_people_have_is_never_missed(
+    visits: str, tmp_path: Path, search: str
+) -> None:
+    # Everybody has 30, so B[k] = 30 for every k up to the cap K < 200, and a search over B[0..K]
+    # stops on the wrong side with probability at most that of the cap, 1e-12 per partition.
+    for metric, side in (("--max", 1), ("--min", -1)):
+        out = tmp_path / f"{metric}.csv"
+        words = command(visits, out, metric, "minutes", "--search", search)
+        assert shifted_inverse.main([*words, "--epsilon", "60"]) == 0
+        released = read(out)
+        assert [row["day"] for row in released] == ["1", "2", "3"]
+        column = f"{metric[2:]}_minutes"
+        assert all(side * (float(row[column]) - 30) >= 0 for row in released)
+        assert all(0 <= float(row[column]) <= 60 for row in released)
+
+
+def test_the_loss_between_the_steps_is_that_of_brute_force(tmp_path: Path) -> None:
+    spent = [5, 1, 3, 8, 2]
+    rows = [{"visitor": str(i), "day": 1, "spent": value} for i, value in enumerate(spent)]
+    source = write(tmp_path / "in.csv", rows)
+    loss = dp.RemovalLoss(dp.Sum("spent"), "visitor", ["day"], 3, None, dp.PublicPartitions([1, 2]))
+    pipeline = beam.Pipeline("FnApiRunner")
+    shifted_inverse.write_loss(pipeline, source, loss, str(tmp_path))
+    left = [sum(sorted(spent)[: len(spent) - k]) for k in range(4)]
+    assert sorted(scratch.read_lines(str(tmp_path))) == [[1, left], [2, [0, 0, 0, 0]]]
+
+
+def test_the_loss_is_for_this_user_only_and_deleted(
+    visits: str,
+    tmp_path: Path,
+    temporary: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    modes: list[int] = []
+    read_lines = scratch.read_lines
+
+    def spy(path: str) -> object:
+        modes.append(stat.S_IMODE(Path(path).stat().st_mode))
+        return read_lines(path)
+
+    monkeypatch.setattr(scratch, "read_lines", spy)
+    assert shifted_inverse.main(command(visits, tmp_path / "out.csv", "--max", "minutes")) == 0
+    assert modes == [0o700]
+    assert list(temporary.iterdir()) == []
+    said = capsys.readouterr().err
+    assert said.startswith("Warning: the loss is not private; it is in ")
+    assert said.endswith("Reading and bounding\nSearching\nWriting\n")
+
+
+def test_the_loss_is_deleted_after_a_failure(visits: str, tmp_path: Path, temporary: Path) -> None:
+    with pytest.raises(SystemExit):
+        shifted_inverse.main(command(visits, tmp_path / "out.csv", "--max", "mintues"))
+    assert list(temporary.iterdir()) == []
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_temp_location_is_used_and_cleaned(visits: str, tmp_path: Path, temporary: Path) -> None:
+    shared = tmp_path / "shared"
+    words = command(visits, tmp_path / "out.csv", "--max", "minutes")
+    assert shifted_inverse.main([*words, "--temp_location", str(shared)]) == 0
+    assert list(temporary.iterdir()) == list(shared.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--epsilon", "1", "--max", "minutes"],
+        ["--epsilon", "1", "--candidates", "0:60:1"],
+        ["--epsilon", "1", "--max", "minutes", "--candidates", "60:0:1"],
+        ["--epsilon", "1", "--max", "minutes", "--candidates", "0:60"],
+        ["--epsilon", "1", "--max", "a", "--min", "a", "--candidates", "0:60:1"],
+        ["--epsilon", "1", "--max", "a", "--candidates", "0:60:1", "--partition", "day"],
+        ["--max", "a", "--candidates", "0:60:1"],
+    ],
+)
+def test_a_wrong_call_is_one_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    files = ["--input", "a.csv", "--output", "b.csv", "--person", "visitor"]
+    with pytest.raises(SystemExit) as stopped:
+        shifted_inverse.main([*files, *words])
+    assert stopped.value.code == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1

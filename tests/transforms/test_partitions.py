@@ -1,0 +1,114 @@
+"""Public lists and private selection as parameters."""
+
+import datetime
+import pickle
+from decimal import Decimal
+
+import apache_beam as beam
+import numpy as np
+import pytest
+
+import beam_dp as dp
+from beam_dp.transforms.partitions import check_partitions, public_keys, reach_of
+
+
+def test_keys_become_plain_tuples_listed_once() -> None:
+    keys = [1, np.int64(1), "a", np.str_("a"), datetime.date(2020, 1, 1), Decimal(7), False]
+    expected = ((1,), ("a",), (datetime.date(2020, 1, 1),), (7,), (False,))
+    found = dp.PublicPartitions(keys).keys
+    assert found == expected
+    assert [type(part) for (part,) in found] == [int, str, datetime.date, int, bool]
+    assert dp.PublicPartitions(iter([("a", 1), ("a", 1)])).keys == (("a", 1),)
+    assert len(dp.PublicPartitions(["\u00e9", "e\u0301", "e", "E", "e "]).keys) == 5
+
+
+@pytest.mark.parametrize("keys", [[], (), {}, iter([])])
+def test_an_empty_list_is_refused(keys: object) -> None:
+    with pytest.raises(ValueError, match="keys must not be empty. Write PublicPartitions"):
+        dp.PublicPartitions(keys)
+
+
+PAIRS = [[1, "1"], [1, True], [0, False, "a"], ["2020-01-01", datetime.date(2020, 1, 1)]]
+
+
+@pytest.mark.parametrize("keys", PAIRS)
+def test_one_partition_in_two_types_is_refused(keys: list[object]) -> None:
+    with pytest.raises(ValueError, match="differ in more than their type"):
+        dp.PublicPartitions(keys)
+
+
+BAD = [None, 1.0, float("nan"), b"a", [1], {"a": 1}, "\ud800", 1 << 63, datetime.datetime(2020, 1, 1)]
+BAD += [1j, object(), ("a", None), ("a", 1.5), Decimal("0.5"), np.float64(1), ("a", ("b",))]
+
+
+@pytest.mark.parametrize("key", BAD, ids=lambda key: type(key).__name__)
+def test_keys_of_other_types_are_refused(key: object) -> None:
+    with pytest.raises(TypeError, match="a key must be an int of 64 bits, a string"):
+        dp.PublicPartitions(["a", key])
+
+
+@pytest.mark.parametrize("keys", ["abc", b"abc", 5, None, dp.Count()], ids=repr)
+def test_what_is_no_list_is_refused(keys: object) -> None:
+    with pytest.raises(TypeError, match="keys must be a list of public keys"):
+        dp.PublicPartitions(keys)
+
+
+def test_a_collection_is_refused_as_public_keys() -> None:
+    pipeline = beam.Pipeline(runner="FnApiRunner")
+    with pytest.raises(TypeError, match="not a PCollection. Write .* what is in the data is not"):
+        dp.PublicPartitions(pipeline | beam.Create([1]))
+
+
+def test_keys_of_different_lengths_are_refused() -> None:
+    with pytest.raises(ValueError, match="the same number of parts"):
+        dp.PublicPartitions([("a",), ("a", "b")])
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, None, "1", np.int64(1)], ids=repr)
+def test_pre_threshold_is_a_positive_int(value: object) -> None:
+    with pytest.raises((TypeError, ValueError), match="pre_threshold must be an int of at least 1"):
+        dp.PrivatePartitions(pre_threshold=value)
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), True, "1", None], ids=repr)
+def test_weight_is_a_positive_number(value: object) -> None:
+    with pytest.raises((TypeError, ValueError), match="PrivatePartitions: weight must be"):
+        dp.PrivatePartitions(weight=value)
+
+
+def test_parameters_are_frozen_and_checked_again_after_a_pickle() -> None:
+    public = dp.PublicPartitions([1, "a"])
+    assert pickle.loads(pickle.dumps(public)) == public
+    with pytest.raises(AttributeError):
+        public.keys = ()
+    with pytest.raises(AttributeError):
+        dp.PrivatePartitions().weight = 2
+    make, _ = public.__reduce__()
+    with pytest.raises(ValueError, match="must not be empty"):
+        make(())
+
+
+def test_partitions_and_columns_must_fit() -> None:
+    public = dp.PublicPartitions([("a", 1)])
+    assert check_partitions("Owner", (), None) is None and public_keys(None) is None
+    assert check_partitions("Owner", ("day",), None) == dp.PrivatePartitions()
+    assert check_partitions("Owner", ("day", "shop"), public) is public
+    with pytest.raises(ValueError, match="one part per partition column .1., not 2"):
+        check_partitions("Owner", ("day",), public)
+    with pytest.raises(ValueError, match="left out without partition columns"):
+        check_partitions("Owner", (), public)
+    for other in (["a"], "a", dp.PublicPartitions, 5):
+        with pytest.raises(TypeError, match="must be PublicPartitions or PrivatePartitions"):
+            check_partitions("Owner", ("day",), other)
+
+
+def test_reach() -> None:
+    public, private = dp.PublicPartitions(range(5)), dp.PrivatePartitions()
+    assert reach_of("Owner", dp.ContributionBounds(None), None) == 1
+    assert reach_of("Owner", dp.ContributionBounds(None), public) == 5
+    assert reach_of("Owner", dp.ContributionBounds(3), public) == 3
+    assert reach_of("Owner", dp.ContributionBounds(9), public) == 5
+    assert reach_of("Owner", dp.ContributionBounds(None, None, 2), private) == 2
+    assert reach_of("Owner", dp.ContributionBounds(1 << 80), private) == 1 << 80
+    with pytest.raises(ValueError, match="bounds must limit the partitions of one person"):
+        reach_of("Owner", dp.ContributionBounds(None, 4), private)
