@@ -16,6 +16,7 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     packages=find_packages(include=["beam_dp", "beam_dp.*", "pipelines", "pipelines.*"]),
+    entry_points={"console_scripts": ["beam-dp-aggregate=pipelines.aggregate:main"]},
     python_requires=">=3.11,<3.14",
     # pyarrow before 14.0.1 runs code from the files that it reads (CVE-2023-47248).
     install_requires=["apache-beam>=2.77,<3", "numpy>=2.0", "pyarrow>=21.0"],

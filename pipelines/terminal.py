@@ -1,5 +1,7 @@
 """What a job says: its stages, the released table, and failures in one line without data."""
 
+import contextlib
+import io
 import json
 import logging
 import re
@@ -21,17 +23,18 @@ _LONG = re.compile(r"-?\d+\.\d{4,}(e.*)?")
 
 
 def say(words: str) -> None:
-    """Tell the operator, not the output: on standard error."""
-    sys.stderr.write(f"{words}\n")
+    """Tell the operator, not the output: on standard error, also while `run` holds it back."""
+    print(words, file=sys.__stderr__, flush=True)
 
 
 def run(made: beam.Pipeline, stage: str) -> None:
     """Say the stage and run a pipeline to its end; exit with one line if it fails."""
-    # Where an element fails, Beam logs that element: not on this terminal.
+    # Where an element fails, Beam logs that element, and prints tracebacks: not on this terminal.
     logging.disable(logging.ERROR)
     say(stage)
     try:
-        made.run().wait_until_finish()
+        with contextlib.redirect_stderr(io.StringIO()):
+            made.run().wait_until_finish()
     except (TypeError, ValueError, RuntimeError, OSError) as error:
         sys.exit(f"error: {explain(error)}")
 

@@ -11,7 +11,7 @@ from beam_dp.mechanisms.contributions import Table
 from beam_dp.mechanisms.statistics import Summary
 
 _KINDS = ("<i1", "<i2", "<i4", "<i8", "<u1", "<u2", "<u4", "<u8")
-_WIDE = -1  # in place of a height: two limbs of 64 bits
+_WIDE = -1  # in place of a height: a column of Python integers, as limbs
 
 
 def pack_table(table: Table) -> bytes:
@@ -86,9 +86,7 @@ def _narrowest(column: np.ndarray) -> str:
     """Return the smallest type that holds all values: most identities and counts are small."""
     family = _KINDS[4:] if column.dtype == np.uint64 else _KINDS[:4]
     low, high = (int(column.min()), int(column.max())) if column.size else (0, 0)
-    return next(
-        kind for kind in family if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max
-    )
+    return next(kind for kind in family if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
 
 
 def _unpack(blob: bytes) -> list[np.ndarray]:
@@ -97,12 +95,12 @@ def _unpack(blob: bytes) -> list[np.ndarray]:
     start, columns = 8 + 24 * count, []
     for place, height, width in header:
         kind = np.dtype(_KINDS[place])
-        size = (2 if height == _WIDE else max(height, 1)) * width
+        size = (exact.LIMBS if height == _WIDE else max(height, 1)) * width
         body = np.frombuffer(blob, kind, size, start)
         body = body.astype(np.uint64 if kind.kind == "u" else np.int64)
         start += size * kind.itemsize
         if height == _WIDE:
-            columns.append(exact.from_limbs(body.reshape(2, width)))
+            columns.append(exact.from_limbs(body.reshape(exact.LIMBS, width)))
         else:
             columns.append(body.reshape(height, width) if height else body)
     return columns

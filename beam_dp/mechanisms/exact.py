@@ -15,7 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 
 WIDEST = 1 << 120
-"""Values are clamped below this magnitude (their sums are stored in three 64-bit limbs)."""
+"""Values are clamped below this magnitude (their sums are stored in LIMBS words of 64 bits)."""
+LIMBS = 3
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 
 _SAFE = 1 << 62
@@ -87,12 +88,12 @@ def add(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def to_limbs(column: np.ndarray) -> np.ndarray:
-    """Return a wide column as int64 of shape (3, n): 64-bit limbs, the highest one first.
+    """Return a wide column as int64 of shape (LIMBS, n): 64-bit limbs, the highest one first.
 
     192 bits hold the sum of 2^70 values below `WIDEST`: no total of rows can leave them.
     """
-    raw = b"".join(int(value).to_bytes(24, "big", signed=True) for value in column)
-    return np.frombuffer(raw, ">i8").reshape(-1, 3).T.astype(np.int64)
+    raw = b"".join(int(value).to_bytes(8 * LIMBS, "big", signed=True) for value in column)
+    return np.frombuffer(raw, ">i8").reshape(-1, LIMBS).T.astype(np.int64)
 
 
 def from_limbs(limbs: np.ndarray) -> np.ndarray:

@@ -43,12 +43,12 @@ class Metric:
             checks.column(owner, "name", self.name)
         for field in dataclasses.fields(self):
             if field.name == "column":
-                checks.column(owner, "column", getattr(self, "column"))
+                checks.column(owner, "column", self.column)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The value columns it reads."""
-        return (getattr(self, "column"),) if hasattr(self, "column") else ()
+        return (self.column,) if hasattr(self, "column") else ()
 
     @property
     def output(self) -> str:

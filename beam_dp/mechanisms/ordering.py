@@ -81,7 +81,9 @@ def lowest(person: np.ndarray, limit: int | None) -> np.ndarray:
     """Return which pairs, ordered by person and priority, are among their person's `limit` first."""
     kept = np.ones(person.shape[1], bool)
     if limit is not None and limit < person.shape[1]:
-        kept[limit:] = (person[:, limit:] != person[:, :-limit]).any(axis=0)
+        kept[limit:] = person[0, limit:] != person[0, :-limit]
+        for word in person[1:]:
+            kept[limit:] |= word[limit:] != word[:-limit]
     return kept
 
 

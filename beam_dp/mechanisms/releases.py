@@ -90,7 +90,6 @@ class AdditiveNoise:
             return float(1 / (2 * self.budget.amount)) ** 0.5
         return float(1 / self.budget.amount)
 
-
     @property
     def mean_error(self) -> float:
         """The mean absolute noise for sensitivity 1 (to the accuracy of the continuous one)."""

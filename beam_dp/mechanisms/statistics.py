@@ -26,6 +26,7 @@ from beam_dp.mechanisms.contributions import Table
 PEOPLE, ROWS = -1, -2
 """Sources of a measure that are not fields: 1 for each person, and the number of rows."""
 
+_DENSE = 1 << 16
 _RESIDUAL = np.iinfo(np.int64).min
 _SIGN = np.int64(np.iinfo(np.int64).max)
 
@@ -127,29 +128,53 @@ def summarise_people(table: Table, measures: Sequence[Measure]) -> Summary:
 
 
 def _people_lines(measure: Measure, place: int, numbers: np.ndarray) -> Summary:
-    return Summary(
-        np.zeros((1, len(numbers)), np.uint64),
-        np.full(len(numbers), place, np.int64),
-        measure.buckets(numbers).astype(np.int64),
-        np.ones(len(numbers), np.int64),
-        np.zeros(len(numbers), np.int64),
-    )
+    nowhere, nothing = np.zeros((1, len(numbers)), np.uint64), np.zeros(len(numbers), np.int64)
+    return _each(nowhere, measure, place, numbers, nothing, {})
+
+
+def _each(
+    partition: np.ndarray,
+    measure: Measure,
+    place: int,
+    numbers: np.ndarray,
+    total: np.ndarray,
+    names: dict[tuple[int, int], bytes],
+) -> Summary:
+    """Return one line per person, or per cell of a histogram where these are few."""
+    bucket = measure.buckets(numbers).astype(np.int64)
+    if measure.keep and measure.additive:
+        total = _from_bits(bucket)
+    if not measure.keep and partition.shape[0] == 1 and total.dtype != object and len(bucket):
+        rows, width = int(partition.max()) + 1, int(bucket.max()) + 1
+        if rows * width <= max(len(bucket), _DENSE) and exact.magnitude(total) < 1 << 62:
+            return _dense(
+                partition[0].astype(np.int64) * width + bucket, width, place, total, names
+            )
+    one = np.ones(len(bucket), np.int64)
+    return Summary(partition, np.full(len(bucket), place), bucket, one, total, names)
+
+
+def _dense(
+    cell: np.ndarray,
+    width: int,
+    place: int,
+    total: np.ndarray,
+    names: dict[tuple[int, int], bytes],
+) -> Summary:
+    """Return the merged lines of cells partition * width + bucket, without a sort."""
+    people = np.bincount(cell)
+    totals = np.zeros(len(people), np.int64)
+    np.add.at(totals, cell, total)
+    found = np.flatnonzero(people)
+    partition = (found // width).astype(np.uint64)[None]
+    measure = np.full(len(found), place)
+    return Summary(partition, measure, found % width, people[found], totals[found], names)
 
 
 def _lines(table: Table, measure: Measure, place: int) -> Summary:
     index, numbers = measure.of(table)
-    buckets = measure.buckets(numbers)
     total = numbers if measure.additive else np.zeros(len(index), np.int64)
-    if measure.keep and measure.additive:
-        total = _from_bits(buckets)
-    return Summary(
-        table.partition[:, index],
-        np.full(len(index), place, np.int64),
-        buckets.astype(np.int64),
-        np.ones(len(index), np.int64),
-        total,
-        table.names,
-    )
+    return _each(table.partition[:, index], measure, place, numbers, total, table.names)
 
 
 def concatenate(summaries: Sequence[Summary]) -> Summary:
@@ -274,9 +299,9 @@ class Cells:
     def people(self, measure: int) -> np.ndarray:
         """Return the number of people per partition."""
         lines = np.flatnonzero((self._summary.measure == measure) & (self._places >= 0))
-        return np.bincount(
-            self._places[lines], self._summary.people[lines], self.size
-        ).astype(np.int64)
+        return np.bincount(self._places[lines], self._summary.people[lines], self.size).astype(
+            np.int64
+        )
 
     def largest(self, measure: int, size: int) -> list[list[int]]:
         """Return per partition the `size` largest numbers of single people, in falling order."""

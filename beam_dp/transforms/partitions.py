@@ -9,7 +9,7 @@ import apache_beam as beam
 
 from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.program import SelectionRequest
+from beam_dp.mechanisms.shares import SelectionRequest
 from beam_dp.transforms.keys import Key, PublicKeys, clean
 
 

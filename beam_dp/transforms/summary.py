@@ -18,6 +18,7 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindows
+from apache_beam.typehints.batch import BatchConverter
 from apache_beam.typehints.row_type import RowTypeConstraint
 
 from beam_dp.mechanisms import blobs, checks, contributions, hashing, statistics
@@ -179,13 +180,24 @@ def collector(rows: beam.PCollection, layout: Layout, bounder: Bounder, shards: 
         type(shards) is int and 1 <= shards <= 1 << 16 and shards & (shards - 1) == 0,
         f"shards must be a power of two from 1 to 65536, not {shards!r}.",
     )
-    kind = RowTypeConstraint.from_user_type(rows.element_type)
+    kind = rows.element_type
+    if not isinstance(kind, RowTypeConstraint):
+        kind = RowTypeConstraint.from_user_type(kind)
     if kind is None:
         return Collect(layout, bounder, shards)
     names = [name for name, _ in kind._fields]
     for name in layout.names:
         checks.require(name in names, f"column {name!r} must be one of {names}.")
-    return CollectBatches(layout, bounder, shards)
+    return (CollectBatches if _is_columnar(kind) else Collect)(layout, bounder, shards)
+
+
+def _is_columnar(kind: RowTypeConstraint) -> bool:
+    """Return whether Beam can hold rows of this schema as Arrow tables (dates, say, it cannot)."""
+    try:
+        BatchConverter.from_typehints(element_type=kind.user_type, batch_type=pa.Table)
+    except (RuntimeError, TypeError, ValueError):
+        return False
+    return True
 
 
 @dataclasses.dataclass(eq=False)

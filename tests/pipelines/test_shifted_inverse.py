@@ -9,7 +9,7 @@ import pytest
 
 import beam_dp as dp
 from pipelines import scratch, shifted_inverse
-from tests.pipelines.conftest import write
+from tests.pipelines.conftest import PEOPLE, write
 
 RUN = ["--runner", "FnApiRunner"]
 PUBLIC = ["--person", "visitor", "--partition", "day", "--public_partitions", "1,2,3"]
@@ -37,12 +37,14 @@ def read(path: Path) -> list[dict[str, str]]:
 def test_a_value_that_all_people_have_is_never_missed(
     visits: str, tmp_path: Path, search: str
 ) -> None:
-    # Everybody has 30, so B[k] = 30 for every k up to the cap K < 200, and a search over B[0..K]
+    cap = shifted_inverse.SEARCHES[search](dp.Budget(3)).cap(61)
+    assert cap < PEOPLE
+    # Everybody has 30, so B[k] = 30 for every k up to the cap K, and a search over B[0..K]
     # stops on the wrong side with probability at most that of the cap, 1e-12 per partition.
     for metric, side in (("--max", 1), ("--min", -1)):
         out = tmp_path / f"{metric}.csv"
         words = command(visits, out, metric, "minutes", "--search", search)
-        assert shifted_inverse.main([*words, "--epsilon", "60"]) == 0
+        assert shifted_inverse.main([*words, "--epsilon", "9"]) == 0
         released = read(out)
         assert [row["day"] for row in released] == ["1", "2", "3"]
         column = f"{metric[2:]}_minutes"
@@ -66,7 +68,7 @@ def test_the_loss_is_for_this_user_only_and_deleted(
     tmp_path: Path,
     temporary: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     modes: list[int] = []
     read_lines = scratch.read_lines
@@ -79,7 +81,7 @@ def test_the_loss_is_for_this_user_only_and_deleted(
     assert shifted_inverse.main(command(visits, tmp_path / "out.csv", "--max", "minutes")) == 0
     assert modes == [0o700]
     assert list(temporary.iterdir()) == []
-    said = capsys.readouterr().err
+    said = capfd.readouterr().err
     assert said.startswith("Warning: the loss is not private; it is in ")
     assert said.endswith("Reading and bounding\nSearching\nWriting\n")
 
@@ -110,10 +112,10 @@ def test_temp_location_is_used_and_cleaned(visits: str, tmp_path: Path, temporar
         ["--max", "a", "--candidates", "0:60:1"],
     ],
 )
-def test_a_wrong_call_is_one_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_call_is_one_line(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     files = ["--input", "a.csv", "--output", "b.csv", "--person", "visitor"]
     with pytest.raises(SystemExit) as stopped:
         shifted_inverse.main([*files, *words])
     assert stopped.value.code == 2
-    said = capsys.readouterr()
+    said = capfd.readouterr()
     assert said.out == "" and said.err.count("\n") == 1

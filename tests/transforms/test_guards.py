@@ -6,7 +6,7 @@ from typing import Any
 import apache_beam as beam
 import pytest
 from apache_beam.runners.direct.direct_runner import BundleBasedDirectRunner
-from apache_beam.testing.test_stream import TestStream
+from apache_beam.testing import test_stream
 from apache_beam.transforms import trigger, window
 
 import beam_dp as dp
@@ -34,7 +34,7 @@ def rows() -> beam.PCollection:
 
 
 def test_a_stream_is_refused(transform: beam.PTransform) -> None:
-    stream = beam.Pipeline(runner="FnApiRunner") | TestStream().add_elements([{"person": 1}])
+    stream = beam.Pipeline(runner="FnApiRunner") | test_stream.TestStream().add_elements([{"person": 1}])
     with pytest.raises(ValueError, match="must be bounded, not a stream.*Write the stream to files"):
         stream | transform
 
@@ -79,8 +79,8 @@ def test_timestamps_of_rows_may_not_reach_the_output(
 
 
 def test_the_mended_call_works(transform: beam.PTransform, rows: beam.PCollection) -> None:
-    windowed = rows | beam.WindowInto(window.FixedWindows(1))
-    assert windowed | beam.WindowInto(window.GlobalWindows()) | transform
+    windowed = rows | "Windows" >> beam.WindowInto(window.FixedWindows(1))
+    assert windowed | "Global" >> beam.WindowInto(window.GlobalWindows()) | transform
 
 
 class UnknownRunner(beam.runners.PipelineRunner):

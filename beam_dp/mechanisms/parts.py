@@ -1,0 +1,96 @@
+"""From metrics to parts: the numbers per partition that must be released, each of them once."""
+
+import dataclasses
+from collections.abc import Sequence
+from fractions import Fraction
+
+from beam_dp.mechanisms import checks, metrics
+from beam_dp.mechanisms.metrics import Metric
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """One number per partition that must be released; two metrics may share it.
+
+    Attributes:
+        kind: "people", "rows", "valid" (rows with a value), "sum", "max" or "min".
+        column: the value column, "" for people and rows.
+        people: for "valid": count people instead of rows.
+        options: the metric whose options apply.
+    """
+
+    kind: str
+    column: str = ""
+    people: bool = False
+    options: tuple[tuple[str, object], ...] = ()
+
+    def option(self, name: str, default: object) -> object:
+        """Return an option of the metric, or the default."""
+        return dict(self.options).get(name, default)
+
+
+def parts_of(metric: Metric) -> tuple[Part, ...]:
+    """Return the parts that a metric is computed from."""
+    match metric:
+        case metrics.PeopleCount():
+            return (Part("people"),)
+        case metrics.Count():
+            return (Part("rows", options=_additive(metric)),)
+        case metrics.Sum():
+            return (Part("sum", metric.column, options=_additive(metric)),)
+        case metrics.Max() | metrics.Min():
+            options = (("candidates", metric.candidates), ("search", metric.search))
+            kind = "max" if isinstance(metric, metrics.Max) else "min"
+            return (Part(kind, metric.column, options=(*options, ("beta", metric.beta))),)
+        case metrics.Mean():
+            options = (("clip", metric.clip), ("clip_share", metric.clip_share))
+            return (
+                Part("sum", metric.column, options=options),
+                Part("valid", metric.column, metric.per == "person", options),
+            )
+    raise TypeError(f"PrivateAggregate: a metric must be one of beam_dp's, not {metric!r}.")
+
+
+def _additive(metric: metrics.Count | metrics.Sum) -> tuple[tuple[str, object], ...]:
+    options = (("clip", metric.clip), ("clip_share", metric.clip_share))
+    if metric.candidates is not None:
+        options += (("candidates", metric.candidates),)
+    if metric.one_sided:
+        options += (("one_sided", True), ("search", metric.search), ("beta", metric.beta))
+    return options
+
+
+def weights_of(asked: Sequence[Metric]) -> dict[Part, Fraction]:
+    """Return the weight of every part: each metric gives its parts equal parts of its own."""
+    weights: dict[Part, Fraction] = {}
+    for metric in asked:
+        weight, parts = (
+            checks.number(type(metric).__name__, "weight", metric.weight),
+            parts_of(metric),
+        )
+        for part in parts:
+            weights[part] = weights.get(part, Fraction(0)) + weight / len(parts)
+    return weights
+
+
+def units_of(asked: Sequence[Metric]) -> dict[str, Fraction]:
+    """Return the unit of every value column that the metrics read."""
+    units: dict[str, Fraction] = {}
+    for metric in asked:
+        for column in metric.columns:
+            unit = checks.number(type(metric).__name__, "unit", vars(metric)["unit"])
+            checks.require(
+                units.setdefault(column, unit) == unit,
+                f"{type(metric).__name__}: unit must be the same for all metrics of "
+                f"{column!r}, not both {float(units[column])} and {float(unit)}.",
+            )
+    return units
+
+
+def quotients(asked: Sequence[Metric]) -> frozenset[Part]:
+    """Return the parts that a quotient uses: their error bounds must hold together."""
+    return frozenset(part for metric in asked for part in _several(parts_of(metric)))
+
+
+def _several(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    return parts if len(parts) > 1 else ()
