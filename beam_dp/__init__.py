@@ -1,7 +1,7 @@
-"""Publish statistics about people from Beam pipelines, differentially private, without clipping bounds.
+"""Publish statistics about people from Beam pipelines, differentially private and without clips.
 
-*The contract.* Let x and x' be inputs that differ in one person, with all of that person's rows. For
-every set S of outputs of a transform with `Budget(epsilon, delta)`
+*The contract.* Let x and x' be inputs that differ in one person, with all of that person's rows.
+For every set S of outputs of a transform with `Budget(epsilon, delta)`
 
     P[output(x) in S] <= e^epsilon P[output(x') in S] + delta,
 
@@ -9,9 +9,9 @@ over everything that the transform returns together: values, error bounds, and w
 appear. With `Budget.zcdp(rho)` the Renyi divergences of order alpha are at most rho alpha.
 
 *What it does not protect.* The input, temporary files, and what a runner shows of a running job
-(element counts, memory, time, worker logs of the runner itself): restrict who may see these. Bounds,
-budgets, public keys and candidates are published parameters. A person is one canonical id (see
-`transforms.identities`): someone with two ids is two people. Running a job twice spends twice.
+(element counts, memory, time, worker logs of the runner itself): restrict who may see these.
+Bounds, budgets, public keys and candidates are published parameters. A person is one canonical id
+(see `transforms.identities`): someone with two ids is two people. Running a job twice spends twice.
 `RemovalLoss` and `BoundContributions` return data that is not private by itself.
 """
 
@@ -34,6 +34,6 @@ from beam_dp.transforms.loss import RemovalLoss as RemovalLoss
 from beam_dp.transforms.partitions import PrivatePartitions as PrivatePartitions
 from beam_dp.transforms.partitions import PublicPartitions as PublicPartitions
 from beam_dp.transforms.reading import ReadRows as ReadRows
-from beam_dp.transforms.writing import WriteRows as WriteRows
 from beam_dp.transforms.select import SelectPartitions as SelectPartitions
 from beam_dp.transforms.shifted_inverse import ShiftedInverse as ShiftedInverse
+from beam_dp.transforms.writing import WriteRows as WriteRows

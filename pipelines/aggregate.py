@@ -38,6 +38,8 @@ def parser() -> arguments.Parser:
 def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
     """Return the release that the options ask for."""
     keys = arguments.public_partitions(options)
+    if options.pre_threshold > 1 and (keys is not None or not options.partition):
+        raise ValueError("--pre_threshold is for private partitions only")
     if keys is None and options.partition:
         keys = dp.PrivatePartitions(options.pre_threshold)
     asked, bounds = arguments.metrics(options), arguments.bounds(options)

@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import difflib
 import functools
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -63,7 +64,9 @@ def parser(program: str, description: str) -> Parser:
         allow_abbrev=False,
     )
     files = made.add_argument_group("files: .parquet, .csv or .jsonl")
-    files.add_argument("--input", help="a path, a glob, or several with commas between")
+    files.add_argument(
+        "--input", type=patterns, help="a path, a glob, or several with commas between"
+    )
     files.add_argument("--output", help="one file, written whole or not at all")
     files.add_argument("--overwrite", action="store_true", help="replace an output that exists")
     people = made.add_argument_group("people and partitions")
@@ -104,6 +107,11 @@ def weights(text: str) -> dict[str, Fraction]:
     return {name: number(weight) for name, _, weight in pairs}
 
 
+def patterns(text: str) -> str:
+    """Return paths and globs with commas between; Beam matches no glob without a directory."""
+    return ",".join(word if "/" in word else f"./{word}" for word in listed(text))
+
+
 def listed(text: str) -> list[str]:
     """Return the words of a list with commas between."""
     return [word.strip() for word in text.split(",")]
@@ -120,7 +128,7 @@ def check_files(options: argparse.Namespace) -> None:
     """Refuse missing files, and an output that would replace its own input."""
     if not options.input or not options.output:
         raise ValueError("the following arguments are required: --input, --output")
-    if options.output in options.input.split(","):
+    if os.path.normpath(options.output) in map(os.path.normpath, listed(options.input)):
         raise ValueError("--output must name another file than --input")
 
 

@@ -56,9 +56,8 @@ def steps(options: argparse.Namespace) -> tuple[dp.RemovalLoss, Search, Candidat
     search = build_search(SEARCHES[options.search], share, BETA)
     mirrored = isinstance(statistic, dp.Min)
     outputs = options.candidates.mirrored() if mirrored else options.candidates
-    person, cap = options.person, search.cap(outputs.size)
-    loss = dp.RemovalLoss(statistic, person, options.partition, cap, bounds, keys)
-    return loss, search, outputs
+    cap, person, partition = search.cap(outputs.size), options.person, options.partition
+    return dp.RemovalLoss(statistic, person, partition, cap, bounds, keys), search, outputs
 
 
 def write_loss(made: beam.Pipeline, pattern: str, loss: dp.RemovalLoss, path: str) -> None:
@@ -80,12 +79,12 @@ def main(words: Sequence[str] | None = None) -> int:
         names = output_names(loss.partition, [loss.statistic])
         write = dp.WriteRows(options.output, names, options.overwrite)
         made = beam.Pipeline(options=PipelineOptions(beam_words))
-    sign = -1 if isinstance(loss.statistic, dp.Min) else 1
+    sign, shift = -1 if isinstance(loss.statistic, dp.Min) else 1, search.shift(outputs.size)
     with scratch.private_directory(made.options, "the loss") as path:
         write_loss(made, options.input, loss, path)
         terminal.say("Searching")
         drawn = [
-            (*key, sign * search.choose(dp.Profile(values), outputs), search.shift(outputs.size))
+            (*key, sign * search.choose(dp.Profile(values), outputs), shift)
             for *key, values in scratch.read_lines(path)
         ]
     last = beam.Pipeline("FnApiRunner")

@@ -15,6 +15,18 @@ import beam_dp as dp
 from beam_dp.transforms.files import delimited, parquet
 
 SHOWN = 50
+# Whatever an element can raise in a runner of this process: its text may quote that element.
+FAILURES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 # The errors of this package name parameters, columns and types, those of files their path.
 _OURS = rf"(?:(?:{'|'.join(dir(dp))}): |column '|\[Errno \d+\] )"
 _LINE = re.compile(rf"^\w+: ({_OURS}.*?)(?: \[while running .*)?$", re.MULTILINE)
@@ -35,7 +47,7 @@ def run(made: beam.Pipeline, stage: str) -> None:
     try:
         with contextlib.redirect_stderr(io.StringIO()):
             made.run().wait_until_finish()
-    except (TypeError, ValueError, RuntimeError, OSError) as error:
+    except FAILURES as error:
         sys.exit(f"error: {explain(error)}")
 
 

@@ -68,17 +68,15 @@ class Accumulator:
         self._raw, self._raw_lines = [], 0
 
     def _make_room(self) -> list[Table]:
-        if self._full:
-            full, self._full = self._full, []
-            return full
+        full, self._full = self._full, []
         if sum(map(len, self._reduced)) < self._held:
-            return []
+            return full
         [merged] = self.drain()
         self._filter.learn(merged)
         if len(merged) > self._held - self._held // 8:
-            return [merged]
+            return [*full, merged]
         self._reduced = [merged]
-        return []
+        return full
 
 
 class _Hopeless:

@@ -36,8 +36,9 @@ def pack_summary(summary: Summary) -> bytes:
 
 def unpack_summary(blob: bytes) -> Summary:
     """Return the summary that `pack_summary` packed."""
-    words, lengths, text, partition, *columns = _unpack(blob)
-    return Summary(_ids(partition), *columns, _unpack_names(words, lengths, text))
+    words, lengths, text, partition, measure, bucket, people, total = _unpack(blob)
+    names = _unpack_names(words, lengths, text)
+    return Summary(_ids(partition), measure, bucket, people, total, names)
 
 
 def _ids(column: np.ndarray) -> np.ndarray:

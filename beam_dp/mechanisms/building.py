@@ -9,6 +9,7 @@ from beam_dp.mechanisms import checks, metrics
 from beam_dp.mechanisms.budget import Budget, Ledger
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.contributions import Field
+from beam_dp.mechanisms.metrics import SearchKind
 from beam_dp.mechanisms.parts import Part
 from beam_dp.mechanisms.releases import (
     ALPHA,
@@ -23,6 +24,7 @@ Release = PeopleRelease | ClippedSum | DirectRelease
 
 _VALUE_CLIPS, _ROW_CLIPS = 84, 41
 _MOST_CLIPS = 4096
+_OWNERS = {"rows": "Count", "sum": "Sum"}  # the metrics that take candidates for their clips
 _SUM_BITS, _EXTREME_RATIO = 17, 1.01
 
 
@@ -41,12 +43,18 @@ class Builder:
     """Collect the fields, measures and costs of the parts, one after the other."""
 
     def __init__(
-        self, units: dict[str, Fraction], reach: int, depth: int | None, quotients: frozenset[Part]
+        self,
+        units: dict[str, Fraction],
+        reach: int,
+        depth: int | None,
+        quotients: frozenset[Part],
+        single: bool = False,
     ) -> None:
         self.units = units
         self.fields: list[Field] = []
         self.steps: list[Step] = []
         self._reach, self._depth, self._quotients = reach, depth, quotients
+        self._single = single
         self._measures, self._shared = 1, 0
 
     def add(self, part: Part, share: Budget, ledger: Ledger) -> None:
@@ -75,8 +83,8 @@ class Builder:
             return PeopleRelease(each, PEOPLE, alpha)
         if part.people:
             return PeopleRelease(each, self._source(part), alpha)
-        if part.kind in ("max", "min") or part.option("one_sided", False):
-            return self._direct(part, each)
+        if part.options.search is not None:
+            return self._direct(part, part.options.search, each)
         return self._clipped(part, share, alpha)
 
     def _source(self, part: Part) -> int:
@@ -93,7 +101,7 @@ class Builder:
         return Fraction(1) if part.kind in ("people", "rows", "valid") else self.units[part.column]
 
     def _clipped(self, part: Part, share: Budget, alpha: Fraction) -> ClippedSum:
-        unit, shared = self._unit(part), part.option("clip", "shared") == "shared"
+        unit, shared = self._unit(part), part.options.clip == "shared"
         thresholds = self._thresholds(part, unit)
         search, noise = None, share
         if len(thresholds) > 1:
@@ -113,21 +121,20 @@ class Builder:
     def _clip_weights(self, part: Part) -> tuple[Fraction, Fraction]:
         """Return the weights of the clip's choice and of the noise.
 
-        The shift of the choice falls like 1 / share, the noise grows like reach / (1 - share):
-        an eighth costs little noise where people are many, which one partition suggests.
+        The shift of the choice falls like 1 / share, the noise grows like 1 / (1 - share). What
+        many partitions share must suffice for few people in each; one partition has them all.
         """
-        share = part.option("clip_share", None)
-        default = Fraction(1, 8) if self._reach == 1 else Fraction(1, 4)
-        portion = Fraction(share) if isinstance(share, (int, float, Fraction)) else default
-        return portion, 1 - portion
+        default = Fraction(1, 8) if self._single else Fraction(1, 3)
+        share = default if part.options.clip_share is None else part.options.clip_share
+        return share, 1 - share
 
     def _thresholds(self, part: Part, unit: Fraction) -> tuple[int, ...]:
         """Return the public clips in units: the user's, or powers of two up to the row bound."""
-        candidates = part.option("candidates", None)
-        if isinstance(candidates, Candidates):
+        candidates = part.options.candidates
+        if candidates is not None:
             checks.require(
                 candidates.size <= _MOST_CLIPS,
-                f"{part.kind}: candidates for a clip must be at most {_MOST_CLIPS}, "
+                f"{_OWNERS[part.kind]}: candidates for a clip must be at most {_MOST_CLIPS}, "
                 f"not {candidates.size}. Write Candidates.geometric(1, 1e6, 2).",
             )
             return tuple(sorted({max(1, math.ceil(Fraction(y) / unit)) for y in candidates}))
@@ -138,16 +145,16 @@ class Builder:
             return tuple(powers)
         return (*(power for power in powers if power < self._depth), self._depth)
 
-    def _direct(self, part: Part, each: Budget) -> DirectRelease:
-        kind = part.option("search", None)
-        search = metrics.build_search(kind, each, float(str(part.option("beta", None))))
-        candidates = part.option("candidates", None)
-        if not isinstance(candidates, Candidates):
+    def _direct(self, part: Part, kind: SearchKind, each: Budget) -> DirectRelease:
+        search = metrics.build_search(kind, each, float(part.options.beta))
+        candidates = part.options.candidates
+        if candidates is None:
             candidates = default_candidates(part.kind, self._unit(part))
         if part.kind == "min":
             candidates = candidates.mirrored()
         profiled = self.profiled(part, search.cap(candidates.size))
-        return DirectRelease(profiled.measure, profiled.unit, search, candidates)
+        blank = part.kind in ("max", "min") and part.options.candidates is None
+        return DirectRelease(profiled.measure, profiled.unit, search, candidates, blank)
 
     def profiled(self, part: Part, removals: int) -> Profiled:
         """Return the removal profile B[0..removals] of a part."""

@@ -18,12 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.grids import WIDE, Indexes, LinearGrid, Number, RoundedGrid
 
-Number = int | float | Fraction
-Indexes = npt.NDArray[np.int64]
 MATERIALISED = 2**22  # values that a geometric grid may hold in memory
-_EXACT = 2**53  # integers up to here are floats without rounding
-_WIDE = 2**62  # sums of two such numbers fit int64
 
 
 def is_nan(value: Number) -> bool:
@@ -48,107 +45,6 @@ def _logarithm(value: Fraction) -> float:
     return math.log(value.numerator) - math.log(value.denominator)
 
 
-@dataclass(frozen=True)
-class _Grid:
-    """The values (start + i stride) / divisor for i = 0..size-1, never materialised."""
-
-    start: int
-    stride: int
-    divisor: int
-    size: int
-    whole: bool
-
-    def __getitem__(self, i: int) -> int | float:
-        # int / int is correctly rounded in Python, hence monotone in i.
-        numerator = self.start + i * self.stride
-        return numerator if self.whole else numerator / self.divisor
-
-    def index(self, value: Number) -> int:
-        """Return the first i whose emitted value is >= `value`, which lies within the grid."""
-        over, under = value.as_integer_ratio()
-        i = -((self.start * under - over * self.divisor) // (self.stride * under))
-        # Emitted floats are rounded: a neighbour of the exact crossing may be the first.
-        while i > 0 and self[i - 1] >= value:
-            i -= 1
-        while self[i] < value:
-            i += 1
-        return i
-
-    def indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes | None:
-        """Return index() for a whole array, or None where int64 and float64 are too small."""
-        reach = max(abs(self.start), abs(self.start + self.size * self.stride))
-        if self.whole:
-            return self._whole_indexes(values) if reach < _WIDE else None
-        exact = max(reach, self.divisor) < _EXACT
-        return self._float_indexes(values) if exact else None
-
-    def _whole_indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes:
-        # For an integer c: c >= v iff c >= ceil(v). fmin sends NaN above the top.
-        if values.dtype.kind == "f":
-            values = np.fmax(np.fmin(np.ceil(values), float(_WIDE)), -float(_WIDE)).astype(np.int64)
-        inside = np.clip(values, self.start, int(self[self.size - 1]) + 1)
-        return np.asarray(-((self.start - inside) // self.stride), dtype=np.int64)
-
-    def _float_indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes:
-        # Numerators and divisor are below 2^53, so numpy's division rounds as __getitem__ does.
-        # An int above 2^53 may round, but stays above the top (which is below 2^53).
-        beyond = math.nextafter(self[self.size - 1], math.inf)
-        inside = np.fmax(np.fmin(values.astype(np.float64), beyond), float(self[0]))
-        guess = np.ceil((inside * self.divisor - self.start) / self.stride) - 4
-        found: Indexes = np.clip(guess, 0, self.size).astype(
-            np.int64
-        )  # the guess is off by at most 4
-        low = (found < self.size) & ((self.start + found * self.stride) / self.divisor < inside)
-        while low.any():
-            found += low
-            low = (found < self.size) & ((self.start + found * self.stride) / self.divisor < inside)
-        return found
-
-
-@dataclass(frozen=True)
-class _Rounded:
-    """All multiples of 1/divisor up to `top` / divisor that have at most `bits` significant bits.
-
-    The first 2^bits indexes are the integers below 2^bits; every 2^(bits - 1) further ones are the
-    mantissas from 2^(bits - 1) on, times the next power of two.
-    """
-
-    divisor: int
-    top: int
-    bits: int
-
-    @property
-    def size(self) -> int:
-        """The number of values."""
-        return self._place(self.top) + 1
-
-    def __getitem__(self, i: int) -> int | float:
-        half = 1 << (self.bits - 1)
-        if i < 2 * half:
-            numerator = i
-        else:
-            power, mantissa = divmod(i - 2 * half, half)
-            numerator = (half + mantissa) << (power + 1)
-        return numerator if self.divisor == 1 else numerator / self.divisor
-
-    def _place(self, numerator: int) -> int:
-        """Return the index of the first value of at least numerator / divisor, as a rational."""
-        power = max(0, numerator.bit_length() - self.bits)
-        mantissa = -(-numerator >> power)
-        return mantissa if not power else mantissa + (power << (self.bits - 1))
-
-    def index(self, value: Number) -> int:
-        """Return the first i whose emitted value is >= `value`, which lies within the grid."""
-        over, under = value.as_integer_ratio()
-        i = self._place(-(-over * self.divisor // under))
-        # Emitted floats are rounded: a neighbour of the exact crossing may be the first.
-        while i > 0 and self[i - 1] >= value:
-            i -= 1
-        while self[i] < value:
-            i += 1
-        return i
-
-
 @dataclass(frozen=True, repr=False)
 class Candidates:
     """The sorted, public, finite set of values that a release may have.
@@ -159,10 +55,10 @@ class Candidates:
     `sys.maxsize`; `size` always does.
     """
 
-    points: tuple[Number, ...] | _Grid | _Rounded
+    points: tuple[Number, ...] | LinearGrid | RoundedGrid
 
     def __post_init__(self) -> None:
-        if type(self.points) not in (tuple, _Grid, _Rounded):
+        if type(self.points) not in (tuple, LinearGrid, RoundedGrid):
             raise TypeError(
                 "Candidates: points must be made by Candidates.of(values), Candidates.linear(low, "
                 f"high, step) or Candidates.geometric(low, high, ratio), not {self.points!r}."
@@ -199,7 +95,7 @@ class Candidates:
             _require_floats(owner, max(abs(first), abs(last)), distance if size > 1 else None)
         divisor = math.lcm(first.denominator, distance.denominator)
         return Candidates(
-            _Grid(int(first * divisor), int(distance * divisor), divisor, size, whole)
+            LinearGrid(int(first * divisor), int(distance * divisor), divisor, size, whole)
         )
 
     @staticmethod
@@ -256,7 +152,7 @@ class Candidates:
         parts = checks.positive_integer(owner, "divisor", divisor)
         checks.require(2 <= digits <= 52, f"{owner}: bits must be from 2 to 52, not {digits}.")
         _require_floats(owner, Fraction(top), None)
-        return Candidates(_Rounded(parts, top * parts, digits))
+        return Candidates(RoundedGrid(parts, top * parts, digits))
 
     @staticmethod
     def of(values: Iterable[object]) -> "Candidates":
@@ -293,14 +189,14 @@ class Candidates:
 
     def mirrored(self) -> "Candidates":
         """Return the candidates with the opposite sign, in rising order."""
-        if isinstance(self.points, _Grid):
+        if isinstance(self.points, LinearGrid):
             grid = self.points
             last = grid.start + (grid.size - 1) * grid.stride
             return Candidates(dataclasses.replace(grid, start=-last))
         return Candidates.of(-point for point in self)
 
     def index(self, value: Number) -> int:
-        """Return the first i with candidate i >= `value`; `size` if it is above the top (or NaN)."""
+        """Return the first i with candidate i >= `value`; `size` above the top (or for NaN)."""
         plain = value.item() if isinstance(value, np.generic) else value
         if is_nan(plain):
             return self.size
@@ -318,7 +214,7 @@ class Candidates:
         Raises:
             ValueError: if there are 2^62 candidates or more (their indexes do not fit).
         """
-        checks.require(self.size < _WIDE, "Candidates.indexes: size must be below 2**62.")
+        checks.require(self.size < WIDE, "Candidates.indexes: size must be below 2**62.")
         array = np.asarray(values)
         if array.dtype in (np.float16, np.float32):
             array = array.astype(np.float64)
@@ -331,7 +227,7 @@ class Candidates:
 
     def _fast_indexes(self, array: npt.NDArray[np.float64] | Indexes) -> Indexes | None:
         if not isinstance(self.points, tuple):
-            return self.points.indexes(array) if isinstance(self.points, _Grid) else None
+            return self.points.indexes(array) if isinstance(self.points, LinearGrid) else None
         if array.dtype.kind == "f":
             return np.asarray(np.searchsorted(self._floors, array), dtype=np.int64)
         unreachable, wholes = self._wholes

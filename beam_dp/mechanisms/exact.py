@@ -77,14 +77,14 @@ def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the exact elementwise product."""
     if object in (left.dtype, right.dtype) or _largest(left) * _largest(right) >= _SAFE:
         return narrow(widen(left) * widen(right))
-    return left * right
+    return np.asarray(left * right)
 
 
 def add(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the exact elementwise sum."""
     if object in (left.dtype, right.dtype) or _largest(left) + _largest(right) >= _SAFE:
         return narrow(widen(left) + widen(right))
-    return left + right
+    return np.asarray(left + right)
 
 
 def to_limbs(column: np.ndarray) -> np.ndarray:
@@ -101,7 +101,7 @@ def from_limbs(limbs: np.ndarray) -> np.ndarray:
     column = limbs[0].astype(object)
     for lower in limbs[1:]:
         column = column * _LIMB + lower.view(np.uint64).astype(object)
-    return column
+    return np.asarray(column)
 
 
 def _largest(column: np.ndarray) -> float:

@@ -68,8 +68,8 @@ def condense(identity: np.ndarray, constant: np.uint64) -> np.ndarray:
         constant: from `salt`.
     """
     if identity.shape[0] == 1:
-        return identity[0]
-    return identity[0] + identity[1] * (constant | np.uint64(1))
+        return np.asarray(identity[0])
+    return np.asarray(identity[0] + identity[1] * (constant | np.uint64(1)))
 
 
 @functools.lru_cache(maxsize=8)

@@ -41,14 +41,13 @@ class Metric:
         checks.fraction_between(owner, "weight", self.weight, 0, math.inf)
         if self.name:
             checks.column(owner, "name", self.name)
-        for field in dataclasses.fields(self):
-            if field.name == "column":
-                checks.column(owner, "column", self.column)
+        for column in self.columns:
+            checks.column(owner, "column", column)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The value columns it reads."""
-        return (self.column,) if hasattr(self, "column") else ()
+        return tuple(value for name, value in vars(self).items() if name == "column")
 
     @property
     def output(self) -> str:
@@ -71,8 +70,8 @@ class _Additive(Metric):
             suits partitions of thousands of people whose contributions differ by magnitudes.
         candidates: the public clips, or the public outputs if one-sided; None: a geometric
             grid that is wide enough for anything.
-        clip_share: the part of the metric's budget that chooses the clip; None: an eighth, or a
-            quarter where a person can reach several partitions.
+        clip_share: the part of the metric's budget that chooses the clip; None: a third, or
+            an eighth where there is one partition only.
         search: how a one-sided release searches.
         beta: how often a one-sided release may be above the true value, or too far below it.
     """
@@ -156,7 +155,8 @@ class Max(_Extreme):
     """Release a value that nearly nobody exceeds.
 
     With probability 1 - beta it is at most the true maximum (rounded up to the candidates), and at
-    most `max_<column>_error` people have more.
+    most `max_<column>_error` people have more. NaN where the search saw nobody (too few people for
+    the budget) and no candidates were given.
 
     Attributes:
         column: the value column.
@@ -190,8 +190,8 @@ class Mean(Metric):
     """Release the mean of a column: a noisy sum over a noisy number of rows or people.
 
     The sum is shared with `Sum(column)` if that is asked for too, and so is the count of rows with
-    a value. The error bound is that of the quotient of the two intervals; infinite where the count's
-    interval reaches 0, and the value is then NaN if the noisy count itself is not above 0.
+    a value. The error bound is that of the quotient of the two intervals: infinite where the
+    count's interval reaches 0. A noisy count below 1 is taken as 1.
 
     Attributes:
         column: the value column; rows without a valid value do not count.

@@ -78,7 +78,7 @@ def row_hash(pair: np.ndarray, columns: list[list[np.ndarray]], constant: np.uin
 
 
 def lowest(person: np.ndarray, limit: int | None) -> np.ndarray:
-    """Return which pairs, ordered by person and priority, are among their person's `limit` first."""
+    """Return which pairs, in order of person and priority, are among the `limit` first."""
     kept = np.ones(person.shape[1], bool)
     if limit is not None and limit < person.shape[1]:
         kept[limit:] = person[0, limit:] != person[0, :-limit]
@@ -99,7 +99,7 @@ def first_rows(rows: np.ndarray, starts: np.ndarray, limit: int | np.ndarray) ->
     before = np.cumsum(rows) - rows
     before -= np.repeat(before[starts], sizes)
     limits = np.repeat(np.broadcast_to(limit, len(starts)), sizes)
-    return np.clip(limits - before, 0, rows)
+    return np.asarray(np.clip(limits - before, 0, rows))
 
 
 def rounds(counts: np.ndarray, starts: np.ndarray, limit: int) -> np.ndarray:
@@ -129,6 +129,6 @@ def rounds(counts: np.ndarray, starts: np.ndarray, limit: int) -> np.ndarray:
     shares = np.minimum(counts, levels)
     left = np.repeat(limit - np.add.reduceat(shares, starts), sizes)
     wants = counts > levels
-    turn = np.cumsum(wants)
+    turn = np.cumsum(wants, dtype=np.int64)
     turn -= np.repeat(turn[starts] - wants[starts], sizes)
     return np.where(over, shares + (wants & (turn <= left)), counts)

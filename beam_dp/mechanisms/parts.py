@@ -5,7 +5,27 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from beam_dp.mechanisms import checks, metrics
-from beam_dp.mechanisms.metrics import Metric
+from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.metrics import Metric, SearchKind
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How a part is released; what does not apply keeps its default, so that parts can be shared.
+
+    Attributes:
+        clip: "shared" or "partition".
+        clip_share: the part of its budget that chooses the clip; None: the default.
+        candidates: the public clips or outputs; None: the default ones.
+        search: how a one-sided release or an extreme searches; None: clip and noise.
+        beta: how often that search may fail.
+    """
+
+    clip: str = "shared"
+    clip_share: Fraction | None = None
+    candidates: Candidates | None = None
+    search: SearchKind | None = None
+    beta: float = 0.05
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,17 +36,13 @@ class Part:
         kind: "people", "rows", "valid" (rows with a value), "sum", "max" or "min".
         column: the value column, "" for people and rows.
         people: for "valid": count people instead of rows.
-        options: the metric whose options apply.
+        options: how it is released.
     """
 
     kind: str
     column: str = ""
     people: bool = False
-    options: tuple[tuple[str, object], ...] = ()
-
-    def option(self, name: str, default: object) -> object:
-        """Return an option of the metric, or the default."""
-        return dict(self.options).get(name, default)
+    options: Options = Options()
 
 
 def parts_of(metric: Metric) -> tuple[Part, ...]:
@@ -39,11 +55,11 @@ def parts_of(metric: Metric) -> tuple[Part, ...]:
         case metrics.Sum():
             return (Part("sum", metric.column, options=_additive(metric)),)
         case metrics.Max() | metrics.Min():
-            options = (("candidates", metric.candidates), ("search", metric.search))
             kind = "max" if isinstance(metric, metrics.Max) else "min"
-            return (Part(kind, metric.column, options=(*options, ("beta", metric.beta))),)
+            searched = Options("", None, metric.candidates, metric.search, metric.beta)
+            return (Part(kind, metric.column, options=searched),)
         case metrics.Mean():
-            options = (("clip", metric.clip), ("clip_share", metric.clip_share))
+            options = Options(metric.clip, _share(metric))
             return (
                 Part("sum", metric.column, options=options),
                 Part("valid", metric.column, metric.per == "person", options),
@@ -51,23 +67,23 @@ def parts_of(metric: Metric) -> tuple[Part, ...]:
     raise TypeError(f"PrivateAggregate: a metric must be one of beam_dp's, not {metric!r}.")
 
 
-def _additive(metric: metrics.Count | metrics.Sum) -> tuple[tuple[str, object], ...]:
-    options = (("clip", metric.clip), ("clip_share", metric.clip_share))
-    if metric.candidates is not None:
-        options += (("candidates", metric.candidates),)
+def _additive(metric: metrics.Count | metrics.Sum) -> Options:
     if metric.one_sided:
-        options += (("one_sided", True), ("search", metric.search), ("beta", metric.beta))
-    return options
+        return Options("", None, metric.candidates, metric.search, metric.beta)
+    return Options(metric.clip, _share(metric), metric.candidates)
+
+
+def _share(metric: metrics.Count | metrics.Sum | metrics.Mean) -> Fraction | None:
+    share = metric.clip_share
+    return None if share is None else checks.number(type(metric).__name__, "clip_share", share)
 
 
 def weights_of(asked: Sequence[Metric]) -> dict[Part, Fraction]:
     """Return the weight of every part: each metric gives its parts equal parts of its own."""
     weights: dict[Part, Fraction] = {}
     for metric in asked:
-        weight, parts = (
-            checks.number(type(metric).__name__, "weight", metric.weight),
-            parts_of(metric),
-        )
+        weight = checks.number(type(metric).__name__, "weight", metric.weight)
+        parts = parts_of(metric)
         for part in parts:
             weights[part] = weights.get(part, Fraction(0)) + weight / len(parts)
     return weights

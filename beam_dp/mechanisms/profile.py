@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from beam_dp.mechanisms import checks
-from beam_dp.mechanisms.candidates import Candidates, Number, is_nan
+from beam_dp.mechanisms.candidates import Candidates, is_nan
+from beam_dp.mechanisms.grids import Number
 
 
 class Plateau(NamedTuple):

@@ -1,8 +1,8 @@
 """Turn metrics and a budget into a program: what to collect, what to draw, what it costs.
 
-Everything that a run must know is fixed here, once, by public parameters: the whole budget is shared
-out (`shares`) among the parts that the metrics are made of (`parts`), and every release enters its
-cost in one ledger (`building`).
+Everything that a run must know is fixed here, once, by public parameters: the whole budget is
+shared out (`shares`) among the parts that the metrics are made of (`parts`), and every release
+enters its cost in one ledger (`building`).
 """
 
 import dataclasses
@@ -78,13 +78,32 @@ class Program:
 
     def release(
         self, cells: Cells, clips: tuple[int, ...], noise: Noise
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Draw every metric for every partition: (values, errors) in the order of `metrics`."""
+    ) -> tuple[list[tuple[np.ndarray, np.ndarray]], tuple[float, ...]]:
+        """Draw every metric for every partition.
+
+        Returns (values, errors) in the order of `metrics`, and how many people each step shows.
+        """
         drawn: dict[Part, Released] = {}
         for step in self.steps:
             clip = clips[step.shared] if step.shared is not None else None
             drawn[step.part] = step.release.release(cells, step.first, clip, noise)
-        return [_combine([drawn[part] for part in parts_of(metric)]) for metric in self.metrics]
+        columns = [_combine([drawn[part] for part in parts_of(m)]) for m in self.metrics]
+        return columns, tuple(released.shown for released in drawn.values())
+
+    def is_doubtful(self, shown: Sequence[float]) -> tuple[bool, ...]:
+        """Return for each metric whether its shared clip may have cut everybody.
+
+        Args:
+            shown: what `release` said that each step shows, summed over all partitions.
+        """
+        doubtful = {
+            step.part
+            for step, people in zip(self.steps, shown, strict=True)
+            if step.shared is not None
+            and isinstance(step.release, ClippedSum)
+            and people <= step.release.shift * self.reach
+        }
+        return tuple(not doubtful.isdisjoint(parts_of(metric)) for metric in self.metrics)
 
 
 def _combine(parts: list[Released]) -> tuple[np.ndarray, np.ndarray]:
@@ -107,6 +126,7 @@ def compile_program(
     reach: int,
     depth: int | None = None,
     selection: SelectionRequest | None = None,
+    single: bool = False,
 ) -> Program:
     """Share the budget out and return the program.
 
@@ -116,20 +136,22 @@ def compile_program(
         reach: the most partitions that a person can have rows in.
         depth: the most rows per person and partition; None: unknown.
         selection: how to select partitions; None for public ones.
+        single: whether there is one partition for all.
 
     Raises:
         ValueError: when delta is needed and 0, or a column has two units.
     """
     whole, chosen = share_out(budget, weights_of(asked), reach, selection)
-    builder = Builder(units_of(asked), reach, depth, quotients(asked))
+    builder = Builder(units_of(asked), reach, depth, quotients(asked), single)
     ledger = Ledger(whole)
     selector = None
     if selection is not None:
-        cost = chosen.pop(None)
+        cost = chosen[None]
         ledger.spend("partition selection", cost, reach)
         selector = TruncatedGeometric(epsilon_of(cost), cost.delta, selection.pre_threshold)
     for part, share in chosen.items():
-        builder.add(part, share, ledger)
+        if part is not None:
+            builder.add(part, share, ledger)
     entries = tuple((entry.label, entry.cost, entry.times) for entry in ledger.entries)
     return Program(
         tuple(asked),

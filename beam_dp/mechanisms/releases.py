@@ -20,6 +20,7 @@ import numpy as np
 from beam_dp.mechanisms import exact
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.grids import Number
 from beam_dp.mechanisms.noise import Noise, gaussian_bound, laplace_bound
 from beam_dp.mechanisms.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold, Search
@@ -32,6 +33,7 @@ CLIP_BETA = 1e-3
 OVERSHOOT = 1e-9
 """Chance that a clip is chosen above everything there is (a clip that nobody reaches is noise)."""
 _CHUNK = 1 << 21
+_FLOATS = 1 << 53  # integers up to here are floats
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,10 +43,12 @@ class Released:
     Attributes:
         values: one number per partition, int64, float64 or Python integers.
         errors: how far the number strays, float64; see the release for from what.
+        shown: how many people's worth the numbers show beyond their noise, over all partitions.
     """
 
     values: np.ndarray
     errors: np.ndarray
+    shown: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +91,7 @@ class AdditiveNoise:
     def scale(self) -> float:
         """The scale of the noise for sensitivity 1."""
         if self.budget.is_zcdp:
-            return float(1 / (2 * self.budget.amount)) ** 0.5
+            return math.sqrt(1 / (2 * self.budget.amount))
         return float(1 / self.budget.amount)
 
     @property
@@ -127,9 +131,9 @@ class ClippedSum:
     """A sum or a count by a privately chosen clip C, then noise of sensitivity C.
 
     Let s_i be what person i adds to a partition and l(y) the number of people with |s_i| > y,
-    which is the removal loss of max_i |s_i|: it moves by at most 1 per person, for all candidates in
-    one direction. `AboveThreshold` chooses C from the public thresholds on it. The sum of the s_i
-    cut to [-C, C], the difference of two non-negative sums of which a person touches one, then
+    which is the removal loss of max_i |s_i|: it moves by at most 1 per person, for all candidates
+    in one direction. `AboveThreshold` chooses C from the public thresholds on it. The sum of the
+    s_i cut to [-C, C], the difference of two non-negative sums of which a person touches one, then
     moves by at most C per person, and noise of that sensitivity is added: once, not per sign.
 
     *Shared.* With `shared` the clip is chosen once for all partitions, on the largest |s_i| that a
@@ -141,8 +145,10 @@ class ClippedSum:
 
     *Error bound.* With probability 95% the released number is within it of the sum in which at most
     `shift` people (over all partitions, if shared) are cut at the clip. No bound on their values is
-    known, so nothing can bound what they lose. It is infinite where the number does not show that
-    more than `shift` people are there.
+    known, so nothing can bound what they lose. It is infinite where the released numbers (of all
+    partitions together, if shared) do not show that there are more than `shift` people: numbers
+    beyond their noise that add up to s clips need at least s people, counted once per partition.
+    Then everybody may have been cut, and the number says nothing.
 
     Attributes:
         source: the field or ROWS.
@@ -183,7 +189,9 @@ class ClippedSum:
     @property
     def search(self) -> AboveThreshold | None:
         """The search for the clip; None where there is nothing to choose."""
-        return self.search_cost and AboveThreshold(self.search_cost, CLIP_BETA, OVERSHOOT)
+        if self.search_cost is None:
+            return None
+        return AboveThreshold(self.search_cost, CLIP_BETA, OVERSHOOT)
 
     @property
     def shift(self) -> int:
@@ -218,6 +226,7 @@ class ClippedSum:
         return Released(
             np.concatenate([part.values for part in parts] or [np.empty(0)]),
             np.concatenate([part.errors for part in parts] or [np.empty(0)]),
+            sum(part.shown for part in parts),
         )
 
     def _release_part(
@@ -226,7 +235,7 @@ class ClippedSum:
         buckets = len(self.thresholds) + 1
         sides = [cells.histogram(first + side, buckets) for side in range(len(self._signs))]
         if shared_clip is None:
-            places = self.choose(sum(people for people, _ in sides), noise)
+            places = self.choose(np.sum([people for people, _ in sides], axis=0), noise)
         else:
             places = np.full(cells.size, shared_clip)
         clip = exact.narrow(np.array(self.thresholds, object))[places]
@@ -236,10 +245,10 @@ class ClippedSum:
         adder = AdditiveNoise(self.noise_cost)
         noisy = adder.add(clipped, clip, noise)
         bound = _bounds(adder, clip, self.alpha)
-        if self.search is not None:
-            shown = abs(noisy).astype(float) - bound > self.shift * clip.astype(float)
-            bound = np.where(shown, bound, np.inf)
-        return Released(scale(noisy, self.unit), bound * float(self.unit))
+        shown = np.maximum(abs(noisy).astype(float) - bound, 0.0) / clip.astype(float)
+        if self.search is not None and shared_clip is None:
+            bound = np.where(shown > self.shift, bound, np.inf)
+        return Released(scale(noisy, self.unit), bound * float(self.unit), float(shown.sum()))
 
 
 def _clip(
@@ -298,10 +307,13 @@ class DirectRelease(Profiled):
     Attributes:
         search: the search, with its budget.
         candidates: the public outputs, in the user's scale, mirrored where the measure is.
+        blank: release NaN for the lowest candidate. On the default grid of extremes that is a
+            number far below any data, which is chosen where fewer than `shift` people are.
     """
 
     search: Search
     candidates: Candidates
+    blank: bool = False
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -311,11 +323,15 @@ class DirectRelease(Profiled):
     def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
         """Draw one value per partition; there is no clip."""
         values = [
-            self.search.choose(profile, self.candidates, noise) * self.measure.sign
+            self._shown(self.search.choose(profile, self.candidates, noise))
             for profile in self.profiles(cells, first)
         ]
         shift = float(self.search.shift(self.candidates.size))
         return Released(np.array(values), np.full(len(values), shift))
+
+    def _shown(self, chosen: Number) -> Number:
+        blank = self.blank and chosen == self.candidates[0]
+        return math.nan if blank else chosen * self.measure.sign
 
 
 def scale(units: np.ndarray, unit: Fraction) -> np.ndarray:
@@ -324,7 +340,8 @@ def scale(units: np.ndarray, unit: Fraction) -> np.ndarray:
         return exact.product(units, np.full(len(units), unit.numerator, object))
     if units.dtype == object:
         return np.array([float(int(value) * unit) for value in units], np.float64)
-    if unit.numerator == 1 and units.size and np.abs(units).max() < 1 << 53:
+    in_floats = unit.numerator == 1 and unit.denominator <= _FLOATS
+    if in_floats and np.abs(units).max(initial=0) <= _FLOATS:  # a correctly rounded quotient
         return units / float(unit.denominator)
     return np.array([float(value * unit) for value in units.tolist()], np.float64)
 

@@ -19,6 +19,7 @@ from beam_dp.transforms.partitions import (
     PrivatePartitions,
     PublicPartitions,
     check_partitions,
+    partition_count,
     public_keys,
     reach_of,
 )
@@ -93,6 +94,7 @@ class PrivateAggregate(beam.PTransform):
             reach_of(_OWNER, self.bounds, self.partitions),
             self.bounds.depth,
             self.partitions.request() if private else None,
+            partition_count(self.partitions) == 1,
         )
 
     def plan(self) -> Plan:
@@ -122,7 +124,7 @@ class PrivateAggregate(beam.PTransform):
             pcoll
             | "Summarise" >> summarise
             | "Release" >> draw
-            | "Rows" >> beam.FlatMap(rows.from_block, names).with_output_types(kind)
+            | "Rows" >> beam.Map(rows.from_released, names).with_output_types(kind)
         )
 
     def display_data(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """BoundContributions: keep of each person's rows what the bounds allow, as rows.
 
-`PrivateAggregate` bounds by itself, on columns that are summed before they travel; this transform is
-for pipelines that go on with rows. A row travels as its canonical encoding, and is told from other
-rows by a 128-bit keyed hash of it, so that equal rows are one line with a multiplicity.
+`PrivateAggregate` bounds by itself, on columns that are summed before they travel; this transform
+is for pipelines that go on with rows. A row travels as its canonical encoding, and is told from
+other rows by a 128-bit keyed hash of it, so that equal rows are one line with a multiplicity.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ from beam_dp.mechanisms import blobs, checks, contributions, hashing
 from beam_dp.mechanisms.accumulation import BATCH_LINES, HELD_LINES
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.contributions import Bounder, Table
-from beam_dp.transforms import columns, guards
+from beam_dp.transforms import columns, guards, rows
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.partitions import PublicPartitions, public_keys
 from beam_dp.transforms.summary import SHARDS
@@ -118,7 +118,9 @@ class _CollectRows(beam.DoFn):
     def _take_lists(self) -> Iterator[_Lines]:
         """Return the collected rows as lines; the digest of each row is its value columns."""
         lists, self._lists = self._lists, [[] for _ in self._names]
-        texts = [marshal.dumps(tuple(map(_plain, row)), _FORMAT) for row in zip(*lists, strict=True)]
+        texts = [
+            marshal.dumps(tuple(map(_plain, row)), _FORMAT) for row in zip(*lists, strict=True)
+        ]
         if not texts:
             return
         digests = hashing.digests(*hashing.pack(texts), self._layout.key).view(np.int64)
@@ -213,8 +215,8 @@ class BoundContributions(beam.PTransform):
         bounds: at least one limit.
         values: further columns to keep.
         partitions: public partitions; rows of others are dropped first.
-        key: up to 64 bytes that decide which rows stay, for runs that must agree; None: drawn afresh.
-            It adds no privacy and no noise depends on it.
+        key: up to 64 bytes that decide which rows stay, for runs that must agree; None: drawn
+            afresh. It adds no privacy and no noise depends on it.
         shards: how many parts the people are cut into; a power of two.
 
     Raises:
@@ -242,12 +244,15 @@ class BoundContributions(beam.PTransform):
             self.bounds.reach is not None or self.bounds.depth is not None,
             f"{_OWNER}: bounds must have at least one limit, not none.",
         )
+        rows.check_names(
+            _OWNER, tuple(dict.fromkeys((self.person, *self.partition, *self.values))), ()
+        )
         if self.key is not None and (type(self.key) is not bytes or not 0 < len(self.key) <= 64):
             raise ValueError(f"{_OWNER}: key must be 1 to 64 bytes. Leave it out to draw one.")
 
-    def expand(self, rows: beam.PCollection) -> beam.PCollection:
+    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Collect lines, bring each person together, settle the bounds, give rows back."""
-        guards.check_input(_OWNER, rows)
+        guards.check_input(_OWNER, pcoll)
         key = self.key if self.key is not None else columns.fresh_key()
         public = public_keys(self.partitions)
         # The one value column is the place of the row among those collected.
@@ -255,10 +260,11 @@ class BoundContributions(beam.PTransform):
         bounder = Bounder(self.bounds, (), key, keep_rows=True)
         names = dict.fromkeys((self.person, *self.partition, *self.values))
         collect = _CollectRows(layout, tuple(names), bounder, self.shards)
-        settle = _SettleRows(bounder, tuple(names), len(layout.names) - 1)
-        kind = RowTypeConstraint.from_fields([(name, Any) for name in names])
+        fields = rows.output_names(tuple(names), ())
+        settle = _SettleRows(bounder, fields, len(layout.names) - 1)
+        kind = RowTypeConstraint.from_fields([(name, Any) for name in fields])
         return (
-            rows
+            pcoll
             | "Collect" >> beam.ParDo(collect).with_output_types(tuple[int, bytes])
             | "GroupByShard" >> beam.GroupByKey()
             | "Settle" >> beam.ParDo(settle).with_output_types(kind)

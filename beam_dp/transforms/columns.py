@@ -117,13 +117,14 @@ def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
     for name in (layout.person, *layout.partition):
         if name in types and not identities.supported(types[name]):
             raise TypeError(
-                f"column {name!r} must hold integers, text, dates or booleans to identify people or "
-                f"partitions, not {types[name]}. Cast it before this transform."
+                f"column {name!r} must hold integers, text, dates or booleans to identify people "
+                f"or partitions, not {types[name]}. Cast it before this transform."
             )
     for name in layout.values:
         if name in types and not numbers.supported(types[name]):
             raise TypeError(
-                f"column {name!r} must hold numbers, not {types[name]}. Cast it before this transform."
+                f"column {name!r} must hold numbers, not {types[name]}. "
+                "Cast it before this transform."
             )
 
 

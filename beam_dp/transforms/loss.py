@@ -12,7 +12,7 @@ from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.contributions import Bounder
 from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.program import Loss, compile_loss
-from beam_dp.transforms import columns, guards, keys, release, summary
+from beam_dp.transforms import columns, guards, release, rows, summary
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.partitions import PublicPartitions, public_keys
 from beam_dp.transforms.summary import SHARDS
@@ -47,11 +47,12 @@ class RemovalLoss(beam.PTransform):
     the least value of the statistic when at most k people are removed (for `Min`: of its mirror
     -min, to be searched over mirrored candidates). For every candidate y at once the loss, "how
     many people must be removed until the statistic is at most y", is
-    `Profile(row.profile).loss(candidates)`: min{k : B[k] <= y}, and K + 1 where no k <= K is enough.
+    `Profile(row.profile).loss(candidates)`: min{k : B[k] <= y}, and K + 1 where no k <= K is
+    enough.
 
     Adding one person changes every loss of each partition they reach by 0 or 1, all in one
-    direction, however many rows they own; a search (`AboveThreshold`, ...) turns that into a private
-    release. Until then this is data: keep it where the input is kept.
+    direction, however many rows they own; a search (`AboveThreshold`, ...) turns that into a
+    private release. Until then this is data: keep it where the input is kept.
 
     One pass over the rows; per partition a total and the K + 1 largest people are held, and merged
     in any order. Statistics: `Count()`, `Sum(column)` (people below 0 count as 0), `Max(column)`,
@@ -99,21 +100,22 @@ class RemovalLoss(beam.PTransform):
             f"{_OWNER}: partition must not have a column named 'profile': the output has one.",
         )
 
-    def expand(self, rows: beam.PCollection) -> beam.PCollection:
+    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Summarise, then read the profiles off."""
-        guards.check_input(_OWNER, rows)
+        guards.check_input(_OWNER, pcoll)
         loss, key = compile_loss(self.statistic, self.removals), columns.fresh_key()
         public = public_keys(self.partitions)
         layout = Layout(self.person, self.partition, loss.columns, loss.units, public, key)
         bounder = Bounder(self.bounds or ContributionBounds(None), loss.fields, key)
         buckets = release.bucket_count(layout)
         measures = (loss.profiled.measure,)
-        names = (*self.partition, "profile")
+        names = (*rows.output_names(self.partition, ()), "profile")
         profiles = _Profiles(loss, release.Places(layout, buckets), names)
-        fields = [(name, Any) for name in self.partition] + [("profile", list[float])]
+        kinds = [Any for _ in self.partition] + [list[float]]
+        fields = list(zip(names, kinds, strict=True))
         kind = RowTypeConstraint.from_fields(fields)
         return (
-            rows
+            pcoll
             | "Summarise" >> summary.Summarise(layout, bounder, measures, (), buckets, self.shards)
             | "Profiles" >> beam.ParDo(profiles).with_output_types(kind)
         )

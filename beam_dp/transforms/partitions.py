@@ -152,3 +152,10 @@ def reach_of(owner: str, bounds: ContributionBounds, partitions: Partitions | No
 def public_keys(partitions: Partitions | None) -> PublicKeys | None:
     """Return the public keys, None for private partitions or none."""
     return partitions.index() if isinstance(partitions, PublicPartitions) else None
+
+
+def partition_count(partitions: Partitions | None) -> int | None:
+    """Return the number of partitions if it is public: 1 without partition columns."""
+    if isinstance(partitions, PublicPartitions):
+        return len(partitions.keys)
+    return 1 if partitions is None else None

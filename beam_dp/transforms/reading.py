@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ class ReadRows(beam.PTransform):
     row is dropped or a bad cell becomes null, by rules that look at that row alone (except
     that an unclosed quote in a CSV file takes at most 1 MiB of what follows with it).
 
-    Gives `pyarrow.RecordBatch` elements of at most 262,144 rows for Parquet and CSV, one
+    Gives `pyarrow.RecordBatch` elements of at most 131,072 rows for Parquet and CSV, one
     dict per row for JSON Lines. Parquet files are split at row groups, about a million rows
     a piece; a CSV or JSON Lines file is read by one worker. Memory is bounded by blocks of
     4 MiB, and by one row group's pages, also for compressed files; time is not.
@@ -124,7 +125,9 @@ def matched_files(pattern: str) -> list[str]:
     Raises:
         ValueError: none does, or what it names cannot be listed.
     """
-    [result] = FileSystems.match([pattern])
+    local = FileSystems.get_scheme(pattern) is None
+    # Beam matches a glob without a folder against nothing: name this folder.
+    [result] = FileSystems.match([os.path.join(".", pattern) if local else pattern])
     paths = sorted(file.path for file in result.metadata_list)
     checks.require(
         bool(paths),

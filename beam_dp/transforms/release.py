@@ -7,6 +7,7 @@ barrier costs nothing per row.
 """
 
 import dataclasses
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -19,8 +20,11 @@ from beam_dp.mechanisms.statistics import Cells, Summary, partitions
 from beam_dp.transforms import keys, summary
 from beam_dp.transforms.columns import Layout
 
-Block = list[tuple[keys.Key, tuple[Any, ...]]]
+Rows = list[tuple[keys.Key, tuple[Any, ...]]]
 """Released rows: the key of the partition, then a value and an error bound per metric."""
+
+Block = tuple[Rows, tuple[float, ...]]
+"""Rows, and how many people each step of the program shows in them."""
 
 BLOCK_ROWS = 1 << 13
 _FEW_PARTITIONS = 1 << 14
@@ -116,17 +120,37 @@ class Draw(beam.DoFn):
         found = summary.open_summary(packed, self._program.measures)
         cells, names = self._places.cells(bucket, found)
         kept = self._program.select(cells, self._noise)
-        drawn = self._program.release(cells.select(kept), clips, self._noise)
+        drawn, shown = self._program.release(cells.select(kept), clips, self._noise)
         columns = [column.tolist() for pair in drawn for column in pair]
-        rows = zip(*columns, strict=True) if columns else (() for _ in kept)
-        block = [(names[place], tuple(row)) for place, row in zip(kept.tolist(), rows, strict=True)]
-        for start in range(0, len(block), BLOCK_ROWS):
-            yield block[start : start + BLOCK_ROWS]
+        numbers = zip(*columns, strict=True) if columns else (() for _ in kept)
+        rows = [(names[place], row) for place, row in zip(kept.tolist(), numbers, strict=True)]
+        nothing = tuple(0.0 for _ in shown)
+        for start in range(0, len(rows), BLOCK_ROWS):
+            yield rows[start : start + BLOCK_ROWS], nothing if start else shown
+
+
+def add_up(shown: Iterable[tuple[float, ...]]) -> tuple[float, ...]:
+    """Return the sums of what blocks show, place by place."""
+    return tuple(map(sum, zip(*shown, strict=True)))
+
+
+def judge(block: Block, shown: tuple[float, ...], program: Program) -> Iterator[Any]:
+    """Yield the rows of a block; errors are infinite where a clip may have cut everybody.
+
+    It reads released numbers only.
+    """
+    doubtful = program.is_doubtful(shown) if shown else (False,) * len(program.metrics)
+    for key, numbers in block[0]:
+        row = list(numbers)
+        for place, doubt in enumerate(doubtful):
+            if doubt:
+                row[2 * place + 1] = math.inf
+        yield key, tuple(row)
 
 
 @dataclasses.dataclass(eq=False)
 class Release(beam.PTransform):
-    """Turn (bucket, packed summaries) into released rows behind a barrier.
+    """Turn (bucket, packed summaries) into released (key, numbers), computed behind a barrier.
 
     Attributes:
         program: the run's program.
@@ -139,9 +163,12 @@ class Release(beam.PTransform):
     noise: Noise = dataclasses.field(default_factory=Noise)
 
     def expand(self, summaries: beam.PCollection) -> beam.PCollection:
-        """Choose shared clips, if any, then draw; each behind its barrier."""
+        """Choose shared clips, if any, then draw, each behind its barrier; judge the errors."""
         draw = beam.ParDo(Draw(self.program, self.places, self.noise), *self._clips(summaries))
-        return summaries | "Draw" >> draw | "Barrier" >> beam.Reshuffle()
+        blocks = summaries | "Draw" >> draw | "Barrier" >> beam.Reshuffle()
+        shown = blocks | "Shown" >> beam.Values() | "AddUp" >> beam.CombineGlobally(add_up)
+        judging = beam.FlatMap(judge, beam.pvalue.AsSingleton(shown), self.program)
+        return blocks | "Judge" >> judging
 
     def _clips(self, summaries: beam.PCollection) -> list[beam.pvalue.AsSingleton]:
         if not self.program.shared_measures:

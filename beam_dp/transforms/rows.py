@@ -1,7 +1,8 @@
 """Released numbers as `beam.Row`s with a schema."""
 
 import keyword
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -10,23 +11,22 @@ from apache_beam.typehints.row_type import RowTypeConstraint
 from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.metrics import Count, Metric, PeopleCount
 from beam_dp.transforms.columns import Layout
-from beam_dp.transforms.release import Block
+from beam_dp.transforms.keys import Key
 
 ERROR = "_error"
-_TAKEN = ("self",)
+_TAKEN = ("self", "")
+
+
+def field_name(name: str) -> str:
+    """Return `name` as a field of a schema: "Time spent (min)" becomes "Time_spent_min"."""
+    plain = re.sub(r"\W+", "_", name).strip("_") or "column"
+    taken = keyword.iskeyword(plain) or plain in _TAKEN or not plain.isidentifier()
+    return f"column_{plain}" if taken else plain
 
 
 def check_names(owner: str, partition: Sequence[str], metrics: Sequence[Metric]) -> None:
-    """Refuse two output columns of one name, and names that a schema of Beam cannot hold."""
+    """Refuse two output columns of one name."""
     names = output_names(partition, metrics)
-    for name in names:
-        checks.require(
-            name.isidentifier() and not keyword.iskeyword(name) and name not in _TAKEN
-            and not name.startswith("_"),
-            f"{owner}: output columns must have names that Python can give to a field, "
-            f"not {name!r}. Rename the column before this transform, or name the metric: "
-            'dp.Sum("total cost", name="total_cost").',
-        )
     doubled = sorted({name for name in names if names.count(name) > 1})
     checks.require(
         not doubled,
@@ -37,31 +37,33 @@ def check_names(owner: str, partition: Sequence[str], metrics: Sequence[Metric])
 
 def output_names(partition: Sequence[str], metrics: Sequence[Metric]) -> tuple[str, ...]:
     """Return the names of the output columns, in order."""
-    return (*partition, *(name for m in metrics for name in (m.output, m.output + ERROR)))
+    named = [field_name(metric.output) for metric in metrics]
+    numbers = [name for one in named for name in (one, one + ERROR)]
+    return (*map(field_name, partition), *numbers)
 
 
 def output_type(
     partition: Sequence[str], metrics: Sequence[Metric], layout: Layout, element_type: object
 ) -> RowTypeConstraint:
     """Return the schema of the output: key columns as typed as is known, then numbers."""
-    fields = [(name, _key_type(place, name, layout, element_type)) for place, name in enumerate(partition)]
+    kinds = [_key_type(place, layout, element_type) for place in range(len(partition))]
     for metric in metrics:
-        whole = isinstance(metric, (Count, PeopleCount))
-        fields += [(metric.output, int if whole else float), (metric.output + ERROR, float)]
-    return RowTypeConstraint.from_fields(fields)
+        kinds += [int if isinstance(metric, (Count, PeopleCount)) else float, float]
+    names = output_names(partition, metrics)
+    return RowTypeConstraint.from_fields(list(zip(names, kinds, strict=True)))
 
 
-def _key_type(place: int, name: str, layout: Layout, element_type: object) -> Any:
+def _key_type(place: int, layout: Layout, element_type: object) -> Any:
     """Return the type of a key column: from the public list, or from the input's schema."""
     if layout.public is not None:
         kinds = {type(key[place]) for key in layout.public.keys}
         return kinds.pop() if len(kinds) == 1 and kinds <= {int, str, bool} else Any
     known = RowTypeConstraint.from_user_type(element_type)
-    kind = dict(known._fields).get(name) if known is not None else None
+    kind = dict(known._fields).get(layout.partition[place]) if known is not None else None
     return kind if kind in (int, str, bool) else Any
 
 
-def from_block(block: Block, names: tuple[str, ...]) -> Iterator[beam.Row]:
-    """Return the rows of a released block."""
-    for key, numbers in block:
-        yield beam.Row(**dict(zip(names, (*key, *numbers), strict=True)))
+def from_released(released: tuple[Key, tuple[Any, ...]], names: tuple[str, ...]) -> beam.Row:
+    """Return a released key and its numbers as a row."""
+    key, numbers = released
+    return beam.Row(**dict(zip(names, (*key, *numbers), strict=True)))

@@ -76,7 +76,10 @@ class SelectPartitions(beam.PTransform):
             pcoll
             | "Summarise" >> summary.Summarise(layout, bounder, measures, (), buckets, self.shards)
             | "Release" >> release.Release(self._program, release.Places(layout, buckets))
-            | "Rows" >> beam.FlatMap(rows.from_block, tuple(self.partition)).with_output_types(kind)
+            | "Rows"
+            >> beam.Map(
+                rows.from_released, rows.output_names(self.partition, ())
+            ).with_output_types(kind)
         )
 
     def display_data(self) -> dict[str, Any]:

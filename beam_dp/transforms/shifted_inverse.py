@@ -39,8 +39,8 @@ class ShiftedInverse(beam.PTransform):
         partition: the columns whose values name a partition; empty: one partition for all.
         bounds: how much of the data one person may reach.
         partitions: public ones, or how to select private ones.
-        candidates: the public outputs; None: those of the statistic, by default a geometric grid that
-            is wide enough for anything.
+        candidates: the public outputs; None: those of the statistic, by default a geometric grid
+            that is wide enough for anything.
         search: `AboveThreshold`, `ExponentialMechanism` or `NoisyBinarySearch`.
         beta: how often the guarantee may fail.
         shards: how many parts the people are cut into; a power of two.
@@ -85,7 +85,8 @@ class ShiftedInverse(beam.PTransform):
             return dataclasses.replace(self.statistic, **options)
         raise TypeError(
             f"{_OWNER}: statistic must be Count, Sum, Max or Min, not {self.statistic!r}. The number "
-            "of people moves by 1 per person: release it by PrivateAggregate(metrics=[PeopleCount()])."
+            "of people moves by 1 per person: release it by
+            PrivateAggregate(metrics=[PeopleCount()])."
         )
 
     def plan(self) -> Plan:

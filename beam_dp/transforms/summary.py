@@ -11,7 +11,9 @@ What leaves is not private. There is no counter, no log and no side output on th
 """
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent import futures
 from typing import Any
 
 import apache_beam as beam
@@ -47,10 +49,19 @@ class Collect(beam.DoFn):
     def __init__(self, layout: Layout, bounder: Bounder, shards: int) -> None:
         self._layout, self._bounder, self._shards = layout, bounder, shards
 
+    def setup(self) -> None:
+        """Start the thread that merges one batch while the next one is read and identified."""
+        self._thread = futures.ThreadPoolExecutor(1)
+
+    def teardown(self) -> None:
+        """Stop it."""
+        self._thread.shutdown()
+
     def start_bundle(self) -> None:
         """Begin with nothing: a bundle that failed leaves nothing behind."""
         self._accumulator = Accumulator(self._bounder)
         self._buffer = columns.RowBuffer(self._layout)
+        self._merging: futures.Future[list[tuple[int, bytes]]] | None = None
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take one row, or one Arrow batch or table."""
@@ -61,7 +72,7 @@ class Collect(beam.DoFn):
 
     def finish_bundle(self) -> Iterator[Any]:
         """Hand on what is held."""
-        for element in self._take(self._buffer.flush()):
+        for element in (*self._take(self._buffer.flush()), *self._merged()):
             yield GlobalWindows.windowed_value(element)
         for table in self._accumulator.drain():
             for element in self._pack(table):
@@ -69,8 +80,16 @@ class Collect(beam.DoFn):
 
     def _take(self, tables: Iterable[Table]) -> Iterator[tuple[int, bytes]]:
         for table in tables:
-            for spilled in self._accumulator.add(table):
-                yield from self._pack(spilled)
+            yield from self._merged()
+            self._merging = self._thread.submit(self._merge, table)
+
+    def _merged(self) -> list[tuple[int, bytes]]:
+        """Wait for the batch before, and return what it left no room for."""
+        merging, self._merging = self._merging, None
+        return merging.result() if merging is not None else []
+
+    def _merge(self, table: Table) -> list[tuple[int, bytes]]:
+        return [packed for full in self._accumulator.add(table) for packed in self._pack(full)]
 
     def _pack(self, table: Table) -> Iterator[tuple[int, bytes]]:
         shift = np.uint64(64 - self._shards.bit_length() + 1)
@@ -78,7 +97,7 @@ class Collect(beam.DoFn):
         edges = [0, len(table)]
         if shard is not None:
             edges = np.searchsorted(shard, np.arange(self._shards + 1, dtype=np.uint64)).tolist()
-        for place, (start, end) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+        for place, (start, end) in enumerate(itertools.pairwise(edges)):
             for low in range(start, end, _BLOB_LINES):
                 part = table.take(slice(low, min(low + _BLOB_LINES, end)))
                 yield place, blobs.pack_table(part)

@@ -123,6 +123,15 @@ def contents(
     found: Layout | None = None,
 ) -> dict[Key, Content]:
     """Return what a whole pipeline leaves of the rows, before any noise."""
+    return dict(keyed_contents(rows, bounds, found))
+
+
+def keyed_contents(
+    rows: Iterable[object],
+    bounds: ContributionBounds = ContributionBounds(None),
+    found: Layout | None = None,
+) -> list[tuple[Key, Content]]:
+    """Return the same as pairs: 1 and True are one key of a Python dict."""
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         seen = keep(start(pipeline, rows) | summarise(found or layout(), bounds))
     return read(seen, found or layout())
@@ -133,14 +142,74 @@ def summarise(found: Layout, bounds: ContributionBounds) -> summary.Summarise:
     return summary.Summarise(found, Bounder(bounds, FIELDS, KEY), MEASURES, shards=4)
 
 
-def read(seen: list[tuple[int, Iterable[bytes]]], found: Layout) -> dict[Key, Content]:
+def read(seen: list[tuple[int, Iterable[bytes]]], found: Layout) -> list[tuple[Key, Content]]:
     """Return the content of the one bucket that `summarise` makes."""
     [(bucket, packed)] = seen
     cells, names = release.Places(found, 1).cells(bucket, summary.open_summary(packed, MEASURES))
-    return dict(zip(names, _contents(cells), strict=True))
+    return list(zip(names, _contents(cells), strict=True))
 
 
 def _contents(cells: Cells) -> Iterator[Content]:
     totals = [cells.totals(place) for place in range(1, len(MEASURES))]
     for people, rows, above, below, valid in zip(cells.people(0).tolist(), *totals, strict=True):
         yield Content(int(people), int(rows), int(above - below), int(valid))
+
+
+class Case(NamedTuple):
+    """One row of the table of bad inputs.
+
+    Attributes:
+        name: the number of the row in the table, and words.
+        value: what stands in the field under test.
+        kept: what is expected of it: for people whether they count, for keys the key that is
+            released (None: dropped), for values what is added, in units (None: absent).
+        column: the same as an Arrow column of one row; None where Arrow cannot hold it.
+    """
+
+    name: str
+    value: object
+    kept: Any = None
+    column: pa.Array | None = None
+
+
+Build = Callable[[Case, object], Sequence[object]]
+ARROW = ("RecordBatch", "Table")
+ALL_FORMS = (*FORMS, *ARROW)
+
+
+def rows_of(cases: Sequence[Case], form: str, build: Build) -> list[object]:
+    """Return the rows of the cases in a form; those that it cannot hold are left out."""
+    if form in FORMS:
+        return [FORMS[form](build(case, case.value)) for case in cases]
+    batches = [as_batch(build(case, case.column)) for case in cases if case.column is not None]
+    if form == "RecordBatch":
+        return list(batches)
+    # As a slice from the middle of a table, so that offsets are not 0.
+    return [pa.Table.from_batches([batch] * 3).slice(1, 1) for batch in batches]
+
+
+def expressible(cases: Sequence[Case]) -> list[tuple[Case, str]]:
+    """Return every case with every form that can hold it."""
+    pairs = itertools.product(cases, ALL_FORMS)
+    return [(case, form) for case, form in pairs if form in FORMS or case.column is not None]
+
+
+def names(pairs: Sequence[tuple[Case, str]]) -> list[str]:
+    """Return the ids of the tests."""
+    return [f"{case.name}-{form}" for case, form in pairs]
+
+
+class Hostile:
+    """Raises whatever is asked of it, if it is asked."""
+
+    __hash__: Any = property(lambda self: 1 / 0)
+    __class__: Any = property(lambda self: 1 / 0)
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+    def __getattribute__(self, name: str) -> object:
+        raise RuntimeError

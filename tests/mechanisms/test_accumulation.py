@@ -35,8 +35,8 @@ def through(bounder: Bounder, tables: list[Table], batch: int, held: int) -> tup
     accumulator, handed, most = Accumulator(bounder, batch, held), [], 0
     for table in tables:
         handed += accumulator.add(table)
-        lines = sum(map(len, accumulator._raw)) + sum(map(len, accumulator._reduced))
-        most = max(most, lines)
+        held = [*accumulator._raw, *accumulator._reduced, *accumulator._full]
+        most = max(most, sum(map(len, held)))
     handed += accumulator.drain()
     assert not accumulator.drain()
     return bounder.settle(concatenate(handed)), most

@@ -269,3 +269,46 @@ def test_the_smallest_ratio_that_the_message_names_is_accepted(monkeypatch):
         Candidates.geometric(1, 10, 1.001)
     ratio = float(str(caught.value).split("at least ")[1].split(" ")[0])
     assert 900 < Candidates.geometric(1, 10, ratio).size <= 1001
+
+
+def test_rounded_grid_has_all_numbers_of_few_bits_and_no_others():
+    grid = Candidates.rounded(1 << 12, 4)
+    few = [n for n in range((1 << 12) + 1) if len(bin(n)[2:].rstrip("0")) <= 4]
+    assert list(grid) == few
+    assert grid.size == len(grid) == len(few)
+
+
+@pytest.mark.parametrize("divisor", [1, 3, 10**6])
+def test_rounded_grid_indexes_are_the_first_at_least(divisor):
+    grid = Candidates.rounded(50, 6, divisor)
+    values = list(grid)
+    assert values == sorted(set(values))
+    probes = [*values, *(math.nextafter(v, 99) for v in values), -1, Fraction(1, 7), 1e9, math.inf]
+    for probe in probes:
+        expected = next((i for i, value in enumerate(values) if value >= probe), grid.size)
+        assert grid.index(probe) == expected
+    assert grid.indexes(np.array(values)).tolist() == list(range(grid.size))
+
+
+def test_rounded_grid_reaches_far_without_memory():
+    grid = Candidates.rounded(1 << 63, 17, 10**6)
+    assert grid.size < 1 << 23
+    assert grid[-1] >= float(1 << 63)
+    for value in (1.5, 123456.75, 9e17):
+        above = grid[grid.index(value)]
+        assert value <= above <= value * (1 + 2**-16) + 1e-6
+
+
+@pytest.mark.parametrize("bad", [dict(high=0, bits=4), dict(high=4, bits=1), dict(high=4, bits=53)])
+def test_rounded_grid_refuses(bad):
+    with pytest.raises(ValueError, match="Candidates.rounded: (high|bits) must be"):
+        Candidates.rounded(**bad)
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [Candidates.linear(-3, 9, 2), Candidates.linear(0, 1, 0.1), Candidates.of([-2, 0.5, 7])],
+)
+def test_mirrored_values_are_the_negatives_in_rising_order(grid):
+    assert list(grid.mirrored()) == sorted(-value for value in grid)
+    assert grid.mirrored().mirrored() == grid

@@ -71,7 +71,7 @@ def check(element: tuple[int, typing.Iterable[bytes]]) -> tuple[int, list[tuple[
 SEEN: list[Any] = []
 
 
-def see(element: object) -> None:
+def see(element: Any) -> None:
     SEEN.append(element)
 
 
@@ -190,6 +190,7 @@ def test_a_schema_without_a_column_is_refused() -> None:
 
 def test_shards_are_decided_by_the_person() -> None:
     collect = Collect(layout(), Bounder(ContributionBounds(None), FIELDS, KEY), 8)
+    collect.setup()
     collect.start_bundle()
     for visit in visits():
         assert list(collect.process(visit)) == []
@@ -198,16 +199,21 @@ def test_shards_are_decided_by_the_person() -> None:
         shard, blob = value.value
         for person in blobs.unpack_table(blob).person[0].tolist():
             assert owner.setdefault(person, shard) == shard
+    collect.teardown()
     assert len(owner) == len({visit.person for visit in visits()})
     assert len(set(owner.values())) > 2
 
 
 def test_a_failed_bundle_leaves_nothing_behind() -> None:
     collect = Collect(layout(), Bounder(BOUNDS, FIELDS, KEY), 8)
+    collect.setup()
     collect.start_bundle()
     list(collect.process(Visit(1, "a", 1.0)))
+    for table in tables(visits(), 50):
+        list(collect.process(table))
     collect.start_bundle()
     assert list(collect.finish_bundle()) == []
+    collect.teardown()
     settle = Settle(Bounder(BOUNDS, FIELDS, KEY), MEASURES, (), 1)
     settle.start_bundle()
     assert list(settle.process((0, []))) == [] and list(settle.finish_bundle()) == []

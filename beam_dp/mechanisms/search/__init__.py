@@ -7,7 +7,8 @@ a person moves every loss by 0 or by 1, all in the same direction.
 from typing import Protocol
 
 from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates, Number
+from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.grids import Number
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.profile import Profile
 from beam_dp.mechanisms.search.above_threshold import AboveThreshold as AboveThreshold

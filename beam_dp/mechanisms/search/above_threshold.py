@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates, Number
+from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.grids import Number
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.profile import Profile
 from beam_dp.mechanisms.search.draws import failures_before_success

@@ -9,7 +9,8 @@ from statistics import NormalDist
 
 from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates, Number
+from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.grids import Number
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.profile import Profile, loss_at
 from beam_dp.mechanisms.reals import normal_cdf_interval
@@ -41,11 +42,11 @@ class NoisyBinarySearch:
 
     Privacy: each answer comes from a loss of sensitivity 1 plus noise; answers compose adaptively.
 
-    * laplace: discrete Laplace noise of rate eps0: each answer is eps0-DP and eps0 = epsilon / m, or
-      m eps0^2 / 2 <= rho, as eps0-DP implies eps0^2 / 2-zCDP (Bun and Steinke 2016, Prop. 1.4).
-    * gaussian: N(0, sigma^2) noise. Only the answer is released, so it is drawn as one exact coin of
-      Phi(((T + 1) / 2 - l) / sigma). m / (2 sigma^2) = rho (Bun and Steinke 2016, Prop. 1.6). For
-      (epsilon, delta) the m answers are mu-GDP with mu = sqrt(m) / sigma (Dong, Roth, Su 2022,
+    * laplace: discrete Laplace noise of rate eps0: each answer is eps0-DP and eps0 = epsilon / m,
+      or m eps0^2 / 2 <= rho, as eps0-DP implies eps0^2 / 2-zCDP (Bun and Steinke 2016, Prop. 1.4).
+    * gaussian: N(0, sigma^2) noise. Only the answer is released, so it is drawn as one exact coin
+      of Phi(((T + 1) / 2 - l) / sigma). m / (2 sigma^2) = rho (Bun and Steinke 2016, Prop. 1.6).
+      For (epsilon, delta) the m answers are mu-GDP with mu = sqrt(m) / sigma (Dong, Roth, Su 2022,
       Theorem 3.7, Cor. 3.3), which is (epsilon, delta)-DP iff
       Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu) <= delta (there, Cor. 2.13).
 
@@ -231,7 +232,8 @@ def _gaussian_shift(variance: Fraction, error: float) -> int:
 def _gaussian_rho(budget: Budget) -> Fraction:
     """Return mu^2 / 2 for nearly the largest mu such that mu-GDP is within (epsilon, delta)-DP.
 
-    Rounding cannot break this: `_is_private` allows for it, and every smaller mu is private too. Below 1e-200 floats lack the range for the formula; the conversion of zCDP is exact there.
+    Rounding cannot break this: `_is_private` allows for it, and every smaller mu is private too.
+    Below 1e-200 floats lack the range for the formula; the conversion of zCDP is exact there.
     """
     epsilon, delta = float(min(budget.amount, Fraction(50))), float(budget.delta)
     if delta < 1e-200:

@@ -26,9 +26,10 @@ def failures_before_success(
 ) -> int:
     """Return a draw like `noise.first_success(rate, limit)`, of one word where success is rare.
 
-    With rate = unit multiple, success has probability p = e^-rate per trial, so P(g) = p (1 - p)^g for g < limit. For some
-    b >= limit p: with probability b propose g, uniform below limit, and accept it with probability
-    (limit p / b) (1 - p)^g. That gives b (1 / limit) (limit p / b) (1 - p)^g = P(g), exactly.
+    With rate = unit multiple, success has probability p = e^-rate per trial, so P(g) = p (1 - p)^g
+    for g < limit. For some b >= limit p: with probability b propose g, uniform below limit, and
+    accept it with probability (limit p / b) (1 - p)^g. That gives b (1 / limit) (limit p / b) (1 -
+    p)^g = P(g), exactly.
 
     Args:
         unit: above 0.

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates, Number
+from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.grids import Number
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.profile import Plateau, Profile
 from beam_dp.mechanisms.reals import exp_interval

@@ -86,8 +86,8 @@ def guarded_thresholds(
 
         e^(-eps1 (theta + 1)) (1 - e^-eps2) / (1 - e^-(eps1 + eps2)) <= overshoot
 
-    (the sum of P(r) (1 - C(r)), see `_real_theta`), tau the least with sum_r P(r) (1 - A(r)) <= beta,
-    and T = theta + tau - 1 is minimised over the share of eps1.
+    (the sum of P(r) (1 - C(r)), see `_real_theta`), tau the least with sum_r P(r) (1 - A(r)) <=
+    beta, and T = theta + tau - 1 is minimised over the share of eps1.
     """
     scale = min(root_below(8 * amount) if is_zcdp else amount, ENOUGH)
     problem = _Problem(scale, 2 if is_zcdp else 1, math.log(n - 1), beta)

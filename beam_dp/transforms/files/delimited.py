@@ -10,7 +10,7 @@ from pyarrow import csv as arrow_csv
 
 from beam_dp.transforms.files import records, sources
 
-SLICE = 262_144
+SLICE = 131_072
 # ASCII digits, nothing around them: no spaces, `_`, `nan`, `infinity`, other scripts' digits.
 NUMBER = r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 NUMBER_LIMIT = 1_000
@@ -19,7 +19,7 @@ NUMBER_LIMIT = 1_000
 def read_csv(
     path: str, pattern: str, columns: Sequence[str], numbers: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the wanted columns of one CSV file in batches of at most 262,144 rows.
+    """Yield the wanted columns of one CSV file in batches of at most 131,072 rows.
 
     Every column is text, those in `numbers` float64; nothing is inferred from the data, so
     the type of a cell depends on its column alone and its content on itself alone.

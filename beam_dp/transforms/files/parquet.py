@@ -13,7 +13,7 @@ from apache_beam.io.filesystems import FileSystems
 from beam_dp.mechanisms import checks
 from beam_dp.transforms.files import sources
 
-SLICE = 262_144
+SLICE = 131_072
 RANGE_ROWS = 1 << 20
 # A text column whose chunks take more bytes per value than this repeats too little: reading
 # it as a dictionary costs more than it saves (twice the time for a million different UUIDs).
@@ -95,7 +95,7 @@ def _kind_of(schema: pa.Schema, pattern: str, column: str) -> str:
 
 
 def read_parquet(part: Range, pattern: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the wanted columns of a range in batches of at most 262,144 rows.
+    """Yield the wanted columns of a range in batches of at most 131,072 rows.
 
     A text column that repeats its values comes as a dictionary, any other as it is stored;
     nulls stay nulls.

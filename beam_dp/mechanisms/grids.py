@@ -1,0 +1,116 @@
+"""Grids of values that are computed from their index, never held in memory."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+Number = int | float | Fraction
+Indexes = npt.NDArray[np.int64]
+EXACT = 2**53
+"""Integers up to here are floats without rounding."""
+WIDE = 2**62
+"""Sums of two such numbers fit int64."""
+
+
+@dataclass(frozen=True)
+class LinearGrid:
+    """The values (start + i stride) / divisor for i = 0..size-1, never materialised."""
+
+    start: int
+    stride: int
+    divisor: int
+    size: int
+    whole: bool
+
+    def __getitem__(self, i: int) -> int | float:
+        # int / int is correctly rounded in Python, hence monotone in i.
+        numerator = self.start + i * self.stride
+        return numerator if self.whole else numerator / self.divisor
+
+    def index(self, value: Number) -> int:
+        """Return the first i whose emitted value is >= `value`, which lies within the grid."""
+        over, under = value.as_integer_ratio()
+        i = -((self.start * under - over * self.divisor) // (self.stride * under))
+        # Emitted floats are rounded: a neighbour of the exact crossing may be the first.
+        while i > 0 and self[i - 1] >= value:
+            i -= 1
+        while self[i] < value:
+            i += 1
+        return i
+
+    def indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes | None:
+        """Return index() for a whole array, or None where int64 and float64 are too small."""
+        reach = max(abs(self.start), abs(self.start + self.size * self.stride))
+        if self.whole:
+            return self._whole_indexes(values) if reach < WIDE else None
+        exact = max(reach, self.divisor) < EXACT
+        return self._float_indexes(values) if exact else None
+
+    def _whole_indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes:
+        # For an integer c: c >= v iff c >= ceil(v). fmin sends NaN above the top.
+        if values.dtype.kind == "f":
+            values = np.fmax(np.fmin(np.ceil(values), float(WIDE)), -float(WIDE)).astype(np.int64)
+        inside = np.clip(values, self.start, int(self[self.size - 1]) + 1)
+        return np.asarray(-((self.start - inside) // self.stride), dtype=np.int64)
+
+    def _float_indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes:
+        # Numerators and divisor are below 2^53, so numpy's division rounds as __getitem__ does.
+        # An int above 2^53 may round, but stays above the top (which is below 2^53).
+        beyond = math.nextafter(self[self.size - 1], math.inf)
+        inside = np.fmax(np.fmin(values.astype(np.float64), beyond), float(self[0]))
+        guess = np.ceil((inside * self.divisor - self.start) / self.stride) - 4
+        found: Indexes = np.clip(guess, 0, self.size).astype(
+            np.int64
+        )  # the guess is off by at most 4
+        low = (found < self.size) & ((self.start + found * self.stride) / self.divisor < inside)
+        while low.any():
+            found += low
+            low = (found < self.size) & ((self.start + found * self.stride) / self.divisor < inside)
+        return found
+
+
+@dataclass(frozen=True)
+class RoundedGrid:
+    """All multiples of 1/divisor up to `top` / divisor that have at most `bits` significant bits.
+
+    The first 2^bits indexes are the integers below 2^bits; every 2^(bits - 1) further ones are the
+    mantissas from 2^(bits - 1) on, times the next power of two.
+    """
+
+    divisor: int
+    top: int
+    bits: int
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self._place(self.top) + 1
+
+    def __getitem__(self, i: int) -> int | float:
+        half = 1 << (self.bits - 1)
+        if i < 2 * half:
+            numerator = i
+        else:
+            power, mantissa = divmod(i - 2 * half, half)
+            numerator = (half + mantissa) << (power + 1)
+        return numerator if self.divisor == 1 else numerator / self.divisor
+
+    def _place(self, numerator: int) -> int:
+        """Return the index of the first value of at least numerator / divisor, as a rational."""
+        power = max(0, numerator.bit_length() - self.bits)
+        mantissa = -(-numerator >> power)
+        return mantissa if not power else mantissa + (power << (self.bits - 1))
+
+    def index(self, value: Number) -> int:
+        """Return the first i whose emitted value is >= `value`, which lies within the grid."""
+        over, under = value.as_integer_ratio()
+        i = self._place(-(-over * self.divisor // under))
+        # Emitted floats are rounded: a neighbour of the exact crossing may be the first.
+        while i > 0 and self[i - 1] >= value:
+            i -= 1
+        while self[i] < value:
+            i += 1
+        return i

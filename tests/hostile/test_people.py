@@ -1,0 +1,166 @@
+"""Section B of the table of bad inputs: person identifiers."""
+
+import datetime
+import uuid
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms.bounds import ContributionBounds
+from beam_dp.transforms import columns
+from tests.hostile import support
+from tests.hostile.support import Case, Content, Hostile, as_batch
+
+# Two good people are in every partition; a third one comes from the case, or does not.
+GOOD = Content(2, 2, 2_000_000, 2)
+MORE = Content(3, 3, 7_000_000, 3)
+INVALID = pa.Array.from_buffers(
+    pa.string(), 1, [None, pa.py_buffer(np.array([0, 2], np.int32)), pa.py_buffer(b"\xff\xfe")]
+)
+A_DATE = datetime.date(2020, 1, 2)
+
+CASES = [
+    Case("23 none", None, False, pa.nulls(1)),
+    Case("23 null integer", None, False, pa.array([None], pa.int64())),
+    Case("23 null text", None, False, pa.array([None], pa.string())),
+    Case("23 nan", float("nan"), False),
+    Case("24 one", 1, True, pa.array([1])),
+    Case("24 true", True, True, pa.array([True])),
+    Case("24 float", 1.0, False),
+    Case("25 zero", 0.0, False),
+    Case("25 minus zero", -0.0, False),
+    Case("25 float32", np.float32(1), False),
+    Case("26 text", "a", True, pa.array(["a"])),
+    Case("26 bytes", b"a", False),
+    Case("27 composed", "\u00e9", True, pa.array(["\u00e9"])),
+    Case("27 trailing space", "a ", True, pa.array(["a "])),
+    Case("28 empty", "", True, pa.array([""])),
+    Case("29 lone surrogate", "\ud800", False),
+    Case("29 invalid utf-8", b"\xff\xfe", False, None),
+    Case("30 nul", "a\0b", True, pa.array(["a\0b"])),
+    Case("30 newline tab comma", "a\n\t,", True, pa.array(["a\n\t,"])),
+    Case("30 one megabyte", "x" * (1 << 20), True, pa.array(["x" * (1 << 20)])),
+    Case("31 past 64 bits", 1 << 70, True, pa.array([Decimal(1 << 70)], pa.decimal128(38, 0))),
+    Case("31 uint64", (1 << 64) - 1, True, pa.array([(1 << 64) - 1], pa.uint64())),
+    Case("31 past 4096 bits", 10**3000, False),
+    Case("32 np.int64", np.int64(7), True, pa.array([7], pa.int32())),
+    Case("32 np.str", np.str_("seven"), True, pa.array(["seven"], pa.string_view())),
+    Case("32 decimal", Decimal(7), True, pa.array([Decimal(7)], pa.decimal128(5, 0))),
+    Case("32 fraction of a decimal", Decimal("7.5"), False),
+    Case("32 uuid", uuid.UUID(int=7), True, pa.array([str(uuid.UUID(int=7))])),
+    Case("32 date", A_DATE, True, pa.array([A_DATE], pa.date64())),
+    Case("32 datetime", datetime.datetime(2020, 1, 2), False),
+    Case("32 timedelta64", np.timedelta64("NaT"), False),
+    Case("32 dictionary", "d", True, pa.array(["d"]).dictionary_encode()),
+    Case("32 large text", "l", True, pa.array(["l"], pa.large_string())),
+    Case("33 hostile", Hostile(), False),
+    Case("34 list", [1], False),
+    Case("34 dict", {"a": 1}, False),
+    Case("34 tuple", (1,), False),
+    Case("34 array", np.array([1, 2]), False),
+]  # fmt: skip
+PAIRS = support.expressible(CASES)
+
+
+def build(case: Case, value: object) -> Sequence[object]:
+    return value, case.name, 5.0
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, dict[Any, Content]]:
+    """What one pipeline per form leaves of all cases together."""
+    good = [(f"good {n}", case.name, 1.0) for case in CASES for n in (1, 2)]
+    return {
+        form: support.contents(
+            [*map(support.as_dict, good), *support.rows_of(CASES, form, build)]
+        )
+        for form in support.ALL_FORMS
+    }
+
+
+@pytest.mark.parametrize(("case", "form"), PAIRS, ids=support.names(PAIRS))
+def test_a_person_counts_or_vanishes(
+    case: Case, form: str, found: dict[str, dict[Any, Content]]
+) -> None:
+    assert found[form][(case.name,)] == (MORE if case.kept else GOOD)
+
+
+def test_24_no_person_is_two_groups() -> None:
+    one: list[object] = [1, "1", True, np.int8(1), np.uint64(1), np.str_("1"), np.bool_(True)]
+    one += [Decimal(1), Decimal("1.0")]
+    kinds = [pa.int8(), pa.uint16(), pa.int64(), pa.uint64(), pa.bool_()]
+    arrays = [pa.array([1], pa.int64()).cast(kind) for kind in kinds]
+    arrays += [pa.array(["1"], kind) for kind in (pa.string(), pa.large_string(), pa.string_view())]
+    arrays += [pa.array(["1"]).dictionary_encode(), pa.array([1]).dictionary_encode()]
+    arrays += [pa.array([Decimal(1)], pa.decimal128(3, 0)), pa.array([Decimal(1)], pa.decimal256(60, 0))]
+    rows = [make((value, "day", 1.0)) for value in one for make in support.FORMS.values()]
+    rows += [as_batch((array, "day", 1.0)) for array in arrays]
+    rows += [support.as_dict((value, "day", 1.0)) for value in (1.0, None, float("nan"), b"1", [1])]
+    kept = 3 * len(one) + len(arrays)
+    assert support.contents(rows) == {("day",): Content(1, kept, kept * 10**6, kept)}
+    assert support.contents(rows, ContributionBounds(None, 1))[("day",)].rows == 1
+
+
+def test_27_composed_and_decomposed_stay_two() -> None:
+    ids = ["\u00e9", "e\u0301", "e", "E", "e "]
+    rows = [support.as_dict((person, "day", 1.0)) for person in ids]
+    assert support.contents(rows)[("day",)].people == len(ids)
+
+
+def test_29_arrow_text_that_is_no_utf8_is_a_person_and_breaks_nothing() -> None:
+    rows = [as_batch((INVALID.cast(kind), "day", 1.0)) for kind in (pa.string(), pa.large_string())]
+    assert support.contents(rows)[("day",)].people == 1
+
+
+def test_30_pairs_of_id_and_key_are_not_joined() -> None:
+    rows = [support.as_dict(row) for row in (("ab", "c", 1.0), ("a", "bc", 2.0))]
+    assert {key: content.people for key, content in support.contents(rows).items()} == {
+        ("c",): 1,
+        ("bc",): 1,
+    }
+
+
+def test_35_one_person_with_many_rows() -> None:
+    size = 2_000_000
+    table = pa.table({"person": pa.nulls(size, pa.int64()).fill_null(1),
+                      "day": pa.array(np.arange(size) % 10), "value": np.ones(size)})  # fmt: skip
+    found = support.contents([table, as_batch((2, 3, 1.0))], ContributionBounds(2, 5))
+    # Two partitions of the first person, 5 rows in each; the other person has one row more.
+    assert sum(content.rows for content in found.values()) == 11
+    assert sum(content.people for content in found.values()) == 3
+
+
+def test_36_one_person_in_many_partitions() -> None:
+    size = 1_000_000
+    table = pa.table({"person": np.ones(size, np.int64), "day": np.arange(size), "value": np.ones(size)})
+    found = support.contents([table, as_batch((2, 3, 1.0))], ContributionBounds(3))
+    assert sum(content.people for content in found.values()) == 4
+
+
+def test_38_identical_rows_are_rows_inside_the_bounds() -> None:
+    rows = [support.as_dict((1, "a", 2.0))] * 10
+    assert support.contents(rows)[("a",)] == Content(1, 10, 20_000_000, 10)
+    assert support.contents(rows, ContributionBounds(1, 3))[("a",)] == Content(1, 3, 6_000_000, 3)
+    assert support.contents(rows, ContributionBounds(1, None, 4))[("a",)].rows == 4
+
+
+def test_39_every_run_has_a_fresh_key() -> None:
+    keys = {columns.fresh_key() for _ in range(50)}
+    assert len(keys) == 50  # 256 bits: equal with probability below 2^-240
+
+
+def test_37_all_rows_of_one_person_make_a_release() -> None:
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        rows = support.start(pipeline, [support.as_dict((1, n % 3, n)) for n in range(100)])
+        transform = dp.PrivateAggregate(
+            "person", [dp.Count(), dp.Max("value")], dp.Budget(1.0), ["day"],
+            partitions=dp.PublicPartitions([0, 1, 2]),
+        )  # fmt: skip
+        seen = support.keep(rows | transform)
+    assert sorted(row.day for row in seen) == [0, 1, 2]

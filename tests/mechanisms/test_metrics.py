@@ -1,0 +1,160 @@
+"""Metrics refuse wrong parameters with what to write instead, and name their columns."""
+
+import decimal
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.budget import Budget
+from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.metrics import (
+    Count,
+    Max,
+    Mean,
+    Min,
+    PeopleCount,
+    Sum,
+    build_search,
+    check_metric,
+    check_metrics,
+)
+from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
+
+WITH_COLUMN = [Sum, Max, Min, Mean]
+ALL = [Count(), PeopleCount(), *(kind("x") for kind in WITH_COLUMN)]
+
+
+def test_names_are_made_of_kind_and_column():
+    assert [metric.output for metric in ALL] == [
+        "count",
+        "people_count",
+        "sum_x",
+        "max_x",
+        "min_x",
+        "mean_x",
+    ]
+    assert Sum("x", name="total").output == "total"
+    assert [metric.columns for metric in ALL] == [(), (), *[("x",)] * 4]
+
+
+@pytest.mark.parametrize("metric", ALL, ids=lambda metric: type(metric).__name__)
+def test_metrics_are_values(metric):
+    assert pickle.loads(pickle.dumps(metric)) == metric
+    assert hash(metric) == hash(pickle.loads(pickle.dumps(metric)))
+    with pytest.raises(AttributeError):
+        metric.weight = 2
+
+
+@pytest.mark.parametrize("metric", ALL, ids=lambda metric: type(metric).__name__)
+@pytest.mark.parametrize("weight", [0, -1, math.nan, math.inf, True, "1", None, decimal.Decimal(1)])
+def test_wrong_weights_are_refused(metric, weight):
+    owner = type(metric).__name__
+    with pytest.raises((TypeError, ValueError), match=rf"^{owner}: weight must be"):
+        type(metric)(*metric.columns, weight=weight)
+
+
+@pytest.mark.parametrize("kind", WITH_COLUMN)
+@pytest.mark.parametrize("column", ["", None, 3, b"x", ["x"]])
+def test_wrong_columns_are_refused(kind, column):
+    with pytest.raises(TypeError, match=rf"^{kind.__name__}: column must be the name of a column"):
+        kind(column)
+
+
+@pytest.mark.parametrize("kind", WITH_COLUMN)
+@pytest.mark.parametrize("unit", [0, -0.5, math.nan, math.inf, True, "1"])
+def test_wrong_units_are_refused(kind, unit):
+    with pytest.raises((TypeError, ValueError), match=rf"^{kind.__name__}: unit must be"):
+        kind("x", unit=unit)
+
+
+@pytest.mark.parametrize(
+    "make", [Count, lambda **options: Sum("x", **options), lambda **options: Mean("x", **options)]
+)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("clip", "all"),
+        ("clip", None),
+        ("clip", True),
+        ("clip_share", 0),
+        ("clip_share", 1),
+        ("clip_share", math.nan),
+    ],
+)
+def test_wrong_ways_to_clip_are_refused(make, name, value):
+    with pytest.raises(ValueError, match=rf"^(Count|Sum|Mean): {name} must be"):
+        make(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"one_sided": 1}, "one_sided must be True or False, not 1"),
+        ({"search": "above"}, "search must be one of the classes AboveThreshold, "),
+        ({"search": AboveThreshold(Budget(1.0))}, "search must be one of the classes"),
+        (
+            {"candidates": [1, 2]},
+            r"candidates must be Candidates, not \[1, 2\]\. Write Candidates\.",
+        ),
+        ({"beta": 0}, "beta must be above 0 and below 1"),
+        ({"beta": math.nan}, "beta must be"),
+        ({"name": 7}, "name must be the name of a column"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    for make in (Count, lambda **given: Sum("x", **given)):
+        with pytest.raises((TypeError, ValueError), match=rf"^(Count|Sum): {message}"):
+            make(**options)
+    if "one_sided" not in options:
+        with pytest.raises((TypeError, ValueError), match=rf"^Max: {message}"):
+            Max("x", **options)
+
+
+def test_a_mean_is_per_row_or_per_person():
+    assert Mean("x").per == "row"
+    with pytest.raises(ValueError, match="^Mean: per must be one of row, person, not 'day'"):
+        Mean("x", per="day")
+
+
+@pytest.mark.parametrize("unit", [1, 0.25, Fraction(1, 3), np.float64(0.5), np.int64(2)])
+def test_units_of_every_kind_of_number_are_taken(unit):
+    assert Sum("x", unit=unit).unit == unit
+
+
+def test_lists_of_metrics_are_checked():
+    assert check_metrics("Owner", [Count(), Sum("x")]) == (Count(), Sum("x"))
+    for wrong in ([], (), None, Count(), "count", {Count()}):
+        with pytest.raises(
+            TypeError, match=r"^Owner: metrics must be a list of metrics.*Write metrics="
+        ):
+            check_metrics("Owner", wrong)
+    for wrong in (Count, "count", None, 3):
+        with pytest.raises(
+            TypeError, match=r"^Owner: a metric must be one like dp\.Count\(\), not"
+        ):
+            check_metrics("Owner", [wrong])
+        with pytest.raises(TypeError, match="^Owner: a metric must be"):
+            check_metric("Owner", wrong)
+
+
+def test_equal_names_are_refused():
+    with pytest.raises(
+        ValueError, match=r"^Owner: metrics must have different names, not \['sum_x', 'sum_x'\]"
+    ):
+        check_metrics("Owner", [Sum("x"), Sum("x", weight=2)])
+    with pytest.raises(ValueError, match="must have different names"):
+        check_metrics("Owner", [Count(), Sum("x", name="count")])
+    assert len(check_metrics("Owner", [Sum("x"), Sum("x", name="again")])) == 2
+
+
+def test_searches_are_built_with_their_budget():
+    grid = Candidates.linear(0, 9, 1)
+    for kind in (AboveThreshold, ExponentialMechanism, NoisyBinarySearch):
+        for budget in (Budget(1.0), Budget.zcdp(0.5)):
+            search = build_search(kind, budget, 0.1)
+            assert type(search) is kind and search.cost == budget and search.shift(grid.size) > 0
+    assert build_search(NoisyBinarySearch, Budget(1.0), 0.1).noise == "laplace"
+    assert build_search(NoisyBinarySearch, Budget.zcdp(1.0), 0.1).noise == "gaussian"

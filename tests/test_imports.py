@@ -1,0 +1,98 @@
+"""Imports run one way: pipelines, then transforms, then mechanisms, which know nothing of Beam."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+MECHANISMS = sorted(ROOT.glob("beam_dp/mechanisms/**/*.py"))
+TRANSFORMS = sorted(ROOT.glob("beam_dp/transforms/**/*.py"))
+PIPELINES = sorted(ROOT.glob("pipelines/**/*.py"))
+
+
+def imported(source: str) -> set[str]:
+    """Return the modules that a source imports, at its top or anywhere inside."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def outside(modules: set[str], allowed: tuple[str, ...]) -> set[str]:
+    """Return the modules that are neither of the standard library nor inside the allowed ones."""
+    return {
+        name
+        for name in modules
+        if name.split(".")[0] not in sys.stdlib_module_names
+        and not any(name == one or name.startswith(one + ".") for one in allowed)
+    }
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", MECHANISMS, ids=named)
+def test_mechanisms_know_neither_beam_nor_what_is_built_on_them(path):
+    modules = imported(path.read_text(encoding="utf-8"))
+    # `from beam_dp.mechanisms import x` names the package beam_dp.mechanisms, never beam_dp.
+    assert outside(modules, ("beam_dp.mechanisms", "numpy")) == set()
+
+
+@pytest.mark.parametrize("path", TRANSFORMS, ids=named)
+def test_transforms_stand_on_mechanisms_beam_and_arrow(path):
+    allowed = ("beam_dp.mechanisms", "beam_dp.transforms", "apache_beam", "numpy", "pyarrow")
+    assert outside(imported(path.read_text(encoding="utf-8")), allowed) == set()
+
+
+@pytest.mark.parametrize("path", PIPELINES, ids=named)
+def test_pipelines_use_the_library_by_its_front_door(path):
+    modules = imported(path.read_text(encoding="utf-8"))
+    assert outside(modules, ("beam_dp", "apache_beam", "pipelines")) == set()
+    assert not {name for name in modules if name.startswith("beam_dp.")}
+
+
+def test_mechanisms_can_be_imported_without_beam():
+    # beam_dp/__init__.py offers the transforms too, so the package is given an empty one here.
+    names = [
+        named(path)[:-3].replace("/", ".") for path in MECHANISMS if path.name != "__init__.py"
+    ]
+    program = (
+        "import importlib, sys, types\n"
+        "package = types.ModuleType('beam_dp')\n"
+        f"package.__path__ = [{str(ROOT / 'beam_dp')!r}]\n"
+        "sys.modules['beam_dp'] = package\n"
+        f"for name in {names!r}: importlib.import_module(name)\n"
+        "assert not [name for name in sys.modules if name.startswith(('apache_beam', 'pyarrow'))]\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_no_module_imports_itself_in_a_circle():
+    graph = {
+        named(path)[:-3].replace("/", ".").removesuffix(".__init__"): imported(path.read_text())
+        for path in [*MECHANISMS, *TRANSFORMS]
+    }
+    graph = {name: (modules & graph.keys()) - packages(name) for name, modules in graph.items()}
+    while leaves := {name for name, modules in graph.items() if not modules & graph.keys()}:
+        graph = {name: modules for name, modules in graph.items() if name not in leaves}
+    assert graph == {}
+
+
+def packages(name: str) -> set[str]:
+    """Return a module and the packages around it."""
+    parts = name.split(".")
+    return {".".join(parts[: n + 1]) for n in range(len(parts))}
+
+
+def test_the_test_of_imports_notices():
+    assert outside(imported("import apache_beam as beam"), ("numpy",)) == {"apache_beam"}
+    assert outside(imported("def f():\n    from beam_dp.transforms import x"), ("numpy",))
+    assert outside(imported("import os, numpy.linalg"), ("numpy",)) == set()

@@ -1,0 +1,179 @@
+"""The rules of style that a machine can hold, over everything that is shipped."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted([*ROOT.glob("beam_dp/**/*.py"), *ROOT.glob("pipelines/**/*.py")])
+LONGEST_FILE, LONGEST_BODY, LONGEST_LINE = 350, 35, 100
+MARKERS = re.compile(
+    r"TODO|FIXME|XXX|type: ?ignore|noqa|pragma: no cover|NotImplementedError|assert True"
+)
+NOISY_MODULES = {"random", "logging", "warnings", "secrets"}
+OURS = {"beam_dp", "pipelines", "tests"}
+PLACES = re.compile("/" + "work|shared/" + "guide")
+SKIPPED = {"build", "dist", "tests", "__pycache__"}
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def named(path: Path) -> str:
+    """Return a path as it is shown by pytest."""
+    return str(path.relative_to(ROOT))
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def body_lines(function: Function) -> int:
+    """Return the lines of a body without its docstring."""
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return body[-1].end_lineno - body[0].lineno + 1 if body else 0
+
+
+def public_names(node: ast.AST) -> Iterator[Function | ast.ClassDef]:
+    """Return public classes, functions and methods (none of a private class or function)."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if not child.name.startswith("_"):
+                yield child
+                if isinstance(child, ast.ClassDef):
+                    yield from public_names(child)
+
+
+def unannotated(function: Function) -> list[str]:
+    """Return the parameters without a type, and "return"."""
+    given = function.args
+    first = given.posonlyargs + given.args
+    if first and first[0].arg in ("self", "cls"):
+        first = first[1:]
+    several = [argument for argument in (given.vararg, given.kwarg) if argument]
+    missing = [a.arg for a in [*first, *given.kwonlyargs, *several] if a.annotation is None]
+    return missing + (["return"] if function.returns is None else [])
+
+
+def broad(handler: ast.ExceptHandler) -> bool:
+    """Return whether a handler catches everything."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(
+        kind is None or (isinstance(kind, ast.Name) and kind.id in ("Exception", "BaseException"))
+        for kind in kinds
+    )
+
+
+def labelled(node: ast.AST) -> bool:
+    """Return whether a node is `"Label" >> transform`."""
+    return (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.RShift)
+        and isinstance(node.left, ast.Constant)
+        and isinstance(node.left.value, str)
+    )
+
+
+def from_beam(node: ast.AST) -> bool:
+    """Return whether a node is a call like beam.Map(...), perhaps with methods called on it."""
+    while isinstance(node, (ast.Call, ast.Attribute)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return isinstance(node, ast.Name) and node.id == "beam"
+
+
+def unlabelled_steps(module: ast.AST) -> Iterator[int]:
+    """Return the lines of steps `collection | transform` without a label of their own.
+
+    Such is the right side of `|` if it is made by a call of Beam, or stands in a chain of which
+    another step has a label.
+    """
+    for node in ast.walk(module):
+        if (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.BitOr)
+            and not labelled(node.right)
+        ):
+            chained = isinstance(node.left, ast.BinOp) and labelled(node.left.right)
+            if chained or (isinstance(node.right, ast.Call) and from_beam(node.right)):
+                yield node.lineno
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=named)
+def test_files_and_bodies_are_short(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= LONGEST_FILE
+    assert [n for n, line in enumerate(lines, 1) if len(line) > LONGEST_LINE] == []
+    functions = [n for n in ast.walk(tree(path)) if isinstance(n, Function)]
+    assert [f.name for f in functions if body_lines(f) > LONGEST_BODY] == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=named)
+def test_public_names_say_what_they_are(path):
+    module = tree(path)
+    assert ast.get_docstring(module), "the module"
+    names = list(public_names(module))
+    assert [name.name for name in names if not ast.get_docstring(name)] == []
+    functions = [name for name in names if isinstance(name, Function)]
+    assert {f.name: unannotated(f) for f in functions if unannotated(f)} == {}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=named)
+def test_nothing_is_left_undone_suppressed_or_swallowed(path):
+    assert MARKERS.findall(path.read_text(encoding="utf-8")) == []
+    module = tree(path)
+    handlers = [node for node in ast.walk(module) if isinstance(node, ast.ExceptHandler)]
+    assert [handler.lineno for handler in handlers if broad(handler)] == []
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in SOURCES if path.is_relative_to(ROOT / "beam_dp")], ids=named
+)
+def test_the_library_prints_and_logs_nothing_and_draws_in_one_place(path):
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            assert not {alias.name.split(".")[0] for alias in node.names} & NOISY_MODULES
+        if isinstance(node, ast.ImportFrom):
+            assert (node.module or "").split(".")[0] not in NOISY_MODULES
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in ("print", "breakpoint", "eval", "exec")
+        if isinstance(node, ast.Attribute):
+            assert not (node.attr == "random" and ast.unparse(node.value) in ("np", "numpy"))
+            assert node.attr != "urandom" or path.name == "noise.py"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=named)
+def test_every_step_of_a_pipeline_has_a_label(path):
+    assert list(unlabelled_steps(tree(path))) == []
+
+
+def test_no_file_knows_where_it_was_written():
+    for path in ROOT.rglob("*"):
+        parts = path.relative_to(ROOT).parts
+        hidden = [part for part in parts if part.startswith(".") and part not in (".ci", ".github")]
+        skipped = set(parts) & SKIPPED or any(part.endswith(".egg-info") for part in parts)
+        if path.is_file() and not skipped and (len(parts) == 1 or not hidden):
+            text = path.read_bytes().decode("utf-8", errors="ignore")
+            assert not PLACES.search(text), named(path)
+
+
+BROKEN = {
+    "unlabelled": "def f(rows):\n    return rows | beam.Map(str)\n",
+    "unlabelled method": "x = rows | beam.ParDo(F()).with_outputs()\n",
+    "unlabelled in a chain": 'x = rows | "One" >> one | two\n',
+}
+
+
+@pytest.mark.parametrize("source", BROKEN.values(), ids=BROKEN)
+def test_the_test_of_labels_notices(source):
+    assert list(unlabelled_steps(ast.parse(source))) != []
+    fine = 'x: int | None = rows | "One" >> beam.Map(str) | "Two" >> two\ny = a | b\n'
+    assert list(unlabelled_steps(ast.parse(fine))) == []
+
+
+def test_the_tests_of_names_and_handlers_notice():
+    source = "def f(a, *b, c: int):\n    try:\n        g()\n    except (ValueError, Exception):\n        h()\n"
+    [function] = public_names(ast.parse(source))
+    assert unannotated(function) == ["a", "b", "return"] and body_lines(function) == 4
+    [handler] = [node for node in ast.walk(function) if isinstance(node, ast.ExceptHandler)]
+    assert broad(handler)

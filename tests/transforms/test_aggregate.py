@@ -1,0 +1,246 @@
+"""PrivateAggregate as a whole: which rows come out, of which shape, and exact but for the noise."""
+
+import datetime
+import math
+import time
+import typing
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.transforms.window import TimestampCombiner
+from apache_beam.typehints.row_type import RowTypeConstraint
+
+import beam_dp as dp
+from beam_dp.mechanisms.program import Program, compile_program
+from beam_dp.transforms import release, rows
+from beam_dp.transforms.columns import Layout
+from beam_dp.transforms.keys import PublicKeys
+from beam_dp.transforms.summary import Summarise
+from beam_dp.mechanisms.contributions import Bounder
+from tests.doubles import ZeroNoise
+
+LARGE = dp.Budget(1e6)
+ONE = dp.Candidates.of([1000.0])
+SEEN: list[Any] = []
+
+
+def see(element: Any) -> None:
+    SEEN.append(element)
+
+
+def released(
+    given: Iterable[object], transform: beam.PTransform, **options: Any
+) -> list[beam.Row]:
+    SEEN.clear()
+    flags = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **options})
+    with beam.Pipeline(options=flags) as pipeline:
+        _ = pipeline | beam.Create(list(given)) | transform | "See" >> beam.Map(see)
+    return list(SEEN)
+
+
+def exact_program(metrics: Sequence[dp.Count | dp.Sum], reach: int = 1) -> Program:
+    return compile_program(metrics, LARGE, reach)
+
+
+def without_noise(given: Iterable[object], public: Sequence[object]) -> dict[object, tuple[Any, ...]]:
+    """Return count, people, sum and mean per partition, released with noise that is 0."""
+    metrics = [
+        dp.Count(candidates=ONE), dp.PeopleCount(), dp.Sum("value", candidates=ONE),
+        dp.Mean("value"),
+    ]  # fmt: skip
+    program = exact_program(metrics)
+    keys = PublicKeys(tuple((key,) for key in public))
+    layout = Layout("person", ("day",), program.columns, program.units, keys, bytes(32))
+    bounder = Bounder(dp.ContributionBounds(1), program.fields, bytes(32))
+    found: dict[object, tuple[Any, ...]] = {}
+    SEEN.clear()
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        _ = (
+            pipeline
+            | beam.Create(list(given))
+            | Summarise(layout, bounder, program.measures, program.shared_measures)
+            | release.Release(program, release.Places(layout, 1), ZeroNoise())
+            | beam.FlatMap(rows.from_block, ("day", *"abcdefgh"))
+            | beam.Map(see)
+        )
+    for row in SEEN:
+        found[row.day] = (row.a, row.c, row.e, row.g)
+    return found
+
+
+def visit(person: object, day: object, value: object) -> dict[str, object]:
+    return {"person": person, "day": day, "value": value}
+
+
+def test_released_without_noise_the_numbers_are_exact() -> None:
+    given = [visit(person, "a", 0.1 * person) for person in range(10)]
+    given += [visit(11, "b", -2.5), visit(11, "b", -2.5), visit(12, "elsewhere", 5)]
+    found = without_noise(given, ["a", "b", "c"])
+    assert found["a"][:3] == (10, 10, 4.5)
+    assert found["b"][:3] == (2, 1, -5.0)
+    assert found["c"][:3] == (0, 0, 0.0)
+    assert all(math.isfinite(row[3]) for row in found.values())
+
+
+def test_rows_of_other_partitions_use_up_no_place() -> None:
+    given = [visit(1, f"x{number}", 1) for number in range(50)] + [visit(1, "a", 1)]
+    assert without_noise(given, ["a"])["a"][:2] == (1, 1)
+
+
+def aggregate(**changes: Any) -> dp.PrivateAggregate:
+    options: dict[str, Any] = {
+        "person": "person",
+        "partition": ["day"],
+        "metrics": [dp.Count(), dp.Sum("value", name="total"), dp.Mean("value"), dp.Max("value")],
+        "budget": dp.Budget(1.0, 1e-6),
+        "bounds": dp.ContributionBounds(1),
+    }
+    return dp.PrivateAggregate(**{**options, **changes})
+
+
+NUMBERS = ["count", "count_error", "total", "total_error", "mean_value", "mean_value_error"]
+NUMBERS += ["max_value", "max_value_error"]
+
+
+@pytest.mark.parametrize("repeats", [0, 1])
+def test_empty_input_releases_every_public_partition(repeats: int) -> None:
+    public = dp.PublicPartitions(["b", "a", datetime.date(2020, 1, 1)])
+    found = released([], aggregate(partitions=public), direct_runner_bundle_repeat=repeats)
+    assert {row.day for row in found} == {"a", "b", datetime.date(2020, 1, 1)}
+    assert len(found) == 3 * (1 + repeats)  # a repeated bundle is seen again
+    for row in found:
+        assert list(row.as_dict()) == ["day", *NUMBERS]
+        assert all(math.isfinite(getattr(row, name)) for name in NUMBERS[::2])
+
+
+def test_empty_input_releases_no_private_partition() -> None:
+    assert released([], aggregate()) == []
+    assert released([visit(None, "a", 1)] * 50, aggregate()) == []
+
+
+def test_empty_input_releases_the_one_partition_of_no_columns() -> None:
+    [row] = released([], aggregate(partition=()))
+    assert list(row.as_dict()) == NUMBERS
+
+
+def test_all_rows_of_one_person() -> None:
+    given = [visit(1, number % 3, 1e12) for number in range(3000)]
+    found = released(given, aggregate(partitions=dp.PublicPartitions([0, 1, 2])))
+    assert len(found) == 3 and all(math.isfinite(row.mean_value) for row in found)
+    assert released(given, aggregate(partitions=dp.PrivatePartitions(pre_threshold=10))) == []
+
+
+def test_private_partitions_with_many_people_are_released_with_their_keys() -> None:
+    # P(a partition of 200 people is dropped) < 1e-40 at epsilon 1e6: the threshold is below 10.
+    days = [1, "1", True, datetime.date(2020, 1, 1), "é", 'a,"b"\n', "../x", ""]
+    given = [visit(f"{place} {n}", day, 1) for place, day in enumerate(days) for n in range(200)]
+    found = released(given, aggregate(metrics=[dp.Count()], budget=dp.Budget(1e6, 1e-6)))
+    assert {(type(row.day), row.day) for row in found} == {(type(day), day) for day in days}
+    assert len(found) == len(days)
+
+
+def test_several_partition_columns() -> None:
+    public = dp.PublicPartitions([("a", 1), ("a", 2)])
+    transform = aggregate(partition=["shop", "day"], partitions=public, metrics=[dp.PeopleCount()])
+    given = [{"person": n, "shop": "a", "day": "1"} for n in range(100)]
+    found = released(given, transform)
+    assert [list(row.as_dict()) for row in found] == [
+        ["shop", "day", "people_count", "people_count_error"]
+    ] * 2
+    assert {(row.shop, row.day) for row in found} == {("a", 1), ("a", 2)}
+
+
+class Visit(typing.NamedTuple):
+    person: int
+    day: str
+    value: float
+
+
+def schema_of(transform: beam.PTransform, kind: Any = None) -> dict[str, Any]:
+    given = beam.Pipeline(runner="FnApiRunner") | beam.Create([0]) | beam.Map(see)
+    given.element_type = kind or given.element_type
+    found = (given | transform).element_type
+    assert isinstance(found, RowTypeConstraint)
+    return dict(found._fields)
+
+
+def test_the_output_has_a_schema() -> None:
+    numbers = dict(zip(NUMBERS, [int, float, float, float, float, float, float, float], strict=True))
+    assert schema_of(aggregate(), Visit) == {"day": str, **numbers}
+    assert list(schema_of(aggregate(), Visit)) == ["day", *NUMBERS]
+    public = dp.PublicPartitions([1, 2])
+    assert schema_of(aggregate(partitions=public))["day"] is int
+    assert schema_of(aggregate(partitions=dp.PublicPartitions([1, "a"])))["day"] is Any
+    assert schema_of(aggregate())["day"] is Any
+    assert schema_of(aggregate(partition=())) == numbers
+
+
+def test_values_have_the_types_of_the_schema() -> None:
+    given = [visit(n, "a", 1.5) for n in range(50)]
+    [row] = released(given, aggregate(partitions=dp.PublicPartitions(["a"])))
+    kinds = [int, float, float, float, float, float, float, float]
+    assert [type(getattr(row, name)) for name in NUMBERS] == kinds
+
+
+def order_of(given: Iterable[object]) -> list[object]:
+    public = dp.PublicPartitions([f"p{number}" for number in range(50)])
+    return [row.day for row in released(given, aggregate(partitions=public, metrics=[dp.Count()]))]
+
+
+def test_the_order_of_the_output_is_that_of_the_public_list() -> None:
+    listed = [f"p{number}" for number in range(50)]
+    backwards = [visit(n, f"p{49 - n % 50}", 1) for n in range(200)]
+    assert order_of(backwards) == order_of([]) == order_of([visit(1, "p7", 1)]) == listed
+
+
+def test_the_order_of_private_partitions_is_that_of_hashes() -> None:
+    given = [visit(n, f"p{n % 20}", 1) for n in range(20 * 100)]
+    options = {"metrics": [dp.Count()], "budget": dp.Budget(1e6, 1e-6)}
+    orders = [[row.day for row in released(given, aggregate(**options))] for _ in range(2)]
+    # Two keys put 20 partitions in the same order with probability at most about 1/20! < 1e-17.
+    assert orders[0] != orders[1] and set(orders[0]) == set(orders[1])
+    assert len(orders[0]) == 20
+
+
+def test_timestamps_are_the_end_of_the_window() -> None:
+    class Stamp(beam.DoFn):
+        def process(
+            self, row: Any, time: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
+        ) -> Iterable[bool]:
+            return [window.max_timestamp() - time < 0.001]  # coders keep milliseconds
+
+    stamped = [beam.transforms.window.TimestampedValue(visit(n, "a", 1), n) for n in range(50)]
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        given = pipeline | beam.Create(stamped) | beam.Map(lambda value: value)
+        assert given.windowing.timestamp_combiner == TimestampCombiner.OUTPUT_AT_EOW
+        found = given | aggregate(partitions=dp.PublicPartitions(["a"])) | beam.ParDo(Stamp())
+        assert_that(found, equal_to([True]))
+
+
+def test_a_million_public_keys_most_of_them_empty() -> None:
+    public = dp.PublicPartitions(range(1_000_000))
+    transform = aggregate(partitions=public, metrics=[dp.PeopleCount()])
+    start = time.perf_counter()
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        found = pipeline | beam.Create([visit(1, 5, 1)]) | transform
+        total = found | beam.combiners.Count.Globally()
+        assert_that(total, equal_to([1_000_000]))
+    assert time.perf_counter() - start < 60
+
+
+def test_every_row_has_noise_of_its_own() -> None:
+    public = dp.PublicPartitions(range(200))
+    found = released([], aggregate(partitions=public, metrics=[dp.PeopleCount(), dp.Count()]))
+    # 200 equal draws of noise with P(one value) <= 1/2: probability below 2^-199.
+    assert len({row.people_count for row in found}) > 1
+    assert any(row.people_count != row.count for row in found)
+
+
+def test_the_plan_reads_no_row_and_spends_nothing() -> None:
+    transform = aggregate()
+    assert "count" in str(transform.plan()) and str(transform.plan()) == str(transform.plan())
+    assert released([], transform) == []
