@@ -1,4 +1,4 @@
-"""Publish statistics about people from Beam pipelines, differentially private and without clips.
+"""Publish statistics about people from Beam pipelines: differentially private, no clips asked for.
 
 *The contract.* Let x and x' be inputs that differ in one person, with all of that person's rows.
 For every set S of outputs of a transform with `Budget(epsilon, delta)`

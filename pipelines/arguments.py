@@ -63,13 +63,20 @@ def parser(program: str, description: str) -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    files = made.add_argument_group("files: .parquet, .csv or .jsonl")
+    _add_files(made.add_argument_group("files: .parquet, .csv or .jsonl"))
+    _add_people(made.add_argument_group("people and partitions"))
+    return made
+
+
+def _add_files(files: argparse._ArgumentGroup) -> None:
     files.add_argument(
         "--input", type=patterns, help="a path, a glob, or several with commas between"
     )
     files.add_argument("--output", help="one file, written whole or not at all")
     files.add_argument("--overwrite", action="store_true", help="replace an output that exists")
-    people = made.add_argument_group("people and partitions")
+
+
+def _add_people(people: argparse._ArgumentGroup) -> None:
     people.add_argument("--person", required=True, help="the column that identifies a person")
     people.add_argument(
         "--partition",
@@ -93,7 +100,6 @@ def parser(program: str, description: str) -> Parser:
     )
     for name, words in limits:
         people.add_argument(f"--max_{name}", type=int, metavar="N", help=bound.format(words))
-    return made
 
 
 def number(text: str) -> Fraction:

@@ -89,7 +89,7 @@ def main(words: Sequence[str] | None = None) -> int:
         ]
     last = beam.Pipeline("FnApiRunner")
     rows = [beam.Row(**dict(zip(names, row, strict=True))) for row in drawn]
-    _ = last | beam.Create(rows) | "Write" >> write
+    _ = last | "Rows" >> beam.Create(rows) | "Write" >> write
     terminal.run(last, "Writing")
     terminal.show(options.output, names)
     return 0

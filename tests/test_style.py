@@ -38,11 +38,11 @@ def body_lines(function: Function) -> int:
 def public_names(node: ast.AST) -> Iterator[Function | ast.ClassDef]:
     """Return public classes, functions and methods (none of a private class or function)."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            if not child.name.startswith("_"):
-                yield child
-                if isinstance(child, ast.ClassDef):
-                    yield from public_names(child)
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        if isinstance(child, kinds) and not child.name.startswith("_"):
+            yield child
+            if isinstance(child, ast.ClassDef):
+                yield from public_names(child)
 
 
 def unannotated(function: Function) -> list[str]:

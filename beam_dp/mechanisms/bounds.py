@@ -4,8 +4,6 @@ import dataclasses
 
 from beam_dp.mechanisms import checks
 
-_MOST = 1 << 62  # int64 counts rows
-
 
 @dataclasses.dataclass(frozen=True)
 class ContributionBounds:
@@ -24,7 +22,7 @@ class ContributionBounds:
         rows: most rows a person may have in all (L1); None: no limit.
 
     Raises:
-        TypeError, ValueError: when a bound is neither None nor an int from 1 to 2^62.
+        TypeError, ValueError: when a bound is neither None nor an int of at least 1.
     """
 
     partitions: int | None
@@ -36,11 +34,6 @@ class ContributionBounds:
             value = getattr(self, field.name)
             if value is not None:
                 checks.positive_integer("ContributionBounds", field.name, value, "None: no limit.")
-                checks.require(
-                    value <= _MOST,
-                    f"ContributionBounds: {field.name} must be at most 2^62, not {value}. "
-                    "None: no limit.",
-                )
 
     def __reduce__(self) -> tuple[type, tuple[int | None, ...]]:
         return ContributionBounds, (self.partitions, self.rows_per_partition, self.rows)

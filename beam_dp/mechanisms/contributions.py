@@ -32,6 +32,9 @@ from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.ordering import changes
 
 
+_MOST = 1 << 62
+
+
 @dataclasses.dataclass(frozen=True)
 class Field:
     """One number per (person, partition): an operation over the values of one column.
@@ -190,7 +193,7 @@ class Bounder:
         rows = np.add.reduceat(table.rows, starts)
         table = dataclasses.replace(table.take(starts), rows=rows)
         table = self._drop_pairs(table, new_pair[starts])
-        return _first_rows(table, self.bounds.depth)
+        return _first_rows(table, _counted(self.bounds.depth))
 
     def _drop_pairs(self, table: Table, new_pair: np.ndarray) -> Table:
         starts = np.flatnonzero(new_pair)
@@ -230,11 +233,17 @@ class Bounder:
         )
 
     def _quotas(self, counts: np.ndarray, person: np.ndarray) -> np.ndarray:
-        if self.bounds.rows_per_partition is not None:
-            counts = np.minimum(counts, self.bounds.rows_per_partition)
-        if self.bounds.rows is not None:
-            counts = ordering.rounds(counts, np.flatnonzero(changes(person)), self.bounds.rows)
+        depth, rows = map(_counted, (self.bounds.rows_per_partition, self.bounds.rows))
+        if depth is not None:
+            counts = np.minimum(counts, depth)
+        if rows is not None:
+            counts = ordering.rounds(counts, np.flatnonzero(changes(person)), rows)
         return counts
+
+
+def _counted(limit: int | None) -> int | None:
+    """Return a limit that int64 holds: nobody has more rows than that."""
+    return None if limit is None else min(limit, _MOST)
 
 
 def _pair_starts(table: Table) -> np.ndarray:

@@ -78,7 +78,7 @@ def row_hash(pair: np.ndarray, columns: list[list[np.ndarray]], constant: np.uin
 
 
 def lowest(person: np.ndarray, limit: int | None) -> np.ndarray:
-    """Return which pairs, in order of person and priority, are among the `limit` first."""
+    """Return which pairs, in order of person and priority, are among their `limit` first."""
     kept = np.ones(person.shape[1], bool)
     if limit is not None and limit < person.shape[1]:
         kept[limit:] = person[0, limit:] != person[0, :-limit]

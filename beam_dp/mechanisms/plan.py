@@ -3,11 +3,12 @@
 import dataclasses
 from collections.abc import Sequence
 
+from beam_dp.mechanisms.additive import AdditiveNoise
 from beam_dp.mechanisms.budget import readable
 from beam_dp.mechanisms.building import Step
 from beam_dp.mechanisms.parts import parts_of
 from beam_dp.mechanisms.program import Program
-from beam_dp.mechanisms.releases import AdditiveNoise, ClippedSum, DirectRelease
+from beam_dp.mechanisms.releases import ClippedSum, DirectRelease
 
 _HEADINGS = ("metric", "mechanism", "spends", "noise scale", "shift T", "expected error")
 

@@ -18,10 +18,11 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms import exact
+from beam_dp.mechanisms.additive import AdditiveNoise
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.grids import Number
-from beam_dp.mechanisms.noise import Noise, gaussian_bound, laplace_bound
+from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold, Search
 from beam_dp.mechanisms.statistics import PEOPLE, Cells, Measure
@@ -49,55 +50,6 @@ class Released:
     values: np.ndarray
     errors: np.ndarray
     shown: float = 0.0
-
-
-@dataclasses.dataclass(frozen=True)
-class AdditiveNoise:
-    """Integer noise for a sensitivity in units: discrete Laplace, or Gaussian for zCDP.
-
-    Discrete Laplace noise of rate epsilon / sensitivity is epsilon-DP, discrete Gaussian noise of
-    variance sensitivity^2 / (2 rho) is rho-zCDP (Canonne, Kamath, Steinke 2020, Theorem 4), for
-    integers that one person moves by at most the sensitivity.
-    """
-
-    budget: Budget
-
-    @property
-    def name(self) -> str:
-        """The distribution, for the plan."""
-        return "discrete Gaussian" if self.budget.is_zcdp else "discrete Laplace"
-
-    def add(self, numbers: np.ndarray, sensitivities: np.ndarray, noise: Noise) -> np.ndarray:
-        """Return the numbers with independent noise; sensitivities are ints of at least 1."""
-        noisy = np.empty(len(numbers), object)
-        for sensitivity in set(sensitivities.tolist()):
-            places = np.flatnonzero(sensitivities == sensitivity)
-            drawn = self._draw(int(sensitivity), len(places), noise)
-            noisy[places] = exact.add(numbers[places], drawn)
-        return exact.narrow(noisy)
-
-    def _draw(self, sensitivity: int, size: int, noise: Noise) -> np.ndarray:
-        if self.budget.is_zcdp:
-            return noise.discrete_gaussian(sensitivity**2 / (2 * self.budget.amount), size)
-        return noise.discrete_laplace(self.budget.amount / sensitivity, size)
-
-    def bound(self, sensitivity: int, alpha: Fraction) -> int:
-        """Return how far the noise strays but for probability alpha."""
-        if self.budget.is_zcdp:
-            return gaussian_bound(sensitivity**2 / (2 * self.budget.amount), alpha)
-        return laplace_bound(self.budget.amount / sensitivity, alpha)
-
-    @property
-    def scale(self) -> float:
-        """The scale of the noise for sensitivity 1."""
-        if self.budget.is_zcdp:
-            return math.sqrt(1 / (2 * self.budget.amount))
-        return float(1 / self.budget.amount)
-
-    @property
-    def mean_error(self) -> float:
-        """The mean absolute noise for sensitivity 1 (to the accuracy of the continuous one)."""
-        return self.scale * (math.sqrt(2 / math.pi) if self.budget.is_zcdp else 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -244,7 +196,7 @@ class ClippedSum:
             clipped = exact.add(clipped, sign * _clip(people, total, places, clip))
         adder = AdditiveNoise(self.noise_cost)
         noisy = adder.add(clipped, clip, noise)
-        bound = _bounds(adder, clip, self.alpha)
+        bound = adder.bounds(clip, self.alpha)
         shown = np.maximum(abs(noisy).astype(float) - bound, 0.0) / clip.astype(float)
         if self.search is not None and shared_clip is None:
             bound = np.where(shown > self.shift, bound, np.inf)
@@ -344,8 +296,3 @@ def scale(units: np.ndarray, unit: Fraction) -> np.ndarray:
     if in_floats and np.abs(units).max(initial=0) <= _FLOATS:  # a correctly rounded quotient
         return units / float(unit.denominator)
     return np.array([float(value * unit) for value in units.tolist()], np.float64)
-
-
-def _bounds(adder: AdditiveNoise, clips: np.ndarray, alpha: Fraction) -> np.ndarray:
-    bounds = {clip: float(adder.bound(clip, alpha)) for clip in set(clips.tolist())}
-    return np.array([bounds[clip] for clip in clips.tolist()], float)

@@ -6,8 +6,6 @@ other rows by a 128-bit keyed hash of it, so that equal rows are one line with a
 """
 
 import dataclasses
-import datetime
-import decimal
 import marshal
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -23,14 +21,13 @@ from beam_dp.mechanisms import blobs, checks, contributions, hashing
 from beam_dp.mechanisms.accumulation import BATCH_LINES, HELD_LINES
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.contributions import Bounder, Table
-from beam_dp.transforms import columns, guards, rows
+from beam_dp.transforms import columns, guards, plain, rows
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.partitions import PublicPartitions, public_keys
-from beam_dp.transforms.summary import SHARDS
+from beam_dp.transforms.summary import SHARDS, check_shards
 
 _OWNER = "BoundContributions"
 _FORMAT = 2  # of marshal: without references, so equal rows have equal bytes
-_PLAIN = (int, float, str, bytes, bool)
 
 
 @dataclasses.dataclass
@@ -56,25 +53,6 @@ def _join(lines: Sequence[_Lines]) -> _Lines:
     return _Lines(contributions.concatenate([part.table for part in lines]), rows)
 
 
-def _plain(value: object) -> object:
-    """Return a value in a form that `marshal` writes canonically; None for other types."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if type(value) in _PLAIN:
-        return value
-    if type(value) in (datetime.date, datetime.datetime):
-        return (type(value).__name__, value.isoformat())
-    return ("Decimal", str(value)) if type(value) is decimal.Decimal else None
-
-
-def _restored(value: object) -> object:
-    if not isinstance(value, tuple):
-        return value
-    kind, text = value
-    kinds = {"date": datetime.date.fromisoformat, "datetime": datetime.datetime.fromisoformat}
-    return kinds.get(kind, decimal.Decimal)(text)
-
-
 class _CollectRows(beam.DoFn):
     """Turn rows into packed lines by shard, reduced as far as the bundle goes."""
 
@@ -90,16 +68,21 @@ class _CollectRows(beam.DoFn):
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take one row, or one Arrow batch or table."""
-        if isinstance(element, (pa.RecordBatch, pa.Table)):
+        if type(element) in (pa.RecordBatch, pa.Table):
             for batch in columns.batches(element):
-                for values, name in zip(self._lists, self._names, strict=True):
-                    values.extend(batch.column(name).to_pylist())
+                self._extend(batch)
         else:
             fields = columns.fields_of(element)
             for values, name in zip(self._lists, self._names, strict=True):
                 values.append(fields.get(name))
         if len(self._lists[0]) >= BATCH_LINES // 4:
             yield from self._reduce(HELD_LINES)
+
+    def _extend(self, batch: pa.RecordBatch) -> None:
+        found = {name: columns.column_of(batch, name) for name in self._names}
+        columns.check_types(self._layout, {name: column.type for name, column in found.items()})
+        for values, name in zip(self._lists, self._names, strict=True):
+            values.extend(plain.to_list(found[name]))
 
     def finish_bundle(self) -> Iterator[Any]:
         """Hand on what is held."""
@@ -119,7 +102,7 @@ class _CollectRows(beam.DoFn):
         """Return the collected rows as lines; the digest of each row is its value columns."""
         lists, self._lists = self._lists, [[] for _ in self._names]
         texts = [
-            marshal.dumps(tuple(map(_plain, row)), _FORMAT) for row in zip(*lists, strict=True)
+            marshal.dumps(tuple(map(plain.plain, row)), _FORMAT) for row in zip(*lists, strict=True)
         ]
         if not texts:
             return
@@ -179,7 +162,7 @@ class _SettleRows(beam.DoFn):
 
     def _restore(self, table: Table, rows: dict[tuple[int, int], bytes]) -> Iterator[beam.Row]:
         for digest, copies in zip(_digests(table), table.rows.tolist(), strict=True):
-            values = map(_restored, marshal.loads(rows[digest])[self._skip :])
+            values = map(plain.restored, marshal.loads(rows[digest])[self._skip :])
             row = beam.Row(**dict(zip(self._names, values, strict=True)))
             for _ in range(copies):
                 yield row
@@ -206,7 +189,8 @@ class BoundContributions(beam.PTransform):
 
     Edge cases:
         rows without a usable person or partition are dropped (see `columns`); values of types other
-        than numbers, text, bytes, booleans, dates, datetimes and decimals come out as None; equal
+        than numbers, text, bytes, booleans, dates, datetimes, decimals and UUIDs come out as None, and
+        so does what Python cannot hold (text that is no UTF-8, a date after 9999); equal
         rows are kept together, so a choice among rows is uniform over different rows.
 
     Args:
@@ -249,6 +233,7 @@ class BoundContributions(beam.PTransform):
         )
         if self.key is not None and (type(self.key) is not bytes or not 0 < len(self.key) <= 64):
             raise ValueError(f"{_OWNER}: key must be 1 to 64 bytes. Leave it out to draw one.")
+        check_shards(_OWNER, self.shards)
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Collect lines, bring each person together, settle the bounds, give rows back."""

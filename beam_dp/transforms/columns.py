@@ -56,7 +56,7 @@ class Layout:
             ValueError: for a column that is missing.
             TypeError: for a column of a type that cannot hold what it should.
         """
-        columns = [_column(batch, name) for name in self.names]
+        columns = [column_of(batch, name) for name in self.names]
         check_types(
             self, {name: column.type for name, column in zip(self.names, columns, strict=True)}
         )
@@ -128,7 +128,8 @@ def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
             )
 
 
-def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
+def column_of(batch: pa.RecordBatch, name: str) -> pa.Array:
+    """Return the one column of that name."""
     places = batch.schema.get_all_field_indices(name)
     if len(places) != 1:
         raise ValueError(

@@ -37,9 +37,9 @@ def check_input(owner: str, rows: beam.PCollection) -> None:
     windowing = rows.windowing
     checks.require(
         isinstance(windowing.windowfn, window.GlobalWindows),
-        f"{owner}: its input must be in the global window, not {type(windowing.windowfn).__name__}: "
-        "a person would be bounded anew in every window. Apply "
-        "beam.WindowInto(beam.window.GlobalWindows()) and make time a partition column.",
+        f"{owner}: its input must be in the global window, not "
+        f"{type(windowing.windowfn).__name__}: a person would be bounded anew in every window. "
+        "Apply beam.WindowInto(beam.window.GlobalWindows()) and make time a partition column.",
     )
     checks.require(
         isinstance(windowing.triggerfn, trigger.DefaultTrigger)
@@ -49,8 +49,8 @@ def check_input(owner: str, rows: beam.PCollection) -> None:
     )
     checks.require(
         windowing.timestamp_combiner == window.TimestampCombiner.OUTPUT_AT_EOW,
-        f"{owner}: its input must have the default timestamp combiner: others put the event time of "
-        "single rows on what is released. Apply beam.WindowInto(beam.window.GlobalWindows()).",
+        f"{owner}: its input must have the default timestamp combiner: others put the event time "
+        "of single rows on what is released. Apply beam.WindowInto(beam.window.GlobalWindows()).",
     )
     runner = type(rows.pipeline.runner).__name__
     checks.require(
@@ -74,7 +74,7 @@ class Once:
         """
         checks.require(
             not self._used,
-            f"{owner}: each object must be applied once, not twice: a second application spends the "
-            "budget again. Make another object, with a budget of its own.",
+            f"{owner}: each object must be applied once, not twice: a second application spends "
+            "the budget again. Make another object, with a budget of its own.",
         )
         self._used = True

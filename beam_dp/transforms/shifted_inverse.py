@@ -84,9 +84,9 @@ class ShiftedInverse(beam.PTransform):
         if isinstance(self.statistic, (metrics.Max, metrics.Min)):
             return dataclasses.replace(self.statistic, **options)
         raise TypeError(
-            f"{_OWNER}: statistic must be Count, Sum, Max or Min, not {self.statistic!r}. The number "
-            "of people moves by 1 per person: release it by
-            PrivateAggregate(metrics=[PeopleCount()])."
+            f"{_OWNER}: statistic must be Count, Sum, Max or Min, not {self.statistic!r}. The "
+            "number of people moves by 1 per person: release it by "
+            "PrivateAggregate(metrics=[PeopleCount()])."
         )
 
     def plan(self) -> Plan:

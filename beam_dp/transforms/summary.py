@@ -193,12 +193,17 @@ def bucket_of(partition: np.ndarray, buckets: int, key: bytes) -> np.ndarray:
     return (hashes % np.uint64(buckets)).astype(np.int64)
 
 
-def collector(rows: beam.PCollection, layout: Layout, bounder: Bounder, shards: int) -> Collect:
-    """Return the DoFn that suits the elements of `rows`, checking a known schema on the way."""
+def check_shards(owner: str, shards: object) -> None:
+    """Refuse what is no number of shards."""
     checks.require(
         type(shards) is int and 1 <= shards <= 1 << 16 and shards & (shards - 1) == 0,
-        f"shards must be a power of two from 1 to 65536, not {shards!r}.",
+        f"{owner}: shards must be a power of two from 1 to 65536, not {shards!r}.",
     )
+
+
+def collector(rows: beam.PCollection, layout: Layout, bounder: Bounder, shards: int) -> Collect:
+    """Return the DoFn that suits the elements of `rows`, checking a known schema on the way."""
+    check_shards("Summarise", shards)
     kind = rows.element_type
     if not isinstance(kind, RowTypeConstraint):
         kind = RowTypeConstraint.from_user_type(kind)

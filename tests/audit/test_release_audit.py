@@ -11,10 +11,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from beam_dp.mechanisms.additive import AdditiveNoise
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.profile import Profile
-from beam_dp.mechanisms.releases import CLIP_BETA, OVERSHOOT, AdditiveNoise, ClippedSum
+from beam_dp.mechanisms.releases import CLIP_BETA, OVERSHOOT, ClippedSum
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.thresholds import guarded_thresholds
 from tests.doubles import ZeroNoise

@@ -4,6 +4,7 @@ Rows and keys come from a seeded generator here: these are tests of deterministi
 they have no false alarm. The two tests of a distribution draw their keys afresh.
 """
 
+import dataclasses
 import itertools
 import math
 import os
@@ -39,7 +40,15 @@ def random_rows(generator: random.Random, size: int, wide: bool = False) -> list
     partitions = [(place, 0) for place in range(4)] + [(9, 1), (8, 2), (8, 3)]
     values = [None, -3, 0, 1, 1, 7, 10**9]
     if wide:
-        values += [1 << 63, -(1 << 63), (1 << 63) - 1, 1 << 64, (1 << 64) + 1, 1 - (1 << 119), 1 << 62]
+        values += [
+            1 << 63,
+            -(1 << 63),
+            (1 << 63) - 1,
+            1 << 64,
+            (1 << 64) + 1,
+            1 - (1 << 119),
+            1 << 62,
+        ]
     return [
         Row(generator.choice(people), generator.choice(partitions), (generator.choice(values),))
         for _ in range(size)
@@ -144,8 +153,9 @@ def test_rounds_agree_with_the_naive_loop():
         ]
         limit = generator.randrange(1, 20)
         starts = np.cumsum([0, *(len(counts) for counts in people[:-1])])
-        shares = ordering.rounds(np.array(sum(people, [])), starts, limit)
-        assert shares.tolist() == sum((in_rounds(counts, limit) for counts in people), [])
+        shares = ordering.rounds(np.concatenate(people), starts, limit)
+        expected = [share for counts in people for share in in_rounds(counts, limit)]
+        assert shares.tolist() == expected
 
 
 def test_rounds_of_huge_counts_cost_no_more():
@@ -221,9 +231,9 @@ def test_the_kept_partitions_are_a_uniform_sample():
     # 1e-10 for this t = 0.0090; the twin, which ranks by the partition alone, puts all into one.
     people, key = 200_000, os.urandom(16)
     tolerance = math.sqrt(math.log(2 * 15 / FALSE_ALARM) / (2 * people))
-    shares = kept_subsets(people, key, lambda bounder, table: bounder.settle(table)) / people
-    assert shares.sum() == 1
-    assert np.abs(shares - 1 / 15).max() <= tolerance
+    counts = kept_subsets(people, key, lambda bounder, table: bounder.settle(table))
+    assert counts.sum() == people
+    assert np.abs(counts / people - 1 / 15).max() <= tolerance
 
     class Twin(Bounder):
         def priority(self, table, person_hash):
@@ -255,6 +265,19 @@ def test_another_key_keeps_other_pairs():
         for key in (b"1", b"2")
     )
     assert first.keys() != second.keys()
+
+
+@pytest.mark.parametrize("keep_rows", [False, True])
+def test_limits_beyond_64_bits_are_no_limits(keep_rows):
+    rows = random_rows(random.Random(6), 60)
+    huge = ContributionBounds(1 << 80, 1 << 80, 1 << 80)
+    fields = () if keep_rows else FIELDS
+    for bounds in (huge, dataclasses.replace(huge, rows=1 << 63)):
+        bounder = Bounder(bounds, fields, b"key", keep_rows)
+        free = Bounder(ContributionBounds(None), fields, b"key", keep_rows)
+        found = rows_in if keep_rows else fields_in
+        expected = found(free.settle(free.prepare(table_of(rows))))
+        assert found(bounder.settle(bounder.prepare(table_of(rows)))) == expected
 
 
 def test_names_travel_with_their_lines():

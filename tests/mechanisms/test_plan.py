@@ -84,7 +84,7 @@ def test_the_mechanisms_are_named_with_their_scales():
     assert rows["max_age"].expected_error == f"at most {rows['max_age'].shift} people"
     count = rows["count"]
     assert count.mechanism == "clip for all partitions, then discrete Laplace" and count.shift > 0
-    assert count.noise_scale == f"{1 / (count.epsilon * 7 / 8):.4g} clips"
+    assert count.noise_scale == f"{1 / (count.epsilon * 2 / 3):.4g} clips"
     gaussian = {row.metric: row for row in plan(Budget.zcdp(2.0), reach=1).rows}["people_count"]
     assert gaussian.mechanism == "discrete Gaussian"
     assert gaussian.noise_scale == f"{math.sqrt(1 / (2 * gaussian.rho)):.4g}"

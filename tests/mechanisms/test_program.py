@@ -156,9 +156,9 @@ def test_a_shared_clip_is_paid_once_and_noise_in_every_partition():
         assert len(program.shared_measures) == (clip == "shared")
 
 
-@pytest.mark.parametrize(("reach", "share"), [(1, Fraction(1, 8)), (2, Fraction(1, 4))])
-def test_the_default_share_of_the_clip(reach, share):
-    program = compile_program([metrics.Count()], Budget(1.0), reach)
+@pytest.mark.parametrize(("single", "share"), [(True, Fraction(1, 8)), (False, Fraction(1, 3))])
+def test_the_default_share_of_the_clip(single, share):
+    program = compile_program([metrics.Count()], Budget(1.0), 1, single=single)
     assert ("0 rows: clip", Budget(share), 1) in program.entries
 
 
@@ -360,7 +360,8 @@ def test_a_program_releases_every_metric_in_order():
     program = compile_program(asked, Budget(50.0), 1)
     assert program.columns == ("y", "x")
     swapped = [Row(row.person, row.partition, row.values[::-1]) for row in rows]
-    drawn = program.release(*cells_of(program, swapped), ZeroNoise())
+    drawn, shown = program.release(*cells_of(program, swapped), ZeroNoise())
+    assert len(shown) == len(program.steps)
     for place in range(2):
         inside = [row for row in rows if row.partition[0] == place]
         x, y = ([row.values[k] for row in inside if row.values[k] is not None] for k in (0, 1))
@@ -370,13 +371,8 @@ def test_a_program_releases_every_metric_in_order():
             assert values[place] == pytest.approx(exact, rel=0.02)  # a few people may be cut
             assert 0 <= errors[place] < 0.1 * exact
     assert [values[2] for values, _ in drawn] == [0] * 5  # the empty partition
-    assert [errors[2] for _, errors in drawn] == [
-        math.inf,
-        drawn[1][1][0],
-        math.inf,
-        math.inf,
-        math.inf,
-    ]
+    assert [errors[2] == math.inf for _, errors in drawn] == [False, False, True, True, False]
+    assert program.is_doubtful(shown) == (False,) * 5
 
 
 def test_the_bound_of_a_mean_covers_every_quotient_of_its_intervals():
@@ -394,6 +390,17 @@ def test_the_bound_of_a_mean_covers_every_quotient_of_its_intervals():
         ]
         worst = max(abs(corner - mean[place]) for corner in corners)
         assert worst <= error[place] * (1 + 1e-12) <= worst * (1 + 1e-9) + 1e-12
+
+
+def test_a_shared_clip_is_doubtful_where_too_few_people_show():
+    program = compile_program(
+        [metrics.Count(), metrics.Mean("x", unit=1), metrics.PeopleCount()], Budget(3.0), 2
+    )
+    shifts = [step.release.shift * 2 for step in program.steps[:3]]
+    assert min(shifts) > 0
+    assert program.is_doubtful([shifts[0], 0, 0, 0]) == (True, True, False)
+    assert program.is_doubtful([shifts[0] + 1, 1e9, shifts[2], 0]) == (False, True, False)
+    assert program.is_doubtful([shift + 1 for shift in shifts] + [0]) == (False,) * 3
 
 
 def test_partitions_are_selected_by_their_people():

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms import releases, statistics
+from beam_dp.mechanisms.additive import AdditiveNoise
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
@@ -21,7 +22,6 @@ from beam_dp.mechanisms.releases import (
     ALPHA,
     CLIP_BETA,
     OVERSHOOT,
-    AdditiveNoise,
     ClippedSum,
     DirectRelease,
     PeopleRelease,
@@ -322,16 +322,20 @@ def test_the_error_bound_holds_with_95_percent():
     assert coverage(release, 800, 6) < 0.95 - tolerance
 
 
-def test_the_bound_is_infinite_where_few_people_may_be_all_that_was_cut():
-    release = clipped_sum(False, True, search=2.0, noise=1.0)
+@pytest.mark.parametrize("shared", [False, True])
+def test_people_are_shown_by_what_is_beyond_the_noise(shared):
+    release = clipped_sum(False, shared, search=2.0, noise=1.0, grid=(4, 8))
     shift, bound = release.shift, AdditiveNoise(Budget(1.0)).bound(4, ALPHA)
     assert shift > 5
-    edge = shift + bound // 4  # people of 4 each: |sum| - bound = 4 shift, not more
-    for people, finite in ((1, False), (edge, False), (edge + 1, True), (5 * edge, True)):
-        rows = [Row((person, 0), (0, 0), (9,)) for person in range(people)]
-        found = release.release(cells_of(rows, release.measures, 1), 0, 2, ZeroNoise())
+    edge = shift + bound // 4  # people of 4 each: |sum| - bound is 4 shift, not more
+    for people, enough in ((1, False), (edge, False), (edge + 1, True), (5 * edge, True)):
+        rows = [Row((person, 0), (0, 0), (4,)) for person in range(people)]
+        clip = 0 if shared else None
+        found = release.release(cells_of(rows, release.measures, 1), 0, clip, ZeroNoise())
         assert found.values[0] == 4 * people
-        assert found.errors[0] == (bound if finite else math.inf)
+        assert (found.shown > shift) == enough
+        # Where the clip is shared the numbers of all partitions are judged, by the program.
+        assert found.errors[0] == (bound if enough or shared else math.inf)
 
 
 def test_one_threshold_needs_no_search_and_its_bound_is_always_finite():
@@ -374,3 +378,14 @@ def test_a_one_sided_sum_is_below_the_true_one_by_its_largest_people():
         numbers = sorted(max(0, s) for s in numbers_of(rows, place))
         assert found.values[place] == math.ceil(sum(numbers[: len(numbers) - theta]) / 2)
     assert found.values[3] == 0
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_lowest_default_candidate_is_no_number(sign):
+    search = AboveThreshold(Budget(40.0))
+    candidates = Candidates.linear(-30, 30, 5)
+    measure = Measure(0, sign, (), search.cap(candidates.size) + 1, additive=False)
+    release = DirectRelease(measure, ONE, search, candidates, blank=True)
+    rows = [Row((person, 0), (0, 0), (7 * sign,)) for person in range(50)]
+    found = release.release(cells_of(rows, release.measures, 2), 0, None, ZeroNoise())
+    assert found.values[0] == 10 * sign and math.isnan(found.values[1])

@@ -1,0 +1,65 @@
+"""Integer noise for a sensitivity, and how far it strays."""
+
+import dataclasses
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from beam_dp.mechanisms import exact
+from beam_dp.mechanisms.budget import Budget
+from beam_dp.mechanisms.noise import Noise, gaussian_bound, laplace_bound
+
+
+@dataclasses.dataclass(frozen=True)
+class AdditiveNoise:
+    """Integer noise for a sensitivity in units: discrete Laplace, or Gaussian for zCDP.
+
+    Discrete Laplace noise of rate epsilon / sensitivity is epsilon-DP, discrete Gaussian noise of
+    variance sensitivity^2 / (2 rho) is rho-zCDP (Canonne, Kamath, Steinke 2020, Theorem 4), for
+    integers that one person moves by at most the sensitivity.
+    """
+
+    budget: Budget
+
+    @property
+    def name(self) -> str:
+        """The distribution, for the plan."""
+        return "discrete Gaussian" if self.budget.is_zcdp else "discrete Laplace"
+
+    def add(self, numbers: np.ndarray, sensitivities: np.ndarray, noise: Noise) -> np.ndarray:
+        """Return the numbers with independent noise; sensitivities are ints of at least 1."""
+        noisy = np.empty(len(numbers), object)
+        for sensitivity in set(sensitivities.tolist()):
+            places = np.flatnonzero(sensitivities == sensitivity)
+            drawn = self._draw(int(sensitivity), len(places), noise)
+            noisy[places] = exact.add(numbers[places], drawn)
+        return exact.narrow(noisy)
+
+    def _draw(self, sensitivity: int, size: int, noise: Noise) -> np.ndarray:
+        if self.budget.is_zcdp:
+            return noise.discrete_gaussian(sensitivity**2 / (2 * self.budget.amount), size)
+        return noise.discrete_laplace(self.budget.amount / sensitivity, size)
+
+    def bound(self, sensitivity: int, alpha: Fraction) -> int:
+        """Return how far the noise strays but for probability alpha."""
+        if self.budget.is_zcdp:
+            return gaussian_bound(sensitivity**2 / (2 * self.budget.amount), alpha)
+        return laplace_bound(self.budget.amount / sensitivity, alpha)
+
+    @property
+    def scale(self) -> float:
+        """The scale of the noise for sensitivity 1."""
+        if self.budget.is_zcdp:
+            return math.sqrt(1 / (2 * self.budget.amount))
+        return float(1 / self.budget.amount)
+
+    @property
+    def mean_error(self) -> float:
+        """The mean absolute noise for sensitivity 1 (to the accuracy of the continuous one)."""
+        return self.scale * (math.sqrt(2 / math.pi) if self.budget.is_zcdp else 1.0)
+
+    def bounds(self, sensitivities: np.ndarray, alpha: Fraction) -> np.ndarray:
+        """Return `bound` for each of several sensitivities, as floats."""
+        bounds = {each: float(self.bound(each, alpha)) for each in set(sensitivities.tolist())}
+        return np.array([bounds[each] for each in sensitivities.tolist()], float)

@@ -1,0 +1,460 @@
+"""Seeded mutants: each known way to lose privacy, put in on purpose, must make a check fail.
+
+Every mutant replaces one function of the library by a broken one; the check beside it passes with
+the library as it is and fails with the mutant. The checks are small ones of their own or those of
+the tests of the module. Random checks draw from the system; their false alarm is stated.
+"""
+
+import dataclasses
+import math
+import os
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms import (
+    building,
+    contributions,
+    exact,
+    hashing,
+    ordering,
+    program,
+    releases,
+    shares,
+    statistics,
+)
+from beam_dp.mechanisms.additive import AdditiveNoise
+from beam_dp.mechanisms.bounds import ContributionBounds
+from beam_dp.mechanisms.budget import Budget, Ledger
+from beam_dp.mechanisms.contributions import Bounder, Field
+from beam_dp.mechanisms.metrics import Count, PeopleCount, Sum
+from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.program import compile_program
+from beam_dp.mechanisms.releases import ClippedSum
+from beam_dp.mechanisms.selection import TruncatedGeometric
+from beam_dp.mechanisms.shares import SelectionRequest
+from beam_dp.mechanisms.statistics import Cells, Measure
+from beam_dp.transforms import identities, numbers
+from tests.doubles import ZeroNoise
+from tests.reference import (
+    Row,
+    concatenate,
+    fields_in,
+    reference,
+    rows_in,
+    table_of,
+)
+
+FIELDS = (Field(0, "sum"),)
+GRID = (1, 2, 4, 8)
+
+
+# ---------------------------------------------------------------- checks: True where all is well
+
+
+def the_noise_has_the_scale_of_all_partitions() -> bool:
+    """One person in 4 partitions moves 4 sums by their clips: each has epsilon / 4 to spend."""
+    made = compile_program([Count()], Budget(1.0), 4)
+    [step] = made.steps
+    noise = Asked()
+    step.release.release(cells([Row((1, 0), (0, 0), (1,))], step.release.measures), 0, 3, noise)
+    [rate] = noise.rates
+    whole = 4 * rate * 8 + Fraction(1, 4)  # 4 draws at clip 8, and the search for the clip
+    return whole <= 1
+
+
+def one_person_moves_a_sum_by_at_most_the_clip() -> bool:
+    """10,000 is far above the clip of 8."""
+    release = ClippedSum(0, True, GRID, Fraction(1), Budget(1.0), Budget(1.0))
+    rows = [Row((person, 0), (0, 0), (person,)) for person in range(20)]
+    rows += [Row((99, 0), (0, 0), (value,)) for value in (9000, 1000)]
+    more, less = (
+        release.release(cells(part, release.measures), 0, 3, ZeroNoise()).values[0]
+        for part in (rows, [row for row in rows if row.person[0] != 99])
+    )
+    return abs(more - less) <= 8
+
+
+def one_person_is_in_at_most_their_partitions() -> bool:
+    bounder = Bounder(ContributionBounds(2), FIELDS, b"key")
+    rows = [Row((1, 0), (place, 0), (1,)) for place in range(9)]
+    settled = bounder.settle(bounder.prepare(table_of(rows)))
+    return len(settled) == 2
+
+
+def bounds_hold_over_shards_and_not_in_each() -> bool:
+    """Every row arrives in a part of its own."""
+    for bounds in (ContributionBounds(2, 3), ContributionBounds(2, None, 4), ContributionBounds(3)):
+        bounder = Bounder(bounds, (), b"key", keep_rows=True)
+        rows = [Row((1, 0), (n % 4, 0), (n,)) for n in range(40)]
+        parts = [bounder.reduce(table_of([row])) for row in rows]
+        if rows_in(bounder.settle(concatenate(parts))) != reference(bounder, rows):
+            return False
+    return True
+
+
+def a_retry_keeps_the_same_rows() -> bool:
+    bounder = Bounder(ContributionBounds(2, 2), FIELDS, b"key")
+    rows = [Row((1, 0), (n % 5, 0), (n,)) for n in range(50)]
+    runs = [fields_in(bounder.settle(bounder.reduce(table_of(rows)))) for _ in range(12)]
+    return all(run == runs[0] for run in runs)
+
+
+def rows_of_a_person_do_not_depend_on_others() -> bool:
+    """Another person has an id of two words, and a value beyond 64 bits."""
+    bounder = Bounder(ContributionBounds(2, 2), FIELDS, b"key")
+    rows = [Row((n % 9, 0), (n % 5, 0), (n % 31,)) for n in range(300)]
+    other = [Row((1, 1), (0, 0), (1 << 90,)), Row((77, 0), (1, 3), (5,))]
+    alone = fields_in(bounder.settle(table_of(rows)))
+    together = fields_in(bounder.settle(table_of(rows + other)))
+    shared = {pair: line for pair, line in together.items() if pair[0] not in ((1, 1), (77, 0))}
+    return alone == shared
+
+
+def one_person_has_one_identity() -> bool:
+    """1, True and "1" are one person; "01" is another; 1.0 is none."""
+    found, valid = identities.identify_values([1, True, "1", "01", 1.0], b"key")
+    same = (found[:, :3] == found[:, :1]).all() and (found[:, 3] != found[:, 0]).any()
+    return bool(same) and valid.tolist() == [True] * 4 + [False]
+
+
+def nan_never_becomes_a_number() -> bool:
+    """A clip before the test for NaN would make it a bound."""
+    units = numbers.values_to_units([math.nan, 3.0, math.inf, -math.inf], Fraction(1))
+    missing = exact.is_missing(units, exact.LOWEST)
+    return missing.tolist() == [True, False, False, False] and units[1] == 3
+
+
+def partitions_are_kept_as_rarely_as_delta_says() -> bool:
+    """With the lowest words whoever can be kept is kept; with the highest, who must be."""
+    chosen = TruncatedGeometric(Fraction(1), Fraction(1, 1000), 3)
+    people = np.arange(60)
+    possible = [chosen.probability(number) > 0 for number in people.tolist()]
+    certain = [chosen.probability(number) == 1 for number in people.tolist()]
+    return (
+        chosen.keep(people, Words(0)).tolist() == possible
+        and chosen.keep(people, Words(2**64 - 1)).tolist() == certain
+        and possible == [number >= 3 for number in people.tolist()]
+        and chosen.probability(3) <= Fraction(1, 1000)
+    )
+
+
+def selection_counts_people() -> bool:
+    """One person with 1,000 rows is one person, far below the threshold."""
+    request = SelectionRequest(Fraction(1), 1)
+    made = compile_program([PeopleCount()], Budget(1.0, 1e-9), 1, None, request)
+    rows = [Row((1, 0), (0, 0), (n,)) for n in range(1000)]
+    seen = cells(rows, made.measures, fields=())
+    return not len(made.select(seen, ZeroNoise()))
+
+
+def the_whole_is_spent_once() -> bool:
+    """What the releases hold is at most the budget, by their own parameters."""
+    made = compile_program([Count(), Sum("x"), PeopleCount()], Budget(1.0), 3)
+    spent = Fraction(0)
+    for step in made.steps:
+        spent += 3 * step.release.noise_cost.amount
+        if step.shared is not None:
+            spent += step.release.search_cost.amount
+    return spent <= 1
+
+
+def delta_is_shared_among_partitions() -> bool:
+    request = SelectionRequest(Fraction(1), 1)
+    made = compile_program([PeopleCount()], Budget(1.0, 1e-6), 5, None, request)
+    return 5 * made.selection.delta <= Fraction(1e-6)
+
+
+def the_ledger_adds_without_rounding() -> bool:
+    """Ten times the float 0.1 is more than 1, and nine of them leave less than another."""
+    ledger = Ledger(Budget(1.0))
+    try:
+        for _ in range(10):
+            ledger.spend("a tenth", Budget(0.1))
+    except ValueError:
+        return True
+    return False
+
+
+def a_person_counts_once_for_a_shared_clip() -> bool:
+    """One person in many partitions is one person to the search for a shared clip."""
+    rows = [Row((person, 0), (place, 0), (3,)) for person in range(5) for place in range(4)]
+    table = settled(rows)
+    summary = statistics.summarise_people(table, [Measure(0, 1, GRID)])
+    return summary.people.tolist() == [5]
+
+
+def each_person_is_kept_by_chance_alone() -> bool:
+    """Uniform over 6 partitions: with 20,000 people Hoeffding allows 1e-10 for t = 0.026."""
+    key = os.urandom(8)
+    rows = np.arange(20_000, dtype=np.uint64)
+    person = np.repeat(rows, 6)[None]
+    partition = np.tile(np.arange(6, dtype=np.uint64), 20_000)[None]
+    table = contributions.Table(person, partition, np.ones(120_000, np.int64), [])
+    kept = Bounder(ContributionBounds(1), (), key).settle(table).partition[0]
+    return all(abs((kept == place).mean() - 1 / 6) < 0.026 for place in range(6))
+
+
+# ------------------------------------------------------------------------------- what they need
+
+
+class Asked(ZeroNoise):
+    """Zero noise that remembers the rates of the Laplace noise."""
+
+    def __init__(self):
+        object.__setattr__(self, "rates", [])
+
+    def discrete_laplace(self, rate, size):
+        self.rates.append(rate)
+        return super().discrete_laplace(rate, size)
+
+
+class Words(Noise):
+    """Words that are all the same."""
+
+    def __init__(self, word):
+        object.__setattr__(self, "word", word)
+
+    def words(self, size):
+        return np.full(size, self.word, np.uint64)
+
+
+def settled(rows: list[Row], fields: tuple[Field, ...] = FIELDS) -> contributions.Table:
+    bounder = Bounder(ContributionBounds(None), fields, b"key")
+    return bounder.settle(bounder.prepare(table_of(rows)))
+
+
+def cells(rows: list[Row], measures, fields: tuple[Field, ...] = FIELDS) -> Cells:
+    return Cells.of_all(statistics.summarise(settled(rows, fields), measures))
+
+
+# -------------------------------------------------------------------------------- the mutants
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutant:
+    """A known mistake: what is replaced by what, and the check that must notice.
+
+    With `unwatched` the ledger, which would refuse it, is taken away as well.
+    """
+
+    name: str
+    owner: object
+    attribute: str
+    broken: object
+    check: Callable[[], bool]
+    unwatched: bool = False
+
+    def plant(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Put the mistake in."""
+        monkeypatch.setattr(self.owner, self.attribute, self.broken)
+        if self.unwatched:
+            monkeypatch.setattr(Ledger, "spend", _unchecked)
+
+
+def _noise_of_one_partition(self, part, share, alpha):
+    made = CLIPPED(self, part, share, alpha)
+    return dataclasses.replace(made, noise_cost=share.scaled(Fraction(3, 4)))
+
+
+def _without_clip(people, total, places, clip):
+    return total.sum(axis=1)
+
+
+def _cap_of_each_part(self, table):
+    """Bound a part, and take it for bounded ever after."""
+    return SETTLE(self, table) if len(table) <= 4 else table
+
+
+def _random_choice(self, table, person_hash):
+    return np.frombuffer(os.urandom(8 * len(table)), np.uint64)
+
+
+def _hash_of_the_form(pair, columns, constant):
+    mixed = pair
+    for part in (part for parts in columns for part in parts):
+        mixed = hashing.mix(mixed + part.view(np.uint64), constant)
+    return mixed
+
+
+def _hash_of_the_width(self, table):
+    return hashing.fold(table.person, hashing.salt(self.key, "person"))
+
+
+def _equality(values, key):
+    """Python's ==: 1.0 is 1, and text is another person than its number."""
+    words = [hash(value) % 2**64 for value in values]
+    return np.array([words, [0] * len(words)], np.uint64), np.ones(len(values), bool)
+
+
+def _mask_after_clip(units, present):
+    return units
+
+
+def _one_more(self, people, noise):
+    return KEEP(self, np.asarray(people) + 1, noise)
+
+
+def _rows(self, measure):
+    lines = np.flatnonzero(self._summary.measure == measure)
+    return np.full(self.size, 1000 * len(lines), np.int64)
+
+
+def _whole_for_each(budget, weights, reach, selection):
+    whole, parts = SHARE_OUT(budget, weights, reach, selection)
+    return whole, dict.fromkeys(parts, whole)
+
+
+def _undivided_delta(budget, weights, reach, selection):
+    whole, parts = SHARE_OUT(budget, weights, reach, selection)
+    parts[None] = Budget(parts[None].amount, whole.delta)
+    return whole, parts
+
+
+def _unchecked(self, label, cost, times=1):
+    return cost
+
+
+def _float_sums(self, entry, amount, delta):
+    self._amount = Fraction(float(self._amount) + float(amount))
+    if float(self._amount) > float(self._budget.amount):
+        raise ValueError("over")
+
+
+def _per_partition(table, measures):
+    return statistics.summarise(table, measures)
+
+
+def _lowest_partition(self, table, person_hash):
+    return table.partition[0]
+
+
+def _bounded_by_one_sensitivity(self, numbers_, sensitivities, noise):
+    return ADD(self, numbers_, np.ones_like(sensitivities), noise)
+
+
+def _everything(person, limit):
+    return np.ones(person.shape[1], bool)
+
+
+CLIPPED, SETTLE, KEEP = building.Builder._clipped, Bounder.settle, TruncatedGeometric.keep
+SHARE_OUT, ADD = shares.share_out, AdditiveNoise.add
+
+MUTANTS = [
+    Mutant(
+        "2 scale by one bound only: the partitions are forgotten",
+        building.Builder,
+        "_clipped",
+        _noise_of_one_partition,
+        the_noise_has_the_scale_of_all_partitions,
+    ),
+    Mutant(
+        "2 scale by one bound only: the clip is forgotten",
+        AdditiveNoise,
+        "add",
+        _bounded_by_one_sensitivity,
+        the_noise_has_the_scale_of_all_partitions,
+    ),
+    Mutant(
+        "3 root of the sensitivity",
+        AdditiveNoise,
+        "add",
+        lambda self, values, s, noise: ADD(
+            self, values, np.array([math.isqrt(x) for x in s]), noise
+        ),
+        the_noise_has_the_scale_of_all_partitions,
+    ),
+    Mutant(
+        "12 clip forgotten",
+        releases,
+        "_clip",
+        _without_clip,
+        one_person_moves_a_sum_by_at_most_the_clip,
+    ),
+    Mutant(
+        "13 L0 forgotten",
+        ordering,
+        "lowest",
+        _everything,
+        one_person_is_in_at_most_their_partitions,
+    ),
+    Mutant(
+        "14 cap per part only",
+        Bounder,
+        "settle",
+        _cap_of_each_part,
+        bounds_hold_over_shards_and_not_in_each,
+    ),
+    Mutant(
+        "15 random choice under retry",
+        Bounder,
+        "priority",
+        _random_choice,
+        a_retry_keeps_the_same_rows,
+    ),
+    Mutant(
+        "15 choice by the form of a column",
+        ordering,
+        "row_hash",
+        _hash_of_the_form,
+        rows_of_a_person_do_not_depend_on_others,
+    ),
+    Mutant(
+        "15 choice by the width of ids",
+        Bounder,
+        "person_hash",
+        _hash_of_the_width,
+        rows_of_a_person_do_not_depend_on_others,
+    ),
+    Mutant(
+        "15 choice by the partition",
+        Bounder,
+        "priority",
+        _lowest_partition,
+        each_person_is_kept_by_chance_alone,
+    ),
+    Mutant("16 ids by ==", identities, "identify_values", _equality, one_person_has_one_identity),
+    Mutant("17 NaN clipped", numbers, "_mask", _mask_after_clip, nan_never_becomes_a_number),
+    Mutant(
+        "20 threshold off by one",
+        TruncatedGeometric,
+        "keep",
+        _one_more,
+        partitions_are_kept_as_rarely_as_delta_says,
+    ),
+    Mutant("21 rows for people", Cells, "people", _rows, selection_counts_people),
+    *(
+        Mutant(f"{name}, unwatched: {unwatched}", program, "share_out", broken, check, unwatched)
+        for name, broken, check in (
+            ("23 epsilon spent twice", _whole_for_each, the_whole_is_spent_once),
+            ("24 delta not divided", _undivided_delta, delta_is_shared_among_partitions),
+        )
+        for unwatched in (False, True)
+    ),
+    Mutant("25 float sums", Ledger, "_record", _float_sums, the_ledger_adds_without_rounding),
+    Mutant(
+        "a person counts in every partition",
+        statistics,
+        "summarise_people",
+        _per_partition,
+        a_person_counts_once_for_a_shared_clip,
+    ),
+]
+
+CHECKS = list(dict.fromkeys(mutant.check for mutant in MUTANTS))
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_the_library_passes_every_check(check):
+    assert check()
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_every_mutant_is_noticed(mutant, monkeypatch):
+    mutant.plant(monkeypatch)
+    try:
+        assert not mutant.check()
+    except ValueError as refusal:
+        assert str(refusal).startswith("Ledger.spend: the total must be at most")

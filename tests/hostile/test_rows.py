@@ -1,0 +1,150 @@
+"""Section E of the table of bad inputs: rows and what they come in."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import beam_dp as dp
+from tests.hostile import support
+from tests.hostile.support import Content, Hostile, Visit, as_batch, as_dict, as_row
+
+GOOD = Content(1, 1, 1_000_000, 1)
+ROOT = Path(__file__).parents[2]
+
+
+class Loud(dict[str, object]):
+    """A dict whose own methods raise."""
+
+    def get(self, *args: object) -> Any:
+        raise RuntimeError
+
+    items = keys = values = __getitem__ = __iter__ = __contains__ = __len__ = get
+
+
+class OnlyPerson(NamedTuple):
+    person: object
+
+
+class Property:
+    """An object with the right attributes, which raise when they are read."""
+
+    person: Any = property(lambda self: 1 / 0)
+    day = value = person
+
+
+def of(day: str) -> dict[str, object]:
+    return as_dict(("bad", day, 5.0))
+
+
+FULL, BARE = Content(1, 1, 5_000_000, 1), Content(1, 1, 0, 0)
+CASES: dict[str, tuple[Callable[[str], object], Content | None]] = {
+    "65 plain tuple": (lambda day: ("bad", day, 5.0), None),
+    "65 list": (lambda day: ["bad", day, 5.0], None),
+    "65 short tuple": (lambda day: tuple.__new__(Visit, ("bad",)), None),
+    "65 long tuple": (lambda day: tuple.__new__(Visit, ("bad", day, 5.0, 6, 7)), FULL),
+    "65 no person": (lambda day: {"day": day, "value": 5.0}, None),
+    "65 no day": (lambda day: {"person": "bad", "value": 5.0}, None),
+    "65 no value": (lambda day: {"person": "bad", "day": day}, BARE),
+    "65 extra field": (lambda day: {**of(day), "more": "x", 7: None}, FULL),
+    "65 extra hostile field": (lambda day: {**of(day), "more": Hostile()}, FULL),
+    "65 empty dict": (lambda day: {}, None),
+    "65 other tuple": (lambda day: OnlyPerson("bad"), None),
+    "65 empty Row": (lambda day: beam.Row(), None),
+    "65 Row without value": (lambda day: beam.Row(person="bad", day=day), BARE),
+    "65 dict of lists": (lambda day: {"person": ["bad"], "day": [day], "value": [5.0]}, None),
+    "66 hostile": (lambda day: Hostile(), None),
+    "66 properties": (lambda day: Property(), None),
+    "66 dict that raises": (lambda day: Loud(of(day)), FULL),
+    "66 iterator": (lambda day: iter([1]), None),
+    "66 generator": (lambda day: (part for part in ("bad", day, 5.0)), None),
+    "66 none": (lambda day: None, None),
+    "66 text": (lambda day: "bad", None),
+    "66 bytes": (lambda day: b"bad", None),
+    "66 number": (lambda day: 7, None),
+    "66 class": (lambda day: Visit, None),
+    "66 array": (lambda day: np.array([1, 2, 3]), None),
+    "66 arrow array": (lambda day: pa.array(["bad"]), None),
+    "66 arrow scalar": (lambda day: pa.array([of(day)])[0].as_py(), FULL),
+    "70 no rows": (lambda day: as_batch(("bad", day, 5.0)).slice(0, 0), None),
+    "70 no rows in a table": (lambda day: pa.table({"other": []}), None),
+    "70 offset": (lambda day: pa.concat_batches([as_batch(("x", "y", 1.0)), as_batch(("bad", day, 5.0))])[1:], FULL),
+    "70 chunks": (lambda day: pa.Table.from_batches([as_batch(("bad", day, 5.0))] * 2), Content(1, 2, 10**7, 2)),
+    "70 extra column": (lambda day: as_batch(("bad", day, 5.0)).append_column("s", pa.array([{"a": 1}])), FULL),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[Any, Content]:
+    """What one pipeline leaves of all cases, among rows of a good person."""
+    rows = [make(name) for name, (make, _) in CASES.items()]
+    good = [as_row(("good", name, 1.0)) for name in CASES]
+    mixed = [row for pair in zip(rows, good, strict=True) for row in pair]
+    return support.contents(mixed)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_row_counts_or_vanishes_alone(name: str, found: dict[Any, Content]) -> None:
+    bad = CASES[name][1] or Content()
+    sums = (getattr(GOOD, field) + getattr(bad, field) for field in Content.__dataclass_fields__)
+    assert found[(name,)] == Content(*sums)
+    assert set(found) == {(other,) for other in CASES}
+
+
+def test_69_null_and_nan_are_told_apart_by_the_bitmap() -> None:
+    integers = as_batch((pa.array([1, None, 2]), pa.array(["d"] * 3), pa.array([None, 5, 7])))
+    floats = as_batch((pa.array([3, 4]), pa.array(["d"] * 2), pa.array([None, float("nan")])))
+    assert support.contents([integers, floats]) == {("d",): Content(4, 4, 7_000_000, 1)}
+
+
+REFUSED = {
+    "person": [pa.array([1.0]), pa.array([b"x"]), pa.array([[1]]), pa.array([0], pa.timestamp("us", "UTC"))],
+    "day": [pa.array([1.0]), pa.array([{"a": 1}]), pa.array([1.0]).dictionary_encode()],
+    "value": [pa.array(["secret"]), pa.array([True]), pa.array([[1.0]]), pa.array([b"x"])],
+}  # fmt: skip
+COLUMNS = [(name, array) for name, arrays in REFUSED.items() for array in arrays]
+
+
+@pytest.mark.parametrize(("name", "array"), COLUMNS, ids=lambda part: str(getattr(part, "type", part)))
+def test_70_unsupported_types_are_refused_by_column_and_type(name: str, array: pa.Array) -> None:
+    row: dict[str, Any] = {"person": 1, "day": "a", "value": 1.0, name: array}
+    with pytest.raises(TypeError, match=f"column '{name}' must hold .*Cast it before") as caught:
+        support.contents([as_batch(tuple(row.values()))])
+    assert str(array.type) in str(caught.value) and "secret" not in str(caught.value)
+
+
+def raising(row: Any) -> Iterator[object]:
+    """An extractor of a user, which drops what it cannot read."""
+    try:
+        yield as_dict((row["p"], row["d"], float(row["v"])))
+    except (KeyError, TypeError, ValueError):
+        return
+
+
+def test_67_an_extractor_that_drops_what_it_cannot_read() -> None:
+    rows = [{"p": 1, "d": "a", "v": "1"}, {"p": 2, "d": "a", "v": "secret"}, {"p": 3}, None]
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        transform = dp.PrivateAggregate("person", [dp.PeopleCount()], dp.Budget(1e6))
+        seen = support.keep(support.start(pipeline, rows) | beam.FlatMap(raising) | transform)
+    # Noise of rate 10^6 is 0 but with probability e^-999999.
+    assert [row.people_count for row in seen] == [1]
+
+
+def test_68_elements_are_never_changed() -> None:
+    row = as_dict((1, "a", 1.0))
+    batch = as_batch((pa.array([1, None]), pa.array(["a", "b"]), pa.array([1.0, float("nan")])))
+    before = batch.to_pydict()
+    support.contents([row, batch])
+    assert row == as_dict((1, "a", 1.0)) and str(batch.to_pydict()) == str(before)
+
+
+def test_74_old_pyarrow_is_refused_by_version() -> None:
+    """CVE-2023-47248: reading files with pyarrow below 14.0.1 may run code in them."""
+    text = (ROOT / "setup.py").read_text()
+    [least] = re.findall(r"pyarrow>=(\d+)", text)
+    assert int(least) >= 15
