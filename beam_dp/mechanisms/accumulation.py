@@ -54,12 +54,15 @@ class Accumulator:
         held, self._reduced, self._full = [*self._full, *self._reduced], [], []
         if len(held) <= 1:
             return held
-        return [self._bounder.reduce(contributions.concatenate(held))]
+        return [self._reduced_of(held)]
+
+    def _reduced_of(self, tables: list[Table]) -> Table:
+        return contributions.prune(self._bounder.reduce(contributions.concatenate(tables)))
 
     def _reduce_raw(self) -> None:
         if not self._raw:
             return
-        reduced = self._bounder.reduce(contributions.concatenate(self._raw))
+        reduced = self._reduced_of(self._raw)
         if self._raw_lines >= self._batch and len(reduced) > _HARDLY_LESS * self._raw_lines:
             self._full.append(reduced)
         elif len(reduced):

@@ -45,6 +45,15 @@ def number(owner: str, name: str, value: object) -> Fraction:
     return Fraction(*value.as_integer_ratio())
 
 
+def decimal(owner: str, name: str, value: object) -> Fraction:
+    """Return `value` as the rational that a person meant: 1/100 for 0.01, not its binary fraction.
+
+    For grids and units, where nothing is spent; else as `number`.
+    """
+    exact = number(owner, name, value)
+    return Fraction(repr(float(exact))) if isinstance(value, (float, np.floating)) else exact
+
+
 def fraction_between(
     owner: str, name: str, value: object, low: Real, high: Real, mend: str = ""
 ) -> Fraction:

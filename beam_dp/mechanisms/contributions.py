@@ -31,7 +31,6 @@ from beam_dp.mechanisms import exact, hashing, ordering
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.ordering import changes
 
-
 _MOST = 1 << 62
 
 
@@ -78,6 +77,16 @@ class Table:
             [column[index] for column in self.values],
             self.names,
         )
+
+
+def prune(table: Table) -> Table:
+    """Return the table without the names of partitions that it no longer has."""
+    if len(table.names) <= len(table):
+        return table
+    present = join_identities([table.partition, np.zeros((2, 0), np.uint64)])
+    pairs = set(zip(*present.tolist(), strict=True))
+    names = {pair: name for pair, name in table.names.items() if pair in pairs}
+    return dataclasses.replace(table, names=names)
 
 
 def concatenate(tables: Sequence[Table]) -> Table:

@@ -94,7 +94,7 @@ def units_of(asked: Sequence[Metric]) -> dict[str, Fraction]:
     units: dict[str, Fraction] = {}
     for metric in asked:
         for column in metric.columns:
-            unit = checks.number(type(metric).__name__, "unit", vars(metric)["unit"])
+            unit = checks.decimal(type(metric).__name__, "unit", vars(metric)["unit"])
             checks.require(
                 units.setdefault(column, unit) == unit,
                 f"{type(metric).__name__}: unit must be the same for all metrics of "

@@ -29,6 +29,8 @@ from beam_dp.mechanisms.statistics import PEOPLE, Cells, Measure
 
 ALPHA = Fraction(48, 1000)
 """Chance that the noise exceeds an error bound; the rest of 5% is left to the clip's search."""
+EVIDENCE_ALPHA = Fraction(1, 10_000)
+"""Chance that noise in any partition of a list is taken for people."""
 CLIP_BETA = 1e-3
 """Chance that a clip cuts more people than its shift."""
 OVERSHOOT = 1e-9
@@ -98,8 +100,9 @@ class ClippedSum:
     *Error bound.* With probability 95% the released number is within it of the sum in which at most
     `shift` people (over all partitions, if shared) are cut at the clip. No bound on their values is
     known, so nothing can bound what they lose. It is infinite where the released numbers (of all
-    partitions together, if shared) do not show that there are more than `shift` people: numbers
-    beyond their noise that add up to s clips need at least s people, counted once per partition.
+    partitions together, if shared) do not show that there are more than `shift` people: what
+    they have beyond their noise (but for a chance of `EVIDENCE_ALPHA` over all partitions of a
+    list), when it adds up to s clips, needs at least s people, counted once per partition.
     Then everybody may have been cut, and the number says nothing.
 
     Attributes:
@@ -197,10 +200,16 @@ class ClippedSum:
         adder = AdditiveNoise(self.noise_cost)
         noisy = adder.add(clipped, clip, noise)
         bound = adder.bounds(clip, self.alpha)
-        shown = np.maximum(abs(noisy).astype(float) - bound, 0.0) / clip.astype(float)
         if self.search is not None and shared_clip is None:
-            bound = np.where(shown > self.shift, bound, np.inf)
-        return Released(scale(noisy, self.unit), bound * float(self.unit), float(shown.sum()))
+            bound = np.where(_shown(noisy, bound, clip) > self.shift, bound, np.inf)
+        beyond = adder.bounds(clip, EVIDENCE_ALPHA / max(1, cells.size))
+        shown = float(_shown(noisy, beyond, clip).sum())
+        return Released(scale(noisy, self.unit), bound * float(self.unit), shown)
+
+
+def _shown(noisy: np.ndarray, noise: np.ndarray, clip: np.ndarray) -> np.ndarray:
+    """Return how many clips each number has beyond that much noise."""
+    return np.maximum(abs(noisy).astype(float) - noise, 0.0) / clip.astype(float)
 
 
 def _clip(

@@ -189,8 +189,8 @@ class BoundContributions(beam.PTransform):
 
     Edge cases:
         rows without a usable person or partition are dropped (see `columns`); values of types other
-        than numbers, text, bytes, booleans, dates, datetimes, decimals and UUIDs come out as None, and
-        so does what Python cannot hold (text that is no UTF-8, a date after 9999); equal
+        than numbers, text, bytes, booleans, dates, datetimes, decimals and UUIDs come out as
+        None, and so does what Python cannot hold (text that is no UTF-8, a date after 9999); equal
         rows are kept together, so a choice among rows is uniform over different rows.
 
     Args:

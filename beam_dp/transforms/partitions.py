@@ -3,7 +3,6 @@
 import dataclasses
 import math
 from collections.abc import Iterable
-from fractions import Fraction
 
 import apache_beam as beam
 
@@ -96,7 +95,8 @@ class PrivatePartitions:
 
     def request(self) -> SelectionRequest:
         """Return what the program needs to know."""
-        return SelectionRequest(Fraction(self.weight), self.pre_threshold)
+        weight = checks.number("PrivatePartitions", "weight", self.weight)
+        return SelectionRequest(weight, self.pre_threshold)
 
 
 Partitions = PublicPartitions | PrivatePartitions

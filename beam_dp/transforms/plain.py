@@ -55,7 +55,9 @@ def to_list(column: pa.Array) -> list[object]:
     if pa.types.is_dictionary(kind):
         return to_list(column.dictionary_decode())
     if identities.is_text(kind):
-        return list(map(_decoded, column.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()))
+        return list(
+            map(_decoded, column.cast(pa.large_string()).cast(pa.large_binary()).to_pylist())
+        )
     if pa.types.is_date(kind):
         return identities.known_dates(column).to_pylist()
     if pa.types.is_timestamp(kind):

