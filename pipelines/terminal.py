@@ -86,7 +86,10 @@ def show(path: str, names: Sequence[str]) -> None:
 
 
 def _short(cell: str) -> str:
-    return f"{float(cell):.7g}" if _LONG.fullmatch(cell) else cell
+    if not _LONG.fullmatch(cell):
+        return cell
+    number = float(cell)
+    return f"{number:.2f}" if 1 <= abs(number) < 1e15 else f"{number:.4g}"
 
 
 def _rows(path: str, names: Sequence[str]) -> Iterator[Sequence[object]]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 import pyarrow as pa
+from apache_beam.coders import coder_impl
 
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.contributions import Bounder, Field
@@ -23,6 +24,7 @@ from beam_dp.transforms.keys import Key, PublicKeys
 
 KEY = bytes(range(32))
 UNIT = Fraction(1, 10**6)
+UNBOUNDED = ContributionBounds(None)
 _EVERYTHING = (1 << 200,)
 _TOKENS = itertools.count()
 _GIVEN: dict[int, list[Any]] = {}
@@ -42,11 +44,26 @@ class Opaque:
     """The type of rows that are never encoded."""
 
 
-class _Nothing(beam.coders.Coder):
-    """Encodes every element as no bytes."""
+class _NothingImpl(coder_impl.StreamCoderImpl):
+    """Encodes every element as no bytes, without a look at it."""
 
-    def encode(self, value: Any) -> bytes:
-        return b""
+    def encode_to_stream(self, value: Any, stream: Any, nested: bool) -> None:
+        """Write nothing."""
+
+    def decode_from_stream(self, stream: Any, nested: bool) -> None:
+        """Read nothing."""
+
+    def get_estimated_size_and_observables(
+        self, value: Any, nested: bool = False
+    ) -> tuple[int, list[Any]]:
+        return 0, []
+
+
+class _Nothing(beam.coders.Coder):
+    """The coder of `Opaque`."""
+
+    def _create_impl(self) -> _NothingImpl:
+        return _NothingImpl()
 
     def is_deterministic(self) -> bool:
         return False
@@ -137,7 +154,7 @@ def _see(element: Any, token: int) -> None:
 
 def contents(
     rows: Iterable[object],
-    bounds: ContributionBounds = ContributionBounds(None),
+    bounds: ContributionBounds = UNBOUNDED,
     found: Layout | None = None,
 ) -> dict[Key, Content]:
     """Return what a whole pipeline leaves of the rows, before any noise."""
@@ -146,7 +163,7 @@ def contents(
 
 def keyed_contents(
     rows: Iterable[object],
-    bounds: ContributionBounds = ContributionBounds(None),
+    bounds: ContributionBounds = UNBOUNDED,
     found: Layout | None = None,
 ) -> list[tuple[Key, Content]]:
     """Return the same as pairs: 1 and True are one key of a Python dict."""

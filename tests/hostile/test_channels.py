@@ -144,12 +144,12 @@ def test_120_121_122_secrets_appear_nowhere(
 
 def test_the_search_finds_a_leak() -> None:
     """A broken twin raises with the row in its text (mutant 26)."""
-    secrets: list[str] = []
+    secrets = [canary()]
+    pipeline = beam.Pipeline(runner="FnApiRunner")
+    rows = support.start(pipeline, [as_dict(("person", "day", f"x{secrets[0]}"))])
+    _ = rows | beam.Map(lambda row: float(row["value"]))
     with pytest.raises((TypeError, ValueError)) as caught:
-        with beam.Pipeline(runner="FnApiRunner") as pipeline:
-            secrets.append(canary())
-            rows = support.start(pipeline, [as_dict(("person", "day", f"x{secrets[0]}"))])
-            _ = rows | beam.Map(lambda row: float(row["value"]))
+        pipeline.run()
     text = "".join(traceback.format_exception(caught.value))
     assert any(secret in text for secret in secrets)
 
@@ -174,7 +174,9 @@ def test_123_display_data_and_labels_are_public_parameters(name: str) -> None:
     pipeline = beam.Pipeline(runner="FnApiRunner")
     _ = pipeline | beam.Create([as_dict(("a", "day", 1.0))]) | transform
     labels = [step.unique_name for step in pipeline.to_runner_api().components.transforms.values()]
-    ours = [label.split("/")[1] for label in labels if label.startswith(f"{type(transform).__name__}/")]
+    ours = [
+        label.split("/")[1] for label in labels if label.startswith(f"{type(transform).__name__}/")
+    ]
     assert ours and all(label.isidentifier() for label in ours)
 
 

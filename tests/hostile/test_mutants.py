@@ -49,19 +49,19 @@ def run(noise: Noise) -> list[Any]:
     return sorted(seen)
 
 
-NOISE: list[Callable[[], Noise]] = [Noise]
-"""How noise is made; a mutant puts its own in front."""
+NOISE: dict[str, Callable[[], Noise]] = {"made by": Noise}
+"""How noise is made; a mutant puts its own there."""
 
 
 def copies_of_a_step_draw_different_noise() -> None:
-    _, whole = pieces(NOISE[0]())
+    _, whole = pieces(NOISE["made by"]())
     step = pickle.dumps(release.Draw(whole.program, whole.places, whole.noise))
     first, second = (list(pickle.loads(step).process((0, []))) for _ in range(2))
     assert first != second
 
 
 def runs_draw_different_noise() -> None:
-    assert run(NOISE[0]()) != run(NOISE[0]())
+    assert run(NOISE["made by"]()) != run(NOISE["made by"]())
 
 
 def sums_are_exact_before_the_noise() -> None:
@@ -112,11 +112,11 @@ class Seeded(Noise):
 
 
 def noise_from_build(patch: Patch) -> None:
-    patch.setitem(NOISE, 0, FromBuild)
+    patch.setitem(NOISE, "made by", FromBuild)
 
 
 def noise_with_a_seed(patch: Patch) -> None:
-    patch.setitem(NOISE, 0, Seeded)
+    patch.setitem(NOISE, "made by", Seeded)
 
 
 def noise_before_the_sum(patch: Patch) -> None:

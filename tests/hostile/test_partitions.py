@@ -92,7 +92,9 @@ def test_a_key_is_kept_with_its_type_or_its_row_vanishes(
 ) -> None:
     if case.kept is not None:
         assert found[form][typed((case.kept,))] == Content(1, 1, 5_000_000, 1)
-    expected = {typed((other.kept,)) for other, kind in PAIRS if kind == form and other.kept is not None}
+    expected = {
+        typed((other.kept,)) for other, kind in PAIRS if kind == form and other.kept is not None
+    }
     assert set(found[form]) == {*expected, (str, "good")}
     assert found[form][(str, "good")] == Content(1, 2, 2_000_000, 2)
 
@@ -128,7 +130,9 @@ def test_41_42_public_keys_without_data_are_released() -> None:
 
 def test_45_mixed_types_are_partitions_of_their_own() -> None:
     rows = [as_dict((1, value, 1.0)) for value in (1, "1", True, DAY, "2020-01-02")]
-    rows += [as_batch((1, array, 1.0)) for array in (pa.array([1]), pa.array(["1"]), pa.array([True]))]
+    rows += [
+        as_batch((1, array, 1.0)) for array in (pa.array([1]), pa.array(["1"]), pa.array([True]))
+    ]
     found = support.keyed_contents(rows)
     assert {typed(key): content.rows for key, content in found} == {
         (int, 1): 2, (str, "1"): 2, (bool, True): 2,

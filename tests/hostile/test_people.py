@@ -77,9 +77,7 @@ def found() -> dict[str, dict[Any, Content]]:
     """What one pipeline per form leaves of all cases together."""
     good = [(f"good {n}", case.name, 1.0) for case in CASES for n in (1, 2)]
     return {
-        form: support.contents(
-            [*map(support.as_dict, good), *support.rows_of(CASES, form, build)]
-        )
+        form: support.contents([*map(support.as_dict, good), *support.rows_of(CASES, form, build)])
         for form in support.ALL_FORMS
     }
 
@@ -98,7 +96,10 @@ def test_24_no_person_is_two_groups() -> None:
     arrays = [pa.array([1], pa.int64()).cast(kind) for kind in kinds]
     arrays += [pa.array(["1"], kind) for kind in (pa.string(), pa.large_string(), pa.string_view())]
     arrays += [pa.array(["1"]).dictionary_encode(), pa.array([1]).dictionary_encode()]
-    arrays += [pa.array([Decimal(1)], pa.decimal128(3, 0)), pa.array([Decimal(1)], pa.decimal256(60, 0))]
+    arrays += [
+        pa.array([Decimal(1)], pa.decimal128(3, 0)),
+        pa.array([Decimal(1)], pa.decimal256(60, 0)),
+    ]
     rows = [make((value, "day", 1.0)) for value in one for make in support.FORMS.values()]
     rows += [as_batch((array, "day", 1.0)) for array in arrays]
     rows += [support.as_dict((value, "day", 1.0)) for value in (1.0, None, float("nan"), b"1", [1])]
@@ -138,7 +139,9 @@ def test_35_one_person_with_many_rows() -> None:
 
 def test_36_one_person_in_many_partitions() -> None:
     size = 1_000_000
-    table = pa.table({"person": np.ones(size, np.int64), "day": np.arange(size), "value": np.ones(size)})
+    table = pa.table(
+        {"person": np.ones(size, np.int64), "day": np.arange(size), "value": np.ones(size)}
+    )
     found = support.contents([table, as_batch((2, 3, 1.0))], ContributionBounds(3))
     assert sum(content.people for content in found.values()) == 4
 

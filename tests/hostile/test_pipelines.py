@@ -33,7 +33,10 @@ def global_windows(**options: Any) -> beam.PTransform:
 
 
 EACH = trigger.Repeatedly(trigger.AfterCount(1))
-DISCARDING, ACCUMULATING = trigger.AccumulationMode.DISCARDING, trigger.AccumulationMode.ACCUMULATING
+DISCARDING, ACCUMULATING = (
+    trigger.AccumulationMode.DISCARDING,
+    trigger.AccumulationMode.ACCUMULATING,
+)
 SHAPES: dict[str, tuple[Callable[[], beam.PTransform], str]] = {
     "76 fixed windows": (lambda: beam.WindowInto(window.FixedWindows(1)), "global window"),
     "76 sliding windows": (lambda: beam.WindowInto(window.SlidingWindows(2, 1)), "global window"),

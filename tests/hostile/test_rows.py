@@ -110,7 +110,9 @@ REFUSED = {
 COLUMNS = [(name, array) for name, arrays in REFUSED.items() for array in arrays]
 
 
-@pytest.mark.parametrize(("name", "array"), COLUMNS, ids=lambda part: str(getattr(part, "type", part)))
+@pytest.mark.parametrize(
+    ("name", "array"), COLUMNS, ids=lambda part: str(getattr(part, "type", part))
+)
 def test_70_unsupported_types_are_refused_by_column_and_type(name: str, array: pa.Array) -> None:
     row: dict[str, Any] = {"person": 1, "day": "a", "value": 1.0, name: array}
     with pytest.raises(TypeError, match=f"column '{name}' must hold .*Cast it before") as caught:

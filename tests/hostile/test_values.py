@@ -113,7 +113,9 @@ def test_58_order_and_cuts_change_nothing() -> None:
     values = [0.1, 1e15, -1e15, 2.7, 1 << 60, -(1 << 60), Decimal("0.3"), 1e-6] * 5
     expected = total(values)
     assert total(values[::-1]) == total(sorted(values)) == expected
-    batches = [as_batch(("one", "day", value)) for value in values if not isinstance(value, Decimal)]
+    batches = [
+        as_batch(("one", "day", value)) for value in values if not isinstance(value, Decimal)
+    ]
     rest = [as_dict(("one", "day", value)) for value in values if isinstance(value, Decimal)]
     assert support.contents([*batches, *rest])[("day",)] == expected
 

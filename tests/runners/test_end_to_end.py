@@ -51,7 +51,9 @@ def canonical(element: tuple[int, Iterable[bytes]]) -> tuple[int, str]:
     return element[0], blobs.pack_summary(summary.open_summary(element[1], measures)).hex()
 
 
-def in_this_process(rows: list[dict[str, Any]], bounds: dp.ContributionBounds) -> list[tuple[int, str]]:
+def in_this_process(
+    rows: list[dict[str, Any]], bounds: dp.ContributionBounds
+) -> list[tuple[int, str]]:
     """Return what the pipeline must make of the rows: its steps called by hand, in one bundle."""
     whole = prepared(bounds)
     collect = summary.Collect(whole.layout, whole.bounder, whole.shards)

@@ -15,12 +15,12 @@ from apache_beam.transforms.window import TimestampCombiner
 from apache_beam.typehints.row_type import RowTypeConstraint
 
 import beam_dp as dp
+from beam_dp.mechanisms.contributions import Bounder
 from beam_dp.mechanisms.program import Program, compile_program
 from beam_dp.transforms import release, rows
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.keys import PublicKeys
 from beam_dp.transforms.summary import Summarise
-from beam_dp.mechanisms.contributions import Bounder
 from tests.doubles import ZeroNoise
 
 LARGE = dp.Budget(1e6)
@@ -32,9 +32,7 @@ def see(element: Any) -> None:
     SEEN.append(element)
 
 
-def released(
-    given: Iterable[object], transform: beam.PTransform, **options: Any
-) -> list[beam.Row]:
+def released(given: Iterable[object], transform: beam.PTransform, **options: Any) -> list[beam.Row]:
     SEEN.clear()
     flags = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **options})
     with beam.Pipeline(options=flags) as pipeline:
@@ -46,7 +44,9 @@ def exact_program(metrics: Sequence[dp.Count | dp.Sum], reach: int = 1) -> Progr
     return compile_program(metrics, LARGE, reach)
 
 
-def without_noise(given: Iterable[object], public: Sequence[object]) -> dict[object, tuple[Any, ...]]:
+def without_noise(
+    given: Iterable[object], public: Sequence[object]
+) -> dict[object, tuple[Any, ...]]:
     """Return count, people, sum and mean per partition, released with noise that is 0."""
     metrics = [
         dp.Count(candidates=ONE), dp.PeopleCount(), dp.Sum("value", candidates=ONE),
@@ -170,7 +170,9 @@ def schema_of(transform: beam.PTransform, kind: Any = None) -> dict[str, Any]:
 
 
 def test_the_output_has_a_schema() -> None:
-    numbers = dict(zip(NUMBERS, [int, float, float, float, float, float, float, float], strict=True))
+    numbers = dict(
+        zip(NUMBERS, [int, float, float, float, float, float, float, float], strict=True)
+    )
     assert schema_of(aggregate(), Visit) == {"day": str, **numbers}
     assert list(schema_of(aggregate(), Visit)) == ["day", *NUMBERS]
     public = dp.PublicPartitions([1, 2])
@@ -210,7 +212,10 @@ def test_the_order_of_private_partitions_is_that_of_hashes() -> None:
 def test_timestamps_are_the_end_of_the_window() -> None:
     class Stamp(beam.DoFn):
         def process(
-            self, row: Any, time: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
+            self,
+            row: Any,
+            time: Any = beam.DoFn.TimestampParam,
+            window: Any = beam.DoFn.WindowParam,
         ) -> Iterable[bool]:
             return [window.max_timestamp() - time < 0.001]  # coders keep milliseconds
 

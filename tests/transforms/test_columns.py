@@ -81,7 +81,9 @@ def test_batches_agree_with_rows(rows: list[tuple[Any, Any, Any]]) -> None:
     expected = lines(collected([Visit(*row) for row in rows], found))
     assert lines([found.from_batch(batch)]) == expected
     assert lines([found.from_batch(part) for part in columns.batches(pa.table(batch))]) == expected
-    assert lines([found.from_batch(batch.slice(0, 1)), found.from_batch(batch.slice(1))]) == expected
+    assert (
+        lines([found.from_batch(batch.slice(0, 1)), found.from_batch(batch.slice(1))]) == expected
+    )
 
 
 def test_public_keys_drop_the_other_rows() -> None:

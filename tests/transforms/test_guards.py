@@ -34,8 +34,12 @@ def rows() -> beam.PCollection:
 
 
 def test_a_stream_is_refused(transform: beam.PTransform) -> None:
-    stream = beam.Pipeline(runner="FnApiRunner") | test_stream.TestStream().add_elements([{"person": 1}])
-    with pytest.raises(ValueError, match="must be bounded, not a stream.*Write the stream to files"):
+    stream = beam.Pipeline(runner="FnApiRunner") | test_stream.TestStream().add_elements(
+        [{"person": 1}]
+    )
+    with pytest.raises(
+        ValueError, match="must be bounded, not a stream.*Write the stream to files"
+    ):
         stream | transform
 
 
@@ -51,11 +55,17 @@ def test_windows_are_refused(
         rows | beam.WindowInto(windows) | transform
 
 
-DISCARDING, ACCUMULATING = trigger.AccumulationMode.DISCARDING, trigger.AccumulationMode.ACCUMULATING
+DISCARDING, ACCUMULATING = (
+    trigger.AccumulationMode.DISCARDING,
+    trigger.AccumulationMode.ACCUMULATING,
+)
 TRIGGERS: list[dict[str, Any]] = [
     {"trigger": trigger.Repeatedly(trigger.AfterCount(1)), "accumulation_mode": DISCARDING},
     {"trigger": trigger.Repeatedly(trigger.AfterCount(1)), "accumulation_mode": ACCUMULATING},
-    {"trigger": trigger.AfterWatermark(early=trigger.AfterCount(1)), "accumulation_mode": DISCARDING},
+    {
+        "trigger": trigger.AfterWatermark(early=trigger.AfterCount(1)),
+        "accumulation_mode": DISCARDING,
+    },
     {"trigger": trigger.DefaultTrigger(), "accumulation_mode": ACCUMULATING},
 ]
 

@@ -24,9 +24,7 @@ WIDE = st.integers(-(10**70), 10**70)
 DIGITS = st.from_regex(r"[-+ 0]{0,2}[0-9]{0,21}[ \n.]?", fullmatch=True)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30) | DIGITS
 IDS = INT64 | WIDE | st.booleans() | TEXT | st.dates() | st.uuids() | st.none()
-NO_IDS = (
-    st.floats() | st.binary() | st.datetimes() | st.lists(st.integers()) | st.complex_numbers()
-)
+NO_IDS = st.floats() | st.binary() | st.datetimes() | st.lists(st.integers()) | st.complex_numbers()
 
 
 def ids_of(identity: np.ndarray, valid: np.ndarray) -> list[tuple[int, int] | None]:

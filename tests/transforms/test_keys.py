@@ -176,7 +176,9 @@ PUBLIC = PublicKeys(((1,), ("a",), (datetime.date(2020, 1, 2),), ("\u00e9",), (0
 
 
 def test_public_keys_match_by_canonical_form() -> None:
-    texts = pa.array(["1", "01", "a", "A", "2020-01-02", "\u00e9", "e\u0301", "0", "", None, "True"])
+    texts = pa.array(
+        ["1", "01", "a", "A", "2020-01-02", "\u00e9", "e\u0301", "0", "", None, "True"]
+    )
     expected = [0, -1, 1, -1, 2, 3, -1, 4, 5, -1, -1]
     for kind in (pa.string(), pa.large_string(), pa.string_view()):
         assert PUBLIC.places([texts.cast(kind)], KEY).tolist() == expected

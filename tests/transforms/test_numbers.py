@@ -104,7 +104,17 @@ def test_the_huge_is_clamped_on_both_sides_in_bounded_time(value: Any) -> None:
     assert None not in of_values([negative])
 
 
-TINY = [0, 0.0, -0.0, 5e-324, -5e-324, Decimal("-0"), Decimal("1E-999999999"), 1e-7, Fraction(1, 10**9)]
+TINY = [
+    0,
+    0.0,
+    -0.0,
+    5e-324,
+    -5e-324,
+    Decimal("-0"),
+    Decimal("1E-999999999"),
+    1e-7,
+    Fraction(1, 10**9),
+]
 
 
 @pytest.mark.parametrize("value", TINY, ids=repr)
@@ -125,7 +135,11 @@ INTEGERS.append(pa.uint64())
 @given(st.sampled_from(INTEGERS), UNITS, st.data())
 def test_integer_columns_are_exact(kind: pa.DataType, unit: Fraction, data: st.DataObject) -> None:
     signed = pa.types.is_signed_integer(kind)
-    low, high = (-(1 << kind.bit_width - 1), 1 << kind.bit_width - 1) if signed else (0, 1 << kind.bit_width)
+    low, high = (
+        (-(1 << kind.bit_width - 1), 1 << kind.bit_width - 1)
+        if signed
+        else (0, 1 << kind.bit_width)
+    )
     values = data.draw(st.lists(st.none() | st.integers(low, high - 1), max_size=8))
     found = of_column(pa.array(values, kind), unit)
     assert found == [true_units(value, unit) for value in values]
@@ -133,7 +147,12 @@ def test_integer_columns_are_exact(kind: pa.DataType, unit: Fraction, data: st.D
     assert found[1:] == of_column(pa.array(values, kind).slice(1), unit)
 
 
-DECIMALS = [pa.decimal128(38, 10), pa.decimal128(5, -2), pa.decimal128(38, 38), pa.decimal128(20, 0)]
+DECIMALS = [
+    pa.decimal128(38, 10),
+    pa.decimal128(5, -2),
+    pa.decimal128(38, 38),
+    pa.decimal128(20, 0),
+]
 DECIMALS += [pa.decimal256(76, 20), pa.decimal256(76, 0), pa.decimal256(10, -3), pa.decimal32(9, 2)]
 DECIMALS += [pa.decimal64(18, 6), pa.decimal256(76, 76)]
 
@@ -192,7 +211,9 @@ def test_whole_floats_equal_integers(number: int) -> None:
 @given(st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=8))
 def test_floats_of_six_places_are_the_decimals_they_show(millionths: list[int]) -> None:
     texts = [f"{number // 1000}.{number % 1000:03d}" for number in map(abs, millionths)]
-    assert of_values([float(text) for text in texts]) == of_values([Decimal(text) for text in texts])
+    assert of_values([float(text) for text in texts]) == of_values(
+        [Decimal(text) for text in texts]
+    )
 
 
 def test_nan_and_null_are_both_absent_and_told_apart_from_zero() -> None:
@@ -222,7 +243,9 @@ def test_other_types_are_refused_by_schema(kind: pa.DataType) -> None:
     assert not numbers.supported(kind)
 
 
-@given(st.permutations([1 << 53, *[1] * 20, -(1 << 53), 3, -(1 << 62), 1 << 62, 1 << 90, -(1 << 90)]))
+@given(
+    st.permutations([1 << 53, *[1] * 20, -(1 << 53), 3, -(1 << 62), 1 << 62, 1 << 90, -(1 << 90)])
+)
 def test_sums_do_not_depend_on_the_order(values: list[int]) -> None:
     column = values_to_units(values, Fraction(1))
     assert exact.segment_sums(column, np.array([0])).tolist() == [23]
@@ -235,4 +258,6 @@ def in_doubles(value: object) -> float:
 
 def test_the_properties_catch_units_in_doubles() -> None:
     value = Decimal("9007199254740993.000001")
-    assert int(in_doubles(value)) != true_units(value, MILLIONTH) == value_to_units(value, MILLIONTH)
+    assert (
+        int(in_doubles(value)) != true_units(value, MILLIONTH) == value_to_units(value, MILLIONTH)
+    )

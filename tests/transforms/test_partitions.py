@@ -37,7 +37,17 @@ def test_one_partition_in_two_types_is_refused(keys: list[object]) -> None:
         dp.PublicPartitions(keys)
 
 
-BAD = [None, 1.0, float("nan"), b"a", [1], {"a": 1}, "\ud800", 1 << 63, datetime.datetime(2020, 1, 1)]
+BAD = [
+    None,
+    1.0,
+    float("nan"),
+    b"a",
+    [1],
+    {"a": 1},
+    "\ud800",
+    1 << 63,
+    datetime.datetime(2020, 1, 1),
+]
 BAD += [1j, object(), ("a", None), ("a", 1.5), Decimal("0.5"), np.float64(1), ("a", ("b",))]
 
 

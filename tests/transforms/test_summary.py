@@ -75,7 +75,9 @@ def see(element: Any) -> None:
     SEEN.append(element)
 
 
-def run(rows: Sequence[object], bounds: ContributionBounds = BOUNDS, **options: Any) -> dict[int, Any]:
+def run(
+    rows: Sequence[object], bounds: ContributionBounds = BOUNDS, **options: Any
+) -> dict[int, Any]:
     """Return the facts of every bucket after a pipeline with this many bundles or so."""
     shards, buckets = options.pop("shards", 8), options.pop("buckets", 3)
     bounder = Bounder(bounds, FIELDS, KEY)
@@ -222,7 +224,10 @@ def test_a_failed_bundle_leaves_nothing_behind() -> None:
 def test_the_parts_of_a_person_meet_before_the_bounds_settle() -> None:
     """A broken twin settles every bundle by itself: then a person reaches more partitions."""
     bounder = Bounder(ContributionBounds(2), FIELDS, KEY)
-    days = [layout().from_lists([[1] * 3, days, [1.0] * 3])[0] for days in (["a", "b", "c"], ["d", "e", "f"])]
+    days = [
+        layout().from_lists([[1] * 3, days, [1.0] * 3])[0]
+        for days in (["a", "b", "c"], ["d", "e", "f"])
+    ]
     parts = [blobs.pack_table(bounder.reduce(bounder.prepare(table))) for table in days]
     right = summary.gather(parts, bounder)
     wrong = [summary.gather([part], bounder) for part in parts]

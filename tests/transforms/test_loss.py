@@ -1,0 +1,174 @@
+"""RemovalLoss and SelectPartitions against brute force over sets of people."""
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+import pytest
+
+import beam_dp as dp
+from tests.hostile import support
+
+CANDIDATES = dp.Candidates.linear(-20, 40, 1)
+DATA = {
+    "a": {1: [3.0, 4.0], 2: [10.0], 3: [-5.0], 4: [7.0, 7.0, 1.0]},
+    "b": {1: [2.0], 5: [2.0, 2.0]},
+    "c": {6: [None, 4.0], 2: [None]},
+}
+
+
+def rows() -> list[dict[str, Any]]:
+    return [
+        support.as_dict((person, day, value))
+        for day, people in DATA.items()
+        for person, values in people.items()
+        for value in values
+    ]
+
+
+def present(groups: Iterable[Sequence[Any]]) -> list[float]:
+    return [value for values in groups for value in values if value is not None]
+
+
+STATISTICS: dict[str, tuple[Any, Callable[[list[list[Any]]], float]]] = {
+    "count": (dp.Count(), lambda groups: float(sum(map(len, groups)))),
+    "people": (dp.PeopleCount(), lambda groups: float(len(groups))),
+    "sum": (dp.Sum("value"), lambda groups: sum(max(0.0, sum(present([g]))) for g in groups)),
+    "max": (dp.Max("value"), lambda groups: max(present(groups), default=-1e9)),
+    "min": (
+        dp.Min("value"),
+        lambda groups: max((-value for value in present(groups)), default=-1e9),
+    ),
+}
+
+
+def losses(groups: list[list[Any]], statistic: Callable[[list[list[Any]]], float]) -> list[int]:
+    """Return, per candidate, how many people must leave: by trying every set of people."""
+    found = []
+    for candidate in CANDIDATES:
+        sizes = [
+            len(groups) - kept
+            for kept in range(len(groups) + 1)
+            for stay in itertools.combinations(groups, kept)
+            if statistic(list(stay)) <= candidate
+        ]
+        found.append(min(sizes, default=len(groups) + 1))
+    return found
+
+
+def profiles(given: list[Any], statistic: Any, **options: Any) -> dict[str, list[float]]:
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        transform = dp.RemovalLoss(statistic, "person", ["day"], **{"removals": 6, **options})
+        seen = support.keep(support.start(pipeline, given) | transform)
+    return {row.day: list(row.profile) for row in seen}
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_losses_are_those_of_all_sets_of_people(name: str) -> None:
+    metric, statistic = STATISTICS[name]
+    found = profiles(rows(), metric)
+    for day, people in DATA.items():
+        expected = losses(list(people.values()), statistic)
+        loss = dp.Profile(found[day]).loss(CANDIDATES)
+        # Where no removal is enough (the empty statistic is 0), the loss is the cap.
+        low = [place for place, value in enumerate(expected) if value <= len(people)]
+        assert [loss[place] for place in low] == [expected[place] for place in low]
+        assert all(loss[place] > 6 for place in range(len(loss)) if place not in low)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_one_more_person_moves_every_loss_by_at_most_one_upwards(name: str) -> None:
+    metric, _ = STATISTICS[name]
+    before = profiles(rows(), metric)
+    more = [support.as_dict(("new", day, value)) for day in "ab" for value in (5.0, 9.0, None)]
+    after = profiles([*rows(), *more], metric)
+    for day in DATA:
+        old, new = (dp.Profile(found[day]).loss(CANDIDATES) for found in (before, after))
+        moves = {high - low for low, high in zip(old, new, strict=True)}
+        assert moves <= {0, 1} and (day == "c") <= (moves == {0})
+
+
+def test_forms_and_cuts_agree() -> None:
+    expected = profiles(rows(), dp.Sum("value"))
+    assert profiles(rows()[::-1], dp.Sum("value"), shards=1) == expected
+    table = pa.Table.from_pylist(rows())
+    assert profiles([table.slice(0, 3), table.slice(3)], dp.Sum("value")) == expected
+
+
+def test_public_partitions_appear_when_empty() -> None:
+    public = dp.PublicPartitions(["a", "z"])
+    found = profiles(rows(), dp.Count(), partitions=public)
+    assert set(found) == {"a", "z"} and found["z"] == [0.0] * 7
+
+
+def test_few_removals_are_a_prefix_of_many() -> None:
+    many = profiles(rows(), dp.Sum("value"))
+    few = profiles(rows(), dp.Sum("value"), removals=1)
+    assert all(few[day] == many[day][:2] for day in DATA)
+
+
+@pytest.mark.parametrize("statistic", [dp.Mean("value"), None, "max", dp.Max], ids=str)
+def test_what_is_not_monotone_is_refused(statistic: Any) -> None:
+    with pytest.raises(TypeError, match="RemovalLoss: statistic must be Count, Sum, Max, Min or"):
+        dp.RemovalLoss(statistic, "person")
+
+
+@pytest.mark.parametrize("removals", [0, -1, 1.5, True, None, 1 << 30], ids=str)
+def test_removals_are_a_positive_int(removals: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="RemovalLoss: removals must be"):
+        dp.RemovalLoss(dp.Count(), "person", removals=removals)
+
+
+def test_it_says_that_it_is_not_private() -> None:
+    assert "NOT PRIVATE BY ITSELF" in (dp.RemovalLoss.__doc__ or "")
+
+
+def selected(given: list[Any], budget: dp.Budget, **options: Any) -> list[Any]:
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        bounds = options.pop("bounds", dp.ContributionBounds(1))
+        transform = dp.SelectPartitions("person", ["day"], budget, bounds, **options)
+        seen = support.keep(support.start(pipeline, given) | transform)
+    return sorted((row.day for row in seen), key=str)
+
+
+def people(day: object, size: int) -> list[dict[str, Any]]:
+    return [support.as_dict((f"{day} {person}", day, None)) for person in range(size)]
+
+
+def test_partitions_of_many_people_are_selected_and_others_are_not() -> None:
+    # At delta 1e-15 three lone people are named with probability below 3e-15; 200 people are missed
+    # with probability below e^-150.
+    given = [*people("many", 200), *people(7, 200), *people("one", 1), *people("two", 1)]
+    assert selected([*given, *people("one", 1) * 500], dp.Budget(2.0, 1e-15)) == [7, "many"]
+
+
+def test_rows_are_not_taken_for_people() -> None:
+    given = [support.as_dict((1, "a", None))] * 1000
+    assert selected(given, dp.Budget(2.0, 1e-15)) == []
+
+
+def test_nobody_and_pre_threshold() -> None:
+    assert selected([], dp.Budget(1.0, 0.1)) == []
+    assert selected(people("a", 9), dp.Budget(1e3, 0.9), pre_threshold=10) == []
+
+
+def test_a_person_reaches_no_more_partitions_than_allowed() -> None:
+    given = [support.as_dict((person, day, None)) for person in range(30) for day in range(300)]
+    # Each of 30 people reaches one of 300 partitions: those of 9 and more are absent, up to 1e-9.
+    assert len(selected(given, dp.Budget(1e3, 1e-12), pre_threshold=9)) == 0
+
+
+BAD: list[dict[str, Any]] = [
+    {"partition": []}, {"budget": 1.0}, {"budget": dp.Budget(1.0)}, {"bounds": 3}, {"person": ""},
+    {"bounds": dp.ContributionBounds(None, 3)}, {"pre_threshold": 0}, {"pre_threshold": True},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", BAD, ids=str)
+def test_bad_parameters_are_refused(changes: dict[str, Any]) -> None:
+    options: dict[str, Any] = {"person": "person", "partition": ["day"]}
+    options |= {"budget": dp.Budget(1.0, 1e-6), "bounds": dp.ContributionBounds(1), **changes}
+    with pytest.raises((TypeError, ValueError), match="must "):
+        dp.SelectPartitions(**options)
