@@ -20,6 +20,7 @@ UNIT = Fraction(1, 1_000_000)
 SearchKind = type[AboveThreshold] | type[ExponentialMechanism] | type[NoisyBinarySearch]
 """How a search is asked for: by its class; its budget comes from the plan."""
 
+_LEAST_UNIT = Fraction(1, 1 << 200)
 _SEARCHES = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch)
 _CLIPS = ("shared", "partition")
 
@@ -122,7 +123,7 @@ class Sum(_Additive):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.fraction_between("Sum", "unit", self.unit, 0, math.inf)
+        _check_unit("Sum", self.unit)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -144,7 +145,7 @@ class _Extreme(Metric):
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = type(self).__name__
-        checks.fraction_between(owner, "unit", self.unit, 0, math.inf)
+        _check_unit(owner, self.unit)
         checks.fraction_between(owner, "beta", self.beta, 0, 1)
         check_search(owner, self.search)
         check_candidates(owner, self.candidates)
@@ -212,7 +213,7 @@ class Mean(Metric):
         super().__post_init__()
         checks.one_of("Mean", "per", self.per, ("row", "person"))
         checks.one_of("Mean", "clip", self.clip, _CLIPS)
-        checks.fraction_between("Mean", "unit", self.unit, 0, math.inf)
+        _check_unit("Mean", self.unit)
         _check_share("Mean", self.clip_share)
 
 
@@ -243,6 +244,15 @@ def check_metric(owner: str, metric: object) -> Metric:
     if isinstance(metric, type) or not isinstance(metric, Metric):
         raise TypeError(f"{owner}: a metric must be one like dp.Count(), not {metric!r}.")
     return metric
+
+
+def _check_unit(owner: str, unit: checks.Real) -> None:
+    exact = checks.fraction_between(owner, "unit", unit, 0, math.inf)
+    checks.require(
+        _LEAST_UNIT <= exact <= 1 / _LEAST_UNIT,
+        f"{owner}: unit must be from 2^-200 to 2^200, not {unit!r}: floats must hold what is "
+        "released. Write unit=0.01.",
+    )
 
 
 def _check_share(owner: str, share: checks.Real | None) -> None:

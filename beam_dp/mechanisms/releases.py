@@ -100,10 +100,10 @@ class ClippedSum:
     *Error bound.* With probability 95% the released number is within it of the sum in which at most
     `shift` people (over all partitions, if shared) are cut at the clip. No bound on their values is
     known, so nothing can bound what they lose. It is infinite where the released numbers (of all
-    partitions together, if shared) do not show that there are more than `shift` people: what
-    they have beyond their noise (but for a chance of `EVIDENCE_ALPHA` over all partitions of a
-    list), when it adds up to s clips, needs at least s people, counted once per partition.
-    Then everybody may have been cut, and the number says nothing.
+    partitions together, if shared) do not show that there are more than `shift` people: what they
+    have beyond their noise (but for a chance of `EVIDENCE_ALPHA` over the partitions that are drawn
+    together), when it adds up to s clips, needs at least s people, counted once per partition. Then
+    everybody may have been cut, and the number says nothing.
 
     Attributes:
         source: the field or ROWS.
@@ -209,7 +209,7 @@ class ClippedSum:
 
 def _shown(noisy: np.ndarray, noise: np.ndarray, clip: np.ndarray) -> np.ndarray:
     """Return how many clips each number has beyond that much noise."""
-    return np.maximum(abs(noisy).astype(float) - noise, 0.0) / clip.astype(float)
+    return np.asarray(np.maximum(abs(noisy).astype(float) - noise, 0.0) / clip.astype(float))
 
 
 def _clip(

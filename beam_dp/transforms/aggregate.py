@@ -119,7 +119,7 @@ class PrivateAggregate(beam.PTransform):
         summarise = summary.Summarise(layout, bounder, measures, shared, buckets, self.shards)
         draw = release.Release(self._program, release.Places(layout, buckets))
         names = rows.output_names(self.partition, self.metrics)
-        kind = rows.output_type(self.partition, self.metrics, layout, pcoll.element_type)
+        kind = rows.output_type(self.partition, self.metrics, layout)
         return (
             pcoll
             | "Summarise" >> summarise

@@ -200,4 +200,6 @@ def fields_of(row: object) -> dict[str, object]:
         return vars(row)
     if issubclass(kind, tuple) and type(names := getattr(kind, "_fields", None)) is tuple:
         return dict(zip(names, tuple.__iter__(row), strict=False))
+    if dataclasses.is_dataclass(kind) and "__dict__" in dir(kind):
+        return dict(object.__getattribute__(row, "__dict__"))
     return {}

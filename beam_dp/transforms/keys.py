@@ -84,7 +84,8 @@ class _Lookup:
         """Return the place of each line in the list; -1 where it is not in it."""
         if self._table is not None and len(identities_) == 1 and identities_[0].shape[0] == 1:
             numbers = identities_[0][0].view(np.int64)
-            inside = (numbers >= self._low) & (numbers - self._low < len(self._table))
+            # Compared before they are subtracted: a difference can wrap around.
+            inside = (numbers >= self._low) & (numbers <= self._low + len(self._table) - 1)
             return np.where(inside, self._table[np.where(inside, numbers - self._low, 0)], -1)
         words = identities.join(identities_)
         hashes = hashing.fold(words, self._salt)

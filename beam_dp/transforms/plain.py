@@ -53,7 +53,8 @@ def to_list(column: pa.Array) -> list[object]:
     """Return an Arrow column as Python values; None for what Python or `plain` cannot hold."""
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return to_list(column.dictionary_decode())
+        values = [*to_list(column.dictionary), None]
+        return [values[-1 if code is None else code] for code in column.indices.to_pylist()]
     if identities.is_text(kind):
         return list(
             map(_decoded, column.cast(pa.large_string()).cast(pa.large_binary()).to_pylist())
@@ -79,11 +80,14 @@ def _decoded(text: bytes | None) -> str | None:
 
 
 def _known_instants(column: pa.Array) -> pa.Array:
-    """Return timestamps in microseconds; those within a day of Python's ends or beyond are null."""
+    """Return timestamps in microseconds; those within a day of Python's ends or beyond are null.
+
+    Those of a zone come out in UTC, the same instants: Python may not know the zone's name.
+    """
     factor = _PER_SECOND[column.type.unit]
     numbers = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
     seconds = numbers // factor
     known = (seconds >= _FIRST) & (seconds < _END) & identities.validity(column)
     numbers = np.where(known, numbers, 0)
     exact = numbers // (factor // 10**6) if factor > 10**6 else numbers * (10**6 // factor)
-    return pa.array(exact, mask=~known).cast(pa.timestamp("us", column.type.tz))
+    return pa.array(exact, mask=~known).cast(pa.timestamp("us", column.type.tz and "UTC"))

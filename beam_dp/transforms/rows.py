@@ -43,24 +43,24 @@ def output_names(partition: Sequence[str], metrics: Sequence[Metric]) -> tuple[s
 
 
 def output_type(
-    partition: Sequence[str], metrics: Sequence[Metric], layout: Layout, element_type: object
+    partition: Sequence[str], metrics: Sequence[Metric], layout: Layout
 ) -> RowTypeConstraint:
     """Return the schema of the output: key columns as typed as is known, then numbers."""
-    kinds = [_key_type(place, layout, element_type) for place in range(len(partition))]
+    kinds = [_key_type(place, layout) for place in range(len(partition))]
     for metric in metrics:
         kinds += [int if isinstance(metric, (Count, PeopleCount)) else float, float]
     names = output_names(partition, metrics)
     return RowTypeConstraint.from_fields(list(zip(names, kinds, strict=True)))
 
 
-def _key_type(place: int, layout: Layout, element_type: object) -> Any:
-    """Return the type of a key column: from the public list, or from the input's schema."""
-    if layout.public is not None:
-        kinds = {type(key[place]) for key in layout.public.keys}
-        return kinds.pop() if len(kinds) == 1 and kinds <= {int, str, bool} else Any
-    known = RowTypeConstraint.from_user_type(element_type)
-    kind = dict(known._fields).get(layout.partition[place]) if known is not None else None
-    return kind if kind in (int, str, bool) else Any
+def _key_type(place: int, layout: Layout) -> Any:
+    """Return the type of a key column, from the public list alone.
+
+    Private keys come out as they are in the data, whatever the input's schema says of them: a coder
+    that believed it would fail on the one row that does not.
+    """
+    kinds = {type(key[place]) for key in layout.public.keys} if layout.public is not None else set()
+    return kinds.pop() if len(kinds) == 1 and kinds <= {int, str, bool} else Any
 
 
 def from_released(released: tuple[Key, tuple[Any, ...]], names: tuple[str, ...]) -> beam.Row:

@@ -71,7 +71,7 @@ class SelectPartitions(beam.PTransform):
         layout = Layout(self.person, self.partition, (), (), None, columns.fresh_key())
         bounder, buckets = Bounder(self.bounds, (), layout.key), release.bucket_count(layout)
         measures = self._program.measures
-        kind = rows.output_type(self.partition, (), layout, pcoll.element_type)
+        kind = rows.output_type(self.partition, (), layout)
         return (
             pcoll
             | "Summarise" >> summary.Summarise(layout, bounder, measures, (), buckets, self.shards)

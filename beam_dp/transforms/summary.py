@@ -81,15 +81,16 @@ class Collect(beam.DoFn):
     def _take(self, tables: Iterable[Table]) -> Iterator[tuple[int, bytes]]:
         for table in tables:
             yield from self._merged()
-            self._merging = self._thread.submit(self._merge, table)
+            self._merging = self._thread.submit(self._merge, self._accumulator, table)
 
     def _merged(self) -> list[tuple[int, bytes]]:
         """Wait for the batch before, and return what it left no room for."""
         merging, self._merging = self._merging, None
         return merging.result() if merging is not None else []
 
-    def _merge(self, table: Table) -> list[tuple[int, bytes]]:
-        return [packed for full in self._accumulator.add(table) for packed in self._pack(full)]
+    def _merge(self, held: Accumulator, table: Table) -> list[tuple[int, bytes]]:
+        # `held` is this bundle's: a merge left over from a failed bundle must not reach the next.
+        return [packed for full in held.add(table) for packed in self._pack(full)]
 
     def _pack(self, table: Table) -> Iterator[tuple[int, bytes]]:
         shift = np.uint64(64 - self._shards.bit_length() + 1)

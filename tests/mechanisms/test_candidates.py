@@ -299,7 +299,9 @@ def test_rounded_grid_reaches_far_without_memory():
         assert value <= above <= value * (1 + 2**-16) + 1e-6
 
 
-@pytest.mark.parametrize("bad", [dict(high=0, bits=4), dict(high=4, bits=1), dict(high=4, bits=53)])
+@pytest.mark.parametrize(
+    "bad", [{"high": 0, "bits": 4}, {"high": 4, "bits": 1}, {"high": 4, "bits": 53}]
+)
 def test_rounded_grid_refuses(bad):
     with pytest.raises(ValueError, match="Candidates.rounded: (high|bits) must be"):
         Candidates.rounded(**bad)

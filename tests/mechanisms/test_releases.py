@@ -20,8 +20,8 @@ from beam_dp.mechanisms.contributions import Bounder, Field
 from beam_dp.mechanisms.noise import Noise, gaussian_bound, laplace_bound
 from beam_dp.mechanisms.releases import (
     ALPHA,
-    EVIDENCE_ALPHA,
     CLIP_BETA,
+    EVIDENCE_ALPHA,
     OVERSHOOT,
     ClippedSum,
     DirectRelease,

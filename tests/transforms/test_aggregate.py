@@ -173,7 +173,8 @@ def test_the_output_has_a_schema() -> None:
     numbers = dict(
         zip(NUMBERS, [int, float, float, float, float, float, float, float], strict=True)
     )
-    assert schema_of(aggregate(), Visit) == {"day": str, **numbers}
+    # Private keys are not typed by the input's schema: one row that lies would fail a coder.
+    assert schema_of(aggregate(), Visit) == {"day": Any, **numbers}
     assert list(schema_of(aggregate(), Visit)) == ["day", *NUMBERS]
     public = dp.PublicPartitions([1, 2])
     assert schema_of(aggregate(partitions=public))["day"] is int

@@ -237,3 +237,12 @@ def test_the_properties_catch_an_encoding_without_types_and_lengths() -> None:
     assert without_types((1,)) == without_types(("1",)) and encode((1,)) != encode(("1",))
     assert without_types(("ab", "c")) == without_types(("a", "bc"))
     assert keys.decode(encode((1, "1", True))) == (1, "1", True)
+
+
+def test_a_key_far_above_a_negative_public_key_is_not_in_the_list():
+    # key - lowest wraps around in int64: it was an IndexError that spelled the key out, or a match.
+    for listed in (((-1,), (1,)), ((-(2**63),), (-(2**63) + 2,))):
+        public = PublicKeys(listed)
+        for number in (2**63 - 1, 0, -(2**63) + 1):
+            found = public.places([pa.array([number, listed[0][0]])], b"k")
+            assert found.tolist() == [-1, 0]
