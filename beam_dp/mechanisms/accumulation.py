@@ -9,6 +9,7 @@ BATCH_LINES = 1 << 18
 HELD_LINES = 3 << 18
 _BLOCK = 1 << 15  # lines that are filtered at a time: their columns stay in the cache
 _HARDLY_LESS = 0.9  # a batch that keeps more is handed on: merging it would not pay
+_PASSED = 15  # as many batches after it are not even reduced
 _SLOTS = 1 << 20
 _SLOT_SHIFT = np.uint64(64 - 20)
 
@@ -16,8 +17,8 @@ _SLOT_SHIFT = np.uint64(64 - 20)
 class Accumulator:
     """Reduce batches of raw rows as they come, and hand out what no longer fits.
 
-    Whatever is handed out, in whatever pieces, `Bounder.settle` makes the same of it: dropping
-    early is safe on any part of the data (`contributions`, "Mergeability"). At most
+    Whatever is handed out, in whatever pieces, reduced or not, `Bounder.settle` makes the same of
+    it: dropping early is safe on any part of the data (`contributions`, "Mergeability"). At most
     `held + batch` lines are held between calls.
 
     Args:
@@ -31,6 +32,7 @@ class Accumulator:
         self._batch, self._held = batch, held
         self._raw: list[Table] = []
         self._raw_lines = 0
+        self._pass = 0
         self._reduced: list[Table] = []
         self._full: list[Table] = []
         self._filter = _Hopeless(bounder)
@@ -45,7 +47,7 @@ class Accumulator:
                 self._raw.append(part)
                 self._raw_lines += len(part)
             if self._raw_lines >= self._batch:
-                self._reduce_raw()
+                (self._pass_raw if self._pass else self._reduce_raw)()
         return self._make_room()
 
     def drain(self) -> list[Table]:
@@ -65,10 +67,17 @@ class Accumulator:
         reduced = self._reduced_of(self._raw)
         if self._raw_lines >= self._batch and len(reduced) > _HARDLY_LESS * self._raw_lines:
             self._full.append(reduced)
+            self._pass = _PASSED
         elif len(reduced):
             self._filter.learn(reduced)
             self._reduced.append(reduced)
         self._raw, self._raw_lines = [], 0
+
+    def _pass_raw(self) -> None:
+        """Hand on a batch as it is: the one before hardly shrank, a sort would be for nothing."""
+        self._full.append(contributions.concatenate(self._raw))
+        self._raw, self._raw_lines = [], 0
+        self._pass -= 1
 
     def _make_room(self) -> list[Table]:
         full, self._full = self._full, []

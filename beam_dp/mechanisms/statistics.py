@@ -60,9 +60,10 @@ class Measure:
         if not self.additive:
             present = ~exact.is_missing(numbers, exact.LOWEST if self.sign > 0 else exact.HIGHEST)
             return np.flatnonzero(present), numbers[present] * self.sign
-        numbers = numbers * self.sign if self.sign else abs(numbers)
-        present = np.asarray(numbers > 0, bool)
-        return np.flatnonzero(present), numbers[present]
+        if self.sign < 1:
+            numbers = -numbers if self.sign else abs(numbers)
+        present = np.flatnonzero(np.asarray(numbers > 0, bool))
+        return present, numbers[present] if len(present) < len(numbers) else numbers
 
     def buckets(self, numbers: np.ndarray) -> np.ndarray:
         """Return where each number stands: its bucket, or its own place in the order of floats.

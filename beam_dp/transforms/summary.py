@@ -13,7 +13,6 @@ What leaves is not private. There is no counter, no log and no side output on th
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent import futures
 from typing import Any
 
 import apache_beam as beam
@@ -49,19 +48,10 @@ class Collect(beam.DoFn):
     def __init__(self, layout: Layout, bounder: Bounder, shards: int) -> None:
         self._layout, self._bounder, self._shards = layout, bounder, shards
 
-    def setup(self) -> None:
-        """Start the thread that merges one batch while the next one is read and identified."""
-        self._thread = futures.ThreadPoolExecutor(1)
-
-    def teardown(self) -> None:
-        """Stop it."""
-        self._thread.shutdown()
-
     def start_bundle(self) -> None:
         """Begin with nothing: a bundle that failed leaves nothing behind."""
         self._accumulator = Accumulator(self._bounder)
         self._buffer = columns.RowBuffer(self._layout)
-        self._merging: futures.Future[list[tuple[int, bytes]]] | None = None
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take one row, or one Arrow batch or table."""
@@ -72,7 +62,7 @@ class Collect(beam.DoFn):
 
     def finish_bundle(self) -> Iterator[Any]:
         """Hand on what is held."""
-        for element in (*self._take(self._buffer.flush()), *self._merged()):
+        for element in self._take(self._buffer.flush()):
             yield GlobalWindows.windowed_value(element)
         for table in self._accumulator.drain():
             for element in self._pack(table):
@@ -80,24 +70,18 @@ class Collect(beam.DoFn):
 
     def _take(self, tables: Iterable[Table]) -> Iterator[tuple[int, bytes]]:
         for table in tables:
-            yield from self._merged()
-            self._merging = self._thread.submit(self._merge, self._accumulator, table)
-
-    def _merged(self) -> list[tuple[int, bytes]]:
-        """Wait for the batch before, and return what it left no room for."""
-        merging, self._merging = self._merging, None
-        return merging.result() if merging is not None else []
-
-    def _merge(self, held: Accumulator, table: Table) -> list[tuple[int, bytes]]:
-        # `held` is this bundle's: a merge left over from a failed bundle must not reach the next.
-        return [packed for full in held.add(table) for packed in self._pack(full)]
+            for full in self._accumulator.add(table):
+                yield from self._pack(full)
 
     def _pack(self, table: Table) -> Iterator[tuple[int, bytes]]:
         shift = np.uint64(64 - self._shards.bit_length() + 1)
-        shard = self._bounder.person_hash(table) >> shift if self._shards > 1 else None
-        edges = [0, len(table)]
-        if shard is not None:
-            edges = np.searchsorted(shard, np.arange(self._shards + 1, dtype=np.uint64)).tolist()
+        shard = np.zeros(len(table), np.uint16)
+        if self._shards > 1:
+            shard = (self._bounder.person_hash(table) >> shift).astype(np.uint16)
+        if (shard[1:] < shard[:-1]).any():  # lines that were reduced come in order
+            order = np.argsort(shard, kind="stable")
+            table, shard = table.take(order), shard[order]
+        edges = np.searchsorted(shard, np.arange(self._shards + 1)).tolist()
         for place, (start, end) in enumerate(itertools.pairwise(edges)):
             for low in range(start, end, _BLOB_LINES):
                 part = table.take(slice(low, min(low + _BLOB_LINES, end)))
