@@ -138,3 +138,27 @@ def test_nothing_in_nothing_out():
     assert accumulator.drain() == []
     assert accumulator.add(table_of([])) == []
     assert accumulator.drain() == []
+
+
+def test_batches_that_do_not_shrink_are_handed_on_unsorted(monkeypatch):
+    # 400 people, three rows each in three of six partitions: nothing to merge, something to drop.
+    rows = [Row((person, 0), (place, 0), (1,)) for place in range(3) for person in range(400)]
+    bounder = Bounder(ContributionBounds(2), (Field(0, "sum"),), b"key")
+    reduced = []
+    original = Bounder.reduce
+
+    def counted(self, table):
+        reduced.append(len(table))
+        return original(self, table)
+
+    monkeypatch.setattr(Bounder, "reduce", counted)
+    accumulator = Accumulator(bounder, batch=40, held=80)
+    tables = [table_of(rows[start : start + 40]) for start in range(0, len(rows), 40)]
+    handed = [part for table in tables for part in accumulator.add(table)]
+    handed += accumulator.drain()
+    assert len(reduced) < len(rows) / 40 / 2
+    monkeypatch.undo()
+    settled = bounder.settle(concatenate(handed))
+    whole = bounder.settle(bounder.prepare(table_of(rows)))
+    assert fields_in(settled) == fields_in(whole)
+    assert len(settled) == 800
