@@ -129,17 +129,12 @@ class Draw(beam.DoFn):
             yield rows[start : start + BLOCK_ROWS], nothing if start else shown
 
 
-def add_up(shown: Iterable[tuple[float, ...]]) -> tuple[float, ...]:
-    """Return the sums of what blocks show, place by place."""
-    return tuple(map(sum, zip(*shown, strict=True)))
-
-
-def judge(block: Block, shown: tuple[float, ...], program: Program) -> Iterator[Any]:
+def judge(block: Block, shown: Iterable[tuple[float, ...]], program: Program) -> Iterator[Any]:
     """Yield the rows of a block; errors are infinite where a clip may have cut everybody.
 
-    It reads released numbers only.
+    It reads released numbers only: the block, and what all blocks show.
     """
-    doubtful = program.is_doubtful(shown) if shown else (False,) * len(program.metrics)
+    doubtful = program.is_doubtful([sum(people) for people in zip(*shown, strict=True)])
     for key, numbers in block[0]:
         row = list(numbers)
         for place, doubt in enumerate(doubtful):
@@ -166,8 +161,8 @@ class Release(beam.PTransform):
         """Choose shared clips, if any, then draw, each behind its barrier; judge the errors."""
         draw = beam.ParDo(Draw(self.program, self.places, self.noise), *self._clips(summaries))
         blocks = summaries | "Draw" >> draw | "Barrier" >> beam.Reshuffle()
-        shown = blocks | "Shown" >> beam.Values() | "AddUp" >> beam.CombineGlobally(add_up)
-        judging = beam.FlatMap(judge, beam.pvalue.AsSingleton(shown), self.program)
+        shown = beam.pvalue.AsIter(blocks | "Shown" >> beam.Values())
+        judging = beam.FlatMap(judge, shown, self.program)
         return blocks | "Judge" >> judging
 
     def _clips(self, summaries: beam.PCollection) -> list[beam.pvalue.AsSingleton]:
