@@ -24,7 +24,7 @@ import numpy as np
 
 _LONGEST = 4096
 _STREAMS = 4
-_BLOCK = 8192
+_BLOCK = 4096
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -96,38 +96,37 @@ def digests(offsets: np.ndarray, data: np.ndarray, key: bytes) -> np.ndarray:
     lengths = (offsets[1:] - offsets[:-1]).astype(np.int64)
     if lengths.size and lengths.max() > _LONGEST:
         return digests(*_shorten(offsets, data, key), key)
+    identity = np.empty((2, len(lengths)), np.uint64)
+    if not lengths.size:
+        return identity
     # Only the bytes in use: the buffer of a slice is its parent's, however large.
-    padded = np.concatenate([data[offsets[0] : offsets[-1]], np.zeros(8, np.uint8)])
-    starts = offsets[:-1] - offsets[0]
-    parts = [
-        _digest_block(starts[at : at + _BLOCK], lengths[at : at + _BLOCK], padded, key)
-        for at in range(0, len(lengths), _BLOCK)
-    ]
-    return np.concatenate(parts, axis=1) if parts else np.empty((2, 0), np.uint64)
+    used, starts = data[offsets[0] : offsets[-1]], offsets[:-1] - offsets[0]
+    length, same = int(lengths[0]), int(lengths.min()) == int(lengths.max())
+    if same and length and length % 4 == 0:  # ids of one form, one after the other
+        table = np.ndarray((len(lengths), length // 4), "<u4", np.ascontiguousarray(used)).T
+    else:
+        table, used = None, np.concatenate([used, np.zeros(8, np.uint8)])
+    for at in range(0, len(lengths), _BLOCK):
+        block = slice(at, at + _BLOCK)
+        words = _words(starts[block], lengths[block], used) if table is None else table[:, block]
+        _digest_block(words.astype(np.uint64), lengths[block], key, identity[:, block])
+    return identity
 
 
-def _digest_block(
-    starts: np.ndarray, lengths: np.ndarray, padded: np.ndarray, key: bytes
-) -> np.ndarray:
+def _digest_block(words: np.ndarray, lengths: np.ndarray, key: bytes, out: np.ndarray) -> None:
     """Hash one cache-sized block of texts: one product of a matrix of keys and one of words."""
     constants = _multipliers(key)
-    words = _words(starts, lengths, padded)
-    sums = constants[:, 0:1] + constants[:, 1:2] * lengths.astype(np.uint64)
-    sums += constants[:, 2 : 2 + len(words)] @ words.astype(np.uint64)
+    sums = constants[:, 2 : 2 + len(words)] @ words
+    sums += constants[:, 0:1] + constants[:, 1:2] * lengths.astype(np.uint64)
     sums >>= _HALF
-    identity = np.stack([sums[0] << _HALF | sums[1], sums[2] << _HALF | sums[3]])
-    identity[1] |= np.uint64(1)
-    return identity
+    np.left_shift(sums[::2], _HALF, out=out)
+    out |= sums[1::2]
+    out[1] |= np.uint64(1)
 
 
 def _words(starts: np.ndarray, lengths: np.ndarray, padded: np.ndarray) -> np.ndarray:
     """Return the 32-bit words of each text, padded with zeros: shape (words, texts)."""
     longest = int(lengths.max())
-    if longest % 4 == 0 and longest and int(lengths.min()) == longest:
-        first, end = int(starts[0]), int(starts[-1]) + longest
-        if end - first == longest * len(starts):  # one after the other, as ids of one form are
-            same = np.ndarray((len(starts), longest // 4), "<u4", padded, first)
-            return np.ascontiguousarray(same.T)
     window = np.ndarray((len(padded) - 7,), "<u8", padded, 0, (1,))  # 8 bytes from each place on
     steps = 8 * np.arange(-(-longest // 8))
     inside = np.minimum(starts + steps[:, None], len(window) - 1)
