@@ -4,8 +4,16 @@ from pathlib import Path
 
 from setuptools import find_packages, setup
 
-TESTS = ["dp-accounting>=0.4", "hypothesis>=6.100", "pytest>=8.1", "pytest-xdist>=3.5"]
+TESTS = ["dp-accounting>=0.6,<0.7", "hypothesis>=6.100", "pytest>=8.1", "pytest-xdist>=3.5"]
 LINTERS = ["mypy>=1.11", "ruff>=0.17"]
+# pipeline-dp has no wheels elsewhere; below these versions pip takes broken ones in silence.
+LINUX = "; sys_platform == 'linux' and platform_machine == 'x86_64'"
+PEERS = [
+    "polars>=1.30",
+    f"pipeline-dp==0.3.1{LINUX}",
+    f"python-dp>=1.1.5{LINUX}",
+    f"dp-accounting>=0.6,<0.7{LINUX}",
+]
 README = Path(__file__).parent / "README.md"
 
 setup(
@@ -25,6 +33,6 @@ setup(
         "demo": ["tpchgen-cli>=2"],
         "plot": ["matplotlib>=3.8"],
         "gcp": ["apache-beam[gcp]>=2.77,<3"],
-        "bench": ["pipeline-dp>=0.3", "polars>=1.30", "tpchgen-cli>=2"],
+        "bench": [*PEERS, "tpchgen-cli>=2"],
     },
 )
