@@ -15,7 +15,7 @@ RUNNERS = (
     "SparkRunner",
     "DataflowRunner",
 )
-"""Runners whose Reshuffle is a barrier and whose bundles finish: what the transforms stand on."""
+"""Runners whose GroupByKey is a barrier and whose bundles finish: what the transforms stand on."""
 
 
 def check_input(owner: str, rows: beam.PCollection) -> None:

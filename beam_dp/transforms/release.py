@@ -1,9 +1,9 @@
 """Draw the released numbers, once, and put a barrier behind them.
 
 Beam may compute a collection again for every consumer and every retry. Noise that is drawn again is
-a second release, so each draw is followed by a Reshuffle: what lies behind it is computed from
-stored elements, on every runner of `guards.RUNNERS`. Elements are blocks of rows, so that the
-barrier costs nothing per row.
+a second release, so each draw is followed by a GroupByKey over the number of the block: what lies
+behind it is computed from stored elements, on every runner of `guards.RUNNERS`. (A Reshuffle is the
+same with more steps.) Elements are blocks of rows, so that the barrier costs nothing per row.
 """
 
 import dataclasses
@@ -89,13 +89,15 @@ class ChooseClips(beam.DoFn):
     def __init__(self, program: Program, noise: Noise) -> None:
         self._program, self._noise = program, noise
 
-    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[int, ...]]:
+    def process(
+        self, element: tuple[int, Iterable[bytes]]
+    ) -> Iterator[tuple[int, tuple[int, ...]]]:
         """Take the one bucket that holds that summary."""
         if element[0] != summary.SHARED:
             return
         found = summary.open_summary(element[1], self._program.shared_measures)
         cells = Cells(found, np.zeros(len(found), np.int64), 1)
-        yield self._program.choose_clips(cells, self._noise)
+        yield summary.SHARED, self._program.choose_clips(cells, self._noise)
 
 
 class Draw(beam.DoFn):
@@ -112,8 +114,8 @@ class Draw(beam.DoFn):
 
     def process(
         self, element: tuple[int, Iterable[bytes]], clips: tuple[int, ...] = ()
-    ) -> Iterator[Block]:
-        """Take all summaries of one bucket; yield blocks of rows."""
+    ) -> Iterator[tuple[int, Block]]:
+        """Take all summaries of one bucket; yield numbered blocks of rows."""
         bucket, packed = element
         if bucket == summary.SHARED:
             return
@@ -126,7 +128,13 @@ class Draw(beam.DoFn):
         rows = [(names[place], row) for place, row in zip(kept.tolist(), numbers, strict=True)]
         nothing = tuple(0.0 for _ in shown)
         for start in range(0, len(rows), BLOCK_ROWS):
-            yield rows[start : start + BLOCK_ROWS], nothing if start else shown
+            block = rows[start : start + BLOCK_ROWS], nothing if start else shown
+            yield start * self._places.buckets + bucket, block
+
+
+def stored(numbered: tuple[int, Iterable[Any]]) -> Any:
+    """Return the one element behind a barrier: one draw, whatever was drawn before it."""
+    return next(iter(numbered[1]))
 
 
 def judge(block: Block, shown: Iterable[tuple[float, ...]], program: Program) -> Iterator[Any]:
@@ -160,7 +168,8 @@ class Release(beam.PTransform):
     def expand(self, summaries: beam.PCollection) -> beam.PCollection:
         """Choose shared clips, if any, then draw, each behind its barrier; judge the errors."""
         draw = beam.ParDo(Draw(self.program, self.places, self.noise), *self._clips(summaries))
-        blocks = summaries | "Draw" >> draw | "Barrier" >> beam.Reshuffle()
+        drawn = summaries | "Draw" >> draw | "Barrier" >> beam.GroupByKey()
+        blocks = drawn | "Stored" >> beam.Map(stored)
         shown = beam.pvalue.AsIter(blocks | "Shown" >> beam.Values())
         judging = beam.FlatMap(judge, shown, self.program)
         return blocks | "Judge" >> judging
@@ -169,5 +178,5 @@ class Release(beam.PTransform):
         if not self.program.shared_measures:
             return []
         choose = beam.ParDo(ChooseClips(self.program, self.noise))
-        clips = summaries | "ChooseClips" >> choose | "ClipsBarrier" >> beam.Reshuffle()
-        return [beam.pvalue.AsSingleton(clips)]
+        chosen = summaries | "ChooseClips" >> choose | "ClipsBarrier" >> beam.GroupByKey()
+        return [beam.pvalue.AsSingleton(chosen | "StoredClips" >> beam.Map(stored))]
