@@ -108,11 +108,14 @@ def read_parquet(part: Range, pattern: str, columns: Sequence[str]) -> Iterator[
 
 def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield `batches`, decoding the next one in a thread while the last one is worked on."""
-    with futures.ThreadPoolExecutor(1) as thread:
+    thread = futures.ThreadPoolExecutor(1)
+    try:
         following = thread.submit(next, batches, None)
         while (batch := following.result()) is not None:
             following = thread.submit(next, batches, None)
             yield batch
+    finally:
+        thread.shutdown(wait=False)  # what it still decodes, nobody waits for
 
 
 def _batches(part: Range, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
