@@ -41,10 +41,9 @@ class Accumulator:
         """Take raw rows; return what must be handed on to make room."""
         step = min(_BLOCK, self._batch)
         for start in range(0, len(table), step):
-            part = self._bounder.prepare(table.take(slice(start, start + step)))
-            part = self._filter.drop(part)
+            part = self._filter.drop(table.take(slice(start, start + step)))
             if len(part):
-                self._raw.append(part)
+                self._raw.append(self._bounder.prepare(part))
                 self._raw_lines += len(part)
             if self._raw_lines >= self._batch:
                 (self._pass_raw if self._pass else self._reduce_raw)()
@@ -136,4 +135,4 @@ class _Hopeless:
             above &= known[slots] == word
         for known in self._person[table.person.shape[0] :]:
             above &= known[slots] == 0
-        return table.take(~above)
+        return table.take(np.flatnonzero(~above))
