@@ -42,7 +42,9 @@ def release_errors(question: Question, runs: int, one_sided: bool) -> np.ndarray
         runs: how many releases are drawn.
         one_sided: the direct release, never above the truth but for beta; else clip, then sum.
     """
-    program = compile_program([metric(question, one_sided)], dp.Budget(EPSILON), reach=1)
+    program = compile_program(
+        [metric(question, one_sided)], dp.Budget(EPSILON), reach=1, single=True
+    )
     table = contributions_table(question)
     cells = Cells.of_all(statistics.summarise(table, program.measures))
     people = None
@@ -52,7 +54,7 @@ def release_errors(question: Question, runs: int, one_sided: bool) -> np.ndarray
     drawn = []
     for _ in range(runs):
         clips = program.choose_clips(people, Noise()) if people is not None else ()
-        [(values, _)] = program.release(cells, clips, Noise())
+        [(values, _)], _ = program.release(cells, clips, Noise())
         drawn.append(abs(float(values[0]) - truth))
     return np.array(drawn)
 
