@@ -17,6 +17,7 @@ import sys
 from collections.abc import Sequence
 
 import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
@@ -72,7 +73,8 @@ def main(words: Sequence[str] | None = None) -> int:
         made = None if options.plan else pipeline(options, beam_words, release)
     if made is not None:
         terminal.run(made, "Reading and bounding")
-        terminal.show(options.output, output_names(release.partition, release.metrics))
+        if FileSystems.exists(options.output):  # a template was written, no job has run
+            terminal.show(options.output, output_names(release.partition, release.metrics))
     sys.stdout.write(f"{release.plan()}\n")
     return 0
 

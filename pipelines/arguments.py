@@ -7,6 +7,7 @@ import difflib
 import functools
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import NoReturn
@@ -43,7 +44,8 @@ class Parser(argparse.ArgumentParser):
 
     def read(self, words: Sequence[str] | None) -> tuple[argparse.Namespace, list[str]]:
         """Return the job's own options, and those that are left for Beam."""
-        options, rest = self.parse_known_args(words)
+        given = sys.argv[1:] if words is None else words
+        options, rest = self.parse_known_args(list(self._without_values(given)))
         flags = [flag for action in self._actions for flag in action.option_strings]
         if rest and not rest[0].startswith("--"):
             self.error(f"unrecognized argument: {rest[0]}")
@@ -52,6 +54,18 @@ class Parser(argparse.ArgumentParser):
             if word.startswith("--") and alike:
                 self.error(f"unrecognized option: {word}, did you mean {alike[0]}?")
         return options, rest
+
+    def _without_values(self, words: Sequence[str]) -> Iterator[str]:
+        """Turn flags that are written as name=true, as templates give them, into plain flags."""
+        flags = {
+            name for action in self._actions if action.nargs == 0 for name in action.option_strings
+        }
+        for word in words:
+            name, _, value = word.partition("=")
+            if name not in flags or value.lower() not in ("true", "false"):
+                yield word
+            elif value.lower() == "true":
+                yield name
 
 
 def parser(program: str, description: str) -> Parser:

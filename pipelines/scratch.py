@@ -2,9 +2,12 @@
 
 import contextlib
 import json
+import signal
+import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
+from typing import NoReturn
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
@@ -15,7 +18,7 @@ from pipelines import terminal
 
 @contextlib.contextmanager
 def private_directory(options: PipelineOptions, holds: str) -> Iterator[str]:
-    """Make a directory, warn of it, and delete it at the end, also after a failure.
+    """Make a directory, warn of it, and delete it at the end, also after a failure or SIGTERM.
 
     It lies below --temp_location if that is given (other machines must reach it), else below this
     machine's own and only this user may read it.
@@ -29,10 +32,17 @@ def private_directory(options: PipelineOptions, holds: str) -> Iterator[str]:
     if shared:
         FileSystems.mkdirs(path)
     terminal.say(f"Warning: {holds} is not private; it is in {path} until the end of the job")
+    before = signal.signal(signal.SIGTERM, _stop)
     try:
         yield path
     finally:
         FileSystems.delete([path])
+        signal.signal(signal.SIGTERM, before)
+
+
+def _stop(number: int, frame: object) -> NoReturn:
+    """Leave by an exception, so that what must be deleted is deleted."""
+    sys.exit(f"error: stopped by signal {number}")
 
 
 def write_lines(rows: beam.PCollection, path: str) -> None:

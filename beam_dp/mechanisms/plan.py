@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from beam_dp.mechanisms.additive import AdditiveNoise
-from beam_dp.mechanisms.budget import readable
+from beam_dp.mechanisms.budget import Budget, readable
 from beam_dp.mechanisms.building import Step
 from beam_dp.mechanisms.parts import parts_of
 from beam_dp.mechanisms.program import Program
@@ -74,13 +74,18 @@ def describe(program: Program) -> Plan:
     rows = [_step_row(program, step) for step in program.steps]
     if program.selection is not None:
         rows.insert(0, _selection_row(program))
-    total = program.budget
-    spent = f"{'rho' if total.is_zcdp else 'epsilon'} {readable(total.amount)}"
-    return Plan(tuple(rows), f"{spent}, delta {readable(total.delta)}; {_composition(program)}")
+    return Plan(tuple(rows), f"{_total(program.asked)}; {_composition(program)}")
+
+
+def _total(budget: Budget) -> str:
+    spent = f"{'rho' if budget.is_zcdp else 'epsilon'} {readable(budget.amount)}"
+    return f"{spent}, delta {readable(budget.delta)}"
 
 
 def _composition(program: Program) -> str:
     kind = "zCDP" if program.budget.is_zcdp else "pure"
+    if program.budget.is_zcdp and not program.asked.is_zcdp:
+        kind = f"spent as rho {float(program.budget.amount):.4g} by zCDP"
     return f"{kind} composition, one person in at most {program.reach} partition(s)"
 
 

@@ -36,6 +36,7 @@ class Program:
         selection: how partitions are selected; None for public ones.
         entries: what is spent on what.
         budget: the whole, in the measure that was chosen.
+        asked: the whole, as it was asked for.
         reach: the most partitions that a person can have rows in.
     """
 
@@ -47,6 +48,7 @@ class Program:
     selection: TruncatedGeometric | None
     entries: tuple[tuple[str, Budget, int], ...]
     budget: Budget
+    asked: Budget
     reach: int
 
     @property
@@ -93,12 +95,15 @@ class Program:
     def is_doubtful(self, shown: Sequence[float]) -> tuple[bool, ...]:
         """Return for each metric whether its shared clip may have cut everybody.
 
+        It has not where any of the released numbers shows more people than its shift.
+
         Args:
             shown: what `release` said that each step shows, summed over all partitions.
         """
+        people = max(shown, default=0.0)
         doubtful = {
             step.part
-            for step, people in zip(self.steps, shown, strict=True)
+            for step in self.steps
             if step.shared is not None
             and isinstance(step.release, ClippedSum)
             and people <= step.release.shift * self.reach
@@ -162,6 +167,7 @@ def compile_program(
         selector,
         entries,
         whole,
+        budget,
         reach,
     )
 

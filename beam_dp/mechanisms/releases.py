@@ -76,8 +76,11 @@ class PeopleRelease:
     def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
         """Draw one noisy number per partition; there is no clip."""
         adder = AdditiveNoise(self.noise_cost)
-        values = adder.add(cells.people(first), np.ones(cells.size, np.int64), noise)
-        return Released(values, np.full(cells.size, float(adder.bound(1, self.alpha))))
+        one = np.ones(cells.size, np.int64)
+        values = adder.add(cells.people(first), one, noise)
+        beyond = adder.bounds(one, EVIDENCE_ALPHA / max(1, cells.size))
+        shown = float(np.maximum(_shown(values, beyond, one), 0.0).sum())
+        return Released(values, np.full(cells.size, float(adder.bound(1, self.alpha))), shown)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -292,7 +295,7 @@ class DirectRelease(Profiled):
 
     def _shown(self, chosen: Number) -> Number:
         blank = self.blank and chosen == self.candidates[0]
-        return math.nan if blank else chosen * self.measure.sign
+        return math.nan if blank else chosen * self.measure.sign + 0  # never -0.0
 
 
 def scale(units: np.ndarray, unit: Fraction) -> np.ndarray:

@@ -18,6 +18,7 @@ from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.partitions import (
     PrivatePartitions,
     PublicPartitions,
+    check_bounds,
     check_partitions,
     partition_count,
     public_keys,
@@ -75,7 +76,7 @@ class PrivateAggregate(beam.PTransform):
         checks.column(_OWNER, "person", self.person)
         self.partition = checks.columns(_OWNER, "partition", self.partition)
         self.metrics = check_metrics(_OWNER, self.metrics)
-        self.bounds = _checked_bounds(self.bounds)
+        self.bounds = check_bounds(_OWNER, self.bounds)
         self.partitions = check_partitions(_OWNER, self.partition, self.partitions)
         if type(self.budget) is not Budget:
             raise TypeError(
@@ -130,14 +131,3 @@ class PrivateAggregate(beam.PTransform):
     def display_data(self) -> dict[str, Any]:
         """Return the public parameters that a monitoring page may show."""
         return {"budget": repr(self.budget), "metrics": ", ".join(m.output for m in self.metrics)}
-
-
-def _checked_bounds(bounds: ContributionBounds | None) -> ContributionBounds:
-    if bounds is None:
-        return ContributionBounds(None)
-    if not isinstance(bounds, ContributionBounds):
-        raise TypeError(
-            f"{_OWNER}: bounds must be ContributionBounds, not {bounds!r}. "
-            "Write bounds=dp.ContributionBounds(partitions=3)."
-        )
-    return bounds

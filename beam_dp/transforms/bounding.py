@@ -23,7 +23,7 @@ from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.contributions import Bounder, Table
 from beam_dp.transforms import columns, guards, plain, rows
 from beam_dp.transforms.columns import Layout
-from beam_dp.transforms.partitions import PublicPartitions, public_keys
+from beam_dp.transforms.partitions import PublicPartitions, check_public, public_keys
 from beam_dp.transforms.summary import SHARDS, check_shards
 
 _OWNER = "BoundContributions"
@@ -233,6 +233,7 @@ class BoundContributions(beam.PTransform):
         )
         if self.key is not None and (type(self.key) is not bytes or not 0 < len(self.key) <= 64):
             raise ValueError(f"{_OWNER}: key must be 1 to 64 bytes. Leave it out to draw one.")
+        check_public(_OWNER, self.partition, self.partitions)
         check_shards(_OWNER, self.shards)
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:

@@ -14,7 +14,12 @@ from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.program import Loss, compile_loss
 from beam_dp.transforms import columns, guards, release, rows, summary
 from beam_dp.transforms.columns import Layout
-from beam_dp.transforms.partitions import PublicPartitions, public_keys
+from beam_dp.transforms.partitions import (
+    PublicPartitions,
+    check_bounds,
+    check_public,
+    public_keys,
+)
 from beam_dp.transforms.summary import SHARDS
 
 _OWNER = "RemovalLoss"
@@ -95,6 +100,10 @@ class RemovalLoss(beam.PTransform):
                 f"{_OWNER}: statistic must be Count, Sum, Max, Min or PeopleCount (monotone in the "
                 f'set of people), not {self.statistic!r}. Write statistic=dp.Max("minutes").'
             )
+        self.bounds = check_bounds(_OWNER, self.bounds)
+        check_public(_OWNER, self.partition, self.partitions)
+        summary.check_shards(_OWNER, self.shards)
+        rows.check_names(_OWNER, self.partition, ())
         checks.require(
             "profile" not in self.partition,
             f"{_OWNER}: partition must not have a column named 'profile': the output has one.",
@@ -106,7 +115,7 @@ class RemovalLoss(beam.PTransform):
         loss, key = compile_loss(self.statistic, self.removals), columns.fresh_key()
         public = public_keys(self.partitions)
         layout = Layout(self.person, self.partition, loss.columns, loss.units, public, key)
-        bounder = Bounder(self.bounds or ContributionBounds(None), loss.fields, key)
+        bounder = Bounder(self.bounds, loss.fields, key)
         buckets = release.bucket_count(layout)
         measures = (loss.profiled.measure,)
         names = (*rows.output_names(self.partition, ()), "profile")

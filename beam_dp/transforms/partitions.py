@@ -130,6 +130,32 @@ def check_partitions(
     return partitions
 
 
+def check_public(
+    owner: str, columns: tuple[str, ...], partitions: PublicPartitions | None
+) -> PublicPartitions | None:
+    """Return the public partitions if any; refuse private ones, which only a release can select."""
+    if partitions is not None and not isinstance(partitions, PublicPartitions):
+        raise TypeError(
+            f"{owner}: partitions must be PublicPartitions or left out, not {_kind(partitions)}: "
+            "nothing is released here. Write partitions=dp.PublicPartitions([1, 2, 3])."
+        )
+    if partitions is not None:
+        check_partitions(owner, columns, partitions)
+    return partitions
+
+
+def check_bounds(owner: str, bounds: ContributionBounds | None) -> ContributionBounds:
+    """Return the bounds, none at all for None."""
+    if bounds is None:
+        return ContributionBounds(None)
+    if not isinstance(bounds, ContributionBounds):
+        raise TypeError(
+            f"{owner}: bounds must be ContributionBounds, not {bounds!r}. "
+            "Write bounds=dp.ContributionBounds(partitions=3)."
+        )
+    return bounds
+
+
 def reach_of(owner: str, bounds: ContributionBounds, partitions: Partitions | None) -> int:
     """Return the most partitions that one person can have rows in.
 

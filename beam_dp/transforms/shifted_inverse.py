@@ -12,7 +12,6 @@ from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.metrics import Metric, SearchKind
 from beam_dp.mechanisms.plan import Plan
-from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.summary import SHARDS
@@ -41,8 +40,9 @@ class ShiftedInverse(beam.PTransform):
         partitions: public ones, or how to select private ones.
         candidates: the public outputs; None: those of the statistic, by default a geometric grid
             that is wide enough for anything.
-        search: `AboveThreshold`, `ExponentialMechanism` or `NoisyBinarySearch`.
-        beta: how often the guarantee may fail.
+        search: `AboveThreshold`, `ExponentialMechanism` or `NoisyBinarySearch`; None: that of the
+            statistic, by default the first.
+        beta: how often the guarantee may fail; None: that of the statistic, by default 5%.
         shards: how many parts the people are cut into; a power of two.
 
     Raises:
@@ -59,8 +59,8 @@ class ShiftedInverse(beam.PTransform):
     bounds: ContributionBounds | None = None
     partitions: PublicPartitions | PrivatePartitions | None = None
     candidates: Candidates | None = None
-    search: SearchKind = AboveThreshold
-    beta: float = 0.05
+    search: SearchKind | None = None
+    beta: float | None = None
     shards: int = SHARDS
 
     def __post_init__(self) -> None:
@@ -76,9 +76,8 @@ class ShiftedInverse(beam.PTransform):
 
     def _direct(self) -> Metric:
         """Return the statistic as a metric that is searched for."""
-        options: dict[str, Any] = {"search": self.search, "beta": self.beta}
-        if self.candidates is not None:
-            options["candidates"] = self.candidates
+        given = {"search": self.search, "beta": self.beta, "candidates": self.candidates}
+        options: dict[str, Any] = {name: of for name, of in given.items() if of is not None}
         if isinstance(self.statistic, (metrics.Count, metrics.Sum)):
             return dataclasses.replace(self.statistic, one_sided=True, **options)
         if isinstance(self.statistic, (metrics.Max, metrics.Min)):

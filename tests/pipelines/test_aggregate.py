@@ -268,3 +268,11 @@ def test_options_of_beam_pass_through_and_look_like_none_of_ours() -> None:
         assert not difflib.get_close_matches(flag, ours, 1, arguments._ALIKE), flag
     _, rest = aggregate.parser().read(command("--count", "--runner", "X", "--region=y"))
     assert rest == ["--runner", "X", "--region=y"]
+
+
+def test_flags_may_be_written_with_a_value_as_templates_write_them() -> None:
+    plain = parsed("--count", "--people_count", "--one_sided")
+    given = parsed("--count=true", "--people_count=True", "--one_sided=true")
+    assert [metric.output for metric in given.metrics] == ["count", "people_count"]
+    assert given.metrics == plain.metrics
+    assert parsed("--count", "--one_sided=false").metrics == parsed("--count").metrics

@@ -172,3 +172,22 @@ def test_bad_parameters_are_refused(changes: dict[str, Any]) -> None:
     options |= {"budget": dp.Budget(1.0, 1e-6), "bounds": dp.ContributionBounds(1), **changes}
     with pytest.raises((TypeError, ValueError), match="must "):
         dp.SelectPartitions(**options)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"partitions": dp.PrivatePartitions()}, "partitions must be PublicPartitions or left out"),
+        ({"partitions": [0, 1]}, "partitions must be PublicPartitions or left out"),
+        ({"partitions": dp.PublicPartitions([(0, 1)])}, "one part per partition column"),
+        ({"bounds": 3}, "bounds must be ContributionBounds"),
+        ({"shards": 3}, "shards must be a power of two"),
+        ({"partition": ["a b", "a_b"]}, "must have different names"),
+    ],
+)
+def test_wrong_calls_of_the_loss_are_refused_when_built(
+    changes: dict[str, Any], message: str
+) -> None:
+    given = {"statistic": dp.Count(), "person": "person", "partition": ["day"], **changes}
+    with pytest.raises((TypeError, ValueError), match=message):
+        dp.RemovalLoss(**given)
