@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from beam_dp.transforms import identities
 from beam_dp.transforms.identities import canonical, identify, identify_values
+from tests.hostile.support import Hostile
 
 KEY = bytes(range(32))
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -100,22 +101,6 @@ def test_nobody_has_no_identity() -> None:
     assert [canonical(value) for value in NOBODY] == [None] * len(NOBODY)
     assert of_values(NOBODY) == [None] * len(NOBODY)
     assert of_values([7, *NOBODY])[0] == of_values([7])[0]
-
-
-class Hostile:
-    """Fails whatever is asked of it, if it is asked."""
-
-    __hash__: Any = property(lambda self: 1 / 0)
-    __class__: Any = property(lambda self: 1 / 0)
-
-    def __eq__(self, other: object) -> bool:
-        raise RuntimeError
-
-    def __repr__(self) -> str:
-        raise RuntimeError
-
-    def __getattribute__(self, name: str) -> object:
-        raise RuntimeError
 
 
 class Text(str):
