@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterable
 
 import apache_beam as beam
 
@@ -17,13 +18,18 @@ class WriteTable(beam.PTransform):
 
     def expand(self, triples: beam.PCollection) -> beam.PCollection:
         """Gather the triples in one place and write them there."""
-        return triples | "Gather" >> beam.combiners.ToList() | "Write" >> beam.Map(write, self.path)
+        return (
+            triples
+            | "Gather" >> beam.WithKeys(None)
+            | "GroupByKey" >> beam.GroupByKey()
+            | "Write" >> beam.Map(write, self.path)
+        )
 
 
-def write(triples: list[tuple[object, float, float]], path: str) -> None:
+def write(gathered: tuple[None, Iterable[tuple[object, float, float]]], path: str) -> None:
     """Write the triples as lines."""
     with open(path, "w", newline="") as file:
-        csv.writer(file).writerows(triples)
+        csv.writer(file).writerows(gathered[1])
 
 
 def report(path: str) -> str:

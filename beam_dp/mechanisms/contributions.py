@@ -29,7 +29,7 @@ import numpy as np
 
 from beam_dp.mechanisms import exact, hashing, ordering
 from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.ordering import changes
+from beam_dp.mechanisms.ordering import changes, pick
 
 _MOST = 1 << 62
 
@@ -71,8 +71,8 @@ class Table:
     def take(self, index: np.ndarray | slice) -> "Table":
         """Return the lines at `index`; the names stay as they are."""
         return Table(
-            self.person[:, index],
-            self.partition[:, index],
+            pick(self.person, index),
+            pick(self.partition, index),
             self.rows[index],
             [column[index] for column in self.values],
             self.names,
@@ -171,7 +171,7 @@ class Bounder:
     def _reduce_pairs(self, table: Table, person_hash: np.ndarray, priority: np.ndarray) -> Table:
         order, new_pair = ordering.order_pairs(table.person, table.partition, person_hash, priority)
         starts = np.flatnonzero(new_pair)
-        person = table.person[:, order[starts]]
+        person = pick(table.person, order[starts])
         kept = ordering.lowest(person, self.bounds.reach)
         if not kept.all():
             sizes = np.diff(starts, append=len(order))
@@ -180,8 +180,8 @@ class Bounder:
         heads = order[starts]
         columns = list(zip(self.fields, table.values, strict=True))
         return Table(
-            table.person[:, heads],
-            table.partition[:, heads],
+            pick(table.person, heads),
+            pick(table.partition, heads),
             np.add.reduceat(table.rows[order], starts),
             [_merge(field, column[order], starts) for field, column in columns],
             table.names,
@@ -206,7 +206,7 @@ class Bounder:
 
     def _drop_pairs(self, table: Table, new_pair: np.ndarray) -> Table:
         starts = np.flatnonzero(new_pair)
-        kept = ordering.lowest(table.person[:, starts], self.bounds.reach)
+        kept = ordering.lowest(pick(table.person, starts), self.bounds.reach)
         return table.take(np.repeat(kept, np.diff(starts, append=len(table))))
 
     def settle(self, table: Table) -> Table:
@@ -220,7 +220,7 @@ class Bounder:
             return self._finished(table)
         starts = _pair_starts(table)
         counts = np.add.reduceat(table.rows, starts)
-        quota = self._quotas(counts, table.person[:, starts])
+        quota = self._quotas(counts, pick(table.person, starts))
         if not self.by_row:
             return dataclasses.replace(table, rows=quota)
         return self._finished(_first_rows(table, quota))
@@ -234,8 +234,8 @@ class Bounder:
         starts = _pair_starts(table)
         columns = zip(self.fields, self._to_fields(table), strict=True)
         return Table(
-            table.person[:, starts],
-            table.partition[:, starts],
+            pick(table.person, starts),
+            pick(table.partition, starts),
             np.add.reduceat(table.rows, starts),
             [_merge(field, column, starts) for field, column in columns],
             table.names,

@@ -13,6 +13,16 @@ _PERSON_BITS = np.uint64(64 - 24)
 _OUTSIDE = np.uint64(0x9E3779B97F4A7C15)
 
 
+def pick(columns: np.ndarray, index: np.ndarray | slice) -> np.ndarray:
+    """Return the lines at `index` of columns of shape (words, n)."""
+    if isinstance(index, slice):
+        return columns[:, index]
+    if index.dtype == bool:
+        index = np.flatnonzero(index)
+    # With two words columns[:, index] takes three times as long.
+    return np.take(columns, index, axis=1)
+
+
 def changes(columns: np.ndarray) -> np.ndarray:
     """Return where a line differs from the one before it; the first line does."""
     changed = np.ones(columns.shape[1], bool)
@@ -34,7 +44,7 @@ def order_pairs(
     packed = person_hash >> _PRIORITY_BITS << _PRIORITY_BITS | priority >> _PERSON_BITS
     order = np.argsort(packed)
     packed = packed[order]
-    new_person, new_partition = changes(person[:, order]), changes(partition[:, order])
+    new_person, new_partition = changes(pick(person, order)), changes(pick(partition, order))
     prefix = packed >> _PRIORITY_BITS
     same_prefix = ~changes(prefix[None])
     same_packed = ~changes(packed[None])
@@ -44,10 +54,10 @@ def order_pairs(
     runs = np.cumsum(~same_prefix) - 1
     place = np.flatnonzero(np.bincount(runs[mixed], minlength=runs[-1] + 1)[runs] > 0)
     lines = order[place]
-    keys = (partition[:, lines], priority[None, lines], person[:, lines])
+    keys = (pick(partition, lines), priority[None, lines], pick(person, lines))
     again = np.lexsort([*keys[0], *keys[1], *keys[2], person_hash[lines], prefix[place]])
     order[place] = lines[again]
-    return order, changes(person[:, order]) | changes(partition[:, order])
+    return order, changes(pick(person, order)) | changes(pick(partition, order))
 
 
 def sortable(column: np.ndarray) -> list[np.ndarray]:

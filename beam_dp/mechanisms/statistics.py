@@ -22,6 +22,7 @@ import numpy as np
 
 from beam_dp.mechanisms import contributions, exact
 from beam_dp.mechanisms.contributions import Table
+from beam_dp.mechanisms.ordering import changes, pick
 
 PEOPLE, ROWS = -1, -2
 """Sources of a measure that are not fields: 1 for each person, and the number of rows."""
@@ -96,7 +97,7 @@ class Summary:
     def take(self, index: np.ndarray | slice) -> "Summary":
         """Return the lines at `index`."""
         return Summary(
-            self.partition[:, index],
+            pick(self.partition, index),
             self.measure[index],
             self.bucket[index],
             self.people[index],
@@ -120,9 +121,7 @@ def summarise_people(table: Table, measures: Sequence[Measure]) -> Summary:
     lines = []
     for place, measure in enumerate(measures):
         index, numbers = measure.of(table)
-        new_person = np.ones(len(index), bool)
-        new_person[1:] = (table.person[:, index[1:]] != table.person[:, index[:-1]]).any(axis=0)
-        starts = np.flatnonzero(new_person)
+        starts = np.flatnonzero(changes(pick(table.person, index))) if len(index) else index
         largest = np.maximum.reduceat(numbers, starts) if len(starts) else numbers
         lines.append(_people_lines(measure, place, largest))
     return reduce(concatenate(lines), measures)
@@ -175,7 +174,7 @@ def _dense(
 def _lines(table: Table, measure: Measure, place: int) -> Summary:
     index, numbers = measure.of(table)
     total = numbers if measure.additive else np.zeros(len(index), np.int64)
-    return _each(table.partition[:, index], measure, place, numbers, total, table.names)
+    return _each(pick(table.partition, index), measure, place, numbers, total, table.names)
 
 
 def concatenate(summaries: Sequence[Summary]) -> Summary:
@@ -248,7 +247,7 @@ def _merge_equal(summary: Summary) -> Summary:
 
 def partitions(summary: Summary) -> np.ndarray:
     """Return the identities of the partitions of a reduced summary, in its order."""
-    return summary.partition[:, _new_partition(summary)]
+    return pick(summary.partition, _new_partition(summary))
 
 
 def _new_partition(summary: Summary) -> np.ndarray:

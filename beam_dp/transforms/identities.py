@@ -88,7 +88,7 @@ def _identify_dictionary(column: pa.DictionaryArray, key: bytes) -> tuple[np.nda
     codes = pc.fill_null(column.indices, 0).to_numpy(zero_copy_only=False).astype(np.int64)
     if not len(column.dictionary):
         return np.zeros((1, len(column)), np.uint64), np.zeros(len(column), bool)
-    return identity[:, codes], valid[codes] & validity(column.indices)
+    return np.take(identity, codes, axis=1), valid[codes] & validity(column.indices)
 
 
 def validity(column: pa.Array) -> np.ndarray:

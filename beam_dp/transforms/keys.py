@@ -4,8 +4,11 @@ import dataclasses
 import datetime
 import decimal
 import functools
+import pickle
 import re
 import struct
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,12 +25,13 @@ _SMALL_RANGE = 1 << 22
 _EVEN = {int: 0, bool: 2, datetime.date: 4}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class PublicKeys:
     """The public list of partition keys, and the way from a column to places in it.
 
     A key matches by its canonical form (`identities`), so that "1" in a CSV file is the public key
     1. What is not in the list is dropped before bounding, so it uses up no place of anybody's.
+    Copies that were pickled are one object in each process, however many steps hold one.
 
     Args:
         keys: one tuple of key parts per partition.
@@ -36,12 +40,22 @@ class PublicKeys:
     keys: tuple[Key, ...]
 
     def __post_init__(self) -> None:
-        seen = {tuple(identities.canonical(part) for part in key) for key in self.keys}
+        object.__setattr__(self, "_lookups", {})
+        # Of one type, different keys have different canonical forms.
+        plain = all(len(set(map(type, part))) == 1 for part in zip(*self.keys, strict=True))
+        seen = set(self.keys if plain else map(_canonical_key, self.keys))
         checks.require(
             len(seen) == len(self.keys),
             "PublicPartitions: keys must differ in more than their type: 1, '1' and True are one "
             "partition. List each once.",
         )
+
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
+        return _unpickled, (self._packed,)
+
+    @functools.cached_property
+    def _packed(self) -> bytes:
+        return pickle.dumps([list(part) for part in zip(*self.keys, strict=True)])
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -54,20 +68,27 @@ class PublicKeys:
 
     def lookup(self, key: bytes) -> "_Lookup":
         """Return the table that finds places, made once per process and run."""
-        return _lookup(self, key)
+        lookups: dict[bytes, _Lookup] = vars(self)["_lookups"]
+        if key not in lookups:
+            parts = zip(*self.keys, strict=True)
+            columns = [identities.identify_values(list(part), key)[0] for part in parts]
+            lookups.clear()
+            lookups[key] = _Lookup(identities.join(columns), hashing.salt(key, "public"))
+        return lookups[key]
+
+
+def _canonical_key(key: Key) -> Key:
+    return tuple(identities.canonical(part) for part in key)
+
+
+@functools.lru_cache(maxsize=8)
+def _unpickled(packed: bytes) -> PublicKeys:
+    return PublicKeys(tuple(zip(*pickle.loads(packed), strict=True)))
 
 
 def _encoded(column: pa.Array) -> pa.Array:
     """Return text as a dictionary: few different keys are hashed once each."""
     return column.dictionary_encode() if identities.is_text(column.type) else column
-
-
-@functools.lru_cache(maxsize=8)
-def _lookup(public: PublicKeys, key: bytes) -> "_Lookup":
-    columns = [
-        identities.identify_values(list(parts), key)[0] for parts in zip(*public.keys, strict=True)
-    ]
-    return _Lookup(identities.join(columns), hashing.salt(key, "public"))
 
 
 class _Lookup:
@@ -90,7 +111,7 @@ class _Lookup:
         words = identities.join(identities_)
         hashes = hashing.fold(words, self._salt)
         at = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
-        same = (self._words[:, at] == words).all(axis=0)
+        same = (np.take(self._words, at, axis=1) == words).all(axis=0)
         return np.where(same, self._order[at], -1)
 
 
@@ -126,7 +147,11 @@ def name_keys(
     texts = [encode(unique) for unique in uniques]
     digests = hashing.digests(*hashing.pack(texts), key)
     names = dict(zip(zip(*digests.tolist(), strict=True), texts, strict=True))
-    return digests[:, codes] if len(texts) else np.zeros((2, len(valid)), np.uint64), valid, names
+    return (
+        np.take(digests, codes, axis=1) if len(texts) else np.zeros((2, len(valid)), np.uint64),
+        valid,
+        names,
+    )
 
 
 def _readable(column: pa.Array) -> pa.Array:
@@ -228,6 +253,20 @@ def name_of(identity: tuple[int, int], names: dict[tuple[int, int], bytes]) -> K
         if identity[1] == _EVEN[datetime.date]
         else (number,)
     )
+
+
+def are_clean(keys: Sequence[tuple[object, ...]]) -> bool:
+    """Return whether `clean` would change nothing in keys whose parts have one plain type each."""
+    return len(set(map(len, keys))) == 1 and all(map(_is_clean, zip(*keys, strict=True)))
+
+
+def _is_clean(part: tuple[Any, ...]) -> bool:
+    kinds = set(map(type, part))
+    if kinds == {int}:
+        return min(part) in _INT64 and max(part) in _INT64
+    if kinds == {str}:
+        return _SURROGATE.search("\n".join(part)) is None
+    return len(kinds) == 1 and kinds <= {bool, datetime.date}
 
 
 def clean(part: object) -> object:

@@ -1,6 +1,7 @@
 """Which partitions are released: those of a public list, or those selected privately."""
 
 import dataclasses
+import functools
 import math
 from collections.abc import Iterable
 
@@ -9,7 +10,7 @@ import apache_beam as beam
 from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.shares import SelectionRequest
-from beam_dp.transforms.keys import Key, PublicKeys, clean
+from beam_dp.transforms.keys import Key, PublicKeys, are_clean, clean
 
 
 @dataclasses.dataclass(frozen=True, init=False)
@@ -37,10 +38,8 @@ class PublicPartitions:
                 f"PublicPartitions: keys must be a list of public keys, not {_kind(keys)}. "
                 "Write PublicPartitions([1, 2, 3]); what is in the data is not public."
             )
-        listed = [_checked(key if isinstance(key, tuple) else (key,)) for key in keys]
-        # By type and value: 1 and True are equal to Python, and refused as a pair below.
-        once = {tuple((type(part), part) for part in key): key for key in listed}
-        object.__setattr__(self, "keys", tuple(once.values()))
+        listed = [key if isinstance(key, tuple) else (key,) for key in keys]
+        object.__setattr__(self, "keys", _once(listed))
         checks.require(
             bool(self.keys),
             "PublicPartitions: keys must not be empty. Write PublicPartitions([1, 2, 3]).",
@@ -54,13 +53,26 @@ class PublicPartitions:
     def __reduce__(self) -> tuple[type, tuple[tuple[Key, ...]]]:
         return PublicPartitions, (self.keys,)
 
+    @functools.cached_property
+    def _index(self) -> PublicKeys:
+        return PublicKeys(self.keys)
+
     def index(self) -> PublicKeys:
         """Return the keys in the form that rows are matched with."""
-        return PublicKeys(self.keys)
+        return self._index
 
 
 def _kind(value: object) -> str:
     return "a PCollection" if isinstance(value, beam.PCollection) else repr(value)
+
+
+def _once(keys: list[tuple[object, ...]]) -> tuple[Key, ...]:
+    """Return each key once, in the order given; refuse what is no key."""
+    if are_clean(keys):
+        return tuple(dict.fromkeys(keys))
+    # By type and value: 1 and True are equal to Python, and refused as a pair later.
+    cleaned = map(_checked, keys)
+    return tuple({tuple((type(part), part) for part in key): key for key in cleaned}.values())
 
 
 def _checked(key: tuple[object, ...]) -> Key:

@@ -27,6 +27,7 @@ from beam_dp.mechanisms.accumulation import HELD_LINES, Accumulator
 from beam_dp.mechanisms.contributions import Bounder, Table
 from beam_dp.mechanisms.statistics import Measure, Summary
 from beam_dp.transforms import columns
+from beam_dp.transforms.ahead import Ahead
 from beam_dp.transforms.columns import Layout
 
 SHARDS = 64
@@ -52,21 +53,26 @@ class Collect(beam.DoFn):
         """Begin with nothing: a bundle that failed leaves nothing behind."""
         self._accumulator = Accumulator(self._bounder)
         self._buffer = columns.RowBuffer(self._layout)
+        self._ahead = Ahead(self._layout.from_batch)
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take one row, or one Arrow batch or table."""
         if type(element) in (pa.RecordBatch, pa.Table):
-            yield from self._take(map(self._layout.from_batch, columns.batches(element)))
+            yield from self._take_batches(element)
         else:
             yield from self._take(self._buffer.add(element))
 
     def finish_bundle(self) -> Iterator[Any]:
         """Hand on what is held."""
-        for element in self._take(self._buffer.flush()):
+        for element in self._take(itertools.chain(self._ahead.drain(), self._buffer.flush())):
             yield GlobalWindows.windowed_value(element)
         for table in self._accumulator.drain():
             for element in self._pack(table):
                 yield GlobalWindows.windowed_value(element)
+
+    def _take_batches(self, element: pa.Table | pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
+        for batch in columns.batches(element):
+            yield from self._take(self._ahead.put(batch))
 
     def _take(self, tables: Iterable[Table]) -> Iterator[tuple[int, bytes]]:
         for table in tables:
@@ -94,7 +100,7 @@ class CollectBatches(Collect):
     @beam.DoFn.yields_elements
     def process_batch(self, batch: pa.Table) -> Iterator[tuple[int, bytes]]:
         """Take one table of rows."""
-        yield from self._take(map(self._layout.from_batch, columns.batches(batch)))
+        yield from self._take_batches(batch)
 
     def infer_output_type(self, input_type: object) -> object:
         """Say what leaves, for Beam's choice of coders."""
@@ -241,9 +247,12 @@ class Summarise(beam.PTransform):
             | "Settle" >> beam.ParDo(settle).with_output_types(tuple[int, bytes])
         )
         # Every bucket occurs, whatever the data: public partitions appear when empty.
-        every = beam.Create([(place, b"") for place in places]).with_output_types(tuple[int, bytes])
+        # (By hand: `beam.Create` brings a shuffle of its own.)
+        every = beam.FlatMap(lambda _: [(place, b"") for place in places])
+        every = every.with_output_types(tuple[int, bytes])
+        buckets = rows.pipeline | "Start" >> beam.Impulse() | "Buckets" >> every
         return (
-            (summaries, rows.pipeline | "Buckets" >> every)
+            (summaries, buckets)
             | "AllBuckets" >> beam.Flatten()
             | "GroupByBucket" >> beam.GroupByKey()
         )

@@ -4,7 +4,7 @@ import dataclasses
 import types
 import typing
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -73,11 +73,14 @@ class WriteRows(beam.PTransform):
             bool(names), "WriteRows: columns must be given where the rows have no schema, not None."
         )
         kinds = [schema.get(name) for name in names]
-        table = rows | "TakeCells" >> beam.Map(_cells, names)  # (cell, ...)
+        table = rows | "TakeCells" >> beam.Map(_cells, names)  # (None, (cell, ...))
+        # A file without rows is written too: the key occurs at least once.
+        header = rows.pipeline | "Start" >> beam.Impulse() | "Header" >> beam.Map(_no_cells)
         return (
-            rows.pipeline
-            | "Path" >> beam.Create([self.path])
-            | "WriteFile" >> beam.Map(_write, names, kinds, beam.pvalue.AsList(table))
+            (table, header)
+            | "Table" >> beam.Flatten()
+            | "OneFile" >> beam.GroupByKey()
+            | "WriteFile" >> beam.Map(_write, self.path, names, kinds)
         )
 
     def display_data(self) -> dict[str, Any]:
@@ -105,18 +108,26 @@ def _parts(kind: Any) -> Sequence[Any]:
     return [kind]
 
 
-def _cells(row: Any, names: Sequence[str]) -> tables.Cells:
-    return tuple(getattr(row, name) for name in names)
+def _cells(row: Any, names: Sequence[str]) -> tuple[None, tables.Cells]:
+    return None, tuple(getattr(row, name) for name in names)
+
+
+def _no_cells(start: bytes) -> tuple[None, None]:
+    return None, None
 
 
 def _write(
-    path: str, names: Sequence[str], kinds: Sequence[Any], rows: Sequence[tables.Cells]
+    table: tuple[None, Iterable[tables.Cells | None]],
+    path: str,
+    names: Sequence[str],
+    kinds: Sequence[Any],
 ) -> str:
+    rows = sorted((row for row in table[1] if row is not None), key=tables.order)
     extension = next(known for known in _WRITERS if path.endswith(known))
     partial = f"{path}.{uuid.uuid4().hex}.partial"
     try:
         with FileSystems.create(partial) as file:
-            _WRITERS[extension](file, names, kinds, sorted(rows, key=tables.order))
+            _WRITERS[extension](file, names, kinds, rows)
         FileSystems.rename([partial], [path])
     finally:
         if FileSystems.exists(partial):

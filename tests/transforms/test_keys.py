@@ -1,6 +1,7 @@
 """Partition keys: private ones keep type and value, public ones match by canonical form."""
 
 import datetime
+import pickle
 import time
 from decimal import Decimal
 from typing import Any
@@ -12,7 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_dp.transforms import identities, keys
-from beam_dp.transforms.keys import Key, PublicKeys, clean, decode, encode, name_keys, name_of
+from beam_dp.transforms.keys import (
+    Key,
+    PublicKeys,
+    are_clean,
+    clean,
+    decode,
+    encode,
+    name_keys,
+    name_of,
+)
 
 KEY = bytes(range(32))
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -246,3 +256,32 @@ def test_a_key_far_above_a_negative_public_key_is_not_in_the_list():
         for number in (2**63 - 1, 0, -(2**63) + 1):
             found = public.places([pa.array([number, listed[0][0]])], b"k")
             assert found.tolist() == [-1, 0]
+
+
+@pytest.mark.parametrize(
+    "listed", [((1,), (2,)), (("a", 1), ("b", 2)), ((1,), ("a",), (datetime.date(2020, 1, 2),))]
+)
+def test_public_keys_survive_pickling_and_are_one_object_in_a_process(listed):
+    packed = pickle.dumps(PublicKeys(listed))
+    first, second = pickle.loads(packed), pickle.loads(packed)
+    assert first.keys == listed and first is second
+    assert first.lookup(KEY) is first.lookup(KEY)
+
+
+@pytest.mark.parametrize(
+    ("listed", "plain"),
+    [
+        ([(1,), (-(1 << 63),)], True),
+        ([(1 << 63,), (1,)], False),
+        ([("a",), ("\ud800",)], False),
+        ([("\ud83d",), ("\ude00",)], False),
+        ([(1,), (True,)], False),
+        ([(1,), ("a",)], False),
+        ([(1,), (1, 2)], False),
+        ([(1.0,)], False),
+        ([(datetime.date(2020, 1, 2), "a")], True),
+    ],
+)
+def test_what_is_called_clean_is_left_as_it_is_by_clean(listed, plain):
+    assert are_clean(listed) == plain
+    assert not plain or [tuple(map(clean, key)) for key in listed] == listed
