@@ -2,21 +2,32 @@
 
     python -m benchmarks                      everything (an hour or more)
     python -m benchmarks --scale 0.01         a look at it: a hundredth of the rows
+    python -m benchmarks speed --growth 1,3   a part of it, by the options of `benchmarks.speed`
 
-The options go to `benchmarks.speed`; the accuracy table is that of `benchmarks.accuracy`.
+Without a name the options go to `benchmarks.speed`; the other table is that of
+`benchmarks.accuracy`.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
+
+PROGRAMS = ("accuracy", "speed", "data")
+
+
+def commands(words: Sequence[str]) -> list[list[str]]:
+    """Return the programs to run, with their options."""
+    if words and words[0] in PROGRAMS:
+        return [[f"benchmarks.{words[0]}", *words[1:]]]
+    return [["benchmarks.accuracy"], ["benchmarks.speed", "--all", *words]]
 
 
 def main() -> int:
-    """Run both programs and return 1 if one of them failed."""
-    programs = (["benchmarks.accuracy"], ["benchmarks.speed", "--all", *sys.argv[1:]])
-    commands = ([sys.executable, "-m", *program] for program in programs)
-    codes = [subprocess.run(command, check=False).returncode for command in commands]
+    """Run the programs and return 1 if one of them failed."""
+    programs = ([sys.executable, "-m", *program] for program in commands(sys.argv[1:]))
+    codes = [subprocess.run(program, check=False).returncode for program in programs]
     return int(any(codes))
 
 

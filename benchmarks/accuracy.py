@@ -13,7 +13,7 @@ import argparse
 import csv
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import apache_beam as beam
@@ -24,7 +24,7 @@ from beam_dp.mechanisms import statistics
 from beam_dp.mechanisms.contributions import Table
 from beam_dp.mechanisms.metrics import UNIT
 from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.program import compile_program
+from beam_dp.mechanisms.program import Program
 from beam_dp.mechanisms.statistics import Cells
 from benchmarks import sink, tpch
 from benchmarks.tpch import Question
@@ -42,21 +42,29 @@ def release_errors(question: Question, runs: int, one_sided: bool) -> np.ndarray
         runs: how many releases are drawn.
         one_sided: the direct release, never above the truth but for beta; else clip, then sum.
     """
-    program = compile_program(
-        [metric(question, one_sided)], dp.Budget(EPSILON), reach=1, single=True
-    )
+    program = program_of(transform(question, one_sided))
     table = contributions_table(question)
     cells = Cells.of_all(statistics.summarise(table, program.measures))
     people = None
     if program.shared_measures:
         people = Cells.of_all(statistics.summarise_people(table, program.shared_measures))
-    truth = int(question.contributions.sum())
+    true = truth(question)
     drawn = []
     for _ in range(runs):
         clips = program.choose_clips(people, Noise()) if people is not None else ()
         [(values, _)], _ = program.release(cells, clips, Noise())
-        drawn.append(abs(float(values[0]) - truth))
+        drawn.append(abs(float(values[0]) - true))
     return np.array(drawn)
+
+
+def program_of(aggregate: dp.PrivateAggregate) -> Program:
+    """Return what the job would run: its very settings are measured, not a second copy of them."""
+    return aggregate._program
+
+
+def truth(question: Question) -> int:
+    """Return the number that is released, without noise."""
+    return int(question.contributions.sum())
 
 
 def contributions_table(question: Question) -> Table:
@@ -71,8 +79,8 @@ def contributions_table(question: Question) -> Table:
 
 def job_errors(question: Question, runs: int, one_sided: bool) -> np.ndarray:
     """Return the absolute errors of whole jobs that read the rows from Parquet."""
-    truth = int(question.contributions.sum())
-    return np.array([abs(job(question, one_sided) - truth) for _ in range(runs)], np.float64)
+    true = truth(question)
+    return np.array([abs(job(question, one_sided) - true) for _ in range(runs)], np.float64)
 
 
 def job(question: Question, one_sided: bool) -> float:
@@ -81,9 +89,11 @@ def job(question: Question, one_sided: bool) -> float:
         path = Path(folder) / "released.csv"
         with beam.Pipeline(runner="FnApiRunner") as pipeline:
             rows = pipeline | dp.ReadRows(str(question.rows), columns=COLUMNS, numbers=["value"])
-            released = rows | transform(question, one_sided)
-            name = "sum_value" if question.value else "count"
-            triples = released | beam.Map(lambda row: (row.partition, getattr(row, name), 0))
+            aggregate = transform(question, one_sided)
+            name = aggregate.metrics[0].output
+            triples = (
+                rows | aggregate | beam.Map(lambda row: (row.partition, getattr(row, name), 0))
+            )
             triples | sink.WriteTable(str(path))
         with path.open(newline="") as file:
             return float(next(csv.reader(file))[1])
@@ -140,12 +150,12 @@ def report(question: Question, runs: int, jobs: int) -> None:
         sys.stdout.flush()
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     """Print the table of errors."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=1000, help="releases drawn from the profiles")
     parser.add_argument("--jobs", type=int, default=20, help="whole jobs from Parquet")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     heads = ["question", "release", "of", "runs", "middle 60%", "mean of all", "largest"]
     sys.stdout.write(line(heads) + line(["---"] * len(heads)))
     for question in (tpch.COUNT, tpch.SUM):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
 from pathlib import Path
@@ -35,7 +35,8 @@ HEX_PLACES = np.array([i for i in range(36) if i not in (8, 13, 18, 23)])
 class Shape:
     """What the rows look like; `one_row_each` gives every row a person of its own.
 
-    `uuid` writes the person ids as 36-character strings instead of int64.
+    `uuid` writes the person ids as 36-character strings instead of int64; `even` gives every
+    partition the same chance, instead of Zipf's.
     """
 
     rows: int = 10_000_000
@@ -43,6 +44,7 @@ class Shape:
     partitions: int = 1000
     uuid: bool = False
     one_row_each: bool = False
+    even: bool = False
     seed: int = 1
 
     @property
@@ -54,7 +56,7 @@ class Shape:
     def name(self) -> str:
         """Return a file name that says every parameter."""
         people = "each" if self.one_row_each else str(self.people)
-        ids = "uuid" if self.uuid else "int64"
+        ids = ("uuid" if self.uuid else "int64") + ("_even" if self.even else "")
         size = f"rows{self.rows}_people{people}_partitions{self.partitions}"
         return f"{size}_{ids}_seed{self.seed}.parquet"
 
@@ -100,7 +102,8 @@ def mixed(words: np.ndarray) -> np.ndarray:
 def chunks(shape: Shape) -> Iterator[pa.Table]:
     """Yield the rows as tables of at most 2^20 rows."""
     people = zipf_cumulative(1 if shape.one_row_each else shape.people, PEOPLE_EXPONENT)
-    partitions = zipf_cumulative(shape.partitions, PARTITION_EXPONENT)
+    exponent = 0.0 if shape.even else PARTITION_EXPONENT
+    partitions = zipf_cumulative(shape.partitions, exponent)
     for start in range(0, shape.rows, CHUNK):
         yield chunk(shape, start, people, partitions).slice(0, shape.rows - start)
 
@@ -142,14 +145,15 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--partitions", type=int, default=Shape.partitions)
     options.add_argument("--uuid", action="store_true", help="person ids as 36-character strings")
     options.add_argument("--one_row_each", action="store_true", help="every row its own person")
+    options.add_argument("--even", action="store_true", help="partitions of about the same size")
     options.add_argument("--seed", type=int, default=Shape.seed)
     options.add_argument("--output", type=Path, help="file to write; see above")
     return options
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     """Write the file that the command line asks for and print its path."""
-    arguments = vars(parser().parse_args())
+    arguments = vars(parser().parse_args(words))
     output = arguments.pop("output")
     shape = Shape(**arguments)
     cached = FOLDER / shape.name

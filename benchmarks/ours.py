@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -46,7 +47,7 @@ def build(pipeline: beam.Pipeline, arguments: argparse.Namespace) -> None:
     triples | sink.WriteTable(arguments.output)
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     """Run on one file and print how many rows and partitions were released."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--input", required=True)
@@ -54,7 +55,7 @@ def main() -> None:
     parser.add_argument("--max_partitions", type=int, default=3)
     parser.add_argument("--public", type=int, default=1000, help="0: select partitions privately")
     parser.add_argument("--rows_as", choices=["table", "dict"], default="table")
-    arguments, beam_arguments = parser.parse_known_args()
+    arguments, beam_arguments = parser.parse_known_args(words)
     with beam.Pipeline(runner="FnApiRunner", options=PipelineOptions(beam_arguments)) as pipeline:
         build(pipeline, arguments)
     sys.stdout.write(sink.report(arguments.output))

@@ -17,19 +17,21 @@ class WriteTable(beam.PTransform):
         self.path = path
 
     def expand(self, triples: beam.PCollection) -> beam.PCollection:
-        """Gather the triples in one place and write them there."""
+        """Gather the triples in one place and write them there; none at all are a file too."""
+        keyed = triples | "Key" >> beam.WithKeys(None)
+        nothing = triples.pipeline | "Nothing" >> beam.Create([(None, None)])
         return (
-            triples
-            | "Gather" >> beam.WithKeys(None)
+            (keyed, nothing)
+            | "Gather" >> beam.Flatten()
             | "GroupByKey" >> beam.GroupByKey()
             | "Write" >> beam.Map(write, self.path)
         )
 
 
-def write(gathered: tuple[None, Iterable[tuple[object, float, float]]], path: str) -> None:
+def write(gathered: tuple[None, Iterable[tuple[object, float, float] | None]], path: str) -> None:
     """Write the triples as lines."""
     with open(path, "w", newline="") as file:
-        csv.writer(file).writerows(gathered[1])
+        csv.writer(file).writerows(triple for triple in gathered[1] if triple)
 
 
 def report(path: str) -> str:

@@ -2,6 +2,7 @@
 
     python -m benchmarks.speed --all                     every table (an hour or so)
     python -m benchmarks.speed --polars --scale 0.01     one table, a hundredth of the rows
+    python -m benchmarks.speed --growth 1,10             some lines of a table
 
 All processes do the same: read one Parquet file, keep 3 partitions per person, sum and count per
 partition, write one CSV file. Wall time includes the interpreter's start and the imports. Polars
@@ -15,7 +16,7 @@ import itertools
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,17 +25,23 @@ from benchmarks.measure import Contestant, interleave, table
 MILLION = 1_000_000
 GROWTH = (1, 3, 10, 30, 100)
 PARTITIONS = (10, 100, 1000, 10_000, 100_000, 1_000_000)
+LINES = {"growth": GROWTH, "partitions": PARTITIONS}
 POLARS_WAYS = ("aggregate", "window", "threshold")
 
 
 @dataclass(frozen=True)
 class Bench:
-    """How to run: interleaved rounds, the share of the full rows, the peers' interpreter."""
+    """How to run: interleaved rounds, the share of the full rows, the peers' interpreter.
+
+    `growth` and `partitions` are the lines of these two tables: million rows, partitions.
+    """
 
     rounds: int
     scale: float
     peer_python: str
     output: Path
+    growth: Sequence[int] = GROWTH
+    partitions: Sequence[int] = PARTITIONS
 
     def file(self, rows: int, *options: str) -> tuple[str, int]:
         """Return the path of a generated file (made unless it is there) and its number of rows."""
@@ -107,7 +114,7 @@ def pipelinedp_long(bench: Bench) -> None:
 
 def growth(bench: Bench) -> None:
     """1 to 100 million rows: time grows linearly, memory not at all."""
-    files = [bench.file(size * MILLION) for size in GROWTH]
+    files = [bench.file(size * MILLION) for size in bench.growth]
     contestants = [bench.ours("beam_dp", file) for file in files]
     bench.show("Growth with the rows", contestants)
     sys.stdout.write(f"{slopes(contestants)}\n\n")
@@ -116,7 +123,7 @@ def growth(bench: Bench) -> None:
 def partitions(bench: Bench) -> None:
     """10 to a million partitions, given publicly (all come out) or selected privately."""
     contestants = []
-    for size in PARTITIONS:
+    for size in bench.partitions:
         file = bench.file(10 * MILLION, "--partitions", str(size))
         for public, word in ((size, "public"), (0, "selected")):
             name = f"beam_dp, {size:,} partitions, {word}"
@@ -129,6 +136,18 @@ def people(bench: Bench) -> None:
     file = bench.file(5 * MILLION, "--one_row_each")
     contestants = [*bench.polars(file), bench.ours("beam_dp", file)]
     bench.show(f"{file[1]:,} people, one row each", contestants, first=len(POLARS_WAYS))
+
+
+def heavy(bench: Bench) -> None:
+    """One person with all 10 million rows, in one and in a million partitions: bounded memory."""
+    contestants = []
+    for size, public in ((1, 1), (MILLION, 0)):
+        for people in (1, 200_000):
+            shape = ["--partitions", str(size), "--people", str(people), "--even"]
+            file = bench.file(10 * MILLION, *shape)
+            name = f"beam_dp, people {people:,}, partitions {size:,}"
+            contestants.append(bench.ours(name, file, "--public", str(public)))
+    bench.show("One person with all rows", contestants)
 
 
 def uuid(bench: Bench) -> None:
@@ -151,7 +170,17 @@ def dicts(bench: Bench) -> None:
 
 PARTS: dict[str, Callable[[Bench], None]] = {
     part.__name__: part
-    for part in (polars, pipelinedp, pipelinedp_long, growth, partitions, people, uuid, dicts)
+    for part in (
+        polars,
+        pipelinedp,
+        pipelinedp_long,
+        growth,
+        partitions,
+        people,
+        heavy,
+        uuid,
+        dicts,
+    )
 }
 
 
@@ -164,24 +193,43 @@ def slopes(contestants: list[Contestant]) -> str:
     return f"Seconds per further million rows, from line to line: {', '.join(costs)}."
 
 
-def main() -> None:
-    """Run the parts that the command line names."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--all", action="store_true", help="every part")
+def sizes(text: str) -> list[int]:
+    """Return whole numbers with commas between."""
+    return [int(word) for word in text.split(",")]
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line: one option per part."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--all", action="store_true", help="every part")
     for name, part in PARTS.items():
-        parser.add_argument(f"--{name}", action="store_true", help=part.__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--scale", type=float, default=1.0, help="share of the full rows")
-    parser.add_argument("--peer_python", default=sys.executable, help="interpreter with the peers")
-    arguments = parser.parse_args()
-    asked = [part for name, part in PARTS.items() if arguments.all or getattr(arguments, name)]
+        if name in LINES:
+            some = {"nargs": "?", "type": sizes, "const": LINES[name], "metavar": "SIZE,..."}
+            options.add_argument(f"--{name}", help=part.__doc__, **some)
+        else:
+            options.add_argument(f"--{name}", action="store_true", help=part.__doc__)
+    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--scale", type=float, default=1.0, help="share of the full rows")
+    options.add_argument("--peer_python", default=sys.executable, help="interpreter with the peers")
+    return options
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Run the parts that the command line names."""
+    line = parser()
+    given = line.parse_args(words)
+    asked = [part for name, part in PARTS.items() if given.all or getattr(given, name)]
     if not asked:
-        parser.error(f"name a part: --all or any of {', '.join(f'--{name}' for name in PARTS)}.")
+        line.error(f"name a part: --all or any of {', '.join(f'--{name}' for name in PARTS)}.")
+    lines = {name: getattr(given, name) or every for name, every in LINES.items()}
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "released.csv"
-        bench = Bench(arguments.rounds, arguments.scale, arguments.peer_python, output)
-        for part in asked:
-            part(bench)
+        bench = Bench(given.rounds, given.scale, given.peer_python, output, **lines)
+        try:
+            for part in asked:
+                part(bench)
+        except RuntimeError as failure:
+            sys.exit(str(failure))
 
 
 if __name__ == "__main__":

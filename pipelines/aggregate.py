@@ -22,40 +22,40 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
 from beam_dp.transforms.rows import output_names
-from pipelines import arguments, terminal
+from pipelines import table, terminal
+from pipelines.arguments import command, files, metrics, people, spending, words
 
 
-def parser() -> arguments.Parser:
+def parser() -> command.Parser:
     """Return the command line."""
-    made = arguments.parser("aggregate", __doc__)
-    arguments.add_metrics(made)
-    arguments.add_budget(made)
+    made = command.parser("aggregate", __doc__)
+    metrics.add(made)
+    spending.add(made)
     fewest = "name no private partition with fewer people"
-    made.add_argument("--pre_threshold", type=int, default=1, metavar="N", help=fewest)
+    made.add_argument("--pre_threshold", type=words.whole, default=1, metavar="N", help=fewest)
     made.add_argument("--plan", action="store_true", help="print costs and errors; read no row")
     return made
 
 
 def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
     """Return the release that the options ask for."""
-    keys = arguments.public_partitions(options)
+    keys = people.public_partitions(options)
     if options.pre_threshold > 1 and (keys is not None or not options.partition):
         raise ValueError("--pre_threshold is for private partitions only")
     if keys is None and options.partition:
         keys = dp.PrivatePartitions(options.pre_threshold)
-    asked, bounds = arguments.metrics(options), arguments.bounds(options)
-    budget = arguments.budget(options)
+    asked, bounds, budget = metrics.asked(options), people.bounds(options), spending.budget(options)
     return dp.PrivateAggregate(options.person, asked, budget, options.partition, bounds, keys)
 
 
 def pipeline(
-    options: argparse.Namespace, beam_words: Sequence[str], release: dp.PrivateAggregate
+    options: argparse.Namespace, beam_options: PipelineOptions, release: dp.PrivateAggregate
 ) -> beam.Pipeline:
     """Return the pipeline: read, release, write."""
-    arguments.check_files(options)
+    files.check(options)
     values = [column for metric in release.metrics for column in metric.columns]
     columns = dict.fromkeys([options.person, *options.partition, *values])
-    made = beam.Pipeline(options=PipelineOptions(beam_words))
+    made = beam.Pipeline(options=beam_options)
     rows = made | "Read" >> dp.ReadRows(options.input, list(columns), list(dict.fromkeys(values)))
     released = rows | "Release" >> release
     names = output_names(release.partition, release.metrics)
@@ -64,17 +64,17 @@ def pipeline(
     return made
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit code."""
-    command = parser()
-    options, beam_words = command.read(words)
-    with command.refusing():
+    line = parser()
+    options, beam_words = line.read(given)
+    with line.refusing():
         release = transform(options)
-        made = None if options.plan else pipeline(options, beam_words, release)
+        made = None if options.plan else pipeline(options, line.for_beam(beam_words), release)
     if made is not None:
         terminal.run(made, "Reading and bounding")
         if FileSystems.exists(options.output):  # a template was written, no job has run
-            terminal.show(options.output, output_names(release.partition, release.metrics))
+            table.show(options.output, output_names(release.partition, release.metrics))
     sys.stdout.write(f"{release.plan()}\n")
     return 0
 

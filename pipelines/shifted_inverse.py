@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
 from beam_dp.mechanisms.candidates import Candidates
@@ -25,7 +24,8 @@ from beam_dp.mechanisms.metrics import build_search
 from beam_dp.mechanisms.search import Search
 from beam_dp.transforms.partitions import reach_of
 from beam_dp.transforms.rows import output_names
-from pipelines import arguments, scratch, terminal
+from pipelines import scratch, table, terminal
+from pipelines.arguments import command, files, metrics, people, spending
 
 SEARCHES = {
     "above_threshold": dp.AboveThreshold,
@@ -35,24 +35,24 @@ SEARCHES = {
 BETA = 0.05
 
 
-def parser() -> arguments.Parser:
+def parser() -> command.Parser:
     """Return the command line."""
-    made = arguments.parser("shifted_inverse", __doc__)
-    arguments.add_statistic(made)
+    made = command.parser("shifted_inverse", __doc__)
+    metrics.add_statistic(made)
     made.add_argument("--search", choices=list(SEARCHES), default="above_threshold")
-    arguments.add_budget(made)
+    spending.add(made)
     return made
 
 
 def steps(options: argparse.Namespace) -> tuple[dp.RemovalLoss, Search, Candidates]:
     """Return the two steps that the options ask for, and the outputs to search through."""
-    keys, bounds = arguments.public_partitions(options), arguments.bounds(options)
+    keys, bounds = people.public_partitions(options), people.bounds(options)
     if bool(options.partition) != (keys is not None):
         raise ValueError("--partition and --public_partitions must be given together")
-    [statistic] = arguments.metrics(options)
+    [statistic] = metrics.asked(options)
     # One person moves the loss of at most `reach` partitions: each search gets that part.
     reach = reach_of("shifted_inverse", bounds, keys)
-    share = arguments.budget(options).scaled(Fraction(1, reach))
+    share = spending.budget(options).scaled(Fraction(1, reach))
     search = build_search(SEARCHES[options.search], share, BETA)
     mirrored = isinstance(statistic, dp.Min)
     outputs = options.candidates.mirrored() if mirrored else options.candidates
@@ -69,16 +69,16 @@ def write_loss(made: beam.Pipeline, pattern: str, loss: dp.RemovalLoss, path: st
     terminal.run(made, "Reading and bounding")
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(given: Sequence[str] | None = None) -> int:
     """Run the job, search, write; returns the exit code."""
-    command = parser()
-    options, beam_words = command.read(words)
-    with command.refusing():
-        arguments.check_files(options)
+    line = parser()
+    options, beam_words = line.read(given)
+    with line.refusing():
+        files.check(options)
         loss, search, outputs = steps(options)
         names = output_names(loss.partition, [loss.statistic])
         write = dp.WriteRows(options.output, names, options.overwrite)
-        made = beam.Pipeline(options=PipelineOptions(beam_words))
+        made = beam.Pipeline(options=line.for_beam(beam_words))
     sign, shift = -1 if isinstance(loss.statistic, dp.Min) else 1, search.shift(outputs.size)
     with scratch.private_directory(made.options, "the loss") as path:
         write_loss(made, options.input, loss, path)
@@ -91,7 +91,7 @@ def main(words: Sequence[str] | None = None) -> int:
     rows = [beam.Row(**dict(zip(names, row, strict=True))) for row in drawn]
     _ = last | "Rows" >> beam.Create(rows) | "Write" >> write
     terminal.run(last, "Writing")
-    terminal.show(options.output, names)
+    table.show(options.output, names)
     return 0
 
 

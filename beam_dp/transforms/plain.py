@@ -56,9 +56,8 @@ def to_list(column: pa.Array) -> list[object]:
         values = [*to_list(column.dictionary), None]
         return [values[-1 if code is None else code] for code in column.indices.to_pylist()]
     if identities.is_text(kind):
-        return list(
-            map(_decoded, column.cast(pa.large_string()).cast(pa.large_binary()).to_pylist())
-        )
+        texts = column.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
+        return list(map(decoded, texts))
     if pa.types.is_date(kind):
         return identities.known_dates(column).to_pylist()
     if pa.types.is_timestamp(kind):
@@ -72,7 +71,8 @@ def _is_bytes(kind: pa.DataType) -> bool:
     return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
 
 
-def _decoded(text: bytes | None) -> str | None:
+def decoded(text: bytes | None) -> str | None:
+    """Return the text that UTF-8 bytes stand for; None for None and for bytes that are no UTF-8."""
     try:
         return text if text is None else text.decode()
     except UnicodeDecodeError:

@@ -17,9 +17,14 @@ ERROR = "_error"
 _TAKEN = ("self", "")
 
 
+def plain_name(name: str) -> str:
+    """Return the words of `name` with underscores between: "Time spent (min)": Time_spent_min."""
+    return re.sub(r"\W+", "_", name).strip("_")
+
+
 def field_name(name: str) -> str:
-    """Return `name` as a field of a schema: "Time spent (min)" becomes "Time_spent_min"."""
-    plain = re.sub(r"\W+", "_", name).strip("_") or "column"
+    """Return `name` as a field of a schema: plain, no keyword, no number first."""
+    plain = plain_name(name) or "column"
     taken = keyword.iskeyword(plain) or plain in _TAKEN or not plain.isidentifier()
     return f"column_{plain}" if taken else plain
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 import apache_beam as beam
-import pipeline_dp
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from benchmarks import sink
+from benchmarks import peers, sink
+
+pipeline_dp = peers.imported("pipeline_dp")
 
 
 def parameters(max_partitions: int) -> pipeline_dp.AggregateParams:
@@ -51,14 +53,14 @@ def build(pipeline: beam.Pipeline, arguments: argparse.Namespace) -> None:
     triples | sink.WriteTable(arguments.output)
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     """Run on one file and print how many rows and partitions were released."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--input", required=True)
     parser.add_argument("--output", required=True)
     parser.add_argument("--max_partitions", type=int, default=3)
     parser.add_argument("--public", type=int, default=1000, help="0: select partitions privately")
-    arguments, beam_arguments = parser.parse_known_args()
+    arguments, beam_arguments = parser.parse_known_args(words)
     with beam.Pipeline(runner="FnApiRunner", options=PipelineOptions(beam_arguments)) as pipeline:
         build(pipeline, arguments)
     sys.stdout.write(sink.report(arguments.output))

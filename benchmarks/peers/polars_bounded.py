@@ -11,8 +11,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 
-import polars as pl
+from benchmarks import peers
+
+pl = peers.imported("polars")
 
 
 def grouped(path: str) -> pl.LazyFrame:
@@ -47,14 +50,14 @@ def shuffled(groups: pl.LazyFrame) -> pl.LazyFrame:
 WAYS = {"aggregate": aggregate, "window": window, "threshold": threshold}
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     """Run one way on one file, write the table, print how many rows and partitions it holds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--input", required=True)
     parser.add_argument("--output", required=True)
     parser.add_argument("--max_partitions", type=int, default=3)
     parser.add_argument("--way", choices=list(WAYS), default="aggregate")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     bounded = WAYS[arguments.way](grouped(arguments.input), arguments.max_partitions)
     totals = bounded.group_by("partition").agg(pl.col("sum").sum(), pl.col("count").sum())
     table = totals.collect(engine="streaming")

@@ -10,7 +10,9 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
-from pipelines import aggregate, arguments, terminal
+from pipelines import aggregate, failures
+from pipelines.arguments import command as commands
+from pipelines.arguments import people, spending
 from tests.pipelines.conftest import DAYS, PEOPLE, write
 
 RUN = ["--runner", "FnApiRunner"]
@@ -131,7 +133,7 @@ def test_a_missing_column_is_one_line(
     with pytest.raises(SystemExit) as stopped:
         aggregate.main([*words, *RUN])
     line = str(stopped.value.code)
-    assert line.startswith("error: ReadRows: column 'spnet' must stand once")
+    assert line.startswith("error: --input: column 'spnet' must stand once")
     assert "\n" not in line and "[while" not in line
     assert capfd.readouterr().err == "Reading and bounding\n"
     assert not (tmp_path / "out.csv").exists()
@@ -162,23 +164,23 @@ def test_nothing_of_the_data_is_said(
 @pytest.mark.parametrize(
     ("error", "line"),
     [
-        (ValueError("ReadRows: rule. [while running 'Read/X']"), "ReadRows: rule."),
+        (ValueError("ReadRows: rule. [while running 'Read/X']"), "--input: rule."),
         (
             RuntimeError("failed\nValueError: ReadRows: rule. [while running 'X']\n"),
-            "ReadRows: rule.",
+            "--input: rule.",
         ),
         (RuntimeError("failed\nTypeError: column 'a' must be b.\n"), "column 'a' must be b."),
         (PermissionError(13, "Permission denied", "/out"), "[Errno 13] Permission denied: '/out'"),
     ],
 )
 def test_our_own_errors_are_shown(error: Exception, line: str) -> None:
-    assert terminal.explain(error) == line
+    assert failures.explain(error) == line
 
 
 @pytest.mark.parametrize("kind", [ValueError, TypeError, RuntimeError])
 @pytest.mark.parametrize("text", ["{}", "x: {}", "failed\nValueError: {}\n", "KeyError: '{}'"])
 def test_errors_of_others_are_not_shown(kind: type[Exception], text: str) -> None:
-    line = terminal.explain(kind(text.format(CANARY)))
+    line = failures.explain(kind(text.format(CANARY)))
     assert CANARY not in line and kind.__name__ in line and "\n" not in line
 
 
@@ -212,7 +214,7 @@ def test_numbers_are_exact() -> None:
     options, _ = aggregate.parser().read(
         command("--count", "--delta", "1e-6")[:-2] + ["--epsilon", "0.1"]
     )
-    assert arguments.budget(options).epsilon == Fraction(1, 10)
+    assert spending.budget(options).epsilon == Fraction(1, 10)
 
 
 def test_names_of_output_columns_are_words() -> None:
@@ -238,7 +240,7 @@ def test_public_keys_have_the_type_that_all_of_a_column_have(
     for source in (text, f"@{file}"):
         words = ["--person", "p", "--partition", ",".join("abc"[:columns]), "--epsilon", "1"]
         options, _ = aggregate.parser().read([*words, "--public_partitions", source])
-        found = arguments.public_partitions(options)
+        found = people.public_partitions(options)
         assert found is not None and found.keys == keys
 
 
@@ -265,7 +267,7 @@ def test_options_of_beam_pass_through_and_look_like_none_of_ours() -> None:
     ours = [flag for action in aggregate.parser()._actions for flag in action.option_strings]
     assert len(recorder.flags) > 100
     for flag in recorder.flags:
-        assert not difflib.get_close_matches(flag, ours, 1, arguments._ALIKE), flag
+        assert not difflib.get_close_matches(flag, ours, 1, commands.ALIKE), flag
     _, rest = aggregate.parser().read(command("--count", "--runner", "X", "--region=y"))
     assert rest == ["--runner", "X", "--region=y"]
 

@@ -1,89 +1,231 @@
-"""Wrong calls of the main job: one line, a code that is not 0, nothing touched."""
+"""Wrong calls: one line in the command line's words, a code that is not 0, nothing touched."""
 
+import itertools
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from pipelines import aggregate
+from pipelines import aggregate, shifted_inverse
+from pipelines.arguments import language
 
 ROOT = Path(__file__).parents[2]
-PUBLIC = ["--person", "visitor", "--partition", "day", "--public_partitions", "1,2,3"]
+PERSON = ["--person", "visitor"]
+DAYS = [*PERSON, "--partition", "day"]
+PUBLIC = [*DAYS, "--public_partitions", "1,2,3"]
+FILES = ["--input", "visits.csv", "--output", "out.csv"]
+ONE = ["--epsilon", "1"]
+NAMED = "or name the partitions: --public_partitions 1,2,3"
+# What only a Python programmer can make sense of: calls, classes and their parameters.
+PYTHON = re.compile(r"\bdp\.|\w=\[|[A-Za-z]\w*\(|\bNone\b|Fraction|Error\b|^\w+: error: [A-Z]\w+: ")
 
 
 def command(*words: str) -> list[str]:
-    return [*PUBLIC, "--epsilon", "1", *words]
+    return [*PUBLIC, *ONE, *words]
 
 
-FILES = ["--input", "visits.csv", "--output", "out.csv"]
-WRONG = {
-    "no arguments": [],
-    "no budget": [*FILES, *PUBLIC, "--count"],
-    "two budgets": [*FILES, *command("--count", "--rho", "1")],
-    "no metric": [*FILES, *command()],
-    "no files": command("--count"),
-    "epsilon 0": [*FILES, *PUBLIC, "--count", "--epsilon", "0"],
-    "epsilon nan": [*FILES, *PUBLIC, "--count", "--epsilon", "nan"],
-    "epsilon in words": [*FILES, *PUBLIC, "--count", "--epsilon", "one"],
-    "delta 1": [*FILES, *command("--count", "--delta", "1")],
-    "a typing error": [*FILES, *command("--count", "--max_partition", "3")],
-    "a stray word": [*FILES, *PUBLIC, "2,", "--epsilon", "1", "--count"],
-    "a metric twice": [*FILES, *command("--count", "--count")],
-    "no partitions of 0": [*FILES, *command("--count", "--max_partitions", "0")],
-    "an unknown weight": [*FILES, *command("--count", "--weights", "cuont=2")],
-    "a weight without number": [*FILES, *command("--count", "--weights", "count")],
-    "private without delta": [
-        *FILES,
-        "--person",
-        "visitor",
-        "--partition",
-        "day",
-        "--epsilon",
-        "1",
-        "--count",
-        "--max_partitions",
-        "3",
-    ],
-    "private without bound": [
-        *FILES,
-        "--person",
-        "visitor",
-        "--partition",
-        "day",
-        "--epsilon",
-        "1",
-        "--count",
-        "--delta",
-        "1e-6",
-    ],
-    "keys of two lengths": [
-        *FILES,
-        *command("--count", "--partition", "hour", "--public_partitions", "1/2,3"),
-    ],
-    "no key file": [*FILES, *command("--count", "--public_partitions", "@none.txt")],
-    "an unknown format": ["--input", "a.xml", "--output", "out.csv", *command("--count")],
-    "an unknown output": ["--input", "a.csv", "--output", "out", *command("--count")],
-    "a threshold for public keys": [*FILES, *command("--count", "--pre_threshold", "5")],
-    "output is input": ["--input", "a.csv", "--output", "a.csv", *command("--count")],
-}
+def counted(*words: str) -> list[str]:
+    return [*FILES, *command("--count", *words)]
 
 
-@pytest.mark.parametrize("words", WRONG.values(), ids=WRONG)
-def test_a_wrong_call_is_one_line(
+AGGREGATE = {
+    "no arguments": ([], "the following arguments are required: --person"),
+    "no budget": ([*FILES, *PUBLIC, "--count"], "one of the arguments --epsilon --rho is required"),
+    "two budgets": (counted("--rho", "1"), "argument --rho: not allowed with argument --epsilon"),
+    "no metric": ([*FILES, *command()], "a metric is required: --count, --people_count, --sum"),
+    "no files": (command("--count"), "the following arguments are required: --input, --output"),
+    "epsilon 0": ([*FILES, *PUBLIC, "--count", "--epsilon", "0"], "--epsilon: must be a number ab"),
+    "epsilon nan": ([*FILES, *PUBLIC, "--count", "--epsilon", "nan"], "0, for example 0.5, not 'nan'"),
+    "epsilon one": ([*FILES, *PUBLIC, "--count", "--epsilon", "one"], "0, for example 0.5, not 'one'"),
+    "epsilon tiny": ([*FILES, *PUBLIC, "--count", "--epsilon", "1e-300"], "--epsilon must be above 0"),
+    "rho below 0": ([*FILES, *PUBLIC, "--count", "--rho", "-1"], "--rho: must be a number above 0"),
+    "rho tiny": ([*FILES, *PUBLIC, "--count", "--rho", "1e-300"], "--rho must be above 0 (at least"),
+    "delta 1": (counted("--delta", "1"), "--delta: must be at least 0 and below 1, for example 1e-6"),
+    "delta below 0": (counted("--delta", "-1e-6"), "at least 0 and below 1, for example 1e-6, not '"),
+    "a typing error": (counted("--max_partition", "3"), "did you mean --max_partitions?"),
+    "a stray word": ([*FILES, *PUBLIC, "2,", *ONE, "--count"], "unrecognized argument: 2,"),
+    "a metric twice": (counted("--count"), "two metrics would be the output column 'count'"),
+    "one name": ([*FILES, *command("--sum", "a b", "--sum", "a_b")], "the output column 'sum_a_b'"),
+    "a metric of nothing": ([*FILES, *command("--sum", "")], "--sum: must be the name of a column"),
+    "no partitions of 0": (counted("--max_partitions", "0"), "--max_partitions: must be a whole numb"),
+    "rows below 0": (counted("--max_rows", "-1"), "--max_rows: must be a whole number of at least 1"),
+    "rows and a half": (counted("--max_rows_per_partition", "1.5"), "whole number of at least 1, not"),
+    "an unknown weight": (counted("--weights", "cuont=2"), "'cuont' is none of the output columns co"),
+    "a weight alone": (counted("--weights", "count"), "--weights: must be output columns with numbers"),
+    "a weight of 0": (counted("--weights", "count=0"), "--weights: must be output columns with numbe"),
+    "private without delta": (
+        [*FILES, *DAYS, *ONE, "--count", "--max_partitions", "3"],
+        f"--delta must be above 0 where partitions are selected privately: add --delta 1e-6, {NAMED}",
+    ),
+    "private without bound": (
+        [*FILES, *DAYS, *ONE, "--count", "--delta", "1e-6"],
+        f"partitions are selected privately: add --max_partitions 3, {NAMED}",
+    ),
+    "keys of two lengths": (
+        counted("--partition", "hour", "--public_partitions", "1/2,3"),
+        "--public_partitions: every key must have one part per --partition column, with / between",
+    ),
+    "keys too short": (counted("--partition", "hour"), "every key must have one part per --partition"),
+    "no key": (counted("--public_partitions", ""), "--public_partitions must name a key, for exam"),
+    "no text": (counted("--public_partitions", "\udcff"), "--public_partitions: a key must be text"),
+    "no key file": (
+        counted("--public_partitions", "@none.txt"),
+        "--public_partitions: cannot read 'none.txt': No such file or directory",
+    ),
+    "a key file of bytes": (
+        counted("--public_partitions", f"@{sys.executable}"), "': it is not UTF-8"
+    ),
+    "keys without columns": (
+        [*FILES, *PERSON, "--public_partitions", "1", *ONE, "--count"],
+        "--public_partitions needs --partition COLUMN",
+    ),
+    "a column twice": (counted("--partition", "day"), "every key must have one part"),
+    "a private column twice": (
+        [*FILES, *DAYS, "--partition", "day", *ONE, "--count"], "--partition must name each column once"
+    ),
+    "no column": ([*FILES, *PERSON, "--partition", "a,", *ONE, "--count"], "--partition: must be the"),
+    "nobody": ([*FILES, "--person", "", *ONE, "--count"], "--person: must be the name of a column"),
+    "a partition named as a metric": (
+        [*FILES, *PERSON, "--partition", "count", "--public_partitions", "1", *ONE, "--count"],
+        "output columns must have different names, not ['count'] twice: give the column of --part",
+    ),
+    "an unknown format": (
+        ["--input", "a.xml", "--output", "out.csv", *command("--count")],
+        "--input must end in one of .parquet, .csv, .csv.gz, .jsonl, .jsonl.gz, the same for all",
+    ),
+    "an unknown file system": (
+        ["--input", "zz://a.csv", "--output", "out.csv", *command("--count")], "zz://a.csv"
+    ),
+    "an unknown output": (
+        ["--input", "a.csv", "--output", "out", *command("--count")],
+        "--output must end in .csv, .parquet, .jsonl, not 'out'",
+    ),
+    "an output that exists": (
+        ["--input", "a.csv", "--output", str(ROOT / "tests/pipelines/old.csv"), *command("--count")],
+        "old.csv'; --overwrite replaces it",
+    ),
+    "a threshold for public keys": (counted("--pre_threshold", "5"), "is for private partitions only"),
+    "a threshold of 0": (counted("--pre_threshold", "0"), "--pre_threshold: must be a whole number"),
+    "a threshold beyond all": (
+        [*FILES, *DAYS, *ONE, "--count", "--delta=1e-6", "--max_rows=3", f"--pre_threshold={10**30}"],
+        "--pre_threshold must be at most 2^62",
+    ),
+    "output is input": (
+        ["--input", "a.csv", "--output", "a.csv", *command("--count")],
+        "--output must name another file than --input",
+    ),
+    "an unsound runner": (counted("--runner", "BundleBasedDirectRunner"), "--runner must be one of"),
+    "a wrong option of Beam": (counted("--direct_num_workers", "x"), "--direct_num_workers: invalid"),
+}  # fmt: skip
+MOST = ["--max", "minutes"]
+SHIFTED_INVERSE = {
+    "no candidates": ([*FILES, *PUBLIC, *ONE, *MOST], "arguments are required: --candidates"),
+    "candidates from above": ([*PUBLIC, *ONE, *MOST, "--candidates", "60:0:1"], "LOW below HIGH"),
+    "two numbers": ([*PUBLIC, *ONE, *MOST, "--candidates", "0:60"], "must be LOW:HIGH:STEP with LOW"),
+    "no step": ([*PUBLIC, *ONE, *MOST, "--candidates", "0:60:0"], "a STEP above 0, like 0:1440:1"),
+    "words": ([*PUBLIC, *ONE, *MOST, "--candidates", "a:b:c"], "--candidates: must be LOW:HIGH:STEP"),
+    "private partitions": (
+        [*FILES, *DAYS, *ONE, *MOST, "--candidates", "0:60:1"],
+        "--partition and --public_partitions must be given together",
+    ),
+    "keys without columns": (
+        [*FILES, *PERSON, "--public_partitions", "1", *ONE, *MOST, "--candidates", "0:60:1"],
+        "--public_partitions needs --partition COLUMN",
+    ),
+    "too small a budget": (
+        [*FILES, *PUBLIC, "--epsilon", "1e-9", *MOST, "--candidates", "-60:60:1"],
+        "the budget is too small: each search would look at the best ",
+    ),
+    "the name between the steps": (
+        [*FILES, *PERSON, "--partition=profile", "--public_partitions=1", *ONE, *MOST,
+         "--candidates=0:60:1"],
+        "--partition must name another column than 'profile'",
+    ),
+    "an unknown search": (
+        [*FILES, *PUBLIC, *ONE, *MOST, "--candidates", "0:60:1", "--search", "best"],
+        "--search: invalid choice: 'best'",
+    ),
+}  # fmt: skip
+CALLS = [
+    *(("aggregate", name, *call) for name, call in AGGREGATE.items()),
+    *(("shifted_inverse", name, *call) for name, call in SHIFTED_INVERSE.items()),
+]
+JOBS = {"aggregate": aggregate, "shifted_inverse": shifted_inverse}
+
+
+@pytest.mark.parametrize(
+    ("job", "words", "line"),
+    [(job, words, line) for job, _, words, line in CALLS],
+    ids=[f"{job}: {name}" for job, name, *_ in CALLS],
+)
+def test_a_wrong_call_is_one_line_about_options(
+    job: str,
     words: list[str],
+    line: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "old.csv").write_text("mine")
+    old = str(ROOT / "tests/pipelines/old.csv")
     with pytest.raises(SystemExit) as stopped:
-        aggregate.main(words)
+        JOBS[job].main([str(tmp_path / "old.csv") if word == old else word for word in words])
     said = capfd.readouterr()
     assert stopped.value.code == 2
     assert said.out == "" and said.err.count("\n") == 1
-    assert said.err.startswith("python -m pipelines.aggregate: error: ")
-    assert list(tmp_path.iterdir()) == []
+    start = f"python -m pipelines.{job}: error: "
+    assert said.err.startswith(start) and line in said.err
+    assert not PYTHON.search(said.err.removeprefix(start)), said.err
+    assert [path.name for path in tmp_path.iterdir()] == ["old.csv"]
+    assert (tmp_path / "old.csv").read_text() == "mine"
+
+
+BUDGETS = [
+    ["--epsilon", e, "--delta", d] for e in ("1e-14", "1", "1e9") for d in ("0", "1e-300", "0.9")
+]
+BUDGETS += [["--rho", r, "--delta", d] for r in ("1e-30", "1", "1e9") for d in ("0", "0.9")]
+GROUPS = [
+    PERSON, PUBLIC, DAYS, [*DAYS, "--max_partitions", "1"], [*DAYS, "--max_partitions", str(10**20)]
+]  # fmt: skip
+ASKED = [
+    ["--count"],
+    ["--sum", "a", "--mean", "a", "--one_sided"],
+    ["--max", "class", "--min", "0"],
+]
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=" ".join)
+def test_no_call_at_the_edges_is_answered_in_python(
+    budget: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    for group, asked in itertools.product(GROUPS, ASKED):
+        try:
+            assert aggregate.main([*group, *budget, *asked, "--plan"]) == 0
+        except SystemExit as stopped:
+            assert stopped.code == 2
+        said = capfd.readouterr().err
+        assert said.count("\n") <= 1
+        assert not PYTHON.search(said.removeprefix("python -m pipelines.aggregate: error: ")), said
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "PrivateAggregate: bounds must limit. Write bounds=dp.ContributionBounds(partitions=3).",
+        "Budget: delta must be at least 0 and below 1, not Fraction(1, 1). Write delta=1e-6.",
+        "WriteRows: path must name a new file. Write overwrite=True to replace it. None: no limit.",
+    ],
+)
+def test_the_test_notices_python(message: str) -> None:
+    assert PYTHON.search(message)
+
+
+def test_a_message_without_translation_stays() -> None:
+    assert language.translated("column 'a' must hold numbers.") == "column 'a' must hold numbers."
+    assert language.translated("ReadRows: rule.") == "--input: rule."
 
 
 def test_a_process_says_one_line_and_fails() -> None:

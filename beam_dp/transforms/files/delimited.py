@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
+from beam_dp.transforms import plain
 from beam_dp.transforms.files import records, sources
 
 SLICE = 131_072
@@ -107,14 +108,7 @@ def _text(column: pa.BinaryArray) -> pa.StringArray:
     try:
         return column.cast(pa.string())
     except pa.ArrowInvalid:
-        return pa.array([_decoded(cell) for cell in column.to_pylist()], pa.string())
-
-
-def _decoded(cell: bytes | None) -> str | None:
-    try:
-        return None if cell is None else cell.decode()
-    except UnicodeDecodeError:
-        return None
+        return pa.array(list(map(plain.decoded, column.to_pylist())), pa.string())
 
 
 def to_numbers(text: pa.StringArray) -> pa.DoubleArray:

@@ -1,0 +1,1 @@
+"""The command line that the jobs share: one module per group of options."""

@@ -1,0 +1,96 @@
+"""A parser whose every complaint is one line about options."""
+
+import argparse
+import contextlib
+import difflib
+import io
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
+
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from pipelines.arguments import files, language, people
+
+# A flag that is this close to one of ours is a typing error, not an option of Beam.
+ALIKE = 0.85
+_NEGATIVE = re.compile(r"-[0-9.]")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that says in one line what is wrong with a call, and exits with 2."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with one line."""
+        self.exit(2, f"{self.prog}: error: {' '.join(message.split())}\n")
+
+    @contextlib.contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Turn the errors of building a release, which name parameters only, into one line."""
+        try:
+            yield
+        except (TypeError, ValueError, OSError) as error:
+            self.error(language.translated(str(error)))
+
+    def read(self, words: Sequence[str] | None) -> tuple[argparse.Namespace, list[str]]:
+        """Return the job's own options, and those that are left for Beam."""
+        given = sys.argv[1:] if words is None else words
+        options, rest = self.parse_known_args(self._joined(list(self._without_values(given))))
+        if rest and not rest[0].startswith("--"):
+            self.error(f"unrecognized argument: {rest[0]}")
+        for word in rest:
+            alike = difflib.get_close_matches(word.partition("=")[0], self._flags(), 1, ALIKE)
+            if word.startswith("--") and alike:
+                self.error(f"unrecognized option: {word}, did you mean {alike[0]}?")
+        return options, rest
+
+    def for_beam(self, words: Sequence[str]) -> PipelineOptions:
+        """Return Beam's own options; where one is wrong, keep the last line of a page of usage."""
+        said, options = io.StringIO(), PipelineOptions(words)
+        try:
+            with contextlib.redirect_stderr(said):
+                options.get_all_options()
+        except SystemExit:
+            self.error(said.getvalue().rpartition("error: ")[2])
+        return options
+
+    def _flags(self, takes_none: bool = False) -> list[str]:
+        """Return the options; `takes_none`: only those without a value."""
+        asked = (action for action in self._actions if action.nargs == 0 or not takes_none)
+        return [flag for action in asked for flag in action.option_strings]
+
+    def _without_values(self, words: Sequence[str]) -> Iterator[str]:
+        """Turn flags that are written as name=true, as templates give them, into plain flags."""
+        flags = self._flags(takes_none=True)
+        for word in words:
+            name, _, value = word.partition("=")
+            if name not in flags or value.lower() not in ("true", "false"):
+                yield word
+            elif value.lower() == "true":
+                yield name
+
+    def _joined(self, words: Sequence[str]) -> list[str]:
+        """Write `--option -1:1:1` as `--option=-1:1:1`: argparse takes -1:1:1 for an option."""
+        valued = set(self._flags()) - set(self._flags(takes_none=True))
+        joined: list[str] = []
+        for word in words:
+            if joined and joined[-1] in valued and _NEGATIVE.match(word):
+                joined[-1] += f"={word}"
+            else:
+                joined.append(word)
+        return joined
+
+
+def parser(program: str, description: str) -> Parser:
+    """Return a parser with the options that say whose rows are read and how they are bounded."""
+    made = Parser(
+        f"python -m pipelines.{program}",
+        description=description,
+        epilog="Every other option goes to Beam: --runner, --temp_location, ...",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    files.add(made)
+    people.add(made)
+    return made

@@ -1,0 +1,34 @@
+"""Options that say what is read and written."""
+
+import argparse
+import os
+
+from apache_beam.io.filesystems import FileSystems
+
+from pipelines.arguments import words
+
+
+def add(made: argparse.ArgumentParser) -> None:
+    """Add --input, --output and --overwrite."""
+    files = made.add_argument_group("files: .parquet, .csv or .jsonl")
+    files.add_argument(
+        "--input", type=patterns, help="a path, a glob, or several with commas between"
+    )
+    files.add_argument("--output", help="one file, written whole or not at all")
+    files.add_argument("--overwrite", action="store_true", help="replace an output that exists")
+
+
+def patterns(text: str) -> str:
+    """Return paths and globs with commas between; Beam matches no glob without a directory."""
+    return ",".join(word if "/" in word else f"./{word}" for word in words.listed(text))
+
+
+def check(options: argparse.Namespace) -> None:
+    """Refuse missing files, unknown file systems, and an output that would replace its input."""
+    if not options.input or not options.output:
+        raise ValueError("the following arguments are required: --input, --output")
+    read = words.listed(options.input)
+    for path in (*read, options.output):
+        FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed
+    if os.path.normpath(options.output) in map(os.path.normpath, read):
+        raise ValueError("--output must name another file than --input")

@@ -1,0 +1,55 @@
+"""Say in the words of the command line what the library says in those of Python.
+
+What one option alone can get wrong is refused where that option is read (`words`). What remains is
+refused by the library, when the release is built or its files are read; the library knows neither
+flags nor their names, so the messages that a command line can cause are told again here.
+"""
+
+import re
+
+_PUBLIC = "or name the partitions: --public_partitions 1,2,3"
+_SELECTED = "where partitions are selected privately"
+_PHRASES = {
+    r"Budget(?:\.zcdp)?: (\w+) (must be .*)\. Write .*": r"--\1 \2",
+    r"\w+: bounds must limit the partitions of one person.*": (
+        f"--max_partitions must be given {_SELECTED}: add --max_partitions 3, {_PUBLIC}"
+    ),
+    r"PrivatePartitions: delta must be above 0.*": (
+        f"--delta must be above 0 {_SELECTED}: add --delta 1e-6, {_PUBLIC}"
+    ),
+    r"TruncatedGeometric: (pre_threshold must .*)": r"--\1",
+    r"PublicPartitions: a key must be .*, not (.*)": (
+        r"--public_partitions: a key must be text, not \1"
+    ),
+    r"\w+: (partition must name each column once), not .*": r"--\1",
+    r"\w+: (output columns must have different names, .* twice)\..*": (
+        r"\1: give the column of --partition another name in the data"
+    ),
+    r"RemovalLoss: partition must not have a column named 'profile'.*": (
+        "--partition must name another column than 'profile', which is used between the steps"
+    ),
+    r"RemovalLoss: removals must be at most (\d+), not (\d+)\.": (
+        r"the budget is too small: each search would look at the best \2 people, and at most \1 "
+        "are kept; raise --epsilon or --rho"
+    ),
+    r"ReadRows: pattern (must .*) For a directory write .*": (
+        r"--input \1 For a directory write --input 'directory/*.parquet'."
+    ),
+    r"WriteRows: path must name (a new file, not .*)\. Write .*": (
+        r"--output must name \1; --overwrite replaces it"
+    ),
+    r"WriteRows: path (must .*)": r"--output \1",
+    r"\w+: the runner (must be one of .*)": r"--runner \1",
+    r"ReadRows: (.*)": r"--input: \1",
+    r"WriteRows: (.*)": r"--output: \1",
+}
+_TABLE = [(re.compile(phrase, re.DOTALL), words) for phrase, words in _PHRASES.items()]
+
+
+def translated(message: str) -> str:
+    """Return the message with flags for parameters; one that needs no translation as it is."""
+    for phrase, words in _TABLE:
+        found = phrase.fullmatch(message)
+        if found:
+            return found.expand(words)
+    return message

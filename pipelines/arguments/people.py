@@ -1,0 +1,79 @@
+"""Options that say whose rows these are, how they are grouped, and how they are bounded."""
+
+import argparse
+import re
+from collections.abc import Iterable
+
+from apache_beam.io.filesystems import FileSystems
+
+import beam_dp as dp
+from pipelines.arguments import words
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_LIMITS = {"partitions": "partitions", "rows_per_partition": "rows per partition", "rows": "rows"}
+
+
+def add(made: argparse.ArgumentParser) -> None:
+    """Add --person, --partition, --public_partitions and the limits per person."""
+    people = made.add_argument_group("people and partitions")
+    person = "the column that identifies a person"
+    people.add_argument("--person", required=True, type=words.column, metavar="COLUMN", help=person)
+    people.add_argument(
+        "--partition",
+        action="extend",
+        type=words.columns,
+        default=[],
+        metavar="COLUMN[,COLUMN]",
+        help="columns whose values name a partition; left out: all rows are one partition",
+    )
+    people.add_argument(
+        "--public_partitions",
+        metavar="KEYS",
+        help="keys with commas between, or @FILE with one per line; several columns: parts with / "
+        "between. All are released, empty ones too. They must not come from the data",
+    )
+    for name, of_what in _LIMITS.items():
+        most = f"most {of_what} of one person; more is cut by a keyed hash"
+        people.add_argument(f"--max_{name}", type=words.whole, metavar="N", help=most)
+
+
+def bounds(options: argparse.Namespace) -> dp.ContributionBounds:
+    """Return how much of the data one person may reach."""
+    return dp.ContributionBounds(
+        options.max_partitions, options.max_rows_per_partition, options.max_rows
+    )
+
+
+def public_partitions(options: argparse.Namespace) -> dp.PublicPartitions | None:
+    """Return the public keys that the command line names, None if it names none.
+
+    A column whose keys are all plain decimal integers has integer keys; they match text in the data
+    too ("1" in a CSV file is the key 1), so only the type of the output depends on this.
+    """
+    text, parts = options.public_partitions, len(options.partition)
+    if text is None:
+        return None
+    if not parts:
+        raise ValueError("--public_partitions needs --partition COLUMN, whose values they are")
+    named = _lines(text[1:]) if text.startswith("@") else words.listed(text)
+    keys = [word.split("/") if parts > 1 else [word] for word in named if word]
+    if not keys:
+        raise ValueError("--public_partitions must name a key, for example 1,2,3")
+    if {len(key) for key in keys} != {parts}:
+        rule = "every key must have one part per --partition column, with / between: de/2024"
+        raise ValueError(f"--public_partitions: {rule}")
+    return dp.PublicPartitions(list(zip(*map(_typed, zip(*keys, strict=True)), strict=True)))
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        with FileSystems.open(path) as file:
+            return file.read().decode().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise ValueError(f"--public_partitions: cannot read {path!r}: {why or error}") from error
+
+
+def _typed(parts: Iterable[str]) -> list[object]:
+    parts = list(parts)
+    return [int(part) for part in parts] if all(map(_INTEGER.fullmatch, parts)) else parts

@@ -1,0 +1,74 @@
+"""What a word of the command line may be: numbers, columns, lists; each refused in one phrase."""
+
+import argparse
+from collections.abc import Callable
+from fractions import Fraction
+
+
+def require(ok: bool, rule: str, text: str) -> None:
+    """Refuse a word; the parser puts the option before the rule."""
+    if not ok:
+        raise argparse.ArgumentTypeError(f"must be {rule}, not {text!r}")
+
+
+def _fraction(text: str) -> Fraction | None:
+    """Return a decimal number exactly, so that 0.1 is one tenth; None for anything else."""
+    try:
+        return Fraction(repr(float(text)))
+    except ValueError:
+        return None
+
+
+def number(rule: str, holds: Callable[[Fraction], bool]) -> Callable[[str], Fraction]:
+    """Return the reader of an option's exact number.
+
+    Args:
+        rule: what the number must be, in words.
+        holds: whether it is that.
+    """
+
+    def read(text: str) -> Fraction:
+        value = _fraction(text)
+        require(value is not None and holds(value), rule, text)
+        return value or Fraction(0)
+
+    return read
+
+
+amount = number("a number above 0, for example 0.5", lambda value: value > 0)
+probability = number("at least 0 and below 1, for example 1e-6", lambda value: 0 <= value < 1)
+
+
+def whole(text: str) -> int:
+    """Return a whole number of at least 1."""
+    value = int(text) if text.isascii() and text.isdigit() else 0
+    require(value >= 1, "a whole number of at least 1", text)
+    return value
+
+
+def listed(text: str) -> list[str]:
+    """Return the words of a list with commas between."""
+    return [word.strip() for word in text.split(",")]
+
+
+def column(text: str) -> str:
+    """Return the name of a column."""
+    require(bool(text), "the name of a column", text)
+    return text
+
+
+def columns(text: str) -> list[str]:
+    """Return the names of columns with commas between."""
+    return [column(word) for word in listed(text)]
+
+
+def weights(text: str) -> dict[str, Fraction]:
+    """Return the weights in NAME=NUMBER[,NAME=NUMBER]."""
+    found = {}
+    for word in listed(text):
+        name, _, weight = word.rpartition("=")
+        value = _fraction(weight)
+        rule = "output columns with numbers above 0, like sum_spent=2,count=1"
+        require(bool(name) and value is not None and value > 0, rule, text)
+        found[name] = value or Fraction(0)
+    return found

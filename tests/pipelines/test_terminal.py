@@ -1,0 +1,105 @@
+"""What a run may say: its stages, and nothing of what runners log, print or leave behind."""
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from pipelines import terminal
+
+ROOT = Path(__file__).parents[2]
+CANARY = "canary-40961"
+PROCESSES = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
+
+
+def fail(element: str) -> str:
+    raise ValueError(f"no good: {element}")
+
+
+def failing(*options: str) -> beam.Pipeline:
+    """A pipeline whose third element fails, with itself in the error's text."""
+    pipeline = beam.Pipeline("FnApiRunner", PipelineOptions(list(options)))
+    _ = pipeline | beam.Create([CANARY]) | beam.Reshuffle() | beam.Map(fail)
+    return pipeline
+
+
+def everything_that_can_be_said() -> None:
+    """Speak in every way that a runner has."""
+    logging.getLogger("apache_beam.anything").error(CANARY)
+    sys.stderr.write(CANARY)
+    os.write(2, CANARY.encode())
+    subprocess.run([sys.executable, "-c", f"import os; os.write(2, b'{CANARY}')"], check=True)
+
+
+def test_what_a_runner_says_is_held_back_and_the_stages_are_not(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with terminal.hushed():
+        everything_that_can_be_said()
+        terminal.say("Writing")
+    assert capfd.readouterr().err == "Writing\n" and caplog.text == ""
+    everything_that_can_be_said()  # and then nothing is held back any more
+    said = capfd.readouterr().err
+    assert said.count(CANARY) == 3 and CANARY in caplog.text
+
+
+@pytest.mark.parametrize("before", [logging.NOTSET, logging.INFO, logging.CRITICAL])
+def test_log_and_standard_error_are_given_back(
+    before: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    logging.disable(before)
+    stream = sys.stderr
+    good = beam.Pipeline("FnApiRunner")
+    _ = good | beam.Create([1])
+    terminal.run(good, "Good")
+    assert logging.root.manager.disable == before and sys.stderr is stream
+    with pytest.raises(SystemExit):
+        terminal.run(failing(), "Bad")
+    assert logging.root.manager.disable == before and sys.stderr is stream
+    os.write(2, b"there again\n")
+    assert capfd.readouterr().err == "Good\nBad\nthere again\n"
+
+
+def test_nothing_is_logged_by_threads_that_a_failure_leaves(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    go_on, log = threading.Event(), logging.getLogger("apache_beam.anything")
+    late = threading.Thread(target=lambda: (go_on.wait(), log.error(CANARY)), daemon=True)
+
+    def fails() -> None:
+        with terminal.hushed():
+            late.start()
+            raise ValueError
+
+    pytest.raises(ValueError, fails)
+    go_on.set()
+    late.join()
+    assert caplog.text == "" and logging.root.manager.disable == logging.ERROR
+
+
+def test_a_failure_in_a_worker_process_shows_no_data(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        terminal.run(failing(*PROCESSES), "Reading")
+    said = capfd.readouterr()
+    assert said.err == "Reading\n" and said.out == "" and CANARY not in str(stopped.value.code)
+
+
+def test_the_worker_process_would_show_it(capfd: pytest.CaptureFixture[str]) -> None:
+    """The broken twin: run without holding anything back."""
+    with pytest.raises(RuntimeError):
+        failing(*PROCESSES).run().wait_until_finish()
+    assert CANARY in capfd.readouterr().err
+
+
+def test_importing_the_jobs_says_nothing_and_changes_no_logger() -> None:
+    program = "import logging, pipelines.aggregate; print(logging.getLogger().filters)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")
