@@ -1,0 +1,79 @@
+"""Sensitivity of statistics of people: how far removals move them."""
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.grids import Number
+from beam_dp.mechanisms.monotone import EVALUATIONS, Monotone
+from beam_dp.mechanisms.people import Statistic, check_callable, is_infinite, removal_count
+from beam_dp.mechanisms.profile import Profile
+
+
+def down_sensitivity(
+    f: Profile | Monotone | Statistic,
+    people: Iterable[Any] | None = None,
+    k: int = 1,
+    limit: int = EVALUATIONS,
+) -> Number:
+    """Return DS^k(x) = max over |R| <= k of f(x) - f(x without R): what k removals can take away.
+
+    Exact for every statistic that has a profile: it is B[0] - B[k] (Steinke, "Beyond Local
+    Sensitivity via Down Sensitivity", 2023). A search with shift T releases a value between
+    f - DS^T and f. It is a property of the data and not private by itself.
+
+    With k or more people, all may be removed. Two floats are subtracted as floats; an int and a
+    float as Fractions; two equal infinities are 0 apart.
+
+    Args:
+        f: a `Profile`, a `Monotone`, or a monotone function of a tuple of people's records, which
+            is searched (`Monotone` says what that costs and what must be true of it).
+        people: one record per person, for a function; else they are known and it must be None.
+        k: how many people may be removed, from 0.
+        limit: the most evaluations of a function.
+
+    Raises:
+        TypeError: for other types.
+        ValueError: if k is negative or beyond a profile that is given, or the limit is reached.
+    """
+    removal_count("down_sensitivity", "k", k)
+    if not isinstance(f, Profile):
+        f = _with_people(f, people, limit)
+        k = min(k, len(f.people))
+    elif people is not None:
+        raise _needless(f)
+    values = (f if isinstance(f, Profile) else f.profile(k)).values
+    checks.require(
+        k < len(values),
+        f"down_sensitivity: k must be at most the last removal of the profile, not {k}. "
+        "Give a longer one.",
+    )
+    return _difference(values[0], values[k])
+
+
+def _with_people(f: Monotone | Statistic, people: Iterable[Any] | None, limit: int) -> Monotone:
+    if isinstance(f, Monotone):
+        if people is not None:
+            raise _needless(f)
+        return f
+    check_callable("down_sensitivity", "f", f)
+    if people is None:
+        raise TypeError("down_sensitivity: people must be a list of records, not None.")
+    return Monotone(f, people, limit=limit)
+
+
+def _needless(f: object) -> TypeError:
+    return TypeError(
+        f"down_sensitivity: people must be None for a {type(f).__name__}, which knows them. "
+        "Write down_sensitivity(f, k=...)."
+    )
+
+
+def _difference(high: Number, low: Number) -> Number:
+    if high == low:
+        return 0
+    if is_infinite(high) or is_infinite(low):
+        return math.inf
+    return high - low if type(high) is type(low) else Fraction(high) - Fraction(low)
