@@ -27,7 +27,7 @@ setup(
     entry_points={"console_scripts": ["beam-dp-aggregate=pipelines.aggregate:main"]},
     python_requires=">=3.11,<3.14",
     # pyarrow before 14.0.1 runs code from the files that it reads (CVE-2023-47248).
-    install_requires=["apache-beam>=2.77,<3", "numpy>=2.0", "pyarrow>=21.0"],
+    install_requires=["apache-beam>=2.77,<3", "numpy>=2.0", "pyarrow>=21.0", "scipy>=1.13,<2"],
     extras_require={
         "dev": [*TESTS, *LINTERS, "tpchgen-cli>=2"],
         "demo": ["tpchgen-cli>=2"],

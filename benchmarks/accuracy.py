@@ -21,11 +21,11 @@ import numpy as np
 
 import beam_dp as dp
 from beam_dp.mechanisms import statistics
+from beam_dp.mechanisms.cells import Cells
 from beam_dp.mechanisms.contributions import Table
 from beam_dp.mechanisms.metrics import UNIT
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.program import Program
-from beam_dp.mechanisms.statistics import Cells
 from benchmarks import sink, tpch
 from benchmarks.tpch import Question
 

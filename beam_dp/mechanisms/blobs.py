@@ -8,9 +8,11 @@ import numpy as np
 
 from beam_dp.mechanisms import exact
 from beam_dp.mechanisms.contributions import Table
+from beam_dp.mechanisms.owned import Owned
 from beam_dp.mechanisms.statistics import Summary
 
 _KINDS = ("<i1", "<i2", "<i4", "<i8", "<u1", "<u2", "<u4", "<u8")
+_OWNED = b"owned..."  # no number of columns, which is what other blobs begin with
 _WIDE = -1  # in place of a height: a column of Python integers, as limbs
 
 
@@ -25,6 +27,26 @@ def unpack_table(blob: bytes) -> Table:
     words, lengths, text, person, partition, rows, *values = _unpack(blob)
     names = _unpack_names(words, lengths, text)
     return Table(_ids(person), _ids(partition), rows, values, names)
+
+
+def pack_owned(lines: Owned) -> bytes:
+    """Return the lines as bytes, with the names of their own partitions only."""
+    names = _pack_names(lines.names, lines.partition)
+    columns = [lines.relation, lines.person, lines.second, lines.item, lines.count]
+    return _OWNED + _pack([*names, lines.partition, *columns])
+
+
+def is_owned(blob: bytes) -> bool:
+    """Return whether a blob was packed by `pack_owned`, not by `pack_summary`."""
+    return blob.startswith(_OWNED)
+
+
+def unpack_owned(blob: bytes) -> Owned:
+    """Return the lines that `pack_owned` packed."""
+    columns = _unpack(blob[len(_OWNED) :])
+    words, lengths, text, partition, relation, person, second, item, count = columns
+    names = _unpack_names(words, lengths, text)
+    return Owned(_ids(partition), relation, person, second, item, count, names)
 
 
 def pack_summary(summary: Summary) -> bytes:

@@ -9,34 +9,38 @@ from beam_dp.mechanisms import checks, metrics
 from beam_dp.mechanisms.budget import Budget, Ledger
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.contributions import Field
+from beam_dp.mechanisms.direct import DirectRelease, Profiler, RankRelease, RowQuantile
 from beam_dp.mechanisms.metrics import SearchKind
-from beam_dp.mechanisms.parts import Part
-from beam_dp.mechanisms.releases import (
-    ALPHA,
-    ClippedSum,
-    DirectRelease,
-    PeopleRelease,
-    Profiled,
-)
+from beam_dp.mechanisms.monotone import GuardedProfile
+from beam_dp.mechanisms.owned import Relation
+from beam_dp.mechanisms.parts import Options, Part
+from beam_dp.mechanisms.profilers import KthRow, Owners, Profiled, UserProfile
+from beam_dp.mechanisms.releases import ALPHA, OVERSHOOT, ClippedDistinct, ClippedSum, PeopleRelease
+from beam_dp.mechanisms.search import AboveThreshold, RankSearch
 from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure
 
-Release = PeopleRelease | ClippedSum | DirectRelease
+Release = PeopleRelease | ClippedSum | DirectRelease | RankRelease | RowQuantile
 
 _VALUE_CLIPS, _ROW_CLIPS = 84, 41
 _MOST_CLIPS = 4096
-_OWNERS = {"rows": "Count", "sum": "Sum"}  # the metrics that take candidates for their clips
+_OWNERS = {"rows": "Count", "sum": "Sum", "distinct": "DistinctCount"}  # candidates for clips
+_OPERATIONS = {"valid": "count"}
+_OF_ITEMS = ("distinct", "frequency", "squares", "pairs")
+_EXTREMES = ("max", "min", "kth", "rank", "quantile")
+_COUNT_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the number of rows
 _SUM_BITS, _EXTREME_RATIO = 17, 1.01
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """A part with its release, the name of its costs, and where its measures begin."""
+    """A part with its release, the name of its costs, where its measures begin, and its share."""
 
     part: Part
     label: str
     release: Release
     first: int
     shared: int | None
+    share: Budget
 
 
 class Builder:
@@ -49,8 +53,11 @@ class Builder:
         depth: int | None,
         quotients: frozenset[Part],
         single: bool = False,
+        second: str | None = None,
     ) -> None:
         self.units = units
+        self.items: list[str] = [] if second is None else [second]
+        self._second = -1 if second is None else len(units)
         self.fields: list[Field] = []
         self.steps: list[Step] = []
         self._reach, self._depth, self._quotients = reach, depth, quotients
@@ -63,17 +70,18 @@ class Builder:
         shared = None
         words = str(len(self.steps)), part.kind, part.column
         label = " ".join(word for word in words if word)
-        if isinstance(release, DirectRelease):
-            ledger.spend(label, release.search.cost, self._reach)
-        else:
+        if isinstance(release, (PeopleRelease, ClippedSum)):
             ledger.spend(f"{label}: noise", release.noise_cost, self._reach)
+        else:
+            ledger.spend(label, release.cost, self._reach)
         if isinstance(release, ClippedSum) and release.search_cost is not None:
             ledger.spend(
                 f"{label}: clip", release.search_cost, 1 if release.shared else self._reach
             )
             if release.shared:
                 shared, self._shared = self._shared, self._shared + 1
-        self.steps.append(Step(part, label, release, self._measures, shared))
+        each = share.scaled(Fraction(1, self._reach))
+        self.steps.append(Step(part, label, release, self._measures, shared, each))
         self._measures += len(release.measures)
 
     def _release(self, part: Part, share: Budget) -> Release:
@@ -83,6 +91,10 @@ class Builder:
             return PeopleRelease(each, PEOPLE, alpha)
         if part.people:
             return PeopleRelease(each, self._source(part), alpha)
+        if part.kind == "rank":
+            return self._ranks(part, each)
+        if part.kind == "quantile":
+            return self._row_quantile(part, share, alpha)
         if part.options.search is not None:
             return self._direct(part, part.options.search, each)
         return self._clipped(part, share, alpha)
@@ -91,14 +103,22 @@ class Builder:
         """Return where the part's number per person and partition is found."""
         if part.kind in ("people", "rows"):
             return PEOPLE if part.kind == "people" else ROWS
-        operation = "count" if part.kind == "valid" else part.kind
-        field = Field(list(self.units).index(part.column), operation)
+        field = Field(self._column(part), _OPERATIONS.get(part.kind, part.kind))
         if field not in self.fields:
             self.fields.append(field)
         return self.fields.index(field)
 
+    def _column(self, part: Part) -> int:
+        """Return the place of the part's column among values and items."""
+        if part.kind not in _OF_ITEMS:
+            return list(self.units).index(part.column)
+        if part.column not in self.items:
+            self.items.append(part.column)
+        return len(self.units) + self.items.index(part.column)
+
     def _unit(self, part: Part) -> Fraction:
-        return Fraction(1) if part.kind in ("people", "rows", "valid") else self.units[part.column]
+        counts = part.kind in ("people", "rows", "valid", *_OF_ITEMS)
+        return Fraction(1) if counts else self.units[part.column]
 
     def _clipped(self, part: Part, share: Budget, alpha: Fraction) -> ClippedSum:
         unit, shared = self._unit(part), part.options.clip == "shared"
@@ -107,7 +127,7 @@ class Builder:
         if len(thresholds) > 1:
             search, noise = share.split(self._clip_weights(part))
             search = search if shared else search.scaled(Fraction(1, self._reach))
-        return ClippedSum(
+        given = (
             self._source(part),
             part.kind == "sum",
             thresholds,
@@ -117,6 +137,9 @@ class Builder:
             shared,
             alpha,
         )
+        if part.kind == "distinct":
+            return ClippedDistinct(*given, Relation(self._column(part)))
+        return ClippedSum(*given)
 
     def _clip_weights(self, part: Part) -> tuple[Fraction, Fraction]:
         """Return the weights of the clip's choice and of the noise.
@@ -141,27 +164,58 @@ class Builder:
         if part.kind == "sum":
             return tuple(1 << power for power in range(_VALUE_CLIPS))
         powers = [1 << power for power in range(_ROW_CLIPS)]
-        if self._depth is None:
+        if self._depth is None or part.kind == "distinct":
             return tuple(powers)
         return (*(power for power in powers if power < self._depth), self._depth)
 
     def _direct(self, part: Part, kind: SearchKind, each: Budget) -> DirectRelease:
-        search = metrics.build_search(kind, each, float(part.options.beta))
-        candidates = part.options.candidates
-        if candidates is None:
-            candidates = default_candidates(part.kind, self._unit(part))
+        candidates = self._candidates(part)
         if part.kind == "min":
             candidates = candidates.mirrored()
-        profiled = self.profiled(part, search.cap(candidates.size))
-        blank = part.kind in ("max", "min") and part.options.candidates is None
-        return DirectRelease(profiled.measure, profiled.unit, search, candidates, blank)
+        search = metrics.build_search(kind, each, float(part.options.beta), candidates.size)
+        profiler = self.profiler(part, search.cap(candidates.size))
+        blank = part.kind in _EXTREMES and part.options.candidates is None
+        return DirectRelease(profiler, search, candidates, blank)
 
-    def profiled(self, part: Part, removals: int) -> Profiled:
-        """Return the removal profile B[0..removals] of a part."""
-        sign = -1 if part.kind == "min" else 1
-        additive = part.kind not in ("max", "min")
-        measure = Measure(self._source(part), sign, (), removals + 1, additive)
-        return Profiled(measure, self._unit(part))
+    def _candidates(self, part: Part) -> Candidates:
+        if part.options.candidates is not None:
+            return part.options.candidates
+        return default_candidates(part.kind, self._unit(part))
+
+    def _ranks(self, part: Part, each: Budget) -> RankRelease:
+        search = RankSearch(each, part.detail[0], float(part.options.beta))
+        relation = Relation(self._column(part))
+        return RankRelease(relation, self._unit(part), search, self._candidates(part))
+
+    def _row_quantile(self, part: Part, share: Budget, alpha: Fraction) -> RowQuantile:
+        counting, searching = share.split((_COUNT_SHARE, 1 - _COUNT_SHARE))
+        rows = Part("valid", part.column, options=Options("partition"))
+        count = self._clipped(rows, counting, alpha)
+        candidates, each = self._candidates(part), Fraction(1, self._reach)
+        beta = float(part.options.beta)
+        search = AboveThreshold(searching.scaled(each), beta, min(OVERSHOOT, beta / 2))
+        relation, removals = Relation(self._column(part)), search.cap(candidates.size)
+        levels = KthRow(relation, self._unit(part), 1, removals)
+        return RowQuantile(count, levels, part.detail[0], search, candidates, share.scaled(each))
+
+    def profiler(self, part: Part, removals: int) -> Profiler:
+        """Return what makes the removal profile B[0..removals] of a part."""
+        unit, sign = self._unit(part), -1 if part.kind == "min" else 1
+        if part.kind in _EXTREMES[:2] and self._second >= 0:
+            relation = Relation(self._column(part), self._second)
+            return Owners("largest", relation, removals, unit, sign)
+        if part.kind in ("rows", "sum") and self._second >= 0:
+            weight = -1 if part.kind == "rows" else self._column(part)
+            return Owners("rows", Relation(-1, self._second, weight), removals, unit)
+        if part.kind in _OF_ITEMS:
+            return Owners(part.kind, Relation(self._column(part)), removals)
+        if part.kind == "kth":
+            return KthRow(Relation(self._column(part)), unit, part.detail[0], removals)
+        if part.kind == "custom":
+            function = GuardedProfile(part.detail[0], removals, part.detail[1])
+            return UserProfile(Relation(self._column(part)), unit, function)
+        additive = part.kind not in _EXTREMES
+        return Profiled(Measure(self._source(part), sign, (), removals + 1, additive), unit)
 
 
 @functools.lru_cache(maxsize=16)
@@ -169,11 +223,11 @@ def default_candidates(kind: str, unit: Fraction) -> Candidates:
     """Return the public outputs of a one-sided release that need no input.
 
     Counts and sums: the multiples of the unit of at most 17 significant bits, up to 2^63, so that
-    neighbours differ by less than 2^-16 of their size. Extremes: 0 and +-unit 1.01^i up to 2^83
-    units (about 10^19 at the default unit of one millionth): one person in the middle of the others
-    moves a maximum far more than 1%, and fewer candidates let a search pass over fewer people.
+    neighbours differ by less than 2^-16 of their size. Extremes and quantiles: 0 and +-unit 1.01^i
+    up to 2^83 units (about 10^19 at the default unit of one millionth): one person in the middle of
+    the others moves a maximum far more than 1%, and fewer candidates let a search pass over fewer.
     """
-    if kind not in ("max", "min"):
+    if kind not in _EXTREMES:
         return Candidates.rounded(1 << 63, _SUM_BITS, max(1, math.ceil(1 / unit)))
     count = math.ceil((_VALUE_CLIPS - 1) * math.log(2) / math.log(_EXTREME_RATIO))
     steps = [float(unit * Fraction(_EXTREME_RATIO**power)) for power in range(count + 1)]

@@ -136,7 +136,11 @@ class Candidates:
         """Return all multiples of 1/divisor from 0 to `high` of at most `bits` significant bits.
 
         Neighbours differ by 1/divisor at first, then by 2^(1 - bits) of their size at most: a grid
-        for numbers of any magnitude that takes no memory.
+        for numbers of any magnitude that takes no memory. `rounded(2**64, 8)` has 7,425 values, all
+        ints below 256 and others at most 0.8% apart: AboveThreshold has the shift 26 on it and 74
+        on all ints up to 2^64 (epsilon 1), so it is better unless f loses less than 0.8% with 74
+        people. Searching first such a grid and then inside of one of its steps gains nothing in the
+        worst case: ln N1 + ln N2 = ln N, and whatever a search costs beside ln N is paid twice.
 
         Args:
             high: an int; the largest candidate is the first such multiple of at least that.

@@ -40,7 +40,8 @@ class Field:
 
     Attributes:
         column: which value column, by its place.
-        operation: "sum", "max", "min", or "count" (rows whose value is present).
+        operation: "sum", "max", "min", "count" (rows whose value is present), or "distinct" (its
+            different values).
     """
 
     column: int
@@ -126,7 +127,7 @@ class Bounder:
         bounds: the limits per person.
         fields: what is aggregated per (person, partition); empty: the rows themselves.
         key: the run's key. It decides which rows stay, it protects nothing.
-        keep_rows: bound rows and keep them apart, with their values, instead of fields.
+        keep_rows: bound rows and keep them apart, with their values; `aggregate` makes fields.
     """
 
     bounds: ContributionBounds
@@ -227,8 +228,10 @@ class Bounder:
 
     def _finished(self, table: Table) -> Table:
         """Turn bounded rows into fields, one line per pair, unless rows are asked for."""
-        if self.keep_rows or not self.by_row:
-            return table
+        return table if self.keep_rows or not self.by_row else self.aggregate(table)
+
+    def aggregate(self, table: Table) -> Table:
+        """Return settled rows as fields, one line per pair; equal pairs stand together."""
         if not len(table):
             return dataclasses.replace(table, values=self._to_fields(table))
         starts = _pair_starts(table)
@@ -277,6 +280,8 @@ def _field(field: Field, values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return np.where(missing, high, values)
     if field.operation == "count":
         return np.where(missing, 0, rows)
+    if field.operation == "distinct":
+        return values
     present = np.where(missing, 0, values)
     return exact.product(present, rows) if (rows > 1).any() else present
 
@@ -287,4 +292,18 @@ def _merge(field: Field, column: np.ndarray, starts: np.ndarray) -> np.ndarray:
         return np.maximum.reduceat(column, starts)
     if field.operation == "min":
         return np.minimum.reduceat(column, starts)
+    if field.operation == "distinct":
+        return _distinct(column, starts)
     return exact.segment_sums(column, starts)
+
+
+def _distinct(column: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return the number of different values in each segment."""
+    segment = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(column)))
+    order = np.lexsort((column, segment))
+    column = column[order]
+    new = np.ones(len(column), bool)
+    new[1:] = column[1:] != column[:-1]
+    new[starts] = True  # the segments stand where they stood
+    new &= ~exact.is_missing(column, exact.LOWEST)
+    return np.add.reduceat(new.astype(np.int64), starts)

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from fractions import Fraction
+from typing import Literal
 
 from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.budget import Budget
@@ -11,17 +12,26 @@ from beam_dp.mechanisms.search import (
     AboveThreshold,
     ExponentialMechanism,
     NoisyBinarySearch,
+    ScaleThenChoose,
     Search,
+    auto,
 )
 
 UNIT = Fraction(1, 1_000_000)
 """The default grid of values: integers and decimals of up to six places are exact on it."""
 
-SearchKind = type[AboveThreshold] | type[ExponentialMechanism] | type[NoisyBinarySearch]
-"""How a search is asked for: by its class; its budget comes from the plan."""
+SearchKind = (
+    type[AboveThreshold]
+    | type[ExponentialMechanism]
+    | type[NoisyBinarySearch]
+    | type[ScaleThenChoose]
+    | Literal["auto"]
+)
+"""How a search is asked for: by its class, or "auto" for the smallest proved shift. Its budget
+comes from the plan."""
 
 _LEAST_UNIT = Fraction(1, 1 << 200)
-_SEARCHES = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch)
+_SEARCHES = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch, ScaleThenChoose)
 _CLIPS = ("shared", "partition")
 
 
@@ -49,6 +59,11 @@ class Metric:
     def columns(self) -> tuple[str, ...]:
         """The value columns it reads."""
         return tuple(value for name, value in vars(self).items() if name == "column")
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """Those of them whose values are only compared."""
+        return ()
 
     @property
     def output(self) -> str:
@@ -87,9 +102,8 @@ class _Additive(Metric):
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = type(self).__name__
-        checks.one_of(owner, "clip", self.clip, _CLIPS)
+        check_clip(owner, self.clip, self.clip_share)
         checks.fraction_between(owner, "beta", self.beta, 0, 1)
-        _check_share(owner, self.clip_share)
         check_search(owner, self.search)
         check_candidates(owner, self.candidates)
         if type(self.one_sided) is not bool:
@@ -123,7 +137,7 @@ class Sum(_Additive):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_unit("Sum", self.unit)
+        check_unit("Sum", self.unit)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -145,7 +159,7 @@ class _Extreme(Metric):
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = type(self).__name__
-        _check_unit(owner, self.unit)
+        check_unit(owner, self.unit)
         checks.fraction_between(owner, "beta", self.beta, 0, 1)
         check_search(owner, self.search)
         check_candidates(owner, self.candidates)
@@ -212,9 +226,8 @@ class Mean(Metric):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of("Mean", "per", self.per, ("row", "person"))
-        checks.one_of("Mean", "clip", self.clip, _CLIPS)
-        _check_unit("Mean", self.unit)
-        _check_share("Mean", self.clip_share)
+        check_clip("Mean", self.clip, self.clip_share)
+        check_unit("Mean", self.unit)
 
 
 Statistic = Count | Sum | Max | Min | PeopleCount
@@ -246,7 +259,8 @@ def check_metric(owner: str, metric: object) -> Metric:
     return metric
 
 
-def _check_unit(owner: str, unit: checks.Real) -> None:
+def check_unit(owner: str, unit: checks.Real) -> None:
+    """Refuse a grid of values that floats cannot hold."""
     exact = checks.fraction_between(owner, "unit", unit, 0, math.inf)
     checks.require(
         _LEAST_UNIT <= exact <= 1 / _LEAST_UNIT,
@@ -255,16 +269,22 @@ def _check_unit(owner: str, unit: checks.Real) -> None:
     )
 
 
-def _check_share(owner: str, share: checks.Real | None) -> None:
+def check_clip(owner: str, clip: str, share: checks.Real | None) -> None:
+    """Refuse what says no way to choose a clip, and shares outside of (0, 1)."""
+    checks.one_of(owner, "clip", clip, _CLIPS)
     if share is not None:
         checks.fraction_between(owner, "clip_share", share, 0, 1)
 
 
 def check_search(owner: str, search: object) -> None:
-    """Refuse what is no search class."""
+    """Refuse what is neither "auto" nor a search class."""
+    if type(search) is str and search == "auto":
+        return
     if search not in _SEARCHES:
         names = ", ".join(kind.__name__ for kind in _SEARCHES)
-        raise TypeError(f"{owner}: search must be one of the classes {names}, not {search!r}.")
+        raise TypeError(
+            f'{owner}: search must be "auto" or one of the classes {names}, not {search!r}.'
+        )
 
 
 def check_candidates(owner: str, candidates: object) -> None:
@@ -276,9 +296,20 @@ def check_candidates(owner: str, candidates: object) -> None:
         )
 
 
-def build_search(search: SearchKind, budget: Budget, beta: float) -> Search:
-    """Return the search with its budget; binary search takes the noise that suits it."""
+def build_search(search: SearchKind, budget: Budget, beta: float, size: int) -> Search:
+    """Return the search with its budget; binary search takes the noise that suits it.
+
+    Args:
+        search: what was asked for.
+        budget: what one choice may spend.
+        beta: how often it may fail.
+        size: the number of candidates.
+    """
+    if search == "auto":
+        return auto(budget, size, beta)
     if search is NoisyBinarySearch:
+        if budget.is_zcdp and (bits := NoisyBinarySearch(budget, beta, noise="bit")).fits(size):
+            return bits
         gaussian = budget.is_zcdp or budget.delta > 0
         return NoisyBinarySearch(budget, beta, noise="gaussian" if gaussian else "laplace")
     return search(budget, beta)

@@ -3,10 +3,12 @@
 import dataclasses
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
-from beam_dp.mechanisms import checks, metrics
+from beam_dp.mechanisms import checks, metrics, relational
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.metrics import Metric, SearchKind
+from beam_dp.mechanisms.relational import share_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,16 +35,19 @@ class Part:
     """One number per partition that must be released; two metrics may share it.
 
     Attributes:
-        kind: "people", "rows", "valid" (rows with a value), "sum", "max" or "min".
+        kind: "people", "rows", "valid" (rows with a value), "sum", "max", "min"; "kth", "rank",
+            "quantile", "distinct", "frequency", "squares", "pairs" or "custom" (see `relational`).
         column: the value column, "" for people and rows.
         people: for "valid": count people instead of rows.
         options: how it is released.
+        detail: what else the kind needs: k, p, or a function with its lowest value.
     """
 
     kind: str
     column: str = ""
     people: bool = False
     options: Options = Options()
+    detail: tuple[Any, ...] = ()
 
 
 def parts_of(metric: Metric) -> tuple[Part, ...]:
@@ -56,24 +61,50 @@ def parts_of(metric: Metric) -> tuple[Part, ...]:
             return (Part("sum", metric.column, options=_additive(metric)),)
         case metrics.Max() | metrics.Min():
             kind = "max" if isinstance(metric, metrics.Max) else "min"
-            searched = Options("", None, metric.candidates, metric.search, metric.beta)
-            return (Part(kind, metric.column, options=searched),)
+            return (Part(kind, metric.column, options=_searched(metric)),)
         case metrics.Mean():
             options = Options(metric.clip, _share(metric))
             return (
                 Part("sum", metric.column, options=options),
                 Part("valid", metric.column, metric.per == "person", options),
             )
+        case relational.Quantile() | relational.Median():
+            kind = "rank" if metric.per == "person" else "quantile"
+            return (Part(kind, metric.column, False, _plain(metric), (share_of(metric),)),)
+        case relational.KthLargest():
+            return (Part("kth", metric.column, False, _searched(metric), (metric.k,)),)
+        case relational.DistinctCount():
+            options = Options(metric.clip, _share(metric), metric.candidates)
+            options = _searched(metric) if metric.one_sided else options
+            return (Part("distinct", metric.column, options=options),)
+        case relational.MaxFrequency():
+            return (Part("frequency", metric.column, options=_searched(metric)),)
+        case relational.SumOfSquares():
+            kind = "squares" if metric.relaxation == "items" else "pairs"
+            return (Part(kind, metric.column, options=_searched(metric)),)
+        case relational.CustomProfile():
+            detail = metric.profile, metric.lowest
+            return (Part("custom", metric.column, False, _searched(metric), detail),)
     raise TypeError(f"PrivateAggregate: a metric must be one of beam_dp's, not {metric!r}.")
 
 
 def _additive(metric: metrics.Count | metrics.Sum) -> Options:
     if metric.one_sided:
-        return Options("", None, metric.candidates, metric.search, metric.beta)
+        return _searched(metric)
     return Options(metric.clip, _share(metric), metric.candidates)
 
 
-def _share(metric: metrics.Count | metrics.Sum | metrics.Mean) -> Fraction | None:
+def _searched(metric: Any) -> Options:
+    return Options("", None, metric.candidates, metric.search, metric.beta)
+
+
+def _plain(metric: relational.Quantile | relational.Median) -> Options:
+    return Options("", None, metric.candidates, None, metric.beta)
+
+
+def _share(
+    metric: metrics.Count | metrics.Sum | metrics.Mean | relational.DistinctCount,
+) -> Fraction | None:
     share = metric.clip_share
     return None if share is None else checks.number(type(metric).__name__, "clip_share", share)
 
@@ -94,6 +125,8 @@ def units_of(asked: Sequence[Metric]) -> dict[str, Fraction]:
     units: dict[str, Fraction] = {}
     for metric in asked:
         for column in metric.columns:
+            if column in metric.items:
+                continue
             unit = checks.decimal(type(metric).__name__, "unit", vars(metric)["unit"])
             checks.require(
                 units.setdefault(column, unit) == unit,

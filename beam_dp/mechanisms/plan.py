@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from beam_dp.mechanisms.additive import AdditiveNoise
 from beam_dp.mechanisms.budget import Budget, readable
 from beam_dp.mechanisms.building import Step
-from beam_dp.mechanisms.parts import parts_of
+from beam_dp.mechanisms.direct import DirectRelease, RankRelease, RowQuantile
+from beam_dp.mechanisms.metrics import Metric
+from beam_dp.mechanisms.parts import Part, parts_of
 from beam_dp.mechanisms.program import Program
-from beam_dp.mechanisms.releases import ClippedSum, DirectRelease
+from beam_dp.mechanisms.releases import ClippedSum, PeopleRelease
+from beam_dp.mechanisms.search import why
 
 _HEADINGS = ("metric", "mechanism", "spends", "noise scale", "shift T", "expected error")
 
@@ -26,6 +29,7 @@ class PlanRow:
         noise_scale: the scale of the noise, in words.
         shift: how many people may be cut or passed over (T).
         expected_error: the mean absolute error of a released number, in words.
+        reason: why this search, where `search="auto"` was asked for.
     """
 
     metric: str
@@ -36,6 +40,7 @@ class PlanRow:
     noise_scale: str
     shift: int
     expected_error: str
+    reason: str = ""
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -66,7 +71,8 @@ class Plan:
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in table
         ]
-        return "\n".join([*lines, f"in all: {self.total}"])
+        reasons = [f"{row.metric}: {row.reason}" for row in self.rows if row.reason]
+        return "\n".join([*lines, *reasons, f"in all: {self.total}"])
 
 
 def describe(program: Program) -> Plan:
@@ -109,15 +115,39 @@ def _selection_row(program: Program) -> PlanRow:
     return PlanRow("(partitions)", mechanism, epsilon, rho, delta, "-", 0, error)
 
 
+def _use(metric: Metric, part: Part) -> str:
+    """Return what a metric takes from a part: the name of its output, and of what, if several."""
+    named = {"valid": "people" if part.people else "rows"}.get(part.kind, part.kind)
+    return metric.output if len(parts_of(metric)) == 1 else f"{metric.output} ({named})"
+
+
+def _searched(step: Step) -> str:
+    """Return how a step that searches does it."""
+    release = step.release
+    if isinstance(release, RankRelease):
+        return "rank search, each person counts once"
+    if isinstance(release, RowQuantile):
+        return "noisy number of rows, then the k-th largest"
+    assert isinstance(release, DirectRelease)
+    return f"shifted inverse, {type(release.search).__name__}"
+
+
+def _reason(step: Step) -> str:
+    """Return why this search, if the choice was left to the library; else nothing."""
+    release = step.release
+    if not isinstance(release, DirectRelease) or step.part.options.search != "auto":
+        return ""
+    return why(step.share, release.candidates.size, float(step.part.options.beta))
+
+
 def _step_row(program: Program, step: Step) -> PlanRow:
-    uses: Sequence[str] = [m.output for m in program.metrics if step.part in parts_of(m)]
+    uses: Sequence[str] = [_use(m, step.part) for m in program.metrics if step.part in parts_of(m)]
     costs = _cost(program, step.label)
     release = step.release
-    if isinstance(release, DirectRelease):
-        shift = release.search.shift(release.candidates.size)
-        mechanism = f"shifted inverse, {type(release.search).__name__}"
-        words = f"at most {shift} people"
-        return PlanRow(", ".join(uses), mechanism, *costs, "-", shift, words)
+    if not isinstance(release, (ClippedSum, PeopleRelease)):
+        words = f"at most {release.shift} people"
+        searched, reason = _searched(step), _reason(step)
+        return PlanRow(", ".join(uses), searched, *costs, "-", release.shift, words, reason)
     adder = AdditiveNoise(release.noise_cost)
     if isinstance(release, ClippedSum) and release.search is not None:
         where = "all partitions" if release.shared else "each partition"

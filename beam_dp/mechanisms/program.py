@@ -13,14 +13,17 @@ import numpy as np
 
 from beam_dp.mechanisms.budget import Budget, Ledger
 from beam_dp.mechanisms.building import Builder, Step
+from beam_dp.mechanisms.cells import Cells
 from beam_dp.mechanisms.contributions import Field
+from beam_dp.mechanisms.direct import Profiler
 from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.owned import Relation
 from beam_dp.mechanisms.parts import Part, parts_of, quotients, units_of, weights_of
-from beam_dp.mechanisms.releases import ClippedSum, Profiled, Released
+from beam_dp.mechanisms.releases import ClippedSum, Released
 from beam_dp.mechanisms.selection import TruncatedGeometric
 from beam_dp.mechanisms.shares import SelectionRequest, epsilon_of, share_out
-from beam_dp.mechanisms.statistics import PEOPLE, Cells, Measure
+from beam_dp.mechanisms.statistics import PEOPLE, Measure
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +34,7 @@ class Program:
         metrics: what was asked for.
         columns: the value columns that are read.
         units: the grid of each.
+        items: the columns whose values are only compared; the second owner is the first of them.
         fields: what is aggregated per person and partition.
         steps: the releases, one per part.
         selection: how partitions are selected; None for public ones.
@@ -43,6 +47,7 @@ class Program:
     metrics: tuple[Metric, ...]
     columns: tuple[str, ...]
     units: tuple[Fraction, ...]
+    items: tuple[str, ...]
     fields: tuple[Field, ...]
     steps: tuple[Step, ...]
     selection: TruncatedGeometric | None
@@ -52,9 +57,14 @@ class Program:
     reach: int
 
     @property
-    def measures(self) -> tuple[Measure, ...]:
+    def measures(self) -> tuple[Measure | Relation, ...]:
         """What is summarised per partition; the first one counts the people."""
         return (Measure(PEOPLE), *(m for step in self.steps for m in step.release.measures))
+
+    @property
+    def keep_rows(self) -> bool:
+        """Whether rows must stay apart until they are summarised."""
+        return any(isinstance(measure, Relation) for measure in self.measures)
 
     @property
     def shared_measures(self) -> tuple[Measure, ...]:
@@ -132,6 +142,7 @@ def compile_program(
     depth: int | None = None,
     selection: SelectionRequest | None = None,
     single: bool = False,
+    second: str | None = None,
 ) -> Program:
     """Share the budget out and return the program.
 
@@ -142,12 +153,13 @@ def compile_program(
         depth: the most rows per person and partition; None: unknown.
         selection: how to select partitions; None for public ones.
         single: whether there is one partition for all.
+        second: the column of the second owner, where rows have two.
 
     Raises:
         ValueError: when delta is needed and 0, or a column has two units.
     """
     whole, chosen = share_out(budget, weights_of(asked), reach, selection)
-    builder = Builder(units_of(asked), reach, depth, quotients(asked), single)
+    builder = Builder(units_of(asked), reach, depth, quotients(asked), single, second)
     ledger = Ledger(whole)
     selector = None
     if selection is not None:
@@ -162,6 +174,7 @@ def compile_program(
         tuple(asked),
         tuple(builder.units),
         tuple(builder.units.values()),
+        tuple(builder.items),
         tuple(builder.fields),
         tuple(builder.steps),
         selector,
@@ -179,20 +192,33 @@ class Loss:
     Attributes:
         columns: the value columns that are read.
         units: the grid of each.
+        items: the columns whose values are only compared.
         fields: what is aggregated per person and partition.
-        profiled: the measure, and how profiles are made of it.
+        profiler: what must be summarised, and how profiles are made of it.
     """
 
     columns: tuple[str, ...]
     units: tuple[Fraction, ...]
+    items: tuple[str, ...]
     fields: tuple[Field, ...]
-    profiled: Profiled
+    profiler: Profiler
+
+    @property
+    def keep_rows(self) -> bool:
+        """Whether rows must stay apart until they are summarised."""
+        return any(isinstance(measure, Relation) for measure in self.profiler.measures)
 
 
-def compile_loss(statistic: Metric, removals: int) -> Loss:
-    """Return what is needed for the profile B[0..removals] of a monotone statistic."""
+def compile_loss(statistic: Metric, removals: int, second: str | None = None) -> Loss:
+    """Return what is needed for the profile B[0..removals] of a monotone statistic.
+
+    Args:
+        statistic: the metric.
+        removals: K.
+        second: the column of the second owner, where rows have two.
+    """
     part = parts_of(statistic)[0]
-    builder = Builder(units_of([statistic]), 1, None, frozenset())
-    profiled = builder.profiled(part, removals)
-    units = builder.units
-    return Loss(tuple(units), tuple(units.values()), tuple(builder.fields), profiled)
+    builder = Builder(units_of([statistic]), 1, None, frozenset(), second=second)
+    profiler = builder.profiler(part, removals)
+    units, items = builder.units, tuple(builder.items)
+    return Loss(tuple(units), tuple(units.values()), items, tuple(builder.fields), profiler)

@@ -1,18 +1,19 @@
-"""Release numbers from summaries: the last floor before noise leaves the house.
+"""Release numbers by noise: the last floor before they leave the house.
 
-Three ways, each a frozen record of public parameters that knows which numbers per person it
-needs (`measures`) and how to draw (`release`):
+Each release is a frozen record of public parameters that knows which numbers per person it needs
+(`measures`) and how to draw (`release`):
 
 * `PeopleRelease`: the number of people plus noise; one person changes it by 1.
 * `ClippedSum`: choose a clip privately, then add noise of that size (see there).
-* `DirectRelease`: the shifted inverse mechanism itself, one-sided.
+* `ClippedDistinct`: the same for the number of different values.
+
+Those that search a removal loss are in `direct`.
 
 Everything is computed on integers (units) and becomes a float or int of the user's scale last.
 """
 
 import dataclasses
-import itertools
-import math
+import functools
 from fractions import Fraction
 
 import numpy as np
@@ -20,12 +21,12 @@ import numpy as np
 from beam_dp.mechanisms import exact
 from beam_dp.mechanisms.additive import AdditiveNoise
 from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.grids import Number
+from beam_dp.mechanisms.cells import Cells
 from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.profile import Profile
-from beam_dp.mechanisms.search import AboveThreshold, Search
-from beam_dp.mechanisms.statistics import PEOPLE, Cells, Measure
+from beam_dp.mechanisms.owned import Relation
+from beam_dp.mechanisms.removal import coverage
+from beam_dp.mechanisms.search import AboveThreshold
+from beam_dp.mechanisms.statistics import PEOPLE, Measure
 
 ALPHA = Fraction(48, 1000)
 """Chance that the noise exceeds an error bound; the rest of 5% is left to the clip's search."""
@@ -35,6 +36,8 @@ CLIP_BETA = 1e-3
 """Chance that a clip cuts more people than its shift."""
 OVERSHOOT = 1e-9
 """Chance that a clip is chosen above everything there is (a clip that nobody reaches is noise)."""
+Sides = list[tuple[np.ndarray, np.ndarray]]
+"""People and totals per partition and bucket, for each sign."""
 _CHUNK = 1 << 21
 _FLOATS = 1 << 53  # integers up to here are floats
 
@@ -129,7 +132,7 @@ class ClippedSum:
     alpha: Fraction = ALPHA
 
     @property
-    def measures(self) -> tuple[Measure, ...]:
+    def measures(self) -> tuple[Measure | Relation, ...]:
         """One histogram per sign."""
         return tuple(Measure(self.source, sign, self.thresholds) for sign in self._signs)
 
@@ -192,22 +195,60 @@ class ClippedSum:
     ) -> Released:
         buckets = len(self.thresholds) + 1
         sides = [cells.histogram(first + side, buckets) for side in range(len(self._signs))]
+        clipped = functools.partial(self._clipped, cells, first, sides)
         if shared_clip is None:
             places = self.choose(np.sum([people for people, _ in sides], axis=0), noise)
         else:
             places = np.full(cells.size, shared_clip)
         clip = exact.narrow(np.array(self.thresholds, object))[places]
-        clipped = np.zeros(cells.size, np.int64)
-        for sign, (people, total) in zip(self._signs, sides, strict=True):
-            clipped = exact.add(clipped, sign * _clip(people, total, places, clip))
         adder = AdditiveNoise(self.noise_cost)
-        noisy = adder.add(clipped, clip, noise)
+        noisy = adder.add(clipped(places, clip), clip, noise)
         bound = adder.bounds(clip, self.alpha)
         if self.search is not None and shared_clip is None:
             bound = np.where(_shown(noisy, bound, clip) > self.shift, bound, np.inf)
         beyond = adder.bounds(clip, EVIDENCE_ALPHA / max(1, cells.size))
         shown = float(_shown(noisy, beyond, clip).sum())
         return Released(scale(noisy, self.unit), bound * float(self.unit), shown)
+
+    def _clipped(
+        self, cells: Cells, first: int, sides: Sides, places: np.ndarray, clip: np.ndarray
+    ) -> np.ndarray:
+        """Return the statistic per partition when no person adds more than the clip."""
+        clipped = np.zeros(cells.size, np.int64)
+        for sign, (people, total) in zip(self._signs, sides, strict=True):
+            clipped = exact.add(clipped, sign * _clip(people, total, places, clip))
+        return clipped
+
+
+@dataclasses.dataclass(frozen=True)
+class ClippedDistinct(ClippedSum):
+    """The number of different values: each person pays for at most C of their own, then noise.
+
+    The clip C is chosen as in `ClippedSum`, on the number of different values that a person has.
+    What is released is the most values that can be covered when every person covers at most C of
+    their own (a maximum flow, `coverage.capped`): one person more raises it by 0 to C, and it is
+    never above the true number. A value that many people have needs only one who has room for it.
+
+    Attributes:
+        relation: who owns which value.
+    """
+
+    relation: Relation = dataclasses.field(default_factory=Relation)
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """The histogram that the clip is chosen on, and the owners of the values."""
+        return (*super().measures, self.relation)
+
+    def _clipped(
+        self, cells: Cells, first: int, sides: Sides, places: np.ndarray, clip: np.ndarray
+    ) -> np.ndarray:
+        lines = cells.owned(first + len(super().measures))
+        covered = [
+            coverage.capped(owned.people, owned.items, int(cap))
+            for owned, cap in zip(lines, clip, strict=True)
+        ]
+        return np.array(covered, np.int64)
 
 
 def _shown(noisy: np.ndarray, noise: np.ndarray, clip: np.ndarray) -> np.ndarray:
@@ -223,79 +264,6 @@ def _clip(
     below = exact.running_sums(total)[line, places]
     above = people.sum(axis=1) - people.cumsum(axis=1)[line, places]
     return exact.add(below, exact.product(clip, above))
-
-
-@dataclasses.dataclass(frozen=True)
-class Profiled:
-    """The removal profile of one statistic per partition.
-
-    Attributes:
-        measure: which number per person, and that the top K + 1 of it is kept.
-        unit: what one unit is worth.
-    """
-
-    measure: Measure
-    unit: Fraction
-
-    def profiles(self, cells: Cells, first: int) -> list[Profile]:
-        """Return the profile B[0..K] of each partition, in the user's scale.
-
-        B[k] is the total without the k largest (additive), or the (k+1)-th largest; f of nobody is
-        0, or below all candidates (Fang, Dong, Yi 2022, section 5). For a mirrored measure it is
-        the profile of -f.
-        """
-        largest = cells.largest(first, self.measure.keep)
-        if not self.measure.additive:
-            return [self._profile(numbers, -math.inf) for numbers in largest]
-        totals = zip(cells.totals(first), largest, strict=True)
-        return [
-            self._profile([total - cut for cut in itertools.accumulate([0, *numbers])], 0)
-            for total, numbers in totals
-        ]
-
-    def _profile(self, units: list[int], empty: float) -> Profile:
-        size = self.measure.keep
-        top, bottom = self.unit.numerator, self.unit.denominator
-        values = [value * top if bottom == 1 else value * top / bottom for value in units[:size]]
-        return Profile([*values, *[empty] * (size - len(values))])
-
-
-@dataclasses.dataclass(frozen=True)
-class DirectRelease(Profiled):
-    """The shifted inverse mechanism: search the removal loss for a value.
-
-    With probability 1 - beta the released y is at most f (rounded up to the candidates) and at
-    least f without its `shift` largest people. The error bound is that number of people: how
-    many have more than the released value (Max), or would have to leave for f to be below it.
-
-    Attributes:
-        search: the search, with its budget.
-        candidates: the public outputs, in the user's scale, mirrored where the measure is.
-        blank: release NaN for the lowest candidate. On the default grid of extremes that is a
-            number far below any data, which is chosen where fewer than `shift` people are.
-    """
-
-    search: Search
-    candidates: Candidates
-    blank: bool = False
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        """The one measure."""
-        return (self.measure,)
-
-    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
-        """Draw one value per partition; there is no clip."""
-        values = [
-            self._shown(self.search.choose(profile, self.candidates, noise))
-            for profile in self.profiles(cells, first)
-        ]
-        shift = float(self.search.shift(self.candidates.size))
-        return Released(np.array(values), np.full(len(values), shift))
-
-    def _shown(self, chosen: Number) -> Number:
-        blank = self.blank and chosen == self.candidates[0]
-        return math.nan if blank else chosen * self.measure.sign + 0  # never -0.0
 
 
 def scale(units: np.ndarray, unit: Fraction) -> np.ndarray:

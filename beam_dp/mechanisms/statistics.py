@@ -23,12 +23,13 @@ import numpy as np
 from beam_dp.mechanisms import contributions, exact
 from beam_dp.mechanisms.contributions import Table
 from beam_dp.mechanisms.ordering import changes, pick
+from beam_dp.mechanisms.owned import Relation
 
 PEOPLE, ROWS = -1, -2
 """Sources of a measure that are not fields: 1 for each person, and the number of rows."""
 
 _DENSE = 1 << 16
-_RESIDUAL = np.iinfo(np.int64).min
+RESIDUAL = np.iinfo(np.int64).min
 _SIGN = np.int64(np.iinfo(np.int64).max)
 
 
@@ -72,7 +73,7 @@ class Measure:
         For the top K a number is first rounded to a double (a function of that person alone).
         """
         if self.keep:
-            return _ordered_bits(numbers.astype(np.float64))
+            return ordered_bits(numbers.astype(np.float64))
         if numbers.dtype == object:
             grid = np.array(self.thresholds, object)
         else:
@@ -106,9 +107,16 @@ class Summary:
         )
 
 
-def summarise(table: Table, measures: Sequence[Measure]) -> Summary:
-    """Return the summary of settled contributions, one line per (person, partition)."""
-    lines = [_lines(table, measure, place) for place, measure in enumerate(measures)]
+def summarise(table: Table, measures: Sequence[Measure | Relation]) -> Summary:
+    """Return the summary of settled contributions, one line per (person, partition).
+
+    Relations keep their place in the list and have no lines here (see `owned`).
+    """
+    lines = [
+        _lines(table, measure, place)
+        for place, measure in enumerate(measures)
+        if isinstance(measure, Measure)
+    ]
     return reduce(concatenate(lines), measures)
 
 
@@ -143,7 +151,7 @@ def _each(
     """Return one line per person, or per cell of a histogram where these are few."""
     bucket = measure.buckets(numbers).astype(np.int64)
     if measure.keep and measure.additive:
-        total = _from_bits(bucket)
+        total = from_bits(bucket)
     if not measure.keep and partition.shape[0] == 1 and total.dtype != object and len(bucket):
         rows, width = int(partition.max()) + 1, int(bucket.max()) + 1
         if rows * width <= max(len(bucket), _DENSE) and exact.magnitude(total) < 1 << 62:
@@ -192,7 +200,7 @@ def concatenate(summaries: Sequence[Summary]) -> Summary:
     )
 
 
-def reduce(summary: Summary, measures: Sequence[Measure]) -> Summary:
+def reduce(summary: Summary, measures: Sequence[Measure | Relation]) -> Summary:
     """Merge equal lines and keep the top K; lines come out by partition, measure and bucket."""
     if not len(summary):
         return summary
@@ -208,7 +216,7 @@ def reduce(summary: Summary, measures: Sequence[Measure]) -> Summary:
         return summary
     summary = dataclasses.replace(
         summary,
-        bucket=np.where(dropped, _RESIDUAL, summary.bucket),
+        bucket=np.where(dropped, RESIDUAL, summary.bucket),
         people=np.where(dropped, 0, summary.people),
     )
     return _merge_equal(summary)
@@ -247,94 +255,23 @@ def _merge_equal(summary: Summary) -> Summary:
 
 def partitions(summary: Summary) -> np.ndarray:
     """Return the identities of the partitions of a reduced summary, in its order."""
-    return pick(summary.partition, _new_partition(summary))
+    return pick(summary.partition, new_partition(summary))
 
 
-def _new_partition(summary: Summary) -> np.ndarray:
+def new_partition(summary: Summary) -> np.ndarray:
+    """Return where a partition begins."""
     new = np.ones(len(summary), bool)
     new[1:] = (summary.partition[:, 1:] != summary.partition[:, :-1]).any(axis=0)
     return new
 
 
-class Cells:
-    """A reduced summary, seen from a list of partitions (some of which may have no line).
-
-    Args:
-        summary: reduced lines.
-        places: for each line, the place of its partition in the list; -1: not in it.
-        size: the length of the list.
-    """
-
-    def __init__(self, summary: Summary, places: np.ndarray, size: int) -> None:
-        self._summary = summary
-        self._places = places
-        self.size = size
-
-    @classmethod
-    def of_all(cls, summary: Summary) -> "Cells":
-        """Return the view on every partition that has a line."""
-        new = _new_partition(summary)
-        return cls(summary, np.cumsum(new) - 1, int(new.sum()))
-
-    def select(self, kept: np.ndarray) -> "Cells":
-        """Return the view on the partitions at `kept`, in that order."""
-        place = np.full(self.size + 1, -1, np.int64)
-        place[kept] = np.arange(len(kept))
-        return Cells(self._summary, place[self._places], len(kept))
-
-    def part(self, start: int, end: int) -> "Cells":
-        """Return the view on the partitions from `start` to before `end`."""
-        return self.select(np.arange(start, min(end, self.size)))
-
-    def histogram(self, measure: int, buckets: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return people and totals per partition and bucket: two arrays (size, buckets)."""
-        lines = np.flatnonzero((self._summary.measure == measure) & (self._places >= 0))
-        cell = self._places[lines], self._summary.bucket[lines]
-        people = np.zeros((self.size, buckets), np.int64)
-        people[cell] = self._summary.people[lines]
-        total = np.zeros((self.size, buckets), self._summary.total.dtype)
-        total[cell] = self._summary.total[lines]
-        return people, total
-
-    def people(self, measure: int) -> np.ndarray:
-        """Return the number of people per partition."""
-        lines = np.flatnonzero((self._summary.measure == measure) & (self._places >= 0))
-        return np.bincount(self._places[lines], self._summary.people[lines], self.size).astype(
-            np.int64
-        )
-
-    def largest(self, measure: int, size: int) -> list[list[int]]:
-        """Return per partition the `size` largest numbers of single people, in falling order."""
-        lines = np.flatnonzero(
-            (self._summary.measure == measure)
-            & (self._places >= 0)
-            & (self._summary.bucket != _RESIDUAL)
-        )[::-1]
-        found: list[list[int]] = [[] for _ in range(self.size)]
-        numbers = _from_bits(self._summary.bucket[lines]).tolist()
-        people = self._summary.people[lines].tolist()
-        for place, number, count in zip(self._places[lines].tolist(), numbers, people, strict=True):
-            cell = found[place]
-            cell += [number] * min(count, size - len(cell))
-        return found
-
-    def totals(self, measure: int) -> list[int]:
-        """Return the exact total per partition."""
-        totals = [0] * self.size
-        lines = np.flatnonzero((self._summary.measure == measure) & (self._places >= 0))
-        amounts = self._summary.total[lines].tolist()
-        for place, amount in zip(self._places[lines].tolist(), amounts, strict=True):
-            totals[place] += amount
-        return totals
-
-
-def _ordered_bits(numbers: np.ndarray) -> np.ndarray:
+def ordered_bits(numbers: np.ndarray) -> np.ndarray:
     """Return integers in the order of the floats; -0.0 and 0.0 are one."""
     bits = (numbers + 0.0).view(np.int64)
     return np.where(bits < 0, bits ^ _SIGN, bits)
 
 
-def _from_bits(ordered: np.ndarray) -> np.ndarray:
+def from_bits(ordered: np.ndarray) -> np.ndarray:
     """Return the integers (as an exact column) that the ordered bits stand for."""
     numbers = np.where(ordered < 0, ordered ^ _SIGN, ordered).view(np.float64)
     if np.abs(numbers).max(initial=0.0) < 1 << 62:

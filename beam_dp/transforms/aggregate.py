@@ -13,7 +13,7 @@ from beam_dp.mechanisms.contributions import Bounder
 from beam_dp.mechanisms.metrics import Metric, check_metrics
 from beam_dp.mechanisms.plan import Plan, describe
 from beam_dp.mechanisms.program import Program, compile_program
-from beam_dp.transforms import columns, guards, release, rows, summary
+from beam_dp.transforms import columns, guards, owners, release, rows, summary
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.partitions import (
     PrivatePartitions,
@@ -48,7 +48,9 @@ class PrivateAggregate(beam.PTransform):
         `partition` there is one partition, always released. Each object can be applied once.
 
     Args:
-        person: the column that identifies a person.
+        person: the column that identifies a person; or the two columns of rows with two owners
+            (`["from", "to"]`), which disappear when either is removed. These take `Count`, `Sum`,
+            `Max` and `Min`, one-sided, without bounds, and no private partitions.
         metrics: what to release: `Count()`, `Sum("spent")`, `Max("minutes")`, ...
         budget: what all of it together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.
@@ -64,7 +66,7 @@ class PrivateAggregate(beam.PTransform):
     Source: the module docstrings of `contributions`, `statistics`, `releases` and `program`.
     """
 
-    person: str
+    person: str | Sequence[str]
     metrics: Sequence[Metric]
     budget: Budget
     partition: Sequence[str] = ()
@@ -73,11 +75,13 @@ class PrivateAggregate(beam.PTransform):
     shards: int = SHARDS
 
     def __post_init__(self) -> None:
-        checks.column(_OWNER, "person", self.person)
+        self.person, self._second = owners.check_person(_OWNER, self.person)
         self.partition = checks.columns(_OWNER, "partition", self.partition)
         self.metrics = check_metrics(_OWNER, self.metrics)
         self.bounds = check_bounds(_OWNER, self.bounds)
         self.partitions = check_partitions(_OWNER, self.partition, self.partitions)
+        if self._second is not None:
+            self.metrics = owners.check_two(_OWNER, self.metrics, self.bounds, self.partitions)
         if type(self.budget) is not Budget:
             raise TypeError(
                 f"{_OWNER}: budget must be a Budget, not {self.budget!r}. "
@@ -96,6 +100,7 @@ class PrivateAggregate(beam.PTransform):
             self.bounds.depth,
             self.partitions.request() if private else None,
             partition_count(self.partitions) == 1,
+            self._second,
         )
 
     def plan(self) -> Plan:
@@ -113,8 +118,11 @@ class PrivateAggregate(beam.PTransform):
             self._program.units,
             public_keys(self.partitions),
             columns.fresh_key(),
+            self._program.items,
         )
-        bounder = Bounder(self.bounds, self._program.fields, layout.key)
+        bounder = Bounder(
+            self.bounds, self._program.fields, layout.key, keep_rows=self._program.keep_rows
+        )
         buckets = release.bucket_count(layout)
         measures, shared = self._program.measures, self._program.shared_measures
         summarise = summary.Summarise(layout, bounder, measures, shared, buckets, self.shards)

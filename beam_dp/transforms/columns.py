@@ -16,6 +16,7 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
+from beam_dp.mechanisms import exact, owned
 from beam_dp.mechanisms.contributions import Table
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.transforms import identities, keys, numbers
@@ -33,6 +34,7 @@ class Layout:
         partition: the columns whose values name the partition; empty: one partition.
         values: the value columns.
         units: the grid of each value column.
+        items: the columns whose values are only compared; after the value columns in a table.
         public: the public keys; None: partitions are private.
         key: the run's key.
     """
@@ -43,11 +45,12 @@ class Layout:
     units: tuple[Fraction, ...]
     public: keys.PublicKeys | None
     key: bytes
+    items: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that are read, in the order of `collect`."""
-        return (self.person, *self.partition, *self.values)
+        return (self.person, *self.partition, *self.values, *self.items)
 
     def from_batch(self, batch: pa.RecordBatch) -> Table:
         """Return the contributions in a record batch.
@@ -62,8 +65,11 @@ class Layout:
         )
         person, valid = identities.identify(columns[0], self.key)
         partition, kept, names = self._partitions(columns[1 : 1 + len(self.partition)], len(batch))
-        units = zip(columns[1 + len(self.partition) :], self.units, strict=True)
+        found = columns[1 + len(self.partition) :]
+        units = zip(found, self.units, strict=False)
         values = [numbers.to_units(column, unit) for column, unit in units]
+        for column in found[len(self.units) :]:
+            values.append(_codes(identities.identify(column, self.key), self.key))
         return _table(person, partition, values, valid & kept, names)
 
     def from_lists(self, lists: list[list[object]]) -> list[Table]:
@@ -80,8 +86,11 @@ class Layout:
     def _from_lists(self, lists: list[list[object]], parts: list[pa.Array]) -> Table:
         person, valid = identities.identify_values(lists[0], self.key)
         partition, kept, names = self._partitions(parts, len(lists[0]))
-        columns = zip(lists[1 + len(parts) :], self.units, strict=True)
-        values = [numbers.values_to_units(column, unit) for column, unit in columns]
+        found = lists[1 + len(parts) :]
+        units = zip(found, self.units, strict=False)
+        values = [numbers.values_to_units(column, unit) for column, unit in units]
+        for column in found[len(self.units) :]:
+            values.append(_codes(identities.identify_values(column, self.key), self.key))
         return _table(person, partition, values, valid & kept, names)
 
     def _partitions(
@@ -93,6 +102,12 @@ class Layout:
             return keys.name_keys(columns, self.key)
         places = self.public.places(columns, self.key)
         return np.maximum(places, 0).astype(np.uint64)[None], places >= 0, {}
+
+
+def _codes(identified: tuple[np.ndarray, np.ndarray], key: bytes) -> np.ndarray:
+    """Return the codes of identities, and "no value" where there is none."""
+    identity, valid = identified
+    return np.where(valid, owned.code(identity, key), exact.LOWEST)
 
 
 def fresh_key() -> bytes:
@@ -114,11 +129,11 @@ def _by_type(lists: list[list[object]], end: int) -> Iterator[list[list[object]]
 
 def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
     """Refuse columns of Arrow types that cannot hold ids, keys or values."""
-    for name in (layout.person, *layout.partition):
+    for name in (layout.person, *layout.partition, *layout.items):
         if name in types and not identities.supported(types[name]):
             raise TypeError(
-                f"column {name!r} must hold integers, text, dates or booleans to identify people "
-                f"or partitions, not {types[name]}. Cast it before this transform."
+                f"column {name!r} must hold integers, text, dates or booleans to identify people, "
+                f"partitions or items, not {types[name]}. Cast it before this transform."
             )
     for name in layout.values:
         if name in types and not numbers.supported(types[name]):

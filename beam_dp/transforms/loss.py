@@ -7,12 +7,14 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.typehints.row_type import RowTypeConstraint
 
-from beam_dp.mechanisms import checks, metrics
+from beam_dp.mechanisms import checks, metrics, relational
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.contributions import Bounder
 from beam_dp.mechanisms.metrics import Metric
+from beam_dp.mechanisms.owned import Relation
 from beam_dp.mechanisms.program import Loss, compile_loss
-from beam_dp.transforms import columns, guards, release, rows, summary
+from beam_dp.mechanisms.statistics import PEOPLE, Measure
+from beam_dp.transforms import columns, guards, owners, release, rows, summary
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.partitions import (
     PublicPartitions,
@@ -24,7 +26,16 @@ from beam_dp.transforms.summary import SHARDS
 
 _OWNER = "RemovalLoss"
 _MOST_REMOVALS = 1 << 20
-_MONOTONE = (metrics.Count, metrics.Sum, metrics.Max, metrics.Min, metrics.PeopleCount)
+_MONOTONE = (
+    *(metrics.Count, metrics.Sum, metrics.Max, metrics.Min, metrics.PeopleCount),
+    *(relational.KthLargest, relational.DistinctCount, relational.MaxFrequency),
+    *(relational.SumOfSquares, relational.CustomProfile),
+)
+
+
+def measures_of(loss: Loss) -> tuple[Measure | Relation, ...]:
+    """Return what is summarised; a relation has the people beside it, who name partitions."""
+    return (Measure(PEOPLE), *loss.profiler.measures) if loss.keep_rows else loss.profiler.measures
 
 
 class _Profiles(beam.DoFn):
@@ -32,13 +43,14 @@ class _Profiles(beam.DoFn):
 
     def __init__(self, loss: Loss, places: release.Places, names: Sequence[str]) -> None:
         self._loss, self._places, self._names = loss, places, tuple(names)
+        self._measures = measures_of(loss)
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[beam.Row]:
         """Take all summaries of one bucket."""
         bucket, packed = element
-        found = summary.open_summary(packed, [self._loss.profiled.measure])
-        cells, partitions = self._places.cells(bucket, found)
-        profiles = self._loss.profiled.profiles(cells, 0)
+        found, lines = summary.open_bucket(packed, self._measures)
+        cells, partitions = self._places.cells(bucket, found, lines)
+        profiles = self._loss.profiler.profiles(cells, len(self._measures) - 1)
         for key, profile in zip(partitions, profiles, strict=True):
             values = [float(value) for value in profile.values]
             yield beam.Row(**dict(zip(self._names, (*key, values), strict=True)))
@@ -61,11 +73,12 @@ class RemovalLoss(beam.PTransform):
 
     One pass over the rows; per partition a total and the K + 1 largest people are held, and merged
     in any order. Statistics: `Count()`, `Sum(column)` (people below 0 count as 0), `Max(column)`,
-    `Min(column)`, `PeopleCount()`.
+    `Min(column)`, `PeopleCount()`; and, holding who owns what, `KthLargest`, `DistinctCount`,
+    `MaxFrequency`, `SumOfSquares` and `CustomProfile`, whose losses may be relaxed (see there).
 
     Args:
         statistic: the metric.
-        person: the column that identifies a person.
+        person: the column that identifies a person, or the two columns of rows with two owners.
         partition: the columns whose values name a partition; empty: one partition for all.
         removals: K; `search.cap(candidates.size)` is enough for a search.
         bounds: how much of the data one person may reach.
@@ -80,7 +93,7 @@ class RemovalLoss(beam.PTransform):
     """
 
     statistic: Metric
-    person: str
+    person: str | Sequence[str]
     partition: Sequence[str] = ()
     removals: int = 100
     bounds: ContributionBounds | None = None
@@ -88,7 +101,7 @@ class RemovalLoss(beam.PTransform):
     shards: int = SHARDS
 
     def __post_init__(self) -> None:
-        checks.column(_OWNER, "person", self.person)
+        self.person, self._second = owners.check_person(_OWNER, self.person)
         self.partition = checks.columns(_OWNER, "partition", self.partition)
         checks.positive_integer(_OWNER, "removals", self.removals)
         checks.require(
@@ -97,11 +110,14 @@ class RemovalLoss(beam.PTransform):
         )
         if not isinstance(self.statistic, _MONOTONE):
             raise TypeError(
-                f"{_OWNER}: statistic must be Count, Sum, Max, Min or PeopleCount (monotone in the "
-                f'set of people), not {self.statistic!r}. Write statistic=dp.Max("minutes").'
+                f"{_OWNER}: statistic must be one of {', '.join(k.__name__ for k in _MONOTONE)} "
+                f"(monotone in the set of people), not {self.statistic!r}. "
+                'Write statistic=dp.Max("minutes").'
             )
         self.bounds = check_bounds(_OWNER, self.bounds)
         check_public(_OWNER, self.partition, self.partitions)
+        if self._second is not None:
+            owners.check_two(_OWNER, [self.statistic], self.bounds, self.partitions)
         summary.check_shards(_OWNER, self.shards)
         rows.check_names(_OWNER, self.partition, ())
         checks.require(
@@ -112,12 +128,14 @@ class RemovalLoss(beam.PTransform):
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Summarise, then read the profiles off."""
         guards.check_input(_OWNER, pcoll)
-        loss, key = compile_loss(self.statistic, self.removals), columns.fresh_key()
-        public = public_keys(self.partitions)
-        layout = Layout(self.person, self.partition, loss.columns, loss.units, public, key)
-        bounder = Bounder(self.bounds, loss.fields, key)
+        loss = compile_loss(self.statistic, self.removals, self._second)
+        public, key = public_keys(self.partitions), columns.fresh_key()
+        layout = Layout(
+            self.person, self.partition, loss.columns, loss.units, public, key, loss.items
+        )
+        bounder = Bounder(self.bounds, loss.fields, key, keep_rows=loss.keep_rows)
         buckets = release.bucket_count(layout)
-        measures = (loss.profiled.measure,)
+        measures = measures_of(loss)
         names = (*rows.output_names(self.partition, ()), "profile")
         profiles = _Profiles(loss, release.Places(layout, buckets), names)
         kinds = [Any for _ in self.partition] + [list[float]]

@@ -14,9 +14,11 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 
+from beam_dp.mechanisms.cells import Cells
 from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.owned import Owned
 from beam_dp.mechanisms.program import Program
-from beam_dp.mechanisms.statistics import Cells, Summary, partitions
+from beam_dp.mechanisms.statistics import Summary, partitions
 from beam_dp.transforms import keys, summary
 from beam_dp.transforms.columns import Layout
 
@@ -49,20 +51,20 @@ class Places:
     layout: Layout
     buckets: int
 
-    def cells(self, bucket: int, found: Summary) -> tuple[Cells, list[keys.Key]]:
+    def cells(
+        self, bucket: int, found: Summary, lines: Owned | None = None
+    ) -> tuple[Cells, list[keys.Key]]:
         """Return the view on the partitions of a bucket, and their keys."""
         public = self._public(bucket)
         if public is None:
             identities = partitions(found)
             pairs = zip(identities[0].tolist(), _second(identities), strict=True)
-            return Cells.of_all(found), [keys.name_of(pair, found.names) for pair in pairs]
-        place = np.full(len(found), -1, np.int64)
-        if len(public):
-            at = np.searchsorted(public, found.partition[0])
-            at = np.minimum(at, len(public) - 1)
-            place = np.where(public[at] == found.partition[0], at, -1)
+            return Cells.of_all(found, lines), [keys.name_of(pair, found.names) for pair in pairs]
+        places = _places(found.partition[0], public)
+        owned_places = _places(lines.partition[0], public) if lines is not None else None
         names = self.layout.public.keys if self.layout.public is not None else ((),)
-        return Cells(found, place, len(public)), [names[index] for index in public.tolist()]
+        cells = Cells(found, places, len(public), lines, owned_places)
+        return cells, [names[index] for index in public.tolist()]
 
     def _public(self, bucket: int) -> np.ndarray | None:
         """Return the places in the public list that belong to the bucket, None if private."""
@@ -72,6 +74,14 @@ class Places:
         everything = np.arange(size, dtype=np.uint64)
         buckets = summary.bucket_of(everything[None], self.buckets, self.layout.key)
         return everything[buckets == bucket]
+
+
+def _places(partition: np.ndarray, public: np.ndarray) -> np.ndarray:
+    """Return the place of each line's partition in a sorted list; -1 where it is not in it."""
+    if not len(public):
+        return np.full(len(partition), -1, np.int64)
+    at = np.minimum(np.searchsorted(public, partition), len(public) - 1)
+    return np.where(public[at] == partition, at, -1)
 
 
 def _second(identities: np.ndarray) -> list[int]:
@@ -119,8 +129,8 @@ class Draw(beam.DoFn):
         bucket, packed = element
         if bucket == summary.SHARED:
             return
-        found = summary.open_summary(packed, self._program.measures)
-        cells, names = self._places.cells(bucket, found)
+        found, lines = summary.open_bucket(packed, self._program.measures)
+        cells, names = self._places.cells(bucket, found, lines)
         kept = self._program.select(cells, self._noise)
         drawn, shown = self._program.release(cells.select(kept), clips, self._noise)
         columns = [column.tolist() for pair in drawn for column in pair]

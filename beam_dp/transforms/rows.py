@@ -10,10 +10,12 @@ from apache_beam.typehints.row_type import RowTypeConstraint
 
 from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.metrics import Count, Metric, PeopleCount
+from beam_dp.mechanisms.relational import DistinctCount, MaxFrequency, SumOfSquares
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.keys import Key
 
 ERROR = "_error"
+_WHOLE = (Count, PeopleCount, DistinctCount, MaxFrequency, SumOfSquares)
 _TAKEN = ("self", "")
 
 
@@ -53,7 +55,7 @@ def output_type(
     """Return the schema of the output: key columns as typed as is known, then numbers."""
     kinds = [_key_type(place, layout) for place in range(len(partition))]
     for metric in metrics:
-        kinds += [int if isinstance(metric, (Count, PeopleCount)) else float, float]
+        kinds += [int if isinstance(metric, _WHOLE) else float, float]
     names = output_names(partition, metrics)
     return RowTypeConstraint.from_fields(list(zip(names, kinds, strict=True)))
 

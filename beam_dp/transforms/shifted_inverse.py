@@ -6,7 +6,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import metrics
+from beam_dp.mechanisms import metrics, relational
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
@@ -17,6 +17,10 @@ from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.summary import SHARDS
 
 _OWNER = "ShiftedInverse"
+_SEARCHED = (
+    *(metrics.Max, metrics.Min, relational.KthLargest, relational.MaxFrequency),
+    *(relational.SumOfSquares, relational.CustomProfile),
+)
 
 
 @dataclasses.dataclass(eq=False)
@@ -32,16 +36,18 @@ class ShiftedInverse(beam.PTransform):
     they are computed in one pass.
 
     Args:
-        statistic: `Count()`, `Sum(column)`, `Max(column)` or `Min(column)`.
-        person: the column that identifies a person.
+        statistic: `Count()`, `Sum(column)`, `Max(column)`, `Min(column)`, `KthLargest(column, k)`,
+            `DistinctCount(column)`, `MaxFrequency(column)`, `SumOfSquares(column)` or a
+            `CustomProfile`.
+        person: the column that identifies a person, or two (see `PrivateAggregate`).
         budget: what all partitions together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.
         bounds: how much of the data one person may reach.
         partitions: public ones, or how to select private ones.
         candidates: the public outputs; None: those of the statistic, by default a geometric grid
             that is wide enough for anything.
-        search: `AboveThreshold`, `ExponentialMechanism` or `NoisyBinarySearch`; None: that of the
-            statistic, by default the first.
+        search: `AboveThreshold`, `ExponentialMechanism`, `NoisyBinarySearch`, `ScaleThenChoose`, or
+            "auto" for the smallest proved shift; None: that of the statistic, by default the first.
         beta: how often the guarantee may fail; None: that of the statistic, by default 5%.
         shards: how many parts the people are cut into; a power of two.
 
@@ -53,7 +59,7 @@ class ShiftedInverse(beam.PTransform):
     """
 
     statistic: Metric
-    person: str
+    person: str | Sequence[str]
     budget: Budget
     partition: Sequence[str] = ()
     bounds: ContributionBounds | None = None
@@ -78,14 +84,15 @@ class ShiftedInverse(beam.PTransform):
         """Return the statistic as a metric that is searched for."""
         given = {"search": self.search, "beta": self.beta, "candidates": self.candidates}
         options: dict[str, Any] = {name: of for name, of in given.items() if of is not None}
-        if isinstance(self.statistic, (metrics.Count, metrics.Sum)):
+        if isinstance(self.statistic, (metrics.Count, metrics.Sum, relational.DistinctCount)):
             return dataclasses.replace(self.statistic, one_sided=True, **options)
-        if isinstance(self.statistic, (metrics.Max, metrics.Min)):
+        if isinstance(self.statistic, _SEARCHED):
             return dataclasses.replace(self.statistic, **options)
         raise TypeError(
-            f"{_OWNER}: statistic must be Count, Sum, Max or Min, not {self.statistic!r}. The "
-            "number of people moves by 1 per person: release it by "
-            "PrivateAggregate(metrics=[PeopleCount()])."
+            f"{_OWNER}: statistic must be Count, Sum, DistinctCount, "
+            f"{', '.join(kind.__name__ for kind in _SEARCHED)}, not {self.statistic!r}. The "
+            "number of people moves by 1 per person, and quantiles have a search of their own: "
+            "release these by PrivateAggregate(metrics=[...])."
         )
 
     def plan(self) -> Plan:

@@ -22,9 +22,10 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.typehints.batch import BatchConverter
 from apache_beam.typehints.row_type import RowTypeConstraint
 
-from beam_dp.mechanisms import blobs, checks, contributions, hashing, statistics
+from beam_dp.mechanisms import blobs, checks, contributions, hashing, owned, statistics
 from beam_dp.mechanisms.accumulation import HELD_LINES, Accumulator
 from beam_dp.mechanisms.contributions import Bounder, Table
+from beam_dp.mechanisms.owned import Owned, Relation
 from beam_dp.mechanisms.statistics import Measure, Summary
 from beam_dp.transforms import columns
 from beam_dp.transforms.ahead import Ahead
@@ -132,27 +133,32 @@ class Settle(beam.DoFn):
     def __init__(
         self,
         bounder: Bounder,
-        measures: Sequence[Measure],
+        measures: Sequence[Measure | Relation],
         shared: Sequence[Measure],
         buckets: int,
     ) -> None:
         self._bounder, self._buckets = bounder, buckets
         self._measures, self._shared = tuple(measures), tuple(shared)
+        self._relations = any(isinstance(measure, Relation) for measure in measures)
 
     def start_bundle(self) -> None:
         """Begin with nothing."""
         self._partitions: list[Summary] = []
         self._people: list[Summary] = []
+        self._owned: list[Owned] = []
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[int, bytes]]:
         """Take all contributions of one shard."""
         table = gather(element[1], self._bounder)
         if table is None:
             return
+        if self._relations:
+            self._owned.append(owned.collect(table, self._measures, self._bounder.key))
+            table = self._bounder.aggregate(table)
         self._partitions.append(statistics.summarise(table, self._measures))
         if self._shared:
             self._people.append(statistics.summarise_people(table, self._shared))
-        if sum(map(len, self._partitions)) >= _SUMMARY_LINES:
+        if sum(map(len, [*self._partitions, *self._owned])) >= _SUMMARY_LINES:
             yield from self._flush()
 
     def finish_bundle(self) -> Iterator[Any]:
@@ -163,16 +169,26 @@ class Settle(beam.DoFn):
     def _flush(self) -> Iterator[tuple[int, bytes]]:
         partitions, self._partitions = self._partitions, []
         people, self._people = self._people, []
+        lines, self._owned = self._owned, []
         if partitions:
             summary = merge(partitions, self._measures)
-            buckets = bucket_of(summary.partition, self._buckets, self._bounder.key)
-            for bucket in np.unique(buckets).tolist():
-                yield bucket, blobs.pack_summary(summary.take(buckets == bucket))
+            for bucket, index in self._split(summary.partition):
+                yield bucket, blobs.pack_summary(summary.take(index))
+        if lines:
+            found = owned.merge(lines)
+            for bucket, index in self._split(found.partition):
+                yield bucket, blobs.pack_owned(found.take(index))
         if people:
             yield SHARED, blobs.pack_summary(merge(people, self._shared))
 
+    def _split(self, partition: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield each bucket with the places of its lines."""
+        buckets = bucket_of(partition, self._buckets, self._bounder.key)
+        for bucket in np.unique(buckets).tolist():
+            yield bucket, np.flatnonzero(buckets == bucket)
 
-def merge(summaries: Sequence[Summary], measures: Sequence[Measure]) -> Summary:
+
+def merge(summaries: Sequence[Summary], measures: Sequence[Measure | Relation]) -> Summary:
     """Return the reduced union of summaries."""
     return statistics.reduce(statistics.concatenate(summaries), measures)
 
@@ -230,7 +246,7 @@ class Summarise(beam.PTransform):
 
     layout: Layout
     bounder: Bounder
-    measures: tuple[Measure, ...]
+    measures: tuple[Measure | Relation, ...]
     shared: tuple[Measure, ...] = ()
     buckets: int = 1
     shards: int = SHARDS
@@ -258,10 +274,23 @@ class Summarise(beam.PTransform):
         )
 
 
+def open_bucket(
+    packed: Iterable[bytes], measures: Sequence[Measure | Relation]
+) -> tuple[Summary, Owned]:
+    """Return the merged summary and lines of one bucket; they may be empty."""
+    found: list[Summary] = []
+    lines: list[Owned] = []
+    for blob in filter(None, packed):
+        if blobs.is_owned(blob):
+            lines.append(blobs.unpack_owned(blob))
+        else:
+            found.append(blobs.unpack_summary(blob))
+    return merge(found or [_nothing()], measures), owned.merge(lines)
+
+
 def open_summary(packed: Iterable[bytes], measures: Sequence[Measure]) -> Summary:
-    """Return the merged summary of one bucket; it may be empty."""
-    found = [blobs.unpack_summary(blob) for blob in packed if blob]
-    return merge(found or [_nothing()], measures)
+    """Return the merged summary of a bucket without relations."""
+    return open_bucket(packed, measures)[0]
 
 
 def _nothing() -> Summary:

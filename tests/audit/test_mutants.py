@@ -28,6 +28,7 @@ from beam_dp.mechanisms import (
 from beam_dp.mechanisms.additive import AdditiveNoise
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget, Ledger
+from beam_dp.mechanisms.cells import Cells
 from beam_dp.mechanisms.contributions import Bounder, Field
 from beam_dp.mechanisms.metrics import Count, PeopleCount, Sum
 from beam_dp.mechanisms.noise import Noise
@@ -35,7 +36,7 @@ from beam_dp.mechanisms.program import compile_program
 from beam_dp.mechanisms.releases import ClippedSum
 from beam_dp.mechanisms.selection import TruncatedGeometric
 from beam_dp.mechanisms.shares import SelectionRequest
-from beam_dp.mechanisms.statistics import Cells, Measure
+from beam_dp.mechanisms.statistics import Measure
 from beam_dp.transforms import identities, numbers
 from tests.doubles import ZeroNoise
 from tests.reference import (

@@ -14,7 +14,12 @@ import pytest
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.profile import Profile
-from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
+from beam_dp.mechanisms.search import (
+    AboveThreshold,
+    ExponentialMechanism,
+    NoisyBinarySearch,
+    ScaleThenChoose,
+)
 
 LOSSES = 6
 SIZES = range(1, 7)
@@ -164,6 +169,7 @@ def test_the_audit_of_epsilon_notices_the_missing_noise_of_the_threshold():
         ExponentialMechanism,
         NoisyBinarySearch,
         lambda budget, beta: NoisyBinarySearch(budget, beta, "gaussian"),
+        lambda budget, beta: NoisyBinarySearch(budget, beta, "bit"),
     ],
 )
 def test_every_search_spends_at_most_rho(make, rho):
@@ -180,6 +186,7 @@ def test_every_search_spends_at_most_rho(make, rho):
         ExponentialMechanism,
         NoisyBinarySearch,
         lambda budget, beta: NoisyBinarySearch(budget, beta, "gaussian"),
+        lambda budget, beta: NoisyBinarySearch(budget, beta, "bit"),
     ],
 )
 def test_the_audit_of_rho_notices_half_of_the_noise(make):
@@ -213,6 +220,8 @@ GUARANTEED = [
     NoisyBinarySearch(Budget.zcdp(2), 0.3),
     NoisyBinarySearch(Budget(3, 1e-3), 0.3, "gaussian"),
     NoisyBinarySearch(Budget.zcdp(2), 0.3, "gaussian"),
+    NoisyBinarySearch(Budget.zcdp(2), 0.3, "bit"),
+    ScaleThenChoose(Budget(60, 0.3), 0.3),
 ]
 
 
@@ -258,10 +267,11 @@ SEARCHES_64 = [
     NoisyBinarySearch(Budget(1)),
     NoisyBinarySearch(Budget(1, 1e-6), noise="gaussian"),
     NoisyBinarySearch(Budget.zcdp(0.5), noise="gaussian"),
+    NoisyBinarySearch(Budget.zcdp(0.5), noise="bit"),
 ]
 
 
-@pytest.mark.parametrize("search", SEARCHES_64)
+@pytest.mark.parametrize("search", [*SEARCHES_64, ScaleThenChoose(Budget(8, 0.01), 0.3)])
 def test_the_shift_is_kept_but_for_beta_on_64_candidates(search):
     shift = search.shift(64)
     assert worst_failure(search, profiles_of_64(shift), shift) <= search.beta + ROUNDING

@@ -16,8 +16,9 @@ import pyarrow as pa
 from apache_beam.coders import coder_impl
 
 from beam_dp.mechanisms.bounds import ContributionBounds
+from beam_dp.mechanisms.cells import Cells
 from beam_dp.mechanisms.contributions import Bounder, Field
-from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Cells, Measure
+from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure
 from beam_dp.transforms import release, summary
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.keys import Key, PublicKeys

@@ -93,8 +93,8 @@ def test_wrong_ways_to_clip_are_refused(make, name, value):
     ("options", "message"),
     [
         ({"one_sided": 1}, "one_sided must be True or False, not 1"),
-        ({"search": "above"}, "search must be one of the classes AboveThreshold, "),
-        ({"search": AboveThreshold(Budget(1.0))}, "search must be one of the classes"),
+        ({"search": "above"}, 'search must be "auto" or one of the classes AboveThreshold, '),
+        ({"search": AboveThreshold(Budget(1.0))}, 'search must be "auto" or one of the classes'),
         (
             {"candidates": [1, 2]},
             r"candidates must be Candidates, not \[1, 2\]\. Write Candidates\.",
@@ -154,7 +154,9 @@ def test_searches_are_built_with_their_budget():
     grid = Candidates.linear(0, 9, 1)
     for kind in (AboveThreshold, ExponentialMechanism, NoisyBinarySearch):
         for budget in (Budget(1.0), Budget.zcdp(0.5)):
-            search = build_search(kind, budget, 0.1)
+            search = build_search(kind, budget, 0.1, 1000)
             assert type(search) is kind and search.cost == budget and search.shift(grid.size) > 0
-    assert build_search(NoisyBinarySearch, Budget(1.0), 0.1).noise == "laplace"
-    assert build_search(NoisyBinarySearch, Budget.zcdp(1.0), 0.1).noise == "gaussian"
+    assert build_search(NoisyBinarySearch, Budget(1.0), 0.1, 1000).noise == "laplace"
+    assert build_search(NoisyBinarySearch, Budget.zcdp(1.0), 0.1, 1000).noise == "bit"
+    assert build_search(NoisyBinarySearch, Budget.zcdp(1e-6), 0.1, 1 << 64).noise == "gaussian"
+    assert build_search("auto", Budget(1.0), 0.1, 1000) == AboveThreshold(Budget(1.0), 0.1)

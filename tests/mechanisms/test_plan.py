@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from beam_dp.mechanisms import metrics, releases
+from beam_dp.mechanisms import direct, metrics, releases
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.noise import Noise
@@ -104,7 +104,7 @@ def test_a_plan_draws_nothing_and_reads_no_data(monkeypatch):
         raise AssertionError("a plan must not get here")
 
     monkeypatch.setattr(Noise, "words", touched)
-    for kind in (releases.ClippedSum, releases.PeopleRelease, releases.DirectRelease):
+    for kind in (releases.ClippedSum, releases.PeopleRelease, direct.DirectRelease):
         monkeypatch.setattr(kind, "release", touched)
     assert len(plan(Budget(1.0, 1e-6), selected=True).rows) == 7
 

@@ -14,14 +14,15 @@ from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget, Ledger
 from beam_dp.mechanisms.building import default_candidates
 from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.cells import Cells
 from beam_dp.mechanisms.contributions import Bounder
+from beam_dp.mechanisms.direct import DirectRelease
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.parts import parts_of
 from beam_dp.mechanisms.program import Program, _combine, compile_loss, compile_program
-from beam_dp.mechanisms.releases import ALPHA, ClippedSum, DirectRelease, PeopleRelease, Released
+from beam_dp.mechanisms.releases import ALPHA, ClippedSum, PeopleRelease, Released
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.shares import SelectionRequest, root
-from beam_dp.mechanisms.statistics import Cells
 from beam_dp.mechanisms.zcdp import zcdp_delta
 from tests.doubles import ZeroNoise
 from tests.reference import Row, table_of
@@ -241,8 +242,11 @@ def test_one_sided_releases_keep_what_their_search_can_look_at(search, budget):
     [step] = compile_program(asked, budget, 2).steps
     release = step.release
     assert release.search.beta == 0.2 and release.search.cost == budget.scaled(Fraction(1, 2))
-    assert release.measure.keep == release.search.cap(SMALL.size) + 1
-    assert list(release.candidates) == [-y for y in SMALL][::-1] and release.measure.sign == -1
+    assert release.profiler.measure.keep == release.search.cap(SMALL.size) + 1
+    assert (
+        list(release.candidates) == [-y for y in SMALL][::-1]
+        and release.profiler.measure.sign == -1
+    )
 
 
 def test_the_default_candidates_are_multiples_of_the_unit_and_wide():
@@ -429,9 +433,9 @@ def test_partitions_are_selected_by_their_people():
 def test_the_loss_of_a_statistic_needs_no_budget():
     loss = compile_loss(metrics.Min("x", unit=0.5), 3)
     assert (loss.columns, loss.units) == (("x",), (Fraction(1, 2),))
-    measure = loss.profiled.measure
+    measure = loss.profiler.measure
     assert (measure.keep, measure.sign, measure.additive) == (4, -1, False)
-    assert compile_loss(metrics.PeopleCount(), 0).profiled.measure.source == statistics.PEOPLE
+    assert compile_loss(metrics.PeopleCount(), 0).profiler.measure.source == statistics.PEOPLE
 
 
 def test_the_kinds_of_release():

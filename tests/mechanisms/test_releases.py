@@ -16,20 +16,22 @@ from beam_dp.mechanisms.additive import AdditiveNoise
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.cells import Cells
 from beam_dp.mechanisms.contributions import Bounder, Field
+from beam_dp.mechanisms.direct import DirectRelease
 from beam_dp.mechanisms.noise import Noise, gaussian_bound, laplace_bound
+from beam_dp.mechanisms.profilers import Profiled
 from beam_dp.mechanisms.releases import (
     ALPHA,
     CLIP_BETA,
     EVIDENCE_ALPHA,
     OVERSHOOT,
     ClippedSum,
-    DirectRelease,
     PeopleRelease,
     scale,
 )
 from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Cells, Measure
+from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure
 from tests.doubles import ZeroNoise
 from tests.reference import Row, table_of
 
@@ -360,7 +362,9 @@ def test_an_extreme_without_noise_is_the_first_candidate_of_small_loss(sign):
     rows = random_rows(generator, 60, 3)
     keep = search.cap(candidates.size) + 1
     measure = Measure(0, sign, (), keep, additive=False)
-    release = DirectRelease(measure, ONE, search, candidates.mirrored() if sign < 0 else candidates)
+    release = DirectRelease(
+        Profiled(measure, ONE), search, candidates.mirrored() if sign < 0 else candidates
+    )
     found = release.release(cells_of(rows, release.measures, 3), 0, None, ZeroNoise())
     for place in range(3):
         numbers = [s * sign for s in numbers_of(rows, place)]
@@ -375,7 +379,7 @@ def test_a_one_sided_sum_is_below_the_true_one_by_its_largest_people():
     theta = search._thresholds(candidates.size).theta
     rows = random_rows(random.Random(9), 60, 3)
     measure = Measure(0, 1, (), search.cap(candidates.size) + 1)
-    release = DirectRelease(measure, Fraction(1, 2), search, candidates)
+    release = DirectRelease(Profiled(measure, Fraction(1, 2)), search, candidates)
     found = release.release(cells_of(rows, release.measures, 4), 0, None, ZeroNoise())
     for place in range(3):
         numbers = sorted(max(0, s) for s in numbers_of(rows, place))
@@ -388,7 +392,7 @@ def test_the_lowest_default_candidate_is_no_number(sign):
     search = AboveThreshold(Budget(40.0))
     candidates = Candidates.linear(-30, 30, 5)
     measure = Measure(0, sign, (), search.cap(candidates.size) + 1, additive=False)
-    release = DirectRelease(measure, ONE, search, candidates, blank=True)
+    release = DirectRelease(Profiled(measure, ONE), search, candidates, blank=True)
     rows = [Row((person, 0), (0, 0), (7 * sign,)) for person in range(50)]
     found = release.release(cells_of(rows, release.measures, 2), 0, None, ZeroNoise())
     assert found.values[0] == 10 * sign and math.isnan(found.values[1])

@@ -14,10 +14,11 @@ import pytest
 from beam_dp.mechanisms import blobs, exact, metrics, statistics
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.cells import Cells
 from beam_dp.mechanisms.contributions import Bounder, Field, Table
 from beam_dp.mechanisms.profile import Profile
 from beam_dp.mechanisms.program import Loss, compile_loss
-from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Cells, Measure, Summary
+from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure, Summary
 from tests.reference import Row, table_of
 
 UNIT = Fraction(1)
@@ -41,7 +42,7 @@ def whole(rows: list[Row], loss: Loss, shards: int = 1) -> Summary:
     """Return the summary of the rows, merged from shards of people."""
     generator = random.Random(shards)
     people = {row.person: generator.randrange(shards) for row in rows}
-    measures = [loss.profiled.measure]
+    measures = [loss.profiler.measure]
     parts = [
         statistics.summarise(
             settled([r for r in rows if people[r.person] == s], loss.fields), measures
@@ -62,7 +63,7 @@ def profiles(rows: list[Row], loss: Loss, shards: int = 1) -> dict[int, Profile]
     if not len(summary):
         return {}
     names = statistics.partitions(summary)[0].tolist()
-    return dict(zip(names, loss.profiled.profiles(Cells.of_all(summary), 0), strict=True))
+    return dict(zip(names, loss.profiler.profiles(Cells.of_all(summary), 0), strict=True))
 
 
 def value_of(statistic: metrics.Metric, rows: list[Row]) -> float:
@@ -190,10 +191,10 @@ def test_floats_keep_their_order_as_bits():
     generator = np.random.default_rng(1)
     floats = generator.normal(size=1000) * 10.0 ** generator.integers(-30, 30, 1000)
     floats = np.concatenate([np.rint(floats), [0.0, -0.0, 1.0, -1.0, 2.0**120, -(2.0**120)]])
-    bits = statistics._ordered_bits(floats)
+    bits = statistics.ordered_bits(floats)
     assert (bits[np.argsort(floats, kind="stable")] == np.sort(bits)).all()
-    assert statistics._ordered_bits(np.array([0.0, -0.0])).tolist() == [0, 0]
-    assert statistics._from_bits(bits).tolist() == [int(value) for value in floats]
+    assert statistics.ordered_bits(np.array([0.0, -0.0])).tolist() == [0, 0]
+    assert statistics.from_bits(bits).tolist() == [int(value) for value in floats]
 
 
 GRID = tuple(1 << power for power in range(84))
@@ -300,7 +301,7 @@ def test_cells_show_partitions_in_any_order_and_empty_ones():
     part = cells.select(np.array([4, 1, 0]))
     assert part.largest(0, 3) == [[7, 4, 1], [], [8, 5, 2]]
     assert part.part(1, 99).totals(0) == [0, 15]
-    assert loss.profiled.profiles(part, 0)[1].values == (0, 0, 0)
+    assert loss.profiler.profiles(part, 0)[1].values == (0, 0, 0)
 
 
 def test_lines_merge_by_identities_of_two_words():

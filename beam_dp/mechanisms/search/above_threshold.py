@@ -1,7 +1,6 @@
 """AboveThreshold: walk up the candidates, stop where the noisy loss is small. The default."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +14,9 @@ from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.profile import Profile
 from beam_dp.mechanisms.search.draws import failures_before_success
 from beam_dp.mechanisms.search.parameters import LOG_COUPLING, SYSTEM_NOISE, audited_losses, check
+from beam_dp.mechanisms.search.stops import stop_chances
 from beam_dp.mechanisms.search.thresholds import Thresholds, guarded_thresholds, thresholds
 
-_BLOCK = 2**16  # values of rho at a time in `distribution`
 _OWNER = "AboveThreshold"
 
 
@@ -154,29 +153,12 @@ class AboveThreshold:
         losses = audited_losses(_OWNER, profile, candidates)
         if len(losses) == 1:
             return [1.0]
-        parts = list(_parts(np.array(losses[:-1], np.float64), self._thresholds(len(losses))))
-        return [math.fsum(column) for column in zip(*parts, strict=True)]
+        chosen = self._thresholds(len(losses))
+        needs = [loss - chosen.theta for loss in losses[:-1]]
+        return stop_chances(needs, float(chosen.first), float(chosen.second))
 
     def _thresholds(self, n: int) -> Thresholds:
         amount, is_zcdp, beta = self.budget.amount, self.budget.is_zcdp, float(self.beta)
         if self.overshoot is None:
             return thresholds(amount, is_zcdp, n, beta)
         return guarded_thresholds(amount, is_zcdp, n, beta, float(self.overshoot))
-
-
-def _parts(losses: npt.NDArray[np.float64], chosen: Thresholds) -> Iterator[list[float]]:
-    """Yield the summands of every P(i), for one block of values of rho after the other."""
-    first, second = float(chosen.first), float(chosen.second)
-    # From the largest rho = theta + z / eps2, z = ln(64) + 1, on, every product over j is above
-    # (1 - 1 / (64 e))^63 > 1/2 and all terms fall like e^(-eps1 r): 45 / eps1 later the rest is
-    # below 1e-18 of what was summed.
-    reach = chosen.theta + math.ceil(6 / second + 45 / first)
-    for start in range(0, reach, _BLOCK):
-        rho = np.arange(start, min(start + _BLOCK, reach), dtype=np.float64)
-        passed = -math.expm1(-first) * np.exp(-first * rho)
-        sums = []
-        for loss in losses:
-            hazard = second * np.maximum(loss - chosen.theta + rho, 0)
-            sums.append(math.fsum(passed * np.exp(-hazard)))
-            passed = passed * -np.expm1(-hazard)
-        yield [*sums, math.fsum(passed)]

@@ -1,7 +1,11 @@
 """Exact draws that the searches share, made of the ones of `noise`."""
 
+import bisect
+import itertools
 import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.reals import Interval, exp_interval
@@ -19,6 +23,44 @@ def draw_below(count: int, noise: Noise) -> int:
             return math.floor(low * count)
         bits *= 2
     return 0
+
+
+def draw_by_score(groups: Sequence[tuple[int, int]], half_epsilon: Fraction, noise: Noise) -> int:
+    """Return g with a probability exactly proportional to size_g e^(-half_epsilon score_g).
+
+    With U uniform in [0, 1) and W_g the cumulative weights, g is the one with
+    W_{g-1} <= U W < W_g; U and all W_g are enclosed by rationals, ever tighter until that is sure.
+
+    Args:
+        groups: pairs (size, score), of any magnitude.
+        half_epsilon: above 0.
+        noise: the source of the uniform.
+    """
+    uniform = noise.uniform()
+    best = min(score for _, score in groups)  # its weight counts as 1
+    bits = 64 + sum(size for size, _ in groups).bit_length()
+    while True:
+        weight = _weights(half_epsilon, bits)
+        ends = [(size, *weight(score - best)) for size, score in groups]
+        lows = list(itertools.accumulate(size * low for size, low, _ in ends))
+        highs = list(itertools.accumulate(size * high for size, _, high in ends))
+        least, most = uniform.interval(bits)
+        found = bisect.bisect_right(highs, least * lows[-1])
+        if most * highs[-1] <= lows[found]:
+            return found
+        bits *= 2
+
+
+@lru_cache(maxsize=64)
+def _weights(half_epsilon: Fraction, bits: int) -> Callable[[int], tuple[int, int]]:
+    """Return a function of i >= 0 that encloses 2^bits e^(-half_epsilon i), and remembers."""
+
+    @lru_cache(maxsize=4096)
+    def weight(i: int) -> tuple[int, int]:
+        low, high = exp_interval(-half_epsilon * i, bits)
+        return math.floor(low * (1 << bits)), math.ceil(high * (1 << bits))
+
+    return weight
 
 
 def failures_before_success(

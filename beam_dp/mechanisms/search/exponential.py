@@ -1,12 +1,8 @@
 """ExponentialMechanism: weigh every candidate by how far its loss is from a target."""
 
-import bisect
-import itertools
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import NamedTuple
 
 from beam_dp.mechanisms import checks
@@ -15,8 +11,7 @@ from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.grids import Number
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.profile import Plateau, Profile
-from beam_dp.mechanisms.reals import exp_interval
-from beam_dp.mechanisms.search.draws import draw_below
+from beam_dp.mechanisms.search.draws import draw_below, draw_by_score
 from beam_dp.mechanisms.search.parameters import (
     ENOUGH,
     LOG_COUPLING,
@@ -104,7 +99,8 @@ class ExponentialMechanism:
         if candidates.size == 1:
             return candidates[0]
         groups = _groups(profile, candidates, self._tau(candidates.size))
-        chosen = groups[_draw_group(groups, self._epsilon() / 2, noise)]
+        weighed = [(group.size, group.score) for group in groups]
+        chosen = groups[draw_by_score(weighed, self._epsilon() / 2, noise)]
         return candidates[chosen.start + draw_below(chosen.size, noise)]
 
     def distribution(self, profile: Profile, candidates: Candidates) -> list[float]:
@@ -162,36 +158,3 @@ def _rounded_up(plateaus: list[Plateau]) -> list[Plateau]:
         return plateaus
     below = [Plateau(loss, start, stop - 1)] if stop - start > 1 else []
     return [*plateaus[:-1], *below, Plateau(0, stop - 1, stop)]
-
-
-def _draw_group(groups: Sequence[_Group], half_epsilon: Fraction, noise: Noise) -> int:
-    """Return g with probability exactly proportional to size_g e^(-half_epsilon score_g).
-
-    With U uniform in [0, 1) and W_g the cumulative weights, g is the one with
-    W_{g-1} <= U W < W_g; U and all W_g are enclosed by rationals, ever tighter until that is sure.
-    """
-    uniform = noise.uniform()
-    best = min(group.score for group in groups)  # its weight counts as 1
-    bits = 64 + groups[-1].start.bit_length()
-    while True:
-        weight = _weights(half_epsilon, bits)
-        ends = [(group.size, *weight(group.score - best)) for group in groups]
-        lows = list(itertools.accumulate(size * low for size, low, _ in ends))
-        highs = list(itertools.accumulate(size * high for size, _, high in ends))
-        least, most = uniform.interval(bits)
-        found = bisect.bisect_right(highs, least * lows[-1])
-        if most * highs[-1] <= lows[found]:
-            return found
-        bits *= 2
-
-
-@lru_cache(maxsize=64)
-def _weights(half_epsilon: Fraction, bits: int) -> Callable[[int], tuple[int, int]]:
-    """Return a function of i >= 0 that encloses 2^bits e^(-half_epsilon i), and remembers."""
-
-    @lru_cache(maxsize=4096)
-    def weight(i: int) -> tuple[int, int]:
-        low, high = exp_interval(-half_epsilon * i, bits)
-        return math.floor(low * (1 << bits)), math.ceil(high * (1 << bits))
-
-    return weight

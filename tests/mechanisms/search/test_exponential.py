@@ -11,7 +11,7 @@ from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.noise import LazyUniform, Noise
 from beam_dp.mechanisms.profile import Profile
-from beam_dp.mechanisms.search import ExponentialMechanism, exponential
+from beam_dp.mechanisms.search import ExponentialMechanism, draws, exponential
 
 SIZE = 4_000
 # DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.0545.
@@ -117,8 +117,8 @@ def test_a_uniform_at_the_border_of_two_groups_is_refined():
             share = Fraction(1) / (1 + Fraction(math.exp(-1)))
             return LazyUniform(self, int(share * 2**50), 50)
 
-    groups = [exponential._Group(0, 0, 1), exponential._Group(2, 1, 1)]
-    found = {exponential._draw_group(groups, Fraction(1, 2), Border()) for _ in range(50)}
+    groups = [(1, 0), (1, 2)]
+    found = {draws.draw_by_score(groups, Fraction(1, 2), Border()) for _ in range(50)}
     assert found <= {0, 1}
 
 

@@ -1,0 +1,181 @@
+"""Release numbers by searching a removal loss: the shifted inverse mechanism, and ranks.
+
+A `Profiler` makes the removal profile of one statistic per partition; `DirectRelease` searches it.
+`RankRelease` searches the ranks of a quantile, which is no monotone statistic.
+"""
+
+import dataclasses
+import math
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from beam_dp.mechanisms.budget import Budget
+from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.cells import Cells
+from beam_dp.mechanisms.grids import Number
+from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.owned import Relation
+from beam_dp.mechanisms.profile import Profile
+from beam_dp.mechanisms.profilers import KthRow
+from beam_dp.mechanisms.releases import ClippedSum, Released, scale
+from beam_dp.mechanisms.removal.ranks import rank_of_quantile
+from beam_dp.mechanisms.search import RankProfile, RankSearch, Search, increments
+from beam_dp.mechanisms.statistics import Measure
+
+
+class Profiler(Protocol):
+    """What makes the removal profiles of one statistic."""
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """What must be summarised."""
+
+    @property
+    def sign(self) -> int:
+        """1, or -1 where the profile is that of -f."""
+
+    def profiles(self, cells: Cells, first: int) -> list[Profile]:
+        """Return B[0..K] of each partition, in the user's scale."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DirectRelease:
+    """The shifted inverse mechanism: search the removal loss for a value.
+
+    With probability 1 - beta the released y is at most f (rounded up to the candidates) and at
+    least f without its `shift` largest people. The error bound is that number of people: how
+    many have more than the released value (Max), or would have to leave for f to be below it.
+
+    Attributes:
+        profiler: the statistic.
+        search: the search, with its budget.
+        candidates: the public outputs, in the user's scale, mirrored where the profile is.
+        blank: release NaN for the lowest candidate. On the default grid of extremes that is a
+            number far below any data, which is chosen where fewer than `shift` people are.
+    """
+
+    profiler: Profiler
+    search: Search
+    candidates: Candidates
+    blank: bool = False
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """What the profiler needs."""
+        return self.profiler.measures
+
+    @property
+    def cost(self) -> Budget:
+        """What one partition costs."""
+        return self.search.cost
+
+    @property
+    def shift(self) -> int:
+        """How many people the release may pass over."""
+        return self.search.shift(self.candidates.size)
+
+    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+        """Draw one value per partition; there is no clip."""
+        values = [
+            self._shown(self.search.choose(profile, self.candidates, noise))
+            for profile in self.profiler.profiles(cells, first)
+        ]
+        return Released(np.array(values), np.full(len(values), float(self.shift)))
+
+    def _shown(self, chosen: Number) -> Number:
+        blank = self.blank and chosen == self.candidates[0]
+        return math.nan if blank else chosen * self.profiler.sign + 0  # never -0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class RankRelease:
+    """A quantile in which every person counts once, by `RankSearch`.
+
+    With probability 1 - beta the released y has a rank within `shift` people of p n: that is the
+    error bound.
+
+    Attributes:
+        relation: who owns which values, in units.
+        unit: what one unit is worth.
+        search: the search, with its budget.
+        candidates: the public outputs.
+    """
+
+    relation: Relation
+    unit: Fraction
+    search: RankSearch
+    candidates: Candidates
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """The one relation."""
+        return (self.relation,)
+
+    @property
+    def cost(self) -> Budget:
+        """What one partition costs."""
+        return self.search.cost
+
+    @property
+    def shift(self) -> int:
+        """How far the rank may be off, in people."""
+        return self.search.shift(self.candidates.size)
+
+    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+        """Draw one value per partition; there is no clip."""
+        values = []
+        for lines in cells.owned(first):
+            places = self.candidates.indexes(scale(lines.items, self.unit).astype(np.float64))
+            # What is above the last candidate counts as that one.
+            places = np.minimum(places, self.candidates.size - 1)
+            profile = RankProfile(*increments(lines.people, places, lines.counts))
+            values.append(self.search.choose_from(profile, self.candidates, noise))
+        return Released(np.array(values, np.float64), np.full(len(values), float(self.shift)))
+
+
+@dataclasses.dataclass(frozen=True)
+class RowQuantile:
+    """A quantile in which every row counts once: a noisy number of rows, then the k-th largest.
+
+    A part of the cost buys a noisy number n of rows with a value (`ClippedSum`), the rest the k-th
+    largest row with k = `rank_of_quantile(n, p)`, which is monotone once k is fixed. The error
+    bound is the shift of the search, in people, for that k; the error of n comes on top.
+
+    Attributes:
+        count: the number of rows, with a clip for each partition.
+        rows: the profile of the k-th largest row, for k = 1.
+        p: the share below.
+        search: the search, with its budget.
+        candidates: the public outputs.
+        cost: what one partition costs, both together.
+    """
+
+    count: ClippedSum
+    rows: KthRow
+    p: Fraction
+    search: Search
+    candidates: Candidates
+    cost: Budget
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """Those of the count, then the relation."""
+        return (*self.count.measures, *self.rows.measures)
+
+    @property
+    def shift(self) -> int:
+        """How many people the search may pass over."""
+        return self.search.shift(self.candidates.size)
+
+    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+        """Draw one value per partition; there is no shared clip."""
+        counted = self.count.release(cells, first, None, noise).values.tolist()
+        lines = cells.owned(first + len(self.count.measures))
+        values = []
+        for rows, owned in zip(counted, lines, strict=True):
+            nth = dataclasses.replace(self.rows, k=rank_of_quantile(rows, self.p))
+            profile = Profile(nth.levels(owned))
+            values.append(self.search.choose(profile, self.candidates, noise))
+        return Released(np.array(values, np.float64), np.full(len(values), float(self.shift)))

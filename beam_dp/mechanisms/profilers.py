@@ -1,0 +1,190 @@
+"""The removal profiles of the monotone statistics, from summaries and from lines of owners."""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from beam_dp.mechanisms.cells import Cells
+from beam_dp.mechanisms.grids import Number
+from beam_dp.mechanisms.monotone import GuardedProfile
+from beam_dp.mechanisms.owned import Lines, Relation
+from beam_dp.mechanisms.profile import Profile
+from beam_dp.mechanisms.removal import coverage, edges, frequency, ranks
+from beam_dp.mechanisms.statistics import Measure
+
+
+@dataclasses.dataclass(frozen=True)
+class Profiled:
+    """A sum or an extreme of one number per person.
+
+    Attributes:
+        measure: which number per person, and that the top K + 1 of it is kept.
+        unit: what one unit is worth.
+    """
+
+    measure: Measure
+    unit: Fraction
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """The one measure."""
+        return (self.measure,)
+
+    @property
+    def sign(self) -> int:
+        """The sign of the measure."""
+        return self.measure.sign
+
+    def profiles(self, cells: Cells, first: int) -> list[Profile]:
+        """Return the profile B[0..K] of each partition, in the user's scale.
+
+        B[k] is the total without the k largest (additive), or the (k+1)-th largest; f of nobody is
+        0, or below all candidates (Fang, Dong, Yi 2022, section 5). For a mirrored measure it is
+        the profile of -f.
+        """
+        largest = cells.largest(first, self.measure.keep)
+        if not self.measure.additive:
+            return [self._profile(numbers, -math.inf) for numbers in largest]
+        totals = zip(cells.totals(first), largest, strict=True)
+        return [
+            self._profile([total - cut for cut in itertools.accumulate([0, *numbers])], 0)
+            for total, numbers in totals
+        ]
+
+    def _profile(self, units: list[int], empty: float) -> Profile:
+        size = self.measure.keep
+        return Profile([*scaled(units[:size], self.unit), *[empty] * (size - len(units))])
+
+
+@dataclasses.dataclass(frozen=True)
+class Owners:
+    """A statistic of who owns what, by its kind.
+
+    * "distinct": the number of different items, relaxed (`coverage`);
+    * "frequency": the most rows of one item, relaxed (`frequency.max_profile`);
+    * "squares" and "pairs": the sum over items of their squared numbers of rows, by item
+      (`frequency.squares_profile`) or by pairs of people (`edges`), both relaxed;
+    * "rows": the rows or the weight of rows of two owners, relaxed (`edges`); two owners have at
+      most 2^32 units together;
+    * "largest": the largest item of rows of two owners, relaxed (`edges.max_profile`).
+
+    Attributes:
+        kind: one of these.
+        relation: who owns what.
+        removals: K.
+        unit: what one unit of the result is worth.
+        sign: -1 for the mirrored maximum.
+    """
+
+    kind: str
+    relation: Relation
+    removals: int
+    unit: Fraction = Fraction(1)
+    sign: int = 1
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """The one relation."""
+        return (self.relation,)
+
+    def profiles(self, cells: Cells, first: int) -> list[Profile]:
+        """Return the profile B[0..K] of each partition, in the user's scale."""
+        return [Profile(scaled(self._units(lines), self.unit)) for lines in cells.owned(first)]
+
+    def _units(self, lines: Lines) -> Sequence[Number]:
+        people, second, items, counts = lines
+        match self.kind:
+            case "distinct":
+                return coverage.profile(people, items, self.removals)
+            case "frequency":
+                return frequency.max_profile(people, items, counts, self.removals)
+            case "squares":
+                return frequency.squares_profile(people, items, counts, self.removals)
+            case "pairs":
+                pairs = frequency.squares_edges(people, items, counts, _ALL_PAIRS)
+                return edges.profile(*pairs, self.removals)
+            case "rows":
+                weights = np.minimum(counts, _HEAVIEST).astype(np.int64)
+                return edges.profile(people, second, weights, self.removals)
+        return edges.max_profile(people, second, self.sign * items, self.removals, -math.inf)
+
+
+_ALL_PAIRS = 1 << 62
+_HEAVIEST = 1 << 32  # 2^28 pairs of owners, more than a worker holds, stay below 2^61
+
+
+@dataclasses.dataclass(frozen=True)
+class KthRow:
+    """The k-th largest row, where one person may own many (`ranks`): exact.
+
+    Attributes:
+        relation: who owns which values, in units.
+        unit: what one unit is worth.
+        k: which.
+        removals: K.
+    """
+
+    relation: Relation
+    unit: Fraction
+    k: int
+    removals: int
+    sign = 1
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """The one relation."""
+        return (self.relation,)
+
+    def profiles(self, cells: Cells, first: int) -> list[Profile]:
+        """Return the profile B[0..K] of each partition, in the user's scale."""
+        return [Profile(self.levels(lines)) for lines in cells.owned(first)]
+
+    def levels(self, lines: Lines) -> list[Number]:
+        """Return B[0..K]; -inf where fewer than k rows are left."""
+        values, places = np.unique(lines.items, return_inverse=True)
+        found = ranks.profile(lines.people, places, lines.counts, self.k, self.removals)
+        known = scaled(values.tolist(), self.unit)
+        return [known[place] if place >= 0 else -math.inf for place in found]
+
+
+@dataclasses.dataclass(frozen=True)
+class UserProfile:
+    """A user's own profile function, on the values of each person.
+
+    Attributes:
+        relation: who owns which values, in units.
+        unit: what one unit is worth.
+        function: takes a tuple of people, each the tuple of their values in increasing order;
+            people come in the order of a keyed hash.
+    """
+
+    relation: Relation
+    unit: Fraction
+    function: GuardedProfile
+    sign = 1
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """The one relation."""
+        return (self.relation,)
+
+    def profiles(self, cells: Cells, first: int) -> list[Profile]:
+        """Return what the function says of each partition."""
+        return [self.function(self._people(lines)) for lines in cells.owned(first)]
+
+    def _people(self, lines: Lines) -> tuple[tuple[Number, ...], ...]:
+        order = np.lexsort((lines.items, lines.people))
+        owners = np.repeat(lines.people[order], lines.counts[order])
+        values = scaled(np.repeat(lines.items[order], lines.counts[order]).tolist(), self.unit)
+        edges_ = np.flatnonzero(np.diff(owners, prepend=-1, append=-1)).tolist()
+        return tuple(tuple(values[a:b]) for a, b in itertools.pairwise(edges_))
+
+
+def scaled(units: Sequence[Number], unit: Fraction) -> list[Number]:
+    """Return units in the user's scale."""
+    top, bottom = unit.numerator, unit.denominator
+    return [value * top if bottom == 1 else value * top / bottom for value in units]

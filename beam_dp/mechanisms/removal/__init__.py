@@ -1,0 +1,1 @@
+"""Removal profiles of statistics, exact or proved relaxations: what remains after removals."""

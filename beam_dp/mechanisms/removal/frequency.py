@@ -1,0 +1,215 @@
+"""How often the most frequent item occurs, and the self-join size: removal profiles of counts.
+
+A line is (person, item, count): `count` rows of that person have that item. c_iv is the sum of a
+person's counts of an item and C_v = sum_i c_iv. Everything is computed in integers; totals are
+below 2^62 (there are not that many rows).
+
+*The most frequent item*, f = max_v C_v. Its exact profile is hard to compute. Here
+
+    B[k] = max_v b_v[k],   b_v[k] = C_v - (sum of the k largest c_iv).
+
+b_v is the exact profile of the linear statistic C_v, so it interlaces: b'_v[k + 1] <= b_v[k] <=
+b'_v[k] for one person more. A maximum over v keeps both inequalities, so B has sensitivity 1 in
+one direction too. It is at most the value of the linear program min { m : m >= sum_i c_iv
+(1 - r_i) for all v, sum r <= k }, since each of its constraints alone forces m >= b_v[k], and that
+is at most the exact profile (r = 1 on the removed people is feasible): B[k] <= LP[k] <= exact. What
+is lost: different people are removed for different items. f - B[k] is at most the sum of the k
+largest c_iv of a most frequent item, and nothing is lost while one item is ahead of all others.
+(The duals of the program, any public weights on items instead of one item, interlace as well, but
+only the maximum over a set of weights that does not depend on the data does.)
+
+*The self-join size*, f = sum_v C_v^2 = sum over pairs of people i <= j of w_ij, with w_ii =
+sum_v c_iv^2 and w_ij = 2 sum_v c_iv c_jv: a sum over rows with two owners, see `squares_edges`.
+Popular items make quadratically many pairs. `squares_profile` needs none:
+
+    B[k] = sum_v b_v[k]^2.
+
+It interlaces, for each b_v >= 0 does and squares and sums of such do; it is at most the exact
+profile, for after k removals C_v is at least b_v[k]. What is lost: people are removed for each item
+apart, k for every one. It is good where few popular items make up most of f, which is where the
+pairs are too many. Which of the two is used must not depend on the data. (f minus the sum of the k
+largest marginals f(x) - f(x - i) is a lower bound of the profile too, but moves by more than one
+step for one person: one person with one row, and another with ten rows of the same item.)
+"""
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+
+from beam_dp.mechanisms import checks, exact
+
+PAIRS = 20_000_000
+"""Lines of pairs that `squares_edges` makes at most unless told otherwise (about 1.5 GB)."""
+
+
+class Owned(NamedTuple):
+    """Lines (item, count) by item, the largest count of each item first, each person once.
+
+    Attributes:
+        items: rising.
+        counts: falling within an item.
+        people: who.
+        starts: where each item starts.
+    """
+
+    items: np.ndarray
+    counts: np.ndarray
+    people: np.ndarray
+    starts: np.ndarray
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """How many people own each item."""
+        return np.diff(np.append(self.starts, len(self.items)))
+
+    @property
+    def totals(self) -> np.ndarray:
+        """C_v per item."""
+        return np.add.reduceat(self.counts, self.starts) if len(self.starts) else self.counts
+
+
+def owned(people: np.ndarray, items: np.ndarray, counts: np.ndarray) -> Owned:
+    """Return the lines with those of one person and item added up.
+
+    Args:
+        people: per line a code.
+        items: per line a code.
+        counts: per line how many rows, at least 1.
+    """
+    order = np.lexsort((people, items))
+    people, items, counts = people[order], items[order], counts[order]
+    first = _starts(items, people)
+    people, items = people[first], items[first]
+    counts = np.add.reduceat(counts, first) if len(first) else counts
+    order = np.lexsort((-counts, items))
+    items = items[order]
+    return Owned(items, counts[order], people[order], _starts(items))
+
+
+def max_profile(
+    people: np.ndarray, items: np.ndarray, counts: np.ndarray, removals: int
+) -> list[int]:
+    """Return B[0..removals] for how often the most frequent item occurs.
+
+    B[0] is exact; B[k] is at most the exact profile and interlaces.
+
+    Edge cases: 0 without rows.
+
+    Args:
+        people: per line a code.
+        items: per line a code.
+        counts: per line how many rows, at least 1.
+        removals: how many people are removed at most.
+    """
+    lines = owned(people, items, counts)
+    found = np.zeros(removals + 1, np.int64)
+    found[0] = lines.totals.max(initial=0)
+    places, left = _left(lines, removals)
+    np.maximum.at(found, places, left)
+    return [int(value) for value in found]
+
+
+def squares_profile(
+    people: np.ndarray, items: np.ndarray, counts: np.ndarray, removals: int
+) -> list[int]:
+    """Return B[0..removals] for the sum of squares, with k people removed for each item apart.
+
+    B[0] is exact; B[k] is at most the exact profile and interlaces. No pairs are made.
+
+    Edge cases: 0 without rows.
+
+    Args:
+        people: per line a code.
+        items: per line a code.
+        counts: per line how many rows, at least 1.
+        removals: how many people are removed at most.
+    """
+    lines = owned(people, items, counts)
+    places, left = _left(lines, removals)
+    order = np.argsort(places, kind="stable")
+    ends = np.searchsorted(places[order], np.arange(1, removals + 2))
+    left = left[order]
+    parts = [_squares(left[start:stop]) for start, stop in itertools.pairwise(ends)]
+    return [_squares(lines.totals), *parts]
+
+
+def pairs(people: np.ndarray, items: np.ndarray, counts: np.ndarray) -> int:
+    """Return how many lines of pairs `squares_edges` makes before it merges them.
+
+    It is the sum over items of n_v (n_v + 1) / 2 for n_v owners. Private data.
+    """
+    return _pairs(owned(people, items, counts))
+
+
+def _pairs(lines: Owned) -> int:
+    return sum(size * (size + 1) // 2 for size in lines.sizes.tolist())
+
+
+def squares_edges(
+    people: np.ndarray, items: np.ndarray, counts: np.ndarray, limit: int = PAIRS
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (first, second, weights): the sum of squares as rows with two owners, merged.
+
+    first <= second; each pair once; the weights (w_ii, and w_ij for i < j) add up to f: int64, or
+    Python integers where they would not fit.
+
+    Args:
+        people: per line a code from 0 on.
+        items: per line a code.
+        counts: per line how many rows, at least 1.
+        limit: of the lines before merging, see `pairs`.
+
+    Raises:
+        ValueError: if there would be more than `limit` lines: check a public bound on the owners
+            per item first, or use `squares_profile`.
+    """
+    lines = owned(people, items, counts)
+    checks.require(
+        _pairs(lines) <= limit,
+        f"squares_edges: the pairs of owners of all items must be at most {limit}. "
+        "Use squares_profile, which makes none.",
+    )
+    # Line t is paired with itself and all later lines of its item.
+    ends = np.repeat(lines.starts + lines.sizes, lines.sizes)
+    here = np.arange(len(lines.items))
+    left = np.repeat(here, ends - here)
+    runs = (ends - here).cumsum() - (ends - here)
+    right = left + np.arange(len(left)) - np.repeat(runs, ends - here)
+    weights = exact.product(lines.counts[left], lines.counts[right])
+    weights = exact.product(weights, np.where(left == right, 1, 2))
+    one, two = lines.people[left], lines.people[right]
+    return _merged(np.minimum(one, two), np.maximum(one, two), weights)
+
+
+def _merged(
+    first: np.ndarray, second: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    order = np.lexsort((second, first))
+    first, second, weights = first[order], second[order], weights[order]
+    starts = _starts(first, second)
+    return first[starts], second[starts], exact.segment_sums(weights, starts)
+
+
+def _left(lines: Owned, removals: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return (k, b_v[k]) for every item v and 1 <= k <= removals, n_v; beyond n_v it is 0."""
+    sizes, totals = lines.sizes, lines.totals
+    k = np.arange(1, len(lines.items) + 1) - np.repeat(lines.starts, sizes)
+    before = totals.cumsum() - totals
+    left = np.repeat(totals + before, sizes) - lines.counts.cumsum()
+    kept = k <= removals
+    return k[kept], left[kept]
+
+
+def _starts(*columns: np.ndarray) -> np.ndarray:
+    """Return where a row of the sorted columns differs from the one before."""
+    new = np.ones(len(columns[0]), bool)
+    new[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return np.flatnonzero(new)
+
+
+def _squares(numbers: np.ndarray) -> int:
+    """Return the exact sum of squares."""
+    if float(np.square(numbers.astype(np.float64)).sum()) < 1 << 62:
+        return int(np.square(numbers).sum())
+    return sum(number * number for number in numbers.tolist())

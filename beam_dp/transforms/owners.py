@@ -1,0 +1,65 @@
+"""Rows with two owners: what may be asked of them."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from beam_dp.mechanisms import checks, metrics
+from beam_dp.mechanisms.bounds import ContributionBounds
+from beam_dp.mechanisms.metrics import Metric
+from beam_dp.transforms.partitions import Partitions, PrivatePartitions
+
+_ALLOWED = (metrics.Count, metrics.Sum, metrics.Max, metrics.Min)
+
+
+def check_person(owner: str, person: object) -> tuple[str, str | None]:
+    """Return the column of the person, and that of the second owner where rows have two."""
+    if isinstance(person, str) or not isinstance(person, (list, tuple)):
+        return checks.column(owner, "person", person), None
+    names = checks.columns(owner, "person", person)
+    checks.require(
+        len(names) == 2,
+        f"{owner}: person must be one column, or the two of rows with two owners, not "
+        f"{len(names)}: more owners make a linear program without an exact solution in integers. "
+        "Split such rows by pairs of owners, or name the one person who must be protected.",
+    )
+    return names[0], names[1]
+
+
+def check_two(
+    owner: str,
+    asked: Sequence[Metric],
+    bounds: ContributionBounds,
+    partitions: Partitions | None,
+) -> tuple[Metric, ...]:
+    """Return the metrics as they are released for rows with two owners: by their removal loss.
+
+    A person's new rows belong to others too: bounding them would move rows of others, and counting
+    people would count those. So neither is offered.
+
+    Raises:
+        TypeError: for a metric that has no proved loss for two owners.
+        ValueError: for bounds, and for private partitions.
+    """
+    checks.require(
+        bounds == ContributionBounds(None),
+        f"{owner}: bounds must be left out where rows have two owners: cutting the rows of one "
+        "would move those of another.",
+    )
+    checks.require(
+        not isinstance(partitions, PrivatePartitions),
+        f"{owner}: partitions must be public where rows have two owners. "
+        "Write partitions=dp.PublicPartitions([1, 2, 3]).",
+    )
+    return tuple(_directly(owner, metric) for metric in asked)
+
+
+def _directly(owner: str, metric: Metric) -> Metric:
+    if isinstance(metric, (metrics.Count, metrics.Sum)):
+        return dataclasses.replace(metric, one_sided=True)
+    if isinstance(metric, _ALLOWED):
+        return metric
+    names = ", ".join(kind.__name__ for kind in _ALLOWED)
+    raise TypeError(
+        f"{owner}: a metric of rows with two owners must be {names}, not {metric!r}: no loss of "
+        "another is proved to move by at most 1 when either owner is removed."
+    )
