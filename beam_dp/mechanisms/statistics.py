@@ -16,6 +16,7 @@ because bounding has already brought each person's rows in a partition together.
 """
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -74,11 +75,27 @@ class Measure:
         """
         if self.keep:
             return ordered_bits(numbers.astype(np.float64))
+        if _are_powers(self.thresholds) and _are_small(numbers):
+            # Of 1, 2, 4, ... the first that is not below n is 2^bits, n - 1 having so many bits.
+            _, bits = np.frexp((numbers - 1).astype(np.float64))
+            return np.minimum(bits, len(self.thresholds))
         if numbers.dtype == object:
             grid = np.array(self.thresholds, object)
         else:
             grid = np.array([y for y in self.thresholds if y < 1 << 63], np.int64)
         return np.searchsorted(grid, numbers)
+
+
+@functools.lru_cache(maxsize=64)
+def _are_powers(thresholds: tuple[int, ...]) -> bool:
+    return all(threshold == 1 << power for power, threshold in enumerate(thresholds))
+
+
+def _are_small(numbers: np.ndarray) -> bool:
+    """Return whether all numbers are from 1 to 2^53: doubles hold them exactly."""
+    if numbers.dtype == object or not len(numbers):
+        return False
+    return int(numbers.min()) >= 1 and int(numbers.max()) <= 1 << 53
 
 
 @dataclasses.dataclass
@@ -129,7 +146,8 @@ def summarise_people(table: Table, measures: Sequence[Measure]) -> Summary:
     lines = []
     for place, measure in enumerate(measures):
         index, numbers = measure.of(table)
-        starts = np.flatnonzero(changes(pick(table.person, index))) if len(index) else index
+        person = table.person if len(index) == len(table) else pick(table.person, index)
+        starts = np.flatnonzero(changes(person)) if len(index) else index
         largest = np.maximum.reduceat(numbers, starts) if len(starts) else numbers
         lines.append(_people_lines(measure, place, largest))
     return reduce(concatenate(lines), measures)
@@ -182,7 +200,9 @@ def _dense(
 def _lines(table: Table, measure: Measure, place: int) -> Summary:
     index, numbers = measure.of(table)
     total = numbers if measure.additive else np.zeros(len(index), np.int64)
-    return _each(pick(table.partition, index), measure, place, numbers, total, table.names)
+    whole = len(index) == len(table)
+    partition = table.partition if whole else pick(table.partition, index)
+    return _each(partition, measure, place, numbers, total, table.names)
 
 
 def concatenate(summaries: Sequence[Summary]) -> Summary:

@@ -65,8 +65,8 @@ def test_the_text_has_a_line_per_part_and_a_total():
     assert [re.split(" {2,}", line)[0] for line in lines] == [
         "(partitions)",
         "count",
-        "sum_spent, average",
-        "average",
+        "sum_spent, average (sum)",
+        "average (rows)",
         "max_age",
         "visits",
         "people_count",

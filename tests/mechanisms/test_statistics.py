@@ -347,3 +347,14 @@ def test_totals_do_not_wrap():
     found = whole(rows, loss, 3)
     assert blobs.unpack_summary(blobs.pack_summary(found)).total.sum() == 300 << 120
     assert profiles(rows, loss, 3)[0].values == (300 << 120, 299 << 120)
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 41, 54, 62, 84])
+def test_buckets_of_powers_of_two_are_those_of_a_search(count):
+    """Powers have a way of their own; the last number of each bucket and its neighbours show it."""
+    edges = [1 << power for power in range(62)]
+    near = sorted({n for edge in edges for n in (edge - 1, edge, edge + 1) if n >= 1})
+    measure = Measure(0, 1, tuple(1 << power for power in range(count)))
+    for numbers in (near, [n for n in near if n <= 1 << 53], [n for n in near if n <= 9], []):
+        found = measure.buckets(np.array(numbers, np.int64)).tolist()
+        assert found == [sum(y < n for y in measure.thresholds) for n in numbers]
