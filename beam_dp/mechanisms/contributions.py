@@ -84,7 +84,7 @@ def prune(table: Table) -> Table:
     """Return the table without the names of partitions that it no longer has."""
     if len(table.names) <= len(table):
         return table
-    present = join_identities([table.partition, np.zeros((2, 0), np.uint64)])
+    present = two_words(table.partition)
     pairs = set(zip(*present.tolist(), strict=True))
     names = {pair: name for pair, name in table.names.items() if pair in pairs}
     return dataclasses.replace(table, names=names)
@@ -117,6 +117,11 @@ def join_identities(columns: Sequence[np.ndarray]) -> np.ndarray:
         for column in columns
     ]
     return np.concatenate(padded, axis=1)
+
+
+def two_words(identity: np.ndarray) -> np.ndarray:
+    """Return an identity column of both words, the second one 0 where it was missing."""
+    return join_identities([identity, np.zeros((2, 0), np.uint64)])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -230,10 +230,6 @@ class Mean(Metric):
         check_unit("Mean", self.unit)
 
 
-Statistic = Count | Sum | Max | Min | PeopleCount
-"""What `RemovalLoss` and `ShiftedInverse` take: the monotone metrics."""
-
-
 def check_metrics(owner: str, metrics: object) -> tuple[Metric, ...]:
     """Return `metrics` as a tuple; refuse what is no metric, and equal output names."""
     if not isinstance(metrics, (list, tuple)) or not metrics:

@@ -206,3 +206,10 @@ def _widen(value: decimal.Decimal, bits: int) -> Interval:
     top, bottom = value.as_integer_ratio()
     units = (top << bits + 2) // bottom
     return Fraction(units - 1, 4 << bits), Fraction(units + 2, 4 << bits)
+
+
+def root_below(square: Fraction) -> Fraction:
+    """Return a rational just below the root of `square`, by less than one part in 2^62 of it."""
+    shift = 64 + max(0, square.denominator.bit_length() - square.numerator.bit_length())
+    scaled = (square.numerator << 2 * shift) // square.denominator
+    return Fraction(math.isqrt(scaled), 1 << shift)

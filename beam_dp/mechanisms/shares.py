@@ -18,6 +18,7 @@ from fractions import Fraction
 from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.parts import Part
+from beam_dp.mechanisms.reals import root_below
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,11 +83,4 @@ def _smaller(
 
 def epsilon_of(cost: Budget) -> Fraction:
     """Return an epsilon that the cost pays for: epsilon-DP is epsilon^2/2-zCDP."""
-    return root(2 * cost.amount) if cost.is_zcdp else cost.amount
-
-
-def root(value: Fraction) -> Fraction:
-    """Return a rational just below the square root of `value`, good to about 2^-64 of it."""
-    shift = 64 + max(0, value.denominator.bit_length() - value.numerator.bit_length())
-    scaled = value.numerator * (1 << 2 * shift) // value.denominator
-    return Fraction(math.isqrt(scaled), 1 << shift)
+    return root_below(2 * cost.amount) if cost.is_zcdp else cost.amount

@@ -169,9 +169,8 @@ class _SettleRows(beam.DoFn):
 
 
 def _pairs(table: Table) -> Iterator[tuple[int, ...]]:
-    widths = [np.zeros((2, 0), np.uint64)]
-    person = contributions.join_identities([table.person, *widths])
-    partition = contributions.join_identities([table.partition, *widths])
+    person = contributions.two_words(table.person)
+    partition = contributions.two_words(table.partition)
     return zip(*person.tolist(), *partition.tolist(), strict=True)
 
 

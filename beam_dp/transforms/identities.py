@@ -32,12 +32,12 @@ _SHORT = 20
 _EIGHTEEN = r"^(0|-?[1-9][0-9]{0,17})$"
 _NINETEEN = r"^-?[1-9][0-9]{18}$"
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
-_INT64 = range(-(1 << 63), 1 << 63)
+INT64 = range(-(1 << 63), 1 << 63)
 _LONGEST_INTEGER = 4096
 _FAST = {int: pa.int64(), str: pa.large_string(), bool: pa.bool_(), datetime.date: pa.date32()}
 _DAY_MILLISECONDS = 86_400_000
-_EPOCH = datetime.date(1970, 1, 1).toordinal()
-_DAYS = range(1 - _EPOCH, datetime.date.max.toordinal() - _EPOCH + 1)
+EPOCH = datetime.date(1970, 1, 1).toordinal()
+_DAYS = range(1 - EPOCH, datetime.date.max.toordinal() - EPOCH + 1)
 
 
 def supported(kind: pa.DataType) -> bool:
@@ -112,7 +112,7 @@ def known_dates(column: pa.Array) -> pa.Array:
 def signed(column: pa.Array) -> pa.Array:
     """Return a uint64 column as int64 if all of it fits there, else unchanged."""
     largest = pc.max(column).as_py()
-    return column if largest is not None and largest not in _INT64 else column.cast(pa.int64())
+    return column if largest is not None and largest not in INT64 else column.cast(pa.int64())
 
 
 def _identify_text(column: pa.Array, key: bytes) -> np.ndarray:
@@ -142,7 +142,7 @@ def _use_integers(column: pa.Array, identity: np.ndarray) -> None:
     long = pc.match_substring_regex(column, _NINETEEN).to_numpy(zero_copy_only=False)
     for place in np.flatnonzero(long).tolist():
         number = int(column[place].as_py())
-        if number in _INT64:
+        if number in INT64:
             identity[:, place] = np.array([number], np.int64).view(np.uint64)[0], 0
 
 
@@ -181,7 +181,7 @@ def canonical(value: object) -> int | bytes | None:
         value = whole_number(value)
     if is_integer(value) or type(value) in (bool, np.bool_):
         number = int(value)
-        if number in _INT64:
+        if number in INT64:
             return number
         return b"%d" % number if number.bit_length() <= _LONGEST_INTEGER else None
     if type(value) is datetime.date or type(value) is uuid.UUID:
@@ -206,7 +206,7 @@ def whole_number(value: decimal.Decimal) -> int | None:
 
 
 def _canonical_text(text: str) -> int | bytes | None:
-    if len(text) <= _SHORT and _INTEGER.fullmatch(text) and int(text) in _INT64:
+    if len(text) <= _SHORT and _INTEGER.fullmatch(text) and int(text) in INT64:
         return int(text)
     try:
         return text.encode()
@@ -216,8 +216,4 @@ def _canonical_text(text: str) -> int | bytes | None:
 
 def join(identities: list[np.ndarray]) -> np.ndarray:
     """Return the identities of several columns on top of each other: shape (2 * columns, n)."""
-    padded = [
-        contributions.join_identities([identity, np.zeros((2, 0), np.uint64)])
-        for identity in identities
-    ]
-    return np.concatenate(padded)
+    return np.concatenate([contributions.two_words(identity) for identity in identities])

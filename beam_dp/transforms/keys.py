@@ -18,8 +18,6 @@ from beam_dp.transforms import identities
 
 Key = tuple[object, ...]
 _KINDS = (bool, int, str, datetime.date)
-_EPOCH = datetime.date(1970, 1, 1).toordinal()
-_INT64 = range(-(1 << 63), 1 << 63)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SMALL_RANGE = 1 << 22
 _EVEN = {int: 0, bool: 2, datetime.date: 4}
@@ -249,7 +247,7 @@ def name_of(identity: tuple[int, int], names: dict[tuple[int, int], bytes]) -> K
     if identity[1] == _EVEN[bool]:
         return (bool(number),)
     return (
-        (datetime.date.fromordinal(number + _EPOCH),)
+        (datetime.date.fromordinal(number + identities.EPOCH),)
         if identity[1] == _EVEN[datetime.date]
         else (number,)
     )
@@ -263,7 +261,7 @@ def are_clean(keys: Sequence[tuple[object, ...]]) -> bool:
 def _is_clean(part: tuple[Any, ...]) -> bool:
     kinds = set(map(type, part))
     if kinds == {int}:
-        return min(part) in _INT64 and max(part) in _INT64
+        return min(part) in identities.INT64 and max(part) in identities.INT64
     if kinds == {str}:
         return _SURROGATE.search("\n".join(part)) is None
     return len(kinds) == 1 and kinds <= {bool, datetime.date}
@@ -278,7 +276,7 @@ def clean(part: object) -> object:
         part = identities.whole_number(part)
     if identities.is_integer(part):
         number = int(part)
-        return number if number in _INT64 else None
+        return number if number in identities.INT64 else None
     if type(part) in (str, np.str_):
         text = str(part)
         return None if _SURROGATE.search(text) else text

@@ -195,8 +195,7 @@ def merge(summaries: Sequence[Summary], measures: Sequence[Measure | Relation]) 
 
 def bucket_of(partition: np.ndarray, buckets: int, key: bytes) -> np.ndarray:
     """Return the bucket of each partition."""
-    padded = contributions.join_identities([partition, np.zeros((2, 0), np.uint64)])
-    hashes = hashing.fold(padded, hashing.salt(key, "bucket"))
+    hashes = hashing.fold(contributions.two_words(partition), hashing.salt(key, "bucket"))
     return (hashes % np.uint64(buckets)).astype(np.int64)
 
 

@@ -20,9 +20,10 @@ from beam_dp.mechanisms.direct import DirectRelease
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.parts import parts_of
 from beam_dp.mechanisms.program import Program, _combine, compile_loss, compile_program
+from beam_dp.mechanisms.reals import root_below
 from beam_dp.mechanisms.releases import ALPHA, ClippedSum, PeopleRelease, Released
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
-from beam_dp.mechanisms.shares import SelectionRequest, root
+from beam_dp.mechanisms.shares import SelectionRequest
 from beam_dp.mechanisms.zcdp import zcdp_delta
 from tests.doubles import ZeroNoise
 from tests.reference import Row, table_of
@@ -273,7 +274,7 @@ def test_the_smaller_noise_is_taken():
 
 def test_the_root_is_just_below():
     for value in (Fraction(2), Fraction(1, 3), Fraction(1, 2**100), Fraction(10**40), Fraction(9)):
-        found = root(value)
+        found = root_below(value)
         assert found**2 <= value < (found * (1 + Fraction(1, 2**60))) ** 2
 
 

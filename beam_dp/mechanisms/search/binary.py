@@ -30,7 +30,7 @@ from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.grids import Number
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.profile import Profile, loss_at
-from beam_dp.mechanisms.reals import normal_cdf_interval
+from beam_dp.mechanisms.reals import normal_cdf_interval, root_below
 from beam_dp.mechanisms.search.bits import LONGEST, REST, BitAnswer, bit_answer
 from beam_dp.mechanisms.search.parameters import (
     ENOUGH,
@@ -38,7 +38,6 @@ from beam_dp.mechanisms.search.parameters import (
     SYSTEM_NOISE,
     audited_losses,
     check,
-    root_below,
 )
 
 _OWNER = "NoisyBinarySearch"

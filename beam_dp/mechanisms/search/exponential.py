@@ -11,6 +11,7 @@ from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.grids import Number
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.profile import Plateau, Profile
+from beam_dp.mechanisms.reals import root_below
 from beam_dp.mechanisms.search.draws import draw_below, draw_by_score
 from beam_dp.mechanisms.search.parameters import (
     ENOUGH,
@@ -18,7 +19,6 @@ from beam_dp.mechanisms.search.parameters import (
     SYSTEM_NOISE,
     audited_losses,
     check,
-    root_below,
 )
 
 _OWNER = "ExponentialMechanism"

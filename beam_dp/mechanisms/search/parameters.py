@@ -23,13 +23,6 @@ def check(owner: str, budget: object, beta: object) -> None:
     checks.fraction_between(owner, "beta", beta, 0, 1, "Write beta=0.05.")
 
 
-def root_below(square: Fraction) -> Fraction:
-    """Return a rational r with r^2 <= `square`, below its root by less than one part in 2^47."""
-    length = square.denominator.bit_length() - square.numerator.bit_length()
-    digits = max(0, 48 + length // 2 + 1)
-    return Fraction(math.isqrt((square.numerator << 2 * digits) // square.denominator), 1 << digits)
-
-
 def audited_losses(owner: str, profile: Profile, candidates: Candidates) -> list[int]:
     """Return the loss of every candidate; refuse more candidates than an audit can list."""
     checks.require(

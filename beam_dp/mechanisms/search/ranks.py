@@ -14,8 +14,9 @@ from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.grids import WIDE, Number
 from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.reals import root_below
 from beam_dp.mechanisms.search.draws import failures_before_success
-from beam_dp.mechanisms.search.parameters import AUDITED, ENOUGH, SYSTEM_NOISE, check, root_below
+from beam_dp.mechanisms.search.parameters import AUDITED, ENOUGH, SYSTEM_NOISE, check
 
 RESOLUTION = 6_983_776_800
 """2^5 3^3 5^2 7 11 13 17 19, a multiple of 1, ..., 22: shares of so many rows are exact."""

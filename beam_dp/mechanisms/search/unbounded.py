@@ -13,13 +13,13 @@ from beam_dp.mechanisms.candidates import is_nan
 from beam_dp.mechanisms.grids import Number
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.profile import Profile
+from beam_dp.mechanisms.reals import root_below
 from beam_dp.mechanisms.search.parameters import (
     AUDITED,
     ENOUGH,
     LOG_COUPLING,
     SYSTEM_NOISE,
     check,
-    root_below,
 )
 from beam_dp.mechanisms.search.stops import stop_chances
 
