@@ -119,6 +119,7 @@ class PrivateAggregate(beam.PTransform):
             public_keys(self.partitions),
             columns.fresh_key(),
             self._program.items,
+            self._second is not None,
         )
         bounder = Bounder(
             self.bounds, self._program.fields, layout.key, keep_rows=self._program.keep_rows

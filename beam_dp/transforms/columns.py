@@ -16,10 +16,9 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
-from beam_dp.mechanisms import exact, owned
 from beam_dp.mechanisms.contributions import Table
 from beam_dp.mechanisms.noise import Noise
-from beam_dp.transforms import identities, keys, numbers
+from beam_dp.transforms import identities, items, keys, numbers
 
 BATCH_ROWS = 1 << 18
 _BUFFERED_ROWS = 1 << 16
@@ -35,6 +34,7 @@ class Layout:
         values: the value columns.
         units: the grid of each value column.
         items: the columns whose values are only compared; after the value columns in a table.
+        second: whether the first of them identifies the second owner of a row.
         public: the public keys; None: partitions are private.
         key: the run's key.
     """
@@ -46,6 +46,7 @@ class Layout:
     public: keys.PublicKeys | None
     key: bytes
     items: tuple[str, ...] = ()
+    second: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,8 +69,8 @@ class Layout:
         found = columns[1 + len(self.partition) :]
         units = zip(found, self.units, strict=False)
         values = [numbers.to_units(column, unit) for column, unit in units]
-        for column in found[len(self.units) :]:
-            values.append(_codes(identities.identify(column, self.key), self.key))
+        compared = found[len(self.units) :]
+        values += [items.codes(column, self.key) for column in compared]
         return _table(person, partition, values, valid & kept, names)
 
     def from_lists(self, lists: list[list[object]]) -> list[Table]:
@@ -89,8 +90,10 @@ class Layout:
         found = lists[1 + len(parts) :]
         units = zip(found, self.units, strict=False)
         values = [numbers.values_to_units(column, unit) for column, unit in units]
-        for column in found[len(self.units) :]:
-            values.append(_codes(identities.identify_values(column, self.key), self.key))
+        compared = found[len(self.units) :]
+        if self.second:
+            compared[0] = [None if items.is_float(value) else value for value in compared[0]]
+        values += [items.codes_of_values(column, self.key) for column in compared]
         return _table(person, partition, values, valid & kept, names)
 
     def _partitions(
@@ -102,12 +105,6 @@ class Layout:
             return keys.name_keys(columns, self.key)
         places = self.public.places(columns, self.key)
         return np.maximum(places, 0).astype(np.uint64)[None], places >= 0, {}
-
-
-def _codes(identified: tuple[np.ndarray, np.ndarray], key: bytes) -> np.ndarray:
-    """Return the codes of identities, and "no value" where there is none."""
-    identity, valid = identified
-    return np.where(valid, owned.code(identity, key), exact.LOWEST)
 
 
 def fresh_key() -> bytes:
@@ -129,11 +126,17 @@ def _by_type(lists: list[list[object]], end: int) -> Iterator[list[list[object]]
 
 def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
     """Refuse columns of Arrow types that cannot hold ids, keys or values."""
-    for name in (layout.person, *layout.partition, *layout.items):
+    for name in (layout.person, *layout.items[: layout.second], *layout.partition):
         if name in types and not identities.supported(types[name]):
             raise TypeError(
-                f"column {name!r} must hold integers, text, dates or booleans to identify people, "
-                f"partitions or items, not {types[name]}. Cast it before this transform."
+                f"column {name!r} must hold integers, text, dates or booleans to identify people "
+                f"or partitions, not {types[name]}. Cast it before this transform."
+            )
+    for name in layout.items:
+        if name in types and not items.supported(types[name]):
+            raise TypeError(
+                f"column {name!r} must hold numbers, text, dates or booleans to be compared, not "
+                f"{types[name]}. Cast it before this transform."
             )
     for name in layout.values:
         if name in types and not numbers.supported(types[name]):

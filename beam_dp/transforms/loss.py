@@ -130,9 +130,8 @@ class RemovalLoss(beam.PTransform):
         guards.check_input(_OWNER, pcoll)
         loss = compile_loss(self.statistic, self.removals, self._second)
         public, key = public_keys(self.partitions), columns.fresh_key()
-        layout = Layout(
-            self.person, self.partition, loss.columns, loss.units, public, key, loss.items
-        )
+        named = self.person, self.partition, loss.columns, loss.units
+        layout = Layout(*named, public, key, loss.items, self._second is not None)
         bounder = Bounder(self.bounds, loss.fields, key, keep_rows=loss.keep_rows)
         buckets = release.bucket_count(layout)
         measures = measures_of(loss)

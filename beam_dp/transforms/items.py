@@ -1,0 +1,72 @@
+"""Turn values that are only compared into codes: what `DistinctCount` counts.
+
+Everything that can be an id can be an item, by the same canonical form (`identities`). Floats,
+which are no ids, can be items too: whole ones are the integer (29.0 and 29 are one item), others are
+their own double (float32 is widened first; -0.0 is 0). Null, NaN, infinities, bytes, timestamps,
+lists and everything else are no items: the row counts as a row, but has no item.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beam_dp.mechanisms import exact, owned
+from beam_dp.mechanisms.contributions import two_words
+from beam_dp.transforms import identities
+
+_FLOAT = np.uint64(6)  # the second word: integers have 0, keys 2 and 4, texts odd ones
+_WHOLE = float(1 << 63)
+
+
+def supported(kind: pa.DataType) -> bool:
+    """Return whether a column of this Arrow type can hold items."""
+    if pa.types.is_dictionary(kind):
+        return supported(kind.value_type)
+    return identities.supported(kind) or pa.types.is_floating(kind)
+
+
+def codes(column: pa.Array, key: bytes) -> np.ndarray:
+    """Return the code of each item of an Arrow column; `exact.LOWEST` where there is none.
+
+    Args:
+        column: of a type that is `supported`.
+        key: the run's key.
+    """
+    if pa.types.is_dictionary(column.type) and pa.types.is_floating(column.type.value_type):
+        column = column.dictionary_decode()
+    if not pa.types.is_floating(column.type):
+        return _coded(*identities.identify(column, key), key)
+    floats = pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False)
+    return _coded(*_identify_floats(floats), key)
+
+
+def codes_of_values(values: list[object], key: bytes) -> np.ndarray:
+    """Return the code of each item of Python values; `exact.LOWEST` where there is none."""
+    floats = np.array([is_float(value) for value in values], bool)
+    if not floats.any():
+        return _coded(*identities.identify_values(values, key), key)
+    plain = [None if is_float(value) else value for value in values]
+    found = _coded(*identities.identify_values(plain, key), key)
+    doubles = np.array([float(value) for value in values if is_float(value)])
+    found[floats] = _coded(*_identify_floats(doubles), key)
+    return found
+
+
+def is_float(value: object) -> bool:
+    """Return whether a Python value is a float of any width."""
+    return type(value) is float or issubclass(type(value), np.floating)
+
+
+def _identify_floats(floats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the identities of doubles, and which have one."""
+    finite = np.isfinite(floats)
+    floats = np.where(finite, floats, 0.0) + 0.0  # never -0.0
+    whole = (floats == np.rint(floats)) & (floats >= -_WHOLE) & (floats < _WHOLE)
+    integers = np.where(whole, floats, 0.0).astype(np.int64).view(np.uint64)
+    bits = np.ascontiguousarray(floats).view(np.uint64)
+    words = [np.where(whole, integers, bits), np.where(whole, np.uint64(0), _FLOAT)]
+    return np.stack(words), finite
+
+
+def _coded(identity: np.ndarray, valid: np.ndarray, key: bytes) -> np.ndarray:
+    return np.where(valid, owned.code(two_words(identity), key), exact.LOWEST)

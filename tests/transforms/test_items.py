@@ -1,0 +1,84 @@
+"""Tests of `beam_dp.transforms.items`."""
+
+import datetime
+import decimal
+import math
+import struct
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from beam_dp.mechanisms import exact
+from beam_dp.transforms import items
+
+KEY = bytes(range(32))
+NOTHING = [None, math.nan, math.inf, -math.inf, b"a", [1], datetime.datetime(2020, 1, 1), 1j]
+SAME = [
+    [17, 17.0, "17", np.float32(17), np.int8(17), decimal.Decimal(17)],
+    [0, 0.0, -0.0, False, "0"],
+    [1.5, np.float64(1.5), np.float32(1.5)],
+    [float(-(1 << 63)), -(1 << 63)],
+    ["a", np.str_("a")],
+    [2.0**63, np.float64(2.0**63)],
+]
+
+
+def code(value):
+    return int(items.codes_of_values([value], KEY)[0])
+
+
+@pytest.mark.parametrize("value", NOTHING, ids=repr)
+def test_what_cannot_be_compared_is_no_item(value):
+    assert code(value) == exact.LOWEST
+
+
+@pytest.mark.parametrize("group", SAME, ids=lambda group: repr(group[0]))
+def test_forms_of_one_value_are_one_item(group):
+    assert len({code(value) for value in group}) == 1
+    assert code(group[0]) >= 0
+
+
+def test_different_values_have_different_codes():
+    """63 random bits: equal codes of two of these 2,000 have a chance of 2^-42 at most."""
+    bits = [struct.unpack("<d", struct.pack("<q", n))[0] for n in range(1, 1000)]
+    values = [*bits, *(n + 0.5 for n in range(500)), *range(500), "x"]
+    assert len({code(value) for value in values}) == len(values)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (pa.float64(), [1.5, 2.0, None, math.nan, -0.0, math.inf]),
+        (pa.float32(), [1.5, 2.0, None, math.nan, -0.0, math.inf]),
+        (pa.int64(), [1, None, -3]),
+        (pa.string(), ["a", None, "17", ""]),
+        (pa.date32(), [datetime.date(2020, 1, 2), None]),
+        (pa.bool_(), [True, False, None]),
+    ],
+    ids=str,
+)
+def test_columns_and_values_give_the_same_codes(kind, values):
+    column = pa.array(values, kind)
+    assert items.supported(kind)
+    assert items.codes(column, KEY).tolist() == items.codes_of_values(values, KEY).tolist()
+    encoded = column.dictionary_encode()
+    assert items.supported(encoded.type)
+    assert items.codes(encoded, KEY).tolist() == items.codes(column, KEY).tolist()
+
+
+def test_rows_of_mixed_types_keep_their_places():
+    values = [1.5, "a", None, 2, 2.0, math.nan, [3]]
+    found = items.codes_of_values(values, KEY).tolist()
+    assert found == [code(value) for value in values]
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.timestamp("s"), pa.list_(pa.int64())], ids=str)
+def test_other_columns_are_not_supported(kind):
+    assert not items.supported(kind)
+
+
+def test_codes_depend_on_the_key():
+    assert items.codes_of_values(["a", 1, 1.5], KEY).tolist() != [
+        *items.codes_of_values(["a", 1, 1.5], bytes(32))
+    ]
