@@ -197,16 +197,11 @@ class Bounder:
         sortable = [ordering.sortable(column) for column in table.values]
         row_hash = ordering.row_hash(priority, sortable, hashing.salt(self.key, "row"))
         columns = [part for parts in sortable for part in parts]
-        keys = [*columns, row_hash, *table.partition, priority, *table.person, person_hash]
-        order = np.lexsort(keys)
-        table = table.take(order)
-        new_pair = changes(table.person) | changes(table.partition)
-        new_row = new_pair.copy()
-        for part in columns:
-            new_row |= changes(part[None, order])
+        order, new_pair = ordering.order_pairs(table.person, table.partition, person_hash, priority)
+        order, new_row = ordering.order_rows(order, new_pair, row_hash, columns)
         starts = np.flatnonzero(new_row)
-        rows = np.add.reduceat(table.rows, starts)
-        table = dataclasses.replace(table.take(starts), rows=rows)
+        rows = np.add.reduceat(table.rows[order], starts)
+        table = dataclasses.replace(table.take(order[starts]), rows=rows)
         table = self._drop_pairs(table, new_pair[starts])
         return _first_rows(table, _counted(self.bounds.depth))
 

@@ -60,6 +60,52 @@ def order_pairs(
     return order, changes(pick(person, order)) | changes(pick(partition, order))
 
 
+def order_rows(
+    order: np.ndarray, new_pair: np.ndarray, row_hash: np.ndarray, columns: list[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return an order by pair, row hash and values, and where different rows begin in it.
+
+    Pairs begin where they began: each keeps its place and its number of lines.
+
+    One sort of a packed word (the place of the pair, the first bits of the row hash) puts nearly
+    every line in its place; runs in which two different rows share their word are found afterwards
+    and sorted again in full.
+
+    Args:
+        order: an order in which the lines of each pair stand together.
+        new_pair: where pairs begin in it.
+        row_hash: per line, not yet in that order.
+        columns: of `sortable` values, not yet in that order.
+    """
+    pair = np.cumsum(new_pair) - 1
+    bits = np.uint64(max(1, int(pair[-1]).bit_length()))
+    packed = pair.astype(np.uint64) << np.uint64(64) - bits | row_hash[order] >> bits
+    inside = np.argsort(packed)
+    order, packed = order[inside], packed[inside]
+    new_word = changes(packed[None])
+    new_row = _new_rows(order, new_word, columns)
+    mixed = new_row & ~new_word
+    if mixed.any():
+        runs = np.cumsum(new_word) - 1
+        place = np.flatnonzero(np.bincount(runs[mixed], minlength=runs[-1] + 1)[runs] > 0)
+        lines = order[place]
+        again = np.lexsort([*(part[lines] for part in columns), row_hash[lines], packed[place]])
+        order[place] = lines[again]
+        new_row = _new_rows(order, new_word, columns)
+    return order, new_row
+
+
+def _new_rows(
+    order: np.ndarray, new_word: np.ndarray, columns: list[np.ndarray]
+) -> np.ndarray:
+    """Return where a row differs from the one before it, given where its packed word does."""
+    again = np.flatnonzero(~new_word)
+    new_row = new_word.copy()
+    for part in columns:
+        new_row[again] |= part[order[again]] != part[order[again - 1]]
+    return new_row
+
+
 def sortable(column: np.ndarray) -> list[np.ndarray]:
     """Return int64 columns that order the raw values of a column, the same in either form.
 

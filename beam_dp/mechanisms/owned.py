@@ -23,6 +23,8 @@ from beam_dp.mechanisms import contributions, exact, hashing, ordering
 from beam_dp.mechanisms.contributions import Table
 
 _WIDEST = 1 << 62
+_BLOCK = 1 << 15  # lines that are hashed at a time: their words stay in the cache
+_NO_KEY = np.uint64(0)
 
 
 def code(identity: np.ndarray, key: bytes) -> np.ndarray:
@@ -62,11 +64,12 @@ class Relation:
                 present &= ~exact.is_missing(table.values[column], exact.LOWEST)
         table = table.take(present)
         person = code(table.person, key)
+        second = person if self.second < 0 else table.values[self.second]
         return Owned(
             table.partition,
             np.full(len(table), place, np.int64),
-            person,
-            person if self.second < 0 else table.values[self.second],
+            np.minimum(person, second),  # a pair has no direction: both ways are one line
+            np.maximum(person, second),
             _items(table, self.column),
             _weights(table, self.weight),
             table.names,
@@ -141,14 +144,30 @@ class Owned:
             relation: which relation.
         """
         wanted = np.flatnonzero((places >= 0) & (self.relation == relation))
-        wanted = wanted[np.argsort(places[wanted], kind="stable")]
-        edges = np.searchsorted(places[wanted], np.arange(size + 1)).tolist()
+        listed = places[wanted]
+        if (listed[1:] < listed[:-1]).any():
+            order = np.argsort(listed, kind="stable")
+            wanted, listed = wanted[order], listed[order]
+        edges = np.searchsorted(listed, np.arange(size + 1)).tolist()
         return [self._lines(wanted[edges[i] : edges[i + 1]]) for i in range(size)]
 
     def _lines(self, index: np.ndarray) -> Lines:
-        owners = np.concatenate([self.person[index], self.second[index]])
-        _, codes = np.unique(owners, return_inverse=True)
+        person, second = self.person[index], self.second[index]
+        if np.array_equal(person, second):
+            people = numbered(person)
+            return Lines(people, people, self.item[index], self.count[index])
+        codes = numbered(np.concatenate([person, second]))
         return Lines(codes[: len(index)], codes[len(index) :], self.item[index], self.count[index])
+
+
+def numbered(codes: np.ndarray) -> np.ndarray:
+    """Return a number from 0 for each code, in their order; those of one code stand mostly together.
+
+    Only the first of each run of equal codes is sorted.
+    """
+    heads = ordering.changes(codes[None]) if len(codes) else np.zeros(0, bool)
+    _, numbers = np.unique(codes[heads], return_inverse=True)
+    return numbers[np.cumsum(heads) - 1]
 
 
 def collect(table: Table, measures: Sequence[object], key: bytes) -> Owned:
@@ -162,13 +181,24 @@ def collect(table: Table, measures: Sequence[object], key: bytes) -> Owned:
 
 
 def merge(parts: Sequence[Owned]) -> Owned:
-    """Return all lines, equal ones merged."""
+    """Return all lines, equal ones merged; those of a partition stand together.
+
+    Lines that have no equal keep their order, so that what came by owner stays so.
+    """
     if not parts:
         return Owned.nothing()
+    joined = _joined(parts)
+    order = _by_partition(joined.partition)
+    return _merged(joined if order is None else joined.take(order))
+
+
+def _joined(parts: Sequence[Owned]) -> Owned:
+    if len(parts) == 1:
+        return parts[0]
     names: dict[tuple[int, int], bytes] = {}
     for part in parts:
         names.update(part.names)
-    joined = Owned(
+    return Owned(
         contributions.join_identities([part.partition for part in parts]),
         np.concatenate([part.relation for part in parts]),
         np.concatenate([part.person for part in parts]),
@@ -177,17 +207,58 @@ def merge(parts: Sequence[Owned]) -> Owned:
         exact.concatenate([part.count for part in parts]),
         names,
     )
-    return _merged(joined) if len(joined) else joined
+
+
+def _by_partition(partition: np.ndarray) -> np.ndarray | None:
+    """Return a stable order by partition; None where it is the one that is there."""
+    if all(not len(word) or (word == word[0]).all() for word in partition):
+        return None
+    return np.lexsort(partition)
 
 
 def _merged(lines: Owned) -> Owned:
+    """Add equal lines up in one of them.
+
+    Lines whose hashes differ, differ: where no two hashes are equal, which one sort of bare words
+    says, no line has an equal.
+    """
+    hashes = _line_hash(lines)
+    ordered = np.sort(hashes)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return lines
     keys = (lines.item, lines.second, lines.person, lines.relation, *lines.partition)
-    order = np.lexsort(keys)
-    lines = lines.take(order)
-    columns = (lines.relation, lines.person, lines.second, lines.item)
-    new = ordering.changes(lines.partition)
-    for column in columns:
-        new |= ordering.changes(column[None])
+    order = np.argsort(hashes)
+    new_hash = ordering.changes(hashes[None, order])
+    new = _new_lines(keys, order)
+    if (new & ~new_hash).any():  # different lines share a hash: rare, so in full
+        order = np.lexsort(keys)
+        new = _new_lines(keys, order)
     starts = np.flatnonzero(new)
-    count = exact.segment_sums(lines.count, starts)
-    return dataclasses.replace(lines.take(starts), count=count)
+    kept = np.zeros(len(lines), bool)
+    kept[order[starts]] = True
+    sums = exact.segment_sums(lines.count[order], starts)
+    count = np.empty(len(lines), sums.dtype)
+    count[order[starts]] = sums
+    return dataclasses.replace(lines, count=count).take(np.flatnonzero(kept))
+
+
+def _line_hash(lines: Owned) -> np.ndarray:
+    """Return a hash of each line; the owners' codes in it are hashes with the run's key."""
+    columns = [lines.relation, lines.person, lines.second, lines.item]
+    words = [*lines.partition, *(column.view(np.uint64) for column in columns)]
+    found = np.empty(len(lines), np.uint64)
+    for start in range(0, len(lines), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        mixed = words[0][block]
+        for word in words[1:]:
+            mixed = hashing.mix(mixed + word[block], _NO_KEY)
+        found[block] = mixed
+    return found
+
+
+def _new_lines(keys: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
+    """Return where a line in that order differs from the one before it."""
+    new = ordering.changes(keys[0][None, order])
+    for key in keys[1:]:
+        new |= ordering.changes(key[None, order])
+    return new

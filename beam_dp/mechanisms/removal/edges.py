@@ -35,12 +35,10 @@ from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.grids import Number
-from beam_dp.mechanisms.removal import envelope, flow
+from beam_dp.mechanisms.removal import envelope, flow, graphs
 from beam_dp.mechanisms.removal.flow import Integers
 
 _ROUNDS = 64  # of the two rules; what they leave goes to the flow
@@ -309,6 +307,7 @@ class _Ordered:
         codes = codes.reshape(2, -1)
         tails, heads = codes.ravel(), codes[::-1].ravel()
         ones = np.ones(len(tails), np.int8)
-        graph = csr_matrix((ones, (tails, heads)), shape=(len(names), len(names)))
-        matched = int((maximum_bipartite_matching(graph) >= 0).sum()) if len(names) else 0
+        graph = graphs.matrix((ones, (tails, heads)), (len(names), len(names)))
+        matching = graphs.solvers().maximum_bipartite_matching
+        matched = int((matching(graph) >= 0).sum()) if len(names) else 0
         return int(alone.sum()) + Fraction(matched, 2)

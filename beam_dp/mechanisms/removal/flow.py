@@ -5,12 +5,12 @@ the flow is exactly a minimum cut (Ford and Fulkerson, 1956): a floating-point l
 to nine digits, would have no such bound.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
+from beam_dp.mechanisms.removal import graphs
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -42,18 +42,19 @@ class _Arcs:
         self.columns = columns.astype(np.int32)
         self.nodes = nodes
 
-    def graph(self, forward: Integers, backward: Integers) -> csr_matrix:
+    def graph(self, forward: Integers, backward: Integers) -> Any:
         """Return the graph of the residual capacities, those that are 0 included."""
         residual = np.empty(2 * len(forward), np.int64)
         residual[self.along], residual[self.against] = forward, backward
         shape = (self.nodes, self.nodes)
         # No less than 2^30 - 1 is ever missing (see `maximum`), so that is as good as more.
         small = np.minimum(residual, (1 << _BITS) - 1).astype(np.int32)
-        return csr_matrix((small, self.columns, self.starts), shape=shape)
+        return graphs.matrix((small, self.columns, self.starts), shape)
 
     def augment(self, forward: Integers, backward: Integers, source: int, sink: int) -> Integers:
         """Return the flow along every arc that fills the residual graph."""
-        found = maximum_flow(self.graph(forward, backward), source, sink, method="dinic").flow
+        graph = self.graph(forward, backward)
+        found = graphs.solvers().maximum_flow(graph, source, sink, method="dinic").flow
         return np.asarray(found.data[self.along], np.int64)
 
 
@@ -89,5 +90,6 @@ def maximum(
     graph = arcs.graph(capacities - flow, flow)
     graph.eliminate_zeros()
     reached = np.zeros(nodes, np.bool_)
-    reached[breadth_first_order(graph, source, return_predecessors=False)] = True
+    order = graphs.solvers().breadth_first_order(graph, source, return_predecessors=False)
+    reached[order] = True
     return Flow(int(flow[tails == source].sum() - flow[heads == source].sum()), reached)

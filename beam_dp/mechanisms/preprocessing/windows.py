@@ -1,0 +1,112 @@
+"""Means of windows of sorted values: what the recursion and the bracket are computed on.
+
+A database-ordered function (Cummings, Durfee 2020, Definition 5.1) is preprocessed on the
+contiguous windows of the sorted values only. `Windows` gives f of any of them from prefix sums: the
+mean, or the trimmed mean, which leaves out floor(trim m) of m values at each end.
+
+Every function of this package that takes a *column* works on three forms of numbers alike:
+
+* int64 or Python integers (object): f is rounded down to whole steps of a grid and everything else
+  is exact;
+* float64: f is divided as usual. For looking at g, not for a release.
+
+Rounding down loses no proof: for integer sensitivities, g of floor(f) is floor(g of f). For g(D) is
+the median of f(D), max_i g(D-i) - Delta_i and min_i g(D-i) + Delta_i, and rounding down commutes
+with medians, maxima, minima and the addition of integers; induct on |D|.
+"""
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+
+from beam_dp.mechanisms import exact
+
+_SAFE = 1 << 61
+
+
+def divide(numerators: np.ndarray, divisors: np.ndarray | int) -> np.ndarray:
+    """Return the quotients: rounded down for integers, as usual for floats."""
+    if numerators.dtype == np.float64:
+        return np.asarray(numerators / divisors)
+    return np.asarray(numerators // divisors)
+
+
+def fitting(column: np.ndarray, factor: int, *others: int) -> np.ndarray:
+    """Return `factor` times the column, as int64 only if no later step can leave its range.
+
+    That is, if the sum of all magnitudes and `others` is below 2^61; Python integers otherwise.
+    A column of floats is returned as it is.
+    """
+    if column.dtype == np.float64:
+        return column
+    beyond = sum(map(abs, others))
+    if column.dtype != object and exact.magnitude(column) * factor + beyond < _SAFE:
+        return np.asarray(column * factor)
+    return np.asarray(exact.widen(column) * factor)
+
+
+def prefixes(column: np.ndarray) -> np.ndarray:
+    """Return the sums of the first 0, 1, ..., n entries along the last axis."""
+    sums = np.zeros((*column.shape[:-1], column.shape[-1] + 1), column.dtype)
+    np.cumsum(column, axis=-1, out=sums[..., 1:])
+    return sums
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Windows:
+    """The means, or trimmed means, of all windows of values that ascend along the last axis.
+
+    Attributes:
+        values: the values times the numerator of the resolution; a column that is `fitting`.
+        divisor: the denominator of the resolution.
+        trim: what share of a window is left out at each end; below 1/2.
+        sums: the prefix sums of the values.
+    """
+
+    values: np.ndarray
+    divisor: int = 1
+    trim: Fraction = Fraction(0)
+    sums: np.ndarray = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sums", prefixes(self.values))
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return int(self.values.shape[-1])
+
+    def between(self, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
+        """Return f of the windows [start, stop), none of them empty."""
+        sizes = stops - starts
+        cuts = self._cuts(sizes)
+        sums = self.sums[..., stops - cuts] - self.sums[..., starts + cuts]
+        return divide(sums, (sizes - 2 * cuts) * self.divisor)
+
+    def row(self, size: int) -> np.ndarray:
+        """Return f of all windows of one size, from left to right."""
+        cut = int(self._cuts(size))
+        count = self.size - size + 1
+        upper = self.sums[..., size - cut : size - cut + count]
+        lower = self.sums[..., cut : cut + count]
+        return divide(upper - lower, (size - 2 * cut) * self.divisor)
+
+    def starting(self, start: int) -> np.ndarray:
+        """Return f of [start, stop) for stop = n, n - 1, ..., start + 1."""
+        if self.trim:
+            stops = np.arange(self.size, start, -1)
+            return self.between(np.full(len(stops), start), stops)
+        sizes = np.arange(self.size - start, 0, -1)
+        return divide(self.sums[:start:-1] - self.sums[start], sizes * self.divisor)
+
+    def stopping(self, stop: int) -> np.ndarray:
+        """Return f of [start, stop) for start = 0, 1, ..., stop - 1."""
+        if self.trim:
+            starts = np.arange(stop)
+            return self.between(starts, np.full(stop, stop))
+        sizes = np.arange(stop, 0, -1)
+        return divide(self.sums[stop] - self.sums[:stop], sizes * self.divisor)
+
+    def _cuts(self, sizes: np.ndarray | int) -> np.ndarray | int:
+        return sizes * self.trim.numerator // self.trim.denominator
