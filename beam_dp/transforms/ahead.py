@@ -1,4 +1,4 @@
-"""Convert the next batch in a second thread while the last one is worked on."""
+"""Work on one element in a second thread while the next one is fetched."""
 
 from collections.abc import Callable, Iterator
 from concurrent import futures
@@ -11,8 +11,8 @@ Made = TypeVar("Made")
 class Ahead(Generic[Taken, Made]):
     """Apply a function to a stream of elements, in order, one element ahead of who uses them.
 
-    numpy and Arrow let other threads run while they work on a column, so that the conversion of a
-    batch costs no time of its own where a second core is idle. What comes out, and in which order,
+    numpy and Arrow let other threads run while they work on a column, so that this work costs no
+    time of its own where a second core is idle. What comes out, and in which order,
     is the same; an exception of the function is raised where its result would have come out.
 
     Args:

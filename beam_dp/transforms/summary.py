@@ -146,25 +146,36 @@ class Settle(beam.DoFn):
         self._partitions: list[Summary] = []
         self._people: list[Summary] = []
         self._owned: list[Owned] = []
+        self._ahead = Ahead(self._summarised)
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[int, bytes]]:
-        """Take all contributions of one shard."""
+        """Take all contributions of one shard; the one before it is summarised meanwhile."""
         table = gather(element[1], self._bounder)
-        if table is None:
-            return
-        if self._relations:
-            self._owned.append(owned.collect(table, self._measures, self._bounder.key))
-            table = self._bounder.aggregate(table)
-        self._partitions.append(statistics.summarise(table, self._measures))
-        if self._shared:
-            self._people.append(statistics.summarise_people(table, self._shared))
-        if sum(map(len, [*self._partitions, *self._owned])) >= _SUMMARY_LINES:
-            yield from self._flush()
+        if table is not None:
+            yield from self._take(self._ahead.put(table))
 
     def finish_bundle(self) -> Iterator[Any]:
         """Hand on what is held."""
-        for element in self._flush():
+        for element in itertools.chain(self._take(self._ahead.drain()), self._flush()):
             yield GlobalWindows.windowed_value(element)
+
+    def _summarised(self, table: Table) -> tuple[Summary, Summary | None, Owned | None]:
+        lines = None
+        if self._relations:
+            lines = owned.collect(table, self._measures, self._bounder.key)
+            table = self._bounder.aggregate(table)
+        people = statistics.summarise_people(table, self._shared) if self._shared else None
+        return statistics.summarise(table, self._measures), people, lines
+
+    def _take(
+        self, summarised: Iterable[tuple[Summary, Summary | None, Owned | None]]
+    ) -> Iterator[tuple[int, bytes]]:
+        for summary, people, lines in summarised:
+            self._partitions.append(summary)
+            self._people += [people] if people is not None else []
+            self._owned += [lines] if lines is not None else []
+        if sum(map(len, [*self._partitions, *self._owned])) >= _SUMMARY_LINES:
+            yield from self._flush()
 
     def _flush(self) -> Iterator[tuple[int, bytes]]:
         partitions, self._partitions = self._partitions, []
