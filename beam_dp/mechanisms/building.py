@@ -4,8 +4,9 @@ import dataclasses
 import functools
 import math
 from fractions import Fraction
+from typing import Any
 
-from beam_dp.mechanisms import checks, metrics
+from beam_dp.mechanisms import checks, metrics, ratio
 from beam_dp.mechanisms.budget import Budget, Ledger
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.contributions import Field
@@ -15,11 +16,12 @@ from beam_dp.mechanisms.monotone import GuardedProfile
 from beam_dp.mechanisms.owned import Relation
 from beam_dp.mechanisms.parts import Options, Part
 from beam_dp.mechanisms.profilers import KthRow, Owners, Profiled, UserProfile
+from beam_dp.mechanisms.ratios import RatioRelease
 from beam_dp.mechanisms.releases import ALPHA, OVERSHOOT, ClippedDistinct, ClippedSum, PeopleRelease
 from beam_dp.mechanisms.search import AboveThreshold, RankSearch
 from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure
 
-Release = PeopleRelease | ClippedSum | DirectRelease | RankRelease | RowQuantile
+Release = PeopleRelease | ClippedSum | DirectRelease | RankRelease | RowQuantile | RatioRelease
 
 _VALUE_CLIPS, _ROW_CLIPS = 84, 41
 _MOST_CLIPS = 4096
@@ -53,11 +55,12 @@ class Builder:
         depth: int | None,
         quotients: frozenset[Part],
         single: bool = False,
-        second: str | None = None,
+        items: tuple[str, ...] = (),
+        flags: tuple[tuple[str, Any], ...] = (),
+        two_owners: bool = False,
     ) -> None:
-        self.units = units
-        self.items: list[str] = [] if second is None else [second]
-        self._second = -1 if second is None else len(units)
+        self.units, self.items, self.flags = units, items, flags
+        self._second = len(units) if two_owners else -1
         self.fields: list[Field] = []
         self.steps: list[Step] = []
         self._reach, self._depth, self._quotients = reach, depth, quotients
@@ -89,6 +92,8 @@ class Builder:
         each = share.scaled(Fraction(1, self._reach))
         if part.kind == "people":
             return PeopleRelease(each, PEOPLE, alpha)
+        if part.kind == "ratio":
+            return self._ratio(part, each, alpha)
         if part.people:
             return PeopleRelease(each, self._source(part), alpha)
         if part.kind == "rank":
@@ -103,7 +108,10 @@ class Builder:
         """Return where the part's number per person and partition is found."""
         if part.kind in ("people", "rows"):
             return PEOPLE if part.kind == "people" else ROWS
-        field = Field(self._column(part), _OPERATIONS.get(part.kind, part.kind))
+        return self._field(self._column(part), _OPERATIONS.get(part.kind, part.kind))
+
+    def _field(self, column: int, operation: str) -> int:
+        field = Field(column, operation)
         if field not in self.fields:
             self.fields.append(field)
         return self.fields.index(field)
@@ -112,9 +120,8 @@ class Builder:
         """Return the place of the part's column among values and items."""
         if part.kind not in _OF_ITEMS:
             return list(self.units).index(part.column)
-        if part.column not in self.items:
-            self.items.append(part.column)
-        return len(self.units) + self.items.index(part.column)
+        items = self.items[self._second >= 0 :]
+        return len(self.units) + len(self.items) - len(items) + items.index(part.column)
 
     def _unit(self, part: Part) -> Fraction:
         counts = part.kind in ("people", "rows", "valid", *_OF_ITEMS)
@@ -197,6 +204,25 @@ class Builder:
         relation, removals = Relation(self._column(part)), search.cap(candidates.size)
         levels = KthRow(relation, self._unit(part), 1, removals)
         return RowQuantile(count, levels, part.detail[0], search, candidates, share.scaled(each))
+
+    def _ratio(self, part: Part, each: Budget, alpha: Fraction) -> RatioRelease:
+        equals, method = part.detail
+        depth = 1 if part.people else self._depth
+        checks.require(
+            depth is not None,
+            "Ratio: bounds must limit the rows of one person in a partition, as each row counts. "
+            'Write bounds=dp.ContributionBounds(..., rows_per_partition=10), or per="person".',
+        )
+        flag = next(
+            place
+            for place, (name, value) in enumerate(self.flags)
+            if (name, type(value), value) == (part.column, type(equals), equals)
+        )
+        column = len(self.units) + len(self.items) + flag
+        ones, everything = ("max", "count") if part.people else ("sum", "count")
+        some, most = Measure(self._field(column, ones)), Measure(self._field(column, everything))
+        mechanism = ratio.mechanism(method, each, depth or 1)
+        return RatioRelease(mechanism, some, most, part.people, alpha)
 
     def profiler(self, part: Part, removals: int) -> Profiler:
         """Return what makes the removal profile B[0..removals] of a part."""

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.budget import Budget
@@ -62,7 +62,12 @@ class Metric:
 
     @property
     def items(self) -> tuple[str, ...]:
-        """Those of them whose values are only compared."""
+        """Those of them whose values are only compared with each other."""
+        return ()
+
+    @property
+    def flags(self) -> tuple[tuple[str, Any], ...]:
+        """Those of them whose values are only compared with a given one, and that one."""
         return ()
 
     @property

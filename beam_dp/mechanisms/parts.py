@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from beam_dp.mechanisms import checks, metrics, relational
+from beam_dp.mechanisms import checks, metrics, ratios, relational
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.metrics import Metric, SearchKind
 from beam_dp.mechanisms.relational import share_of
@@ -36,11 +36,12 @@ class Part:
 
     Attributes:
         kind: "people", "rows", "valid" (rows with a value), "sum", "max", "min"; "kth", "rank",
-            "quantile", "distinct", "frequency", "squares", "pairs" or "custom" (see `relational`).
+            "quantile", "distinct", "frequency", "squares", "pairs", "custom" (see `relational`) or "ratio".
         column: the value column, "" for people and rows.
-        people: for "valid": count people instead of rows.
+        people: for "valid" and "ratio": count people instead of rows.
         options: how it is released.
-        detail: what else the kind needs: k, p, or a function with its lowest value.
+        detail: what else the kind needs: k, p, a function with its lowest value, or the value and
+            the method of a ratio.
     """
 
     kind: str
@@ -85,6 +86,9 @@ def parts_of(metric: Metric) -> tuple[Part, ...]:
         case relational.CustomProfile():
             detail = metric.profile, metric.lowest
             return (Part("custom", metric.column, False, _searched(metric), detail),)
+        case ratios.Ratio():
+            compared = metric.equals, metric.method
+            return (Part("ratio", metric.column, metric.per == "person", detail=compared),)
     raise TypeError(f"PrivateAggregate: a metric must be one of beam_dp's, not {metric!r}.")
 
 
@@ -125,7 +129,7 @@ def units_of(asked: Sequence[Metric]) -> dict[str, Fraction]:
     units: dict[str, Fraction] = {}
     for metric in asked:
         for column in metric.columns:
-            if column in metric.items:
+            if column in metric.items or metric.flags:
                 continue
             unit = checks.decimal(type(metric).__name__, "unit", vars(metric)["unit"])
             checks.require(
@@ -134,6 +138,21 @@ def units_of(asked: Sequence[Metric]) -> dict[str, Fraction]:
                 f"{column!r}, not both {float(units[column])} and {float(unit)}.",
             )
     return units
+
+
+def items_of(asked: Sequence[Metric], second: str | None) -> tuple[str, ...]:
+    """Return the columns whose values are compared with each other, that of a second owner first.
+
+    The second owner stands apart even if the same column is compared too: owners are ids.
+    """
+    names = dict.fromkeys(item for metric in asked for item in metric.items)
+    return (*(() if second is None else (second,)), *names)
+
+
+def flags_of(asked: Sequence[Metric]) -> tuple[tuple[str, Any], ...]:
+    """Return the columns whose values are compared with a given one, and that one."""
+    given = {(name, type(value), value) for metric in asked for name, value in metric.flags}
+    return tuple((name, value) for name, _, value in sorted(given, key=repr))
 
 
 def quotients(asked: Sequence[Metric]) -> frozenset[Part]:

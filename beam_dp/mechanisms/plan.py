@@ -10,6 +10,7 @@ from beam_dp.mechanisms.direct import DirectRelease, RankRelease, RowQuantile
 from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.parts import Part, parts_of
 from beam_dp.mechanisms.program import Program
+from beam_dp.mechanisms.ratios import RatioRelease
 from beam_dp.mechanisms.releases import ClippedSum, PeopleRelease
 from beam_dp.mechanisms.search import why
 
@@ -128,6 +129,8 @@ def _searched(step: Step) -> str:
         return "rank search, each person counts once"
     if isinstance(release, RowQuantile):
         return "noisy number of rows, then the k-th largest"
+    if isinstance(release, RatioRelease):
+        return f"ratio, {step.part.detail[1]}, at most {release.mechanism.rows} rows per person"
     assert isinstance(release, DirectRelease)
     return f"shifted inverse, {type(release.search).__name__}"
 
@@ -146,6 +149,8 @@ def _step_row(program: Program, step: Step) -> PlanRow:
     release = step.release
     if not isinstance(release, (ClippedSum, PeopleRelease)):
         words = f"at most {release.shift} people"
+        if isinstance(release, RatioRelease):
+            words = "shrinks with the number of rows"
         searched, reason = _searched(step), _reason(step)
         return PlanRow(", ".join(uses), searched, *costs, "-", release.shift, words, reason)
     adder = AdditiveNoise(release.noise_cost)

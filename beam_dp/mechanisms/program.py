@@ -8,6 +8,7 @@ enters its cost in one ledger (`building`).
 import dataclasses
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,15 @@ from beam_dp.mechanisms.direct import Profiler
 from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.owned import Relation
-from beam_dp.mechanisms.parts import Part, parts_of, quotients, units_of, weights_of
+from beam_dp.mechanisms.parts import (
+    Part,
+    flags_of,
+    items_of,
+    parts_of,
+    quotients,
+    units_of,
+    weights_of,
+)
 from beam_dp.mechanisms.releases import ClippedSum, Released
 from beam_dp.mechanisms.selection import TruncatedGeometric
 from beam_dp.mechanisms.shares import SelectionRequest, epsilon_of, share_out
@@ -35,6 +44,7 @@ class Program:
         columns: the value columns that are read.
         units: the grid of each.
         items: the columns whose values are only compared; the second owner is the first of them.
+        flags: the columns that are compared with a given value, and that value.
         fields: what is aggregated per person and partition.
         steps: the releases, one per part.
         selection: how partitions are selected; None for public ones.
@@ -48,6 +58,7 @@ class Program:
     columns: tuple[str, ...]
     units: tuple[Fraction, ...]
     items: tuple[str, ...]
+    flags: tuple[tuple[str, Any], ...]
     fields: tuple[Field, ...]
     steps: tuple[Step, ...]
     selection: TruncatedGeometric | None
@@ -159,7 +170,8 @@ def compile_program(
         ValueError: when delta is needed and 0, or a column has two units.
     """
     whole, chosen = share_out(budget, weights_of(asked), reach, selection)
-    builder = Builder(units_of(asked), reach, depth, quotients(asked), single, second)
+    compared = items_of(asked, second), flags_of(asked), second is not None
+    builder = Builder(units_of(asked), reach, depth, quotients(asked), single, *compared)
     ledger = Ledger(whole)
     selector = None
     if selection is not None:
@@ -174,7 +186,8 @@ def compile_program(
         tuple(asked),
         tuple(builder.units),
         tuple(builder.units.values()),
-        tuple(builder.items),
+        builder.items,
+        builder.flags,
         tuple(builder.fields),
         tuple(builder.steps),
         selector,
@@ -218,7 +231,9 @@ def compile_loss(statistic: Metric, removals: int, second: str | None = None) ->
         second: the column of the second owner, where rows have two.
     """
     part = parts_of(statistic)[0]
-    builder = Builder(units_of([statistic]), 1, None, frozenset(), second=second)
+    items, flags = items_of([statistic], second), flags_of([statistic])
+    two = second is not None
+    builder = Builder(units_of([statistic]), 1, None, frozenset(), False, items, flags, two)
     profiler = builder.profiler(part, removals)
-    units, items = builder.units, tuple(builder.items)
+    units = builder.units
     return Loss(tuple(units), tuple(units.values()), items, tuple(builder.fields), profiler)

@@ -120,6 +120,7 @@ class PrivateAggregate(beam.PTransform):
             columns.fresh_key(),
             self._program.items,
             self._second is not None,
+            self._program.flags,
         )
         bounder = Bounder(
             self.bounds, self._program.fields, layout.key, keep_rows=self._program.keep_rows

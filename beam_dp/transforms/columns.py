@@ -11,6 +11,7 @@ errors raised here name columns and Arrow types, which are not data.
 import dataclasses
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -35,6 +36,8 @@ class Layout:
         units: the grid of each value column.
         items: the columns whose values are only compared; after the value columns in a table.
         second: whether the first of them identifies the second owner of a row.
+        flags: the columns that are compared with one value, and that value; last in a table, as 1
+            where they are equal and 0 where not.
         public: the public keys; None: partitions are private.
         key: the run's key.
     """
@@ -47,11 +50,13 @@ class Layout:
     key: bytes
     items: tuple[str, ...] = ()
     second: bool = False
+    flags: tuple[tuple[str, Any], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that are read, in the order of `collect`."""
-        return (self.person, *self.partition, *self.values, *self.items)
+        flags = (name for name, _ in self.flags)
+        return (self.person, *self.partition, *self.values, *self.items, *flags)
 
     def from_batch(self, batch: pa.RecordBatch) -> Table:
         """Return the contributions in a record batch.
@@ -70,7 +75,7 @@ class Layout:
         units = zip(found, self.units, strict=False)
         values = [numbers.to_units(column, unit) for column, unit in units]
         compared = found[len(self.units) :]
-        values += [items.codes(column, self.key) for column in compared]
+        values += self._compared([items.codes(column, self.key) for column in compared])
         return _table(person, partition, values, valid & kept, names)
 
     def from_lists(self, lists: list[list[object]]) -> list[Table]:
@@ -93,8 +98,18 @@ class Layout:
         compared = found[len(self.units) :]
         if self.second:
             compared[0] = [None if items.is_float(value) else value for value in compared[0]]
-        values += [items.codes_of_values(column, self.key) for column in compared]
+        coded = [items.codes_of_values(column, self.key) for column in compared]
+        values += self._compared(coded)
         return _table(person, partition, values, valid & kept, names)
+
+    def _compared(self, coded: list[np.ndarray]) -> list[np.ndarray]:
+        """Return the codes of items as they are, those of flags as 1 and 0."""
+        size = len(self.items)
+        equal = [
+            items.equal(codes, value, self.key)
+            for codes, (_, value) in zip(coded[size:], self.flags, strict=True)
+        ]
+        return [*coded[:size], *equal]
 
     def _partitions(
         self, columns: list[pa.Array], size: int
@@ -132,7 +147,7 @@ def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
                 f"column {name!r} must hold integers, text, dates or booleans to identify people "
                 f"or partitions, not {types[name]}. Cast it before this transform."
             )
-    for name in layout.items:
+    for name in layout.names[len(layout.names) - len(layout.items) - len(layout.flags) :]:
         if name in types and not items.supported(types[name]):
             raise TypeError(
                 f"column {name!r} must hold numbers, text, dates or booleans to be compared, not "

@@ -52,6 +52,12 @@ def codes_of_values(values: list[object], key: bytes) -> np.ndarray:
     return found
 
 
+def equal(found: np.ndarray, value: object, key: bytes) -> np.ndarray:
+    """Return 1 where a code is that of `value` and 0 where not; no code stays none."""
+    [wanted] = codes_of_values([value], key).tolist()
+    return np.where(found == exact.LOWEST, exact.LOWEST, (found == wanted).astype(np.int64))
+
+
 def is_float(value: object) -> bool:
     """Return whether a Python value is a float of any width."""
     return type(value) is float or issubclass(type(value), np.floating)
