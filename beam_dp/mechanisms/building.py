@@ -15,13 +15,22 @@ from beam_dp.mechanisms.metrics import SearchKind
 from beam_dp.mechanisms.monotone import GuardedProfile
 from beam_dp.mechanisms.owned import Relation
 from beam_dp.mechanisms.parts import Options, Part
+from beam_dp.mechanisms.preprocessed import PreprocessedRelease
 from beam_dp.mechanisms.profilers import KthRow, Owners, Profiled, UserProfile
 from beam_dp.mechanisms.ratios import RatioRelease
 from beam_dp.mechanisms.releases import ALPHA, OVERSHOOT, ClippedDistinct, ClippedSum, PeopleRelease
 from beam_dp.mechanisms.search import AboveThreshold, RankSearch
 from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure
 
-Release = PeopleRelease | ClippedSum | DirectRelease | RankRelease | RowQuantile | RatioRelease
+Release = (
+    PeopleRelease
+    | ClippedSum
+    | DirectRelease
+    | RankRelease
+    | RowQuantile
+    | RatioRelease
+    | PreprocessedRelease
+)
 
 _VALUE_CLIPS, _ROW_CLIPS = 84, 41
 _MOST_CLIPS = 4096
@@ -29,6 +38,7 @@ _OWNERS = {"rows": "Count", "sum": "Sum", "distinct": "DistinctCount"}  # candid
 _OPERATIONS = {"valid": "count"}
 _OF_ITEMS = ("distinct", "frequency", "squares", "pairs")
 _EXTREMES = ("max", "min", "kth", "rank", "quantile")
+_PREPROCESSING = (Fraction(1, 3), Fraction(1, 6), Fraction(1, 2))  # R, n and g
 _COUNT_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the number of rows
 _SUM_BITS, _EXTREME_RATIO = 17, 1.01
 
@@ -77,11 +87,14 @@ class Builder:
             ledger.spend(f"{label}: noise", release.noise_cost, self._reach)
         else:
             ledger.spend(label, release.cost, self._reach)
-        if isinstance(release, ClippedSum) and release.search_cost is not None:
+        chooser = None
+        if isinstance(release, (ClippedSum, PreprocessedRelease)):
+            chooser = release.chooser
+        if chooser is not None and chooser.search_cost is not None:
             ledger.spend(
-                f"{label}: clip", release.search_cost, 1 if release.shared else self._reach
+                f"{label}: clip", chooser.search_cost, 1 if chooser.shared else self._reach
             )
-            if release.shared:
+            if chooser.shared:
                 shared, self._shared = self._shared, self._shared + 1
         each = share.scaled(Fraction(1, self._reach))
         self.steps.append(Step(part, label, release, self._measures, shared, each))
@@ -92,6 +105,8 @@ class Builder:
         each = share.scaled(Fraction(1, self._reach))
         if part.kind == "people":
             return PeopleRelease(each, PEOPLE, alpha)
+        if part.kind == "preprocessed":
+            return self._preprocessed(part, share, alpha)
         if part.kind == "ratio":
             return self._ratio(part, each, alpha)
         if part.people:
@@ -205,8 +220,36 @@ class Builder:
         levels = KthRow(relation, self._unit(part), 1, removals)
         return RowQuantile(count, levels, part.detail[0], search, candidates, share.scaled(each))
 
+    def _preprocessed(self, part: Part, share: Budget, alpha: Fraction) -> PreprocessedRelease:
+        statistic, trim, person_value, sensitivity, empty, root = part.detail
+        column, unit, each = self._column(part), self._unit(part), Fraction(1, self._reach)
+        scale, people, noise = None, None, share
+        if sensitivity is None:
+            search, counting, noise = share.split(_PREPROCESSING)
+            peak = self._field(column, "sum" if person_value == "sum" else "peak")
+            clips = tuple(1 << power for power in range(_VALUE_CLIPS))
+            scale = ClippedSum(peak, True, clips, unit, search, noise, True, alpha)
+            count = self._field(column, "count")
+            people = PeopleRelease(counting.scaled(each), count, alpha)
+        cost = share if scale is None else share.scaled(sum(_PREPROCESSING[1:], Fraction(0)))
+        return PreprocessedRelease(
+            Relation(column),
+            unit,
+            statistic,
+            trim,
+            person_value,
+            empty,
+            root,
+            sensitivity,
+            scale,
+            people,
+            noise.scaled(each),
+            cost.scaled(each),
+            alpha,
+        )
+
     def _ratio(self, part: Part, each: Budget, alpha: Fraction) -> RatioRelease:
-        equals, method = part.detail
+        equals, method, neighbours = part.detail
         depth = 1 if part.people else self._depth
         checks.require(
             depth is not None,
@@ -221,7 +264,7 @@ class Builder:
         column = len(self.units) + len(self.items) + flag
         ones, everything = ("max", "count") if part.people else ("sum", "count")
         some, most = Measure(self._field(column, ones)), Measure(self._field(column, everything))
-        mechanism = ratio.mechanism(method, each, depth or 1)
+        mechanism = ratio.mechanism(method, each, depth or 1, neighbours)
         return RatioRelease(mechanism, some, most, part.people, alpha)
 
     def profiler(self, part: Part, removals: int) -> Profiler:

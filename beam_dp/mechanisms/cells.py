@@ -1,11 +1,22 @@
 """What releases see of the summaries: a list of partitions, some of which may be empty."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from beam_dp.mechanisms import contributions
 from beam_dp.mechanisms.ordering import changes, pick
 from beam_dp.mechanisms.owned import Lines, Owned
 from beam_dp.mechanisms.statistics import RESIDUAL, Summary, from_bits, new_partition
+
+
+class PlacedLines(NamedTuple):
+    """Lines of one relation and many partitions."""
+
+    places: np.ndarray
+    people: np.ndarray
+    items: np.ndarray
+    counts: np.ndarray
 
 
 class Cells:
@@ -57,6 +68,12 @@ class Cells:
     def owned(self, relation: int) -> list[Lines]:
         """Return the lines of a relation, per partition."""
         return self._owned.of(self._owned_places, self.size, relation)
+
+    def lines(self, relation: int) -> PlacedLines:
+        """Return the lines of a relation, in no order, with the place of their partition."""
+        wanted = (self._owned_places >= 0) & (self._owned.relation == relation)
+        found = self._owned.take(wanted)
+        return PlacedLines(self._owned_places[wanted], found.person, found.item, found.count)
 
     def histogram(self, measure: int, buckets: int) -> tuple[np.ndarray, np.ndarray]:
         """Return people and totals per partition and bucket: two arrays (size, buckets)."""

@@ -40,8 +40,8 @@ class Field:
 
     Attributes:
         column: which value column, by its place.
-        operation: "sum", "max", "min", "count" (rows whose value is present), or "distinct" (its
-            different values).
+        operation: "sum", "max", "min", "count" (rows whose value is present), "peak" (the largest
+            magnitude), or "distinct" (its different values).
     """
 
     column: int
@@ -283,12 +283,14 @@ def _field(field: Field, values: np.ndarray, rows: np.ndarray) -> np.ndarray:
     if field.operation == "distinct":
         return values
     present = np.where(missing, 0, values)
+    if field.operation == "peak":
+        return abs(present)
     return exact.product(present, rows) if (rows > 1).any() else present
 
 
 def _merge(field: Field, column: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Return a field of each segment of lines."""
-    if field.operation == "max":
+    if field.operation in ("max", "peak"):
         return np.maximum.reduceat(column, starts)
     if field.operation == "min":
         return np.minimum.reduceat(column, starts)

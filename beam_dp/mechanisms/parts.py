@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from beam_dp.mechanisms import checks, metrics, ratios, relational
+from beam_dp.mechanisms import checks, metrics, ratios, relational, spreads
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.metrics import Metric, SearchKind
 from beam_dp.mechanisms.relational import share_of
@@ -36,7 +36,8 @@ class Part:
 
     Attributes:
         kind: "people", "rows", "valid" (rows with a value), "sum", "max", "min"; "kth", "rank",
-            "quantile", "distinct", "frequency", "squares", "pairs", "custom" (see `relational`) or "ratio".
+            "quantile", "distinct", "frequency", "squares", "pairs", "custom" (see `relational`);
+            "ratio" (see `ratios`) or "preprocessed" (see `spreads`).
         column: the value column, "" for people and rows.
         people: for "valid" and "ratio": count people instead of rows.
         options: how it is released.
@@ -49,6 +50,11 @@ class Part:
     people: bool = False
     options: Options = Options()
     detail: tuple[Any, ...] = ()
+
+    @property
+    def wants_delta(self) -> bool:
+        """Whether it is released by a mechanism that spends delta."""
+        return self.kind == "ratio" and self.detail[1] in ("auto", "local_sensitivity")
 
 
 def parts_of(metric: Metric) -> tuple[Part, ...]:
@@ -86,8 +92,15 @@ def parts_of(metric: Metric) -> tuple[Part, ...]:
         case relational.CustomProfile():
             detail = metric.profile, metric.lowest
             return (Part("custom", metric.column, False, _searched(metric), detail),)
+        case spreads.Preprocessing():
+            given = metric.sensitivity
+            delta = None if given == "auto" else checks.decimal("Delta", "sensitivity", given)
+            empty = checks.decimal("Delta", "empty", metric.empty)
+            root = isinstance(metric, spreads.StandardDeviation)
+            found = metric.statistic, metric.share, metric.person_value, delta, empty, root
+            return (Part("preprocessed", metric.columns[0], detail=found),)
         case ratios.Ratio():
-            compared = metric.equals, metric.method
+            compared = metric.equals, metric.method, metric.neighbours
             return (Part("ratio", metric.column, metric.per == "person", detail=compared),)
     raise TypeError(f"PrivateAggregate: a metric must be one of beam_dp's, not {metric!r}.")
 
@@ -151,8 +164,8 @@ def items_of(asked: Sequence[Metric], second: str | None) -> tuple[str, ...]:
 
 def flags_of(asked: Sequence[Metric]) -> tuple[tuple[str, Any], ...]:
     """Return the columns whose values are compared with a given one, and that one."""
-    given = {(name, type(value), value) for metric in asked for name, value in metric.flags}
-    return tuple((name, value) for name, _, value in sorted(given, key=repr))
+    given = {(name, type(value), value): None for m in asked for name, value in m.flags}
+    return tuple((name, value) for name, _, value in given)
 
 
 def quotients(asked: Sequence[Metric]) -> frozenset[Part]:

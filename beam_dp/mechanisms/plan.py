@@ -9,6 +9,7 @@ from beam_dp.mechanisms.building import Step
 from beam_dp.mechanisms.direct import DirectRelease, RankRelease, RowQuantile
 from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.parts import Part, parts_of
+from beam_dp.mechanisms.preprocessed import PreprocessedRelease
 from beam_dp.mechanisms.program import Program
 from beam_dp.mechanisms.ratios import RatioRelease
 from beam_dp.mechanisms.releases import ClippedSum, PeopleRelease
@@ -129,6 +130,9 @@ def _searched(step: Step) -> str:
         return "rank search, each person counts once"
     if isinstance(release, RowQuantile):
         return "noisy number of rows, then the k-th largest"
+    if isinstance(release, PreprocessedRelease):
+        how = "given sensitivity" if release.scale is None else "private sensitivity"
+        return f"preprocessing for a {how}, then noise"
     if isinstance(release, RatioRelease):
         return f"ratio, {step.part.detail[1]}, at most {release.mechanism.rows} rows per person"
     assert isinstance(release, DirectRelease)
@@ -149,7 +153,7 @@ def _step_row(program: Program, step: Step) -> PlanRow:
     release = step.release
     if not isinstance(release, (ClippedSum, PeopleRelease)):
         words = f"at most {release.shift} people"
-        if isinstance(release, RatioRelease):
+        if isinstance(release, (RatioRelease, PreprocessedRelease)):
             words = "shrinks with the number of rows"
         searched, reason = _searched(step), _reason(step)
         return PlanRow(", ".join(uses), searched, *costs, "-", release.shift, words, reason)

@@ -29,6 +29,7 @@ from beam_dp.mechanisms.parts import (
     units_of,
     weights_of,
 )
+from beam_dp.mechanisms.preprocessed import PreprocessedRelease
 from beam_dp.mechanisms.releases import ClippedSum, Released
 from beam_dp.mechanisms.selection import TruncatedGeometric
 from beam_dp.mechanisms.shares import SelectionRequest, epsilon_of, share_out
@@ -80,17 +81,25 @@ class Program:
     @property
     def shared_measures(self) -> tuple[Measure, ...]:
         """What is summarised over all partitions, to choose the shared clips."""
-        releases = (step.release for step in self.steps if step.shared is not None)
-        return tuple(
-            r.shared_measure for r in releases if isinstance(r, ClippedSum) and r.shared_measure
-        )
+        choosers = (chooser for _, chooser in self._choosers)
+        return tuple(c.shared_measure for c in choosers if c.shared_measure is not None)
+
+    @property
+    def _choosers(self) -> list[tuple[Step, ClippedSum]]:
+        """The steps that use a shared clip, and what chooses it."""
+        return [
+            (step, step.release.chooser)
+            for step in self.steps
+            if isinstance(step.release, (ClippedSum, PreprocessedRelease))
+            and step.shared is not None
+            and step.release.chooser is not None
+        ]
 
     def choose_clips(self, cells: Cells, noise: Noise) -> tuple[int, ...]:
         """Draw the shared clips, in the order of `shared_measures`."""
         return tuple(
-            step.release.choose_shared(cells, step.shared, noise)
-            for step in self.steps
-            if step.shared is not None and isinstance(step.release, ClippedSum)
+            chooser.choose_shared(cells, place, noise)
+            for place, (_, chooser) in enumerate(self._choosers)
         )
 
     def select(self, cells: Cells, noise: Noise) -> np.ndarray:
@@ -123,11 +132,7 @@ class Program:
         """
         people = max(shown, default=0.0)
         doubtful = {
-            step.part
-            for step in self.steps
-            if step.shared is not None
-            and isinstance(step.release, ClippedSum)
-            and people <= step.release.shift * self.reach
+            step.part for step, chooser in self._choosers if people <= chooser.shift * self.reach
         }
         return tuple(not doubtful.isdisjoint(parts_of(metric)) for metric in self.metrics)
 

@@ -2,7 +2,9 @@
 
 import dataclasses
 import datetime
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +16,8 @@ from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.releases import Released
 from beam_dp.mechanisms.statistics import Measure
 
-Scalar = int | str | float | bool | datetime.date
-"""What a column can be compared with."""
+Comparison = int | str | float | bool | datetime.date | Callable[[Any], bool]
+"""What a column can be compared with: a value, or a function that says whether a value counts."""
 
 _SCALARS = (int, str, float, bool, datetime.date)
 
@@ -31,31 +33,38 @@ class Ratio(Metric):
     Attributes:
         column: the column. Its values are compared as in `DistinctCount`: True, 1, 1.0 and "1" are
             one value.
-        equals: the value that counts; 1: a column of 0 and 1, or of booleans.
+        equals: the value that counts; 1: a column of 0 and 1, or of booleans. Or a picklable
+            function of one Python value; where it raises, the value does not count.
         per: "row": of rows, which needs `ContributionBounds(rows_per_partition=...)`, whose bound
             the noise is scaled with; keep it small. "person": of people with any such row.
         method: "kulesza_suresh_wang", "naive", "local_sensitivity" (needs a delta), or "auto" (the
             best by noisy counts that have been paid for; with a delta).
+        neighbours: "add-remove", as everywhere; "substitution" also covers one person with other
+            rows, for the noise that this needs. What is released beside it is not covered so.
     """
 
     column: str
     _: dataclasses.KW_ONLY
-    equals: Scalar = 1
+    equals: Comparison = 1
     per: str = "row"
     method: str = "kulesza_suresh_wang"
+    neighbours: str = ratio.ADD_REMOVE
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of("Ratio", "per", self.per, ("row", "person"))
         checks.one_of("Ratio", "method", self.method, ratio.METHODS)
-        if type(self.equals) not in _SCALARS or self.equals != self.equals:
+        known = (ratio.ADD_REMOVE, ratio.SUBSTITUTION)
+        checks.one_of("Ratio", "neighbours", self.neighbours, known)
+        usable = type(self.equals) in _SCALARS and self.equals == self.equals
+        if not usable and not callable(self.equals):
             raise TypeError(
-                "Ratio: equals must be a number, a string, a date or a boolean, not "
+                "Ratio: equals must be a number, a string, a date, a boolean or a function, not "
                 f"{self.equals!r}. Write equals=1."
             )
 
     @property
-    def flags(self) -> tuple[tuple[str, Scalar], ...]:
+    def flags(self) -> tuple[tuple[str, Comparison], ...]:
         """The column, and what it is compared with."""
         return ((self.column, self.equals),)
 

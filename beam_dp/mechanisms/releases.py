@@ -148,6 +148,11 @@ class ClippedSum:
         return Measure(self.source, 0 if self.signed else 1, self.thresholds)
 
     @property
+    def chooser(self) -> "ClippedSum":
+        """What chooses the shared clip."""
+        return self
+
+    @property
     def search(self) -> AboveThreshold | None:
         """The search for the clip; None where there is nothing to choose."""
         if self.search_cost is None:

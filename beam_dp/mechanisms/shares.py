@@ -37,9 +37,12 @@ def share_out(
 ) -> tuple[Budget, dict[Part | None, Budget]]:
     """Return the whole in the measure that was chosen, and what each part may spend.
 
-    The key None stands for the selection of partitions, whose share is already per partition.
+    The key None stands for the selection of partitions, whose share is already per partition. Its
+    delta is all there is, or half of it where parts want delta too (which then is not turned into
+    zCDP); these share the rest evenly.
     """
-    if budget.is_zcdp or not budget.delta:
+    wanting = [part for part in weights if part.wants_delta]
+    if budget.is_zcdp or not budget.delta or wanting:
         whole = budget
     else:
         whole = _smaller(budget, weights, reach, selection)
@@ -54,9 +57,13 @@ def share_out(
         keys.append(None)
         values.append(selection.weight)
     shares = dict(zip(keys, whole.without_delta().split(values), strict=True))
+    given = whole.delta / (2 if selection is not None else 1) if wanting else Fraction(0)
+    for part in wanting:
+        if not whole.is_zcdp:
+            shares[part] = Budget(shares[part].amount, given / len(wanting))
     if selection is not None:
         amount = shares[None].amount / reach
-        delta = whole.delta / reach
+        delta = (whole.delta - given) / reach
         shares[None] = Budget.zcdp(amount, delta) if whole.is_zcdp else Budget(amount, delta)
     return whole, shares
 

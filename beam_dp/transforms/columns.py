@@ -75,7 +75,8 @@ class Layout:
         units = zip(found, self.units, strict=False)
         values = [numbers.to_units(column, unit) for column, unit in units]
         compared = found[len(self.units) :]
-        values += self._compared([items.codes(column, self.key) for column in compared])
+        values += [items.codes(column, self.key) for column in compared[: len(self.items)]]
+        values += map(self._flag, compared[len(self.items) :], self.flags)
         return _table(person, partition, values, valid & kept, names)
 
     def from_lists(self, lists: list[list[object]]) -> list[Table]:
@@ -98,18 +99,22 @@ class Layout:
         compared = found[len(self.units) :]
         if self.second:
             compared[0] = [None if items.is_float(value) else value for value in compared[0]]
-        coded = [items.codes_of_values(column, self.key) for column in compared]
-        values += self._compared(coded)
+        values += [
+            items.codes_of_values(column, self.key) for column in compared[: len(self.items)]
+        ]
+        values += map(self._flag_values, compared[len(self.items) :], self.flags)
         return _table(person, partition, values, valid & kept, names)
 
-    def _compared(self, coded: list[np.ndarray]) -> list[np.ndarray]:
-        """Return the codes of items as they are, those of flags as 1 and 0."""
-        size = len(self.items)
-        equal = [
-            items.equal(codes, value, self.key)
-            for codes, (_, value) in zip(coded[size:], self.flags, strict=True)
-        ]
-        return [*coded[:size], *equal]
+    def _flag(self, column: pa.Array, flag: tuple[str, Any]) -> np.ndarray:
+        """Return 1 where a column has what it is compared with, 0 where not."""
+        if callable(flag[1]):
+            return items.judged_column(column, flag[1])
+        return items.equal(items.codes(column, self.key), flag[1], self.key)
+
+    def _flag_values(self, values: list[object], flag: tuple[str, Any]) -> np.ndarray:
+        if callable(flag[1]):
+            return items.judged(values, flag[1])
+        return items.equal(items.codes_of_values(values, self.key), flag[1], self.key)
 
     def _partitions(
         self, columns: list[pa.Array], size: int

@@ -1,10 +1,14 @@
 """Turn values that are only compared into codes: what `DistinctCount` counts.
 
 Everything that can be an id can be an item, by the same canonical form (`identities`). Floats,
-which are no ids, can be items too: whole ones are the integer (29.0 and 29 are one item), others are
-their own double (float32 is widened first; -0.0 is 0). Null, NaN, infinities, bytes, timestamps,
-lists and everything else are no items: the row counts as a row, but has no item.
+which are no ids, can be items too: whole ones are the integer (29.0 and 29 are one item), others
+are their own double (float32 is widened first; -0.0 is 0). Null, NaN, infinities, bytes,
+timestamps, lists and everything else are no items: the row counts as a row, but has no item.
 """
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -53,9 +57,36 @@ def codes_of_values(values: list[object], key: bytes) -> np.ndarray:
 
 
 def equal(found: np.ndarray, value: object, key: bytes) -> np.ndarray:
-    """Return 1 where a code is that of `value` and 0 where not; no code stays none."""
+    """Return 1 where a code is that of `value` and 0 where not; no code stays none.
+
+    Args:
+        found: codes.
+        value: a value.
+        key: the run's key.
+    """
     [wanted] = codes_of_values([value], key).tolist()
     return np.where(found == exact.LOWEST, exact.LOWEST, (found == wanted).astype(np.int64))
+
+
+def judged(values: list[object], judge: Callable[[Any], bool]) -> np.ndarray:
+    """Return 1 for the values that a user's function is true for, 0 for others, none for None."""
+    return np.array([exact.LOWEST if v is None else _truth(judge, v) for v in values], np.int64)
+
+
+def _truth(judge: Callable[[Any], bool], value: object) -> bool:
+    # A boundary to a user's function on private data: nothing of an error is kept.
+    with contextlib.suppress(Exception):
+        return bool(judge(value))
+    return False
+
+
+def judged_column(column: pa.Array, judge: Callable[[Any], bool]) -> np.ndarray:
+    """Return `judged` of an Arrow column, asking once for each different value in it."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    verdicts = judged([*column.dictionary.to_pylist(), None], judge)
+    places = pc.fill_null(column.indices.cast(pa.int64()), len(verdicts) - 1)
+    return verdicts[places.to_numpy(zero_copy_only=False)]
 
 
 def is_float(value: object) -> bool:

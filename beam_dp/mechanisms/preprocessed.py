@@ -1,0 +1,181 @@
+"""Release a statistic of one number per person by sensitivity preprocessing.
+
+With R a bound on people's numbers and n a number of people, both private releases of their own, one
+person among n with numbers in [-R, R] moves a mean by at most Delta = 2 R / n, and g = f where the
+range of the numbers is at most n Delta = 2 R and f(empty) is within it (`preprocessing`). So Delta
+is a function of what was released; for whatever Delta comes out, |g(D) - g(D - i)| <= Delta holds
+for all data, and the release is the adaptive composition of three private ones: R (`AboveThreshold`
+on the number of people above y), n (noise), and g plus noise of size Delta (Dwork, Rothblum, Vadhan
+2010; Bun, Steinke 2016, Lemma 2.3).
+
+n is taken at the lower end of its noise, and rounded down to a power of 2^(1/4): all partitions
+with the same one are computed together. g is an integer number of steps, `_STEPS` to a Delta.
+"""
+
+import dataclasses
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from beam_dp.mechanisms import exact
+from beam_dp.mechanisms.additive import AdditiveNoise
+from beam_dp.mechanisms.budget import Budget
+from beam_dp.mechanisms.cells import Cells
+from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.owned import Relation
+from beam_dp.mechanisms.preprocessing import release
+from beam_dp.mechanisms.releases import ClippedSum, PeopleRelease, Released
+from beam_dp.mechanisms.statistics import Measure
+
+_STEPS = 1 << 10  # of the grid, to a Delta: what rounding to it costs is a thousandth of the noise
+_QUARTERS = 4  # powers of 2^(1/4)
+
+
+@dataclasses.dataclass(frozen=True)
+class PreprocessedRelease:
+    """One statistic per partition; see the module.
+
+    Attributes:
+        relation: who owns which values, in units.
+        unit: what one unit is worth.
+        statistic: as `preprocessing.release` calls it.
+        trim: the share that a trimmed mean leaves out at each end.
+        person_value: what a person's values become.
+        empty: f of nobody, in the user's scale.
+        root: release the root of the result.
+        sensitivity: Delta in the user's scale; None: from `scale` and `people`.
+        scale: how R is chosen.
+        people: how n is released.
+        noise_cost: of g, per partition.
+        cost: of g and n, per partition.
+        alpha: the chance that the error bound fails.
+    """
+
+    relation: Relation
+    unit: Fraction
+    statistic: str
+    trim: Fraction
+    person_value: str
+    empty: Fraction
+    root: bool
+    sensitivity: Fraction | None
+    scale: ClippedSum | None
+    people: PeopleRelease | None
+    noise_cost: Budget
+    cost: Budget
+    alpha: Fraction
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """The relation, and what n is counted with."""
+        return (self.relation, *(self.people.measures if self.people is not None else ()))
+
+    @property
+    def chooser(self) -> ClippedSum | None:
+        """What chooses R, for all partitions."""
+        return self.scale
+
+    @property
+    def shift(self) -> int:
+        """How many people may be beyond R."""
+        return self.scale.shift if self.scale is not None else 0
+
+    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+        """Draw one number per partition.
+
+        Args:
+            cells: the summary, seen from the partitions.
+            first: the place of the relation.
+            clip: the place of R in the thresholds of `scale`; None for a given sensitivity.
+            noise: the randomness.
+        """
+        levels, shown = self._levels(cells, first, noise)
+        numbers, offsets = self._numbers(cells, first)
+        values, errors = np.full(cells.size, 0.0), np.full(cells.size, math.inf)
+        for level in np.unique(levels).tolist():
+            places = np.flatnonzero(levels == level)
+            delta = self._delta(level, clip)
+            found = self._noisy(*_groups(numbers, offsets, places), delta, noise)
+            values[places], errors[places] = found
+        return Released(*self._rooted(values, errors), shown)
+
+    def _levels(self, cells: Cells, first: int, noise: Noise) -> tuple[np.ndarray, float]:
+        """Return per partition the power of 2^(1/4) of the number of people, and those shown."""
+        if self.people is None:
+            return np.zeros(cells.size, np.int64), 0.0
+        counted = self.people.release(cells, first + 1, None, noise)
+        least = np.maximum(counted.values.astype(float) - counted.errors, 1.0)
+        return np.floor(_QUARTERS * np.log2(least)).astype(np.int64), counted.shown
+
+    def _delta(self, level: int, clip: int | None) -> Fraction:
+        """Return Delta in units (squared units for variances)."""
+        power = 2 if self._is_variance else 1
+        if self.sensitivity is not None:
+            return self.sensitivity / self.unit**power
+        assert self.scale is not None and clip is not None
+        people = max(Fraction(1), Fraction(2 ** (level / _QUARTERS)))
+        kept = 1 - 2 * self.trim
+        return Fraction(2 * self.scale.thresholds[clip]) ** power / (people * kept)
+
+    @property
+    def _is_variance(self) -> bool:
+        return self.statistic.endswith("variance")
+
+    def _numbers(self, cells: Cells, first: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return one integer per person, partition after partition, and where each begins."""
+        lines = cells.lines(first)
+        order = np.lexsort((lines.people, lines.places))
+        place, person = lines.places[order], lines.people[order]
+        new = np.ones(len(order), bool)
+        new[1:] = (place[1:] != place[:-1]) | (person[1:] != person[:-1])
+        starts = np.flatnonzero(new)
+        items, counts = lines.items[order], lines.counts[order]
+        numbers = _of_person(self.person_value, items, counts, starts)
+        return numbers, np.searchsorted(place[starts], np.arange(cells.size + 1))
+
+    def _noisy(
+        self, numbers: np.ndarray, offsets: np.ndarray, delta: Fraction, noise: Noise
+    ) -> tuple[np.ndarray, float]:
+        """Return g plus noise in the user's scale, and how far the noise strays."""
+        resolution = _STEPS / delta
+        power = 2 if self._is_variance else 1
+        empty = round(self.empty / self.unit**power * resolution)
+        statistic = release.Preprocessed(
+            self.statistic, _STEPS, empty, resolution, self.trim or Fraction(1, 10)
+        )
+        steps = release.noisy(statistic, numbers, offsets, self.noise_cost, noise)
+        step = float(self.unit**power / resolution)
+        bound = AdditiveNoise(self.noise_cost).bound(_STEPS, self.alpha)
+        return steps.astype(float) * step, bound * step
+
+    def _rooted(self, values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if not self.root:
+            return values, errors
+        kept = np.maximum(values, 0.0)
+        middle, low = np.sqrt(kept), np.sqrt(np.maximum(kept - errors, 0.0))
+        return middle, np.maximum(np.sqrt(kept + errors) - middle, middle - low)
+
+
+def _of_person(kind: str, items: np.ndarray, counts: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return one integer per person, from the values of their rows."""
+    if not len(starts):
+        return items
+    if kind == "max":
+        return np.maximum.reduceat(items, starts)
+    if kind == "min":
+        return np.minimum.reduceat(items, starts)
+    sums = exact.segment_sums(exact.product(items, counts), starts)
+    if kind == "sum":
+        return sums
+    return exact.narrow(sums // np.add.reduceat(counts, starts))
+
+
+def _groups(
+    numbers: np.ndarray, offsets: np.ndarray, places: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of some partitions, and where each begins."""
+    sizes = np.diff(offsets)[places]
+    ends = np.cumsum(sizes)
+    inside = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes)
+    return numbers[np.repeat(offsets[places], sizes) + inside], np.concatenate([[0], ends])

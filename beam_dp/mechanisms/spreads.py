@@ -1,0 +1,180 @@
+"""The metrics of sensitivity preprocessing: variance, standard deviation, trimmed mean, more."""
+
+import dataclasses
+from fractions import Fraction
+from typing import Literal
+
+from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.metrics import UNIT, Metric, check_unit
+
+PERSON_VALUES = ("mean", "sum", "max", "min")
+Sensitivity = checks.Real | Literal["auto"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Preprocessing(Metric):
+    """A statistic of one number per person, changed so that no person moves it far.
+
+    The statistic f is replaced by the closest g that one person moves by at most Delta (Cummings
+    and Durfee 2020), and noise of that size is added. By default Delta is found privately: a third
+    of the budget chooses a bound R on people's numbers (as the clip of `Sum`), a sixth buys a noisy
+    number n of people, and Delta = 2 R / n (for variances 4 R^2 / n, for trimmed means 2 R / n over
+    the share that is left) is what one person among n with numbers from -R to R can move a mean by.
+    It need not fit: whatever Delta is, the release is private, and a Delta that is too small or too
+    large costs accuracy only. The error bound is that of the noise; it is infinite where the
+    released numbers do not show that somebody is within R.
+
+    Attributes:
+        person_value: what a person with several rows counts as: the "mean" of their values, the
+            "sum", the "max" or the "min".
+        sensitivity: "auto", or Delta in the scale of the statistic.
+        empty: the statistic of nobody, a public number; the closer, the less is changed.
+        unit: the grid of values.
+    """
+
+    person_value: str = "mean"
+    sensitivity: Sensitivity = "auto"
+    empty: checks.Real = 0
+    unit: checks.Real = UNIT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        owner = type(self).__name__
+        checks.one_of(owner, "person_value", self.person_value, PERSON_VALUES)
+        check_unit(owner, self.unit)
+        checks.number(owner, "empty", self.empty)
+        if self.sensitivity != "auto":
+            mend = 'Write sensitivity="auto".'
+            checks.fraction_between(owner, "sensitivity", self.sensitivity, 0, 2**200, mend)
+
+    @property
+    def statistic(self) -> str:
+        """What is computed, as `preprocessing.release` calls it."""
+        return type(self).__name__.lower()
+
+    @property
+    def share(self) -> Fraction:
+        """The share that a trimmed mean leaves out at each end."""
+        return Fraction(0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Preprocessed(Preprocessing):
+    """Release the mean, median, maximum or minimum of one number per person by preprocessing.
+
+    `Mean`, `Median`, `Max` and `Min` have other releases that need less of the data's shape; this
+    is the same statistic by `Preprocessing`.
+
+    Attributes:
+        column: the value column.
+        of: "mean", "median", "maximum" or "minimum".
+    """
+
+    column: str
+    of: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        names = ("mean", "median", "maximum", "minimum")
+        checks.one_of("Preprocessed", "of", self.of, names)
+
+    @property
+    def statistic(self) -> str:
+        """What is computed."""
+        return self.of
+
+    @property
+    def _prefix(self) -> str:
+        return f"preprocessed_{self.of}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Variance(Preprocessing):
+    """Release the variance of one number per person.
+
+    Attributes:
+        column: the value column.
+        sample: divide by n - 1 instead of n.
+    """
+
+    column: str
+    _: dataclasses.KW_ONLY
+    sample: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_spread(self)
+
+    @property
+    def statistic(self) -> str:
+        """What is computed."""
+        return "sample_variance" if self.sample else "variance"
+
+
+@dataclasses.dataclass(frozen=True)
+class StandardDeviation(Preprocessing):
+    """Release the standard deviation of one number per person: the root of the noisy variance.
+
+    A `sensitivity` is that of the variance.
+
+    Attributes:
+        column: the value column.
+        sample: divide by n - 1 instead of n.
+    """
+
+    column: str
+    _: dataclasses.KW_ONLY
+    sample: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_spread(self)
+
+    @property
+    def statistic(self) -> str:
+        """What is computed, before the root."""
+        return "sample_variance" if self.sample else "variance"
+
+    @property
+    def _prefix(self) -> str:
+        return "standard_deviation"
+
+
+@dataclasses.dataclass(frozen=True)
+class TrimmedMean(Preprocessing):
+    """Release the mean of one number per person without the largest and smallest ones.
+
+    Attributes:
+        column: the value column.
+        trim: the share of people that is left out at each end.
+    """
+
+    column: str
+    _: dataclasses.KW_ONLY
+    trim: checks.Real = Fraction(1, 10)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        mend = "Write trim=0.1."
+        checks.fraction_between("TrimmedMean", "trim", self.trim, 0, Fraction(1, 2), mend)
+
+    @property
+    def statistic(self) -> str:
+        """What is computed."""
+        return "trimmed_mean"
+
+    @property
+    def share(self) -> Fraction:
+        """The share that is left out at each end."""
+        return checks.decimal("TrimmedMean", "trim", self.trim)
+
+    @property
+    def _prefix(self) -> str:
+        return "trimmed_mean"
+
+
+def _check_spread(metric: Variance | StandardDeviation) -> None:
+    owner = type(metric).__name__
+    if type(metric.sample) is not bool:
+        raise TypeError(f"{owner}: sample must be True or False, not {metric.sample!r}.")
+    checks.require(metric.empty == 0, f"{owner}: empty must be 0, the variance of nobody.")

@@ -1,0 +1,100 @@
+"""PreprocessSensitivity: a statistic of one number per person, whatever its sensitivity is."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import apache_beam as beam
+
+from beam_dp.mechanisms import metrics, relational
+from beam_dp.mechanisms.bounds import ContributionBounds
+from beam_dp.mechanisms.budget import Budget
+from beam_dp.mechanisms.metrics import Metric
+from beam_dp.mechanisms.plan import Plan
+from beam_dp.mechanisms.spreads import Preprocessed, Preprocessing
+from beam_dp.transforms.aggregate import PrivateAggregate
+from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
+from beam_dp.transforms.summary import SHARDS
+
+_OWNER = "PreprocessSensitivity"
+_NAMES = {
+    metrics.Mean: "mean",
+    relational.Median: "median",
+    metrics.Max: "maximum",
+    metrics.Min: "minimum",
+}
+
+
+@dataclasses.dataclass(eq=False)
+class PreprocessSensitivity(beam.PTransform):
+    """Release one statistic per partition by sensitivity preprocessing.
+
+    Each person becomes one number per partition (`person_value`), the statistic is replaced by the
+    closest one that no person moves by more than Delta, and noise of that size is added: see
+    `Preprocessing`. All of it together costs `budget`. Output as of `PrivateAggregate`; for several
+    statistics use that with `Variance`, `StandardDeviation`, `TrimmedMean` or `Preprocessed`.
+
+    Args:
+        statistic: `Mean(column)`, `Median(column)`, `Max(column)`, `Min(column)` (of these only
+            column, name and unit are used), `Variance(column)`, `StandardDeviation(column)`,
+            `TrimmedMean(column)` or `Preprocessed(column, of)`.
+        person: the column that identifies a person.
+        budget: what all partitions together may cost.
+        partition: the columns whose values name a partition; empty: one partition for all.
+        bounds: how much of the data one person may reach.
+        partitions: public ones, or how to select private ones.
+        person_value: "mean", "sum", "max" or "min" of a person's values; None: that of the
+            statistic, by default the mean.
+        sensitivity: "auto", or Delta in the scale of the statistic; None: that of the statistic.
+        shards: how many parts the people are cut into; a power of two.
+
+    Raises:
+        TypeError, ValueError: when the pipeline is built.
+
+    Source: Cummings, Durfee, "Individual Sensitivity Preprocessing for Data Privacy" (SODA 2020).
+    """
+
+    statistic: Metric
+    person: str
+    budget: Budget
+    partition: Sequence[str] = ()
+    bounds: ContributionBounds | None = None
+    partitions: PublicPartitions | PrivatePartitions | None = None
+    person_value: str | None = None
+    sensitivity: float | str | None = None
+    shards: int = SHARDS
+
+    def __post_init__(self) -> None:
+        self._aggregate = PrivateAggregate(
+            self.person,
+            [self._metric()],
+            self.budget,
+            self.partition,
+            self.bounds,
+            self.partitions,
+            self.shards,
+        )
+
+    def _metric(self) -> Metric:
+        given = {"person_value": self.person_value, "sensitivity": self.sensitivity}
+        options = {name: value for name, value in given.items() if value is not None}
+        statistic = self.statistic
+        if type(statistic) in _NAMES:
+            column, named = statistic.columns[0], vars(statistic)["unit"]
+            name = statistic.output
+            of = _NAMES[type(statistic)]
+            return Preprocessed(column, of, name=name, unit=named, **options)
+        if isinstance(statistic, Preprocessing):
+            return dataclasses.replace(statistic, **options)
+        names = ", ".join(kind.__name__ for kind in _NAMES)
+        raise TypeError(
+            f"{_OWNER}: statistic must be {names}, Variance, StandardDeviation, TrimmedMean or "
+            f'Preprocessed, not {statistic!r}. Write statistic=dp.Mean("minutes").'
+        )
+
+    def plan(self) -> Plan:
+        """Return what would be spent on what; reads no row."""
+        return self._aggregate.plan()
+
+    def expand(self, rows: beam.PCollection) -> beam.PCollection:
+        """Release the one metric."""
+        return rows | "Release" >> self._aggregate
