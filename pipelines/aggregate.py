@@ -7,9 +7,9 @@ For example, what visitors spent per day, with no bound on what one of them spen
         --epsilon 1 --max_partitions 3 --public_partitions 1,2,3,4,5,6,7
 
 Every metric becomes two columns: its value, and <metric>_error, a bound that holds for 95% of
-releases (for --max, --min and --one_sided a number of people; inf: too few people for a bound, see
-"shift T" in the plan). --plan says what each metric would cost and how far it would stray, and
-reads no row. A second run is a second release: it spends again.
+releases (for all that is released from below, and for quantiles, a number of people; inf: too few
+people for a bound, see "shift T" in the plan). --plan says what each metric would cost and how far
+it would stray, and reads no row. A second run is a second release: it spends again.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
 from beam_dp.transforms.rows import output_names
-from pipelines import table, terminal
+from pipelines import reading, table, terminal
 from pipelines.arguments import command, files, metrics, people, spending, words
 
 
@@ -45,7 +45,8 @@ def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
     if keys is None and options.partition:
         keys = dp.PrivatePartitions(options.pre_threshold)
     asked, bounds, budget = metrics.asked(options), people.bounds(options), spending.budget(options)
-    return dp.PrivateAggregate(options.person, asked, budget, options.partition, bounds, keys)
+    person = people.person(options)
+    return dp.PrivateAggregate(person, asked, budget, options.partition, bounds, keys)
 
 
 def pipeline(
@@ -53,11 +54,9 @@ def pipeline(
 ) -> beam.Pipeline:
     """Return the pipeline: read, release, write."""
     files.check(options)
-    values = [column for metric in release.metrics for column in metric.columns]
-    columns = dict.fromkeys([options.person, *options.partition, *values])
+    read = reading.rows_of(options.input, options.person, options.partition, release.metrics)
     made = beam.Pipeline(options=beam_options)
-    rows = made | "Read" >> dp.ReadRows(options.input, list(columns), list(dict.fromkeys(values)))
-    released = rows | "Release" >> release
+    released = made | "Read" >> read | "Release" >> release
     names = output_names(release.partition, release.metrics)
     terminal.when_ready("Writing", released)
     _ = released | "Write" >> dp.WriteRows(options.output, names, options.overwrite)

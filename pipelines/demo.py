@@ -31,13 +31,14 @@ def nations() -> list[str]:
 
 
 def join() -> None:
-    """Write one row per order: the customer, the price and the customer's nation by name."""
-    orders = _table("orders", "o_custkey", "o_totalprice")
+    """Write one row per order: the customer, the price, the day and the customer's nation."""
+    orders = _table("orders", "o_custkey", "o_totalprice", "o_orderdate")
     customers = _table("customer", "c_custkey", "c_nationkey")
     named = _table("nation", "n_nationkey", "n_name").rename_columns(["n_nationkey", "nation"])
     of_customers = customers.join(named, "c_nationkey", "n_nationkey")
     joined = orders.join(of_customers, "o_custkey", "c_custkey")
-    pq.write_table(joined.select(["o_custkey", "o_totalprice", "nation"]), ORDERS)
+    columns = ["o_custkey", "o_totalprice", "o_orderdate", "nation"]
+    pq.write_table(joined.select(columns), ORDERS)
 
 
 def _table(name: str, *columns: str) -> pa.Table:
@@ -56,6 +57,7 @@ def release() -> int:
     output = ["--output", BUILD / "released.csv", "--overwrite"]
     rows = ["--person", "o_custkey", "--partition", "nation"]
     metrics = ["--sum", "o_totalprice", "--count", "--max", "o_totalprice"]
+    metrics += ["--median", "o_totalprice", "--distinct", "o_orderdate"]
     privacy = ["--epsilon", "1", "--max_partitions", "1"]
     public = ["--public_partitions", ",".join(nations())]
     arguments = [*output, *rows, *metrics, *privacy, *public]

@@ -24,14 +24,9 @@ from beam_dp.mechanisms.metrics import build_search
 from beam_dp.mechanisms.search import Search
 from beam_dp.transforms.partitions import reach_of
 from beam_dp.transforms.rows import output_names
-from pipelines import scratch, table, terminal
+from pipelines import reading, scratch, table, terminal
 from pipelines.arguments import command, files, metrics, people, spending
 
-SEARCHES = {
-    "above_threshold": dp.AboveThreshold,
-    "exponential": dp.ExponentialMechanism,
-    "binary": dp.NoisyBinarySearch,
-}
 BETA = 0.05
 
 
@@ -39,7 +34,6 @@ def parser() -> command.Parser:
     """Return the command line."""
     made = command.parser("shifted_inverse", __doc__)
     metrics.add_statistic(made)
-    made.add_argument("--search", choices=list(SEARCHES), default="above_threshold")
     spending.add(made)
     return made
 
@@ -53,18 +47,17 @@ def steps(options: argparse.Namespace) -> tuple[dp.RemovalLoss, Search, Candidat
     # One person moves the loss of at most `reach` partitions: each search gets that part.
     reach = reach_of("shifted_inverse", bounds, keys)
     share = spending.budget(options).scaled(Fraction(1, reach))
-    search = build_search(SEARCHES[options.search], share, BETA)
     mirrored = isinstance(statistic, dp.Min)
     outputs = options.candidates.mirrored() if mirrored else options.candidates
-    cap, person, partition = search.cap(outputs.size), options.person, options.partition
+    kind = metrics.SEARCHES[options.search or "above_threshold"]
+    search = build_search(kind, share, BETA, outputs.size)
+    person, partition, cap = people.person(options), options.partition, search.cap(outputs.size)
     return dp.RemovalLoss(statistic, person, partition, cap, bounds, keys), search, outputs
 
 
-def write_loss(made: beam.Pipeline, pattern: str, loss: dp.RemovalLoss, path: str) -> None:
+def write_loss(made: beam.Pipeline, read: dp.ReadRows, loss: dp.RemovalLoss, path: str) -> None:
     """Run the job: read the rows, write their removal loss."""
-    values = list(loss.statistic.columns)
-    columns = list(dict.fromkeys([loss.person, *loss.partition, *values]))
-    rows = made | "Read" >> dp.ReadRows(pattern, columns, values)
+    rows = made | "Read" >> read
     scratch.write_lines(rows | "RemovalLoss" >> loss, path)
     terminal.run(made, "Reading and bounding")
 
@@ -76,12 +69,14 @@ def main(given: Sequence[str] | None = None) -> int:
     with line.refusing():
         files.check(options)
         loss, search, outputs = steps(options)
+        owners, partition = options.person, options.partition
+        read = reading.rows_of(options.input, owners, partition, [loss.statistic])
         names = output_names(loss.partition, [loss.statistic])
         write = dp.WriteRows(options.output, names, options.overwrite)
         made = beam.Pipeline(options=line.for_beam(beam_words))
     sign, shift = -1 if isinstance(loss.statistic, dp.Min) else 1, search.shift(outputs.size)
     with scratch.private_directory(made.options, "the loss") as path:
-        write_loss(made, options.input, loss, path)
+        write_loss(made, read, loss, path)
         terminal.say("Searching")
         drawn = [
             (*key, sign * search.choose(dp.Profile(values), outputs), shift)

@@ -7,7 +7,8 @@ flags nor their names, so the messages that a command line can cause are told ag
 
 import re
 
-_PUBLIC = "or name the partitions: --public_partitions 1,2,3"
+_NAMED = "--public_partitions 1,2,3"
+_PUBLIC = f"or name the partitions: {_NAMED}"
 _SELECTED = "where partitions are selected privately"
 _PHRASES = {
     r"Budget(?:\.zcdp)?: (\w+) (must be .*)\. Write .*": r"--\1 \2",
@@ -16,6 +17,19 @@ _PHRASES = {
     ),
     r"PrivatePartitions: delta must be above 0.*": (
         f"--delta must be above 0 {_SELECTED}: add --delta 1e-6, {_PUBLIC}"
+    ),
+    r"\w+: bounds must be left out where rows have two owners.*": (
+        "--max_partitions, --max_rows_per_partition and --max_rows must be left out where "
+        "--person names two columns"
+    ),
+    r"\w+: partitions must be public where rows have two owners.*": (
+        f"the partitions must be named where --person names two columns: {_NAMED}"
+    ),
+    r"\w+: a metric of rows with two owners must be .*": (
+        "--count, --sum, --max and --min are all that --person with two columns can have"
+    ),
+    r"ScaleThenChoose: budget must have an epsilon and a delta.*": (
+        "--search scale_then_choose must have --epsilon and a --delta above 0"
     ),
     r"TruncatedGeometric: (pre_threshold must .*)": r"--\1",
     r"PublicPartitions: a key must be .*, not (.*)": (

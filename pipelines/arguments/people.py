@@ -16,8 +16,14 @@ _LIMITS = {"partitions": "partitions", "rows_per_partition": "rows per partition
 def add(made: argparse.ArgumentParser) -> None:
     """Add --person, --partition, --public_partitions and the limits per person."""
     people = made.add_argument_group("people and partitions")
-    person = "the column that identifies a person"
-    people.add_argument("--person", required=True, type=words.column, metavar="COLUMN", help=person)
+    people.add_argument(
+        "--person",
+        required=True,
+        type=words.owners,
+        metavar="COLUMN[,COLUMN]",
+        help="the column that identifies a person; or the two of rows with two owners, which "
+        "disappear with either: --count, --sum, --max and --min from below, without limits",
+    )
     people.add_argument(
         "--partition",
         action="extend",
@@ -35,6 +41,12 @@ def add(made: argparse.ArgumentParser) -> None:
     for name, of_what in _LIMITS.items():
         most = f"most {of_what} of one person; more is cut by a keyed hash"
         people.add_argument(f"--max_{name}", type=words.whole, metavar="N", help=most)
+
+
+def person(options: argparse.Namespace) -> str | list[str]:
+    """Return the column of the person, or the two of rows with two owners."""
+    one_or_two: list[str] = options.person
+    return one_or_two if len(one_or_two) > 1 else one_or_two[0]
 
 
 def bounds(options: argparse.Namespace) -> dp.ContributionBounds:

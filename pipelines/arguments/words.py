@@ -62,6 +62,40 @@ def columns(text: str) -> list[str]:
     return [column(word) for word in listed(text)]
 
 
+def owners(text: str) -> list[str]:
+    """Return the column of the person, or the two of rows with two owners."""
+    found = columns(text)
+    rule = "one column, or two different ones with a comma between: from,to"
+    require(len(set(found)) == len(found) <= 2, rule, text)
+    return found
+
+
+def of_column(
+    rule: str, holds: Callable[[Fraction], bool]
+) -> Callable[[str], tuple[str, Fraction]]:
+    """Return the reader of COLUMN:NUMBER.
+
+    Args:
+        rule: what the text must be, in words.
+        holds: whether the number is that.
+    """
+
+    def read(text: str) -> tuple[str, Fraction]:
+        name, _, amount = text.rpartition(":")
+        value = _fraction(amount)
+        require(bool(name) and value is not None and holds(value), rule, text)
+        return name, value or Fraction(0)
+
+    return read
+
+
+share = of_column("COLUMN:P with P above 0 and below 1, like minutes:0.9", lambda p: 0 < p < 1)
+rank = of_column(
+    "COLUMN:K with a whole K of at least 1, like minutes:10",
+    lambda k: k >= 1 and k.denominator == 1,
+)
+
+
 def weights(text: str) -> dict[str, Fraction]:
     """Return the weights in NAME=NUMBER[,NAME=NUMBER]."""
     found = {}

@@ -12,7 +12,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 import beam_dp as dp
 from pipelines import aggregate, failures
 from pipelines.arguments import command as commands
-from pipelines.arguments import people, spending
+from pipelines.arguments import metrics, people, spending
 from tests.pipelines.conftest import DAYS, PEOPLE, write
 
 RUN = ["--runner", "FnApiRunner"]
@@ -153,8 +153,10 @@ def test_nothing_of_the_data_is_said(
     asked = ["--count", "--sum", "spent", "--max", "minutes"]
     files = ["--input", source, "--output", str(tmp_path / "out.csv")]
     assert aggregate.main([*files, *private, *budget, *asked, *RUN]) == 0
-    with pytest.raises(SystemExit) as stopped:  # minutes are no integers: the run fails
+    files[1] = write(tmp_path / "in.parquet", bad * 10)
+    with pytest.raises(SystemExit) as stopped:  # visitors are no numbers: the run fails
         aggregate.main([*files, "--overwrite", *private, *budget, "--max", "visitor", *RUN])
+    assert str(stopped.value.code).startswith("error: column 'visitor' must hold numbers")
     said = capfd.readouterr()
     written = (tmp_path / "out.csv").read_text()
     for text in (said.out, said.err, caplog.text, str(stopped.value.code), written):
@@ -208,6 +210,55 @@ def test_options_reach_the_transform() -> None:
     assert [metric.weight for metric in release.metrics] == [1, 3]
     assert all(metric.one_sided for metric in release.metrics)
     assert release.budget == dp.Budget(1)
+
+
+NEW = [
+    *["--kth_largest", "spent:2", "--quantile", "spent:0.9", "--median", "minutes"],
+    *["--distinct", "day", "--max_frequency", "day", "--sum_of_squares", "day"],
+]
+
+
+def test_metrics_of_rows_and_values_reach_the_transform() -> None:
+    metrics = parsed(*NEW, "--weights", "quantile_0_9_spent=2", "--search", "auto").metrics
+    assert metrics == (
+        dp.KthLargest("spent", 2, search="auto", name="largest_2_spent"),
+        dp.Quantile("spent", Fraction(9, 10), name="quantile_0_9_spent", weight=Fraction(2)),
+        dp.Median("minutes", name="median_minutes"),
+        dp.DistinctCount("day", name="distinct_day"),
+        dp.MaxFrequency("day", search="auto", name="max_frequency_day"),
+        dp.SumOfSquares("day", search="auto", name="sum_of_squares_day"),
+    )
+
+
+@pytest.mark.parametrize("name", ["above_threshold", "exponential", "binary", "auto"])
+def test_the_search_is_that_of_all_that_is_released_from_below(name: str) -> None:
+    asked = ["--count", "--distinct", "day", "--max", "minutes", "--search", name]
+    kinds = [metric.search for metric in parsed(*asked).metrics]
+    assert kinds == [dp.AboveThreshold, dp.AboveThreshold, metrics.SEARCHES[name]]
+    from_below = parsed(*asked, "--one_sided").metrics
+    assert [metric.search for metric in from_below] == [metrics.SEARCHES[name]] * 3
+    assert all(metric.one_sided for metric in from_below[:2])
+
+
+def test_metrics_of_rows_and_values_are_released(visits: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "out.csv")
+    asked = [word.replace("day", "visitor") for word in NEW]
+    assert aggregate.main(command("--input", visits, "--output", out, *asked, *RUN)) == 0
+    names = ["largest_2_spent", "quantile_0_9_spent", "median_minutes", "distinct_visitor"]
+    names += ["max_frequency_visitor", "sum_of_squares_visitor"]
+    columns = [name for metric in names for name in (metric, f"{metric}_error")]
+    assert [list(row) for row in read(out)] == [["day", *columns]] * 3
+
+
+def test_rows_with_two_owners_are_read_and_released(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"from": f"p{2 * pair}", "to": f"p{2 * pair + 1}", "minutes": 30} for pair in range(1000)
+    ]
+    source, out = write(tmp_path / "in.csv", rows), str(tmp_path / "out.csv")
+    words = ["--input", source, "--output", out, "--person", "from,to", "--epsilon", "3"]
+    assert aggregate.main([*words, "--count", "--max", "minutes", "--search", "auto", *RUN]) == 0
+    [row] = read(out)
+    assert list(row) == ["count", "count_error", "max_minutes", "max_minutes_error"]
 
 
 def test_numbers_are_exact() -> None:

@@ -23,3 +23,4 @@ def test_the_demo_releases_all_nations(
     assert released == sorted(demo.nations()) and len(released) == 25
     said = capfd.readouterr().out
     assert "sum_o_totalprice" in said and "in all: epsilon 1" in said
+    assert "median_o_totalprice" in said and "distinct_o_orderdate" in said

@@ -1,6 +1,9 @@
 """The job in two steps: the loss it writes is right, private while it lies there, and gone after."""
 
+import collections
 import csv
+import itertools
+import math
 import stat
 from pathlib import Path
 
@@ -8,7 +11,9 @@ import apache_beam as beam
 import pytest
 
 import beam_dp as dp
-from pipelines import scratch, shifted_inverse
+from beam_dp.mechanisms.metrics import Metric, build_search
+from pipelines import reading, scratch, shifted_inverse
+from pipelines.arguments import metrics
 from tests.pipelines.conftest import PEOPLE, write
 
 RUN = ["--runner", "FnApiRunner"]
@@ -33,11 +38,11 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("search", list(shifted_inverse.SEARCHES))
+@pytest.mark.parametrize("search", ["auto", "above_threshold", "exponential", "binary"])
 def test_a_value_that_all_people_have_is_never_missed(
     visits: str, tmp_path: Path, search: str
 ) -> None:
-    cap = shifted_inverse.SEARCHES[search](dp.Budget(3)).cap(61)
+    cap = build_search(metrics.SEARCHES[search], dp.Budget(3), 0.05, 61).cap(61)
     assert cap < PEOPLE
     # Everybody has 30, so B[k] = 30 for every k up to the cap K, and a search over B[0..K]
     # stops on the wrong side with probability at most that of the cap, 1e-12 per partition.
@@ -58,9 +63,66 @@ def test_the_loss_between_the_steps_is_that_of_brute_force(tmp_path: Path) -> No
     source = write(tmp_path / "in.csv", rows)
     loss = dp.RemovalLoss(dp.Sum("spent"), "visitor", ["day"], 3, None, dp.PublicPartitions([1, 2]))
     pipeline = beam.Pipeline("FnApiRunner")
-    shifted_inverse.write_loss(pipeline, source, loss, str(tmp_path))
+    read = reading.rows_of(source, ["visitor"], ["day"], [loss.statistic])
+    shifted_inverse.write_loss(pipeline, read, loss, str(tmp_path))
     left = [sum(sorted(spent)[: len(spent) - k]) for k in range(4)]
     assert sorted(scratch.read_lines(str(tmp_path))) == [[1, left], [2, [0, 0, 0, 0]]]
+
+
+def profile(source: str, statistic: Metric, owners: list[str], path: Path) -> list[float]:
+    person = owners if len(owners) > 1 else owners[0]
+    path.mkdir()
+    read = reading.rows_of(source, owners, [], [statistic])
+    loss = dp.RemovalLoss(statistic, person, removals=3)
+    shifted_inverse.write_loss(beam.Pipeline("FnApiRunner"), read, loss, str(path))
+    [[values]] = scratch.read_lines(str(path))
+    return values
+
+
+# As numbers 2^60 and 2^60 + 1 would be one double, "017" would be 17, and "a" none.
+ITEMS = ["017", "17", str(2**60), str(2**60 + 1), "a"]
+OWNED = {"ann": ITEMS, "bob": ITEMS[:2], "col": ["a", "a", "a"]}
+
+
+def statistics(people: tuple[str, ...]) -> tuple[float, ...]:
+    """The second largest place, different items, the most frequent one's rows, and their squares."""
+    places = sorted(place for who in people for place, _ in enumerate(OWNED[who]))
+    counts = collections.Counter(item for who in people for item in OWNED[who]).values()
+    second = places[-2] if len(places) > 1 else -math.inf
+    return second, len(counts), max(counts, default=0), sum(count**2 for count in counts)
+
+
+@pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
+def test_losses_of_rows_and_values_are_those_of_brute_force(tmp_path: Path, extension: str) -> None:
+    rows: list[dict[str, object]] = [
+        {"who": who, "item": item, "place": place}
+        for who, of in OWNED.items()
+        for place, item in enumerate(of)
+    ]
+    source = write(tmp_path / f"in.{extension}", rows)
+    left = [map(statistics, itertools.combinations(OWNED, 3 - k)) for k in range(4)]
+    exact = list(zip(*(map(min, zip(*numbers, strict=True)) for numbers in left), strict=True))
+    asked = dp.KthLargest("place", 2), dp.DistinctCount("item")
+    relaxed = dp.MaxFrequency("item"), dp.SumOfSquares("item")
+    for place, (statistic, right) in enumerate(zip((*asked, *relaxed), exact, strict=True)):
+        found = profile(source, statistic, ["who"], tmp_path / str(place))
+        assert found[0] == right[0], statistic
+        assert all(low <= high for low, high in zip(found, right, strict=True)), statistic
+        assert statistic in relaxed or found == list(right), statistic
+
+
+@pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
+def test_rows_with_two_owners_disappear_with_either(tmp_path: Path, extension: str) -> None:
+    rows: list[dict[str, object]] = [
+        {"from": "007", "to": f"{pair:03}", "spent": pair} for pair in range(1, 6)
+    ] + [{"from": "8", "to": "9", "spent": 4}]
+    source = write(tmp_path / f"in.{extension}", rows)
+    for place, (statistic, right) in enumerate(
+        {dp.Count(): [6, 1, 0, 0], dp.Sum("spent"): [19, 4, 0, 0]}.items()
+    ):
+        assert profile(source, statistic, ["from", "to"], tmp_path / str(place)) == right
+    largest = profile(source, dp.Max("spent"), ["to", "from"], tmp_path / "largest")
+    assert largest == [5, 4, -math.inf, -math.inf]
 
 
 def test_the_loss_is_for_this_user_only_and_deleted(

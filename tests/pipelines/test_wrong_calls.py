@@ -13,6 +13,7 @@ from pipelines.arguments import language
 
 ROOT = Path(__file__).parents[2]
 PERSON = ["--person", "visitor"]
+OWNERS = ["--person", "from,to"]
 DAYS = [*PERSON, "--partition", "day"]
 PUBLIC = [*DAYS, "--public_partitions", "1,2,3"]
 FILES = ["--input", "visits.csv", "--output", "out.csv"]
@@ -62,6 +63,49 @@ AGGREGATE = {
     "private without bound": (
         [*FILES, *DAYS, *ONE, "--count", "--delta", "1e-6"],
         f"partitions are selected privately: add --max_partitions 3, {NAMED}",
+    ),
+    "a search of nothing": (counted("--search", "auto"), "--search is for what is released from bel"),
+    "a search that no part pays": (
+        [*FILES, *command("--max", "a", "--search", "scale_then_choose")], "--search: invalid choice"
+    ),
+    "a quantile without share": (
+        [*FILES, *command("--quantile", "a")], "--quantile: must be COLUMN:P with P above 0 and bel"
+    ),
+    "a quantile of all": ([*FILES, *command("--quantile", "a:1")], "like minutes:0.9, not 'a:1'"),
+    "a quantile of nothing": ([*FILES, *command("--quantile", ":0.5")], "minutes:0.9, not ':0.5'"),
+    "the 0th largest": (
+        [*FILES, *command("--kth_largest", "a:0")], "--kth_largest: must be COLUMN:K with a whole K"
+    ),
+    "the half largest": ([*FILES, *command("--kth_largest", "a:1.5")], "minutes:10, not 'a:1.5'"),
+    "a median of nothing": ([*FILES, *command("--median", "")], "--median: must be the name of a co"),
+    "one name for two quantiles": (
+        [*FILES, *command("--quantile", "a:0.1", "--quantile", "a:0.10")],
+        "two metrics would be the output column 'quantile_0_1_a'",
+    ),
+    "text and number": (
+        [*FILES, *command("--distinct", "a", "--median", "a")],
+        "--input: column 'a' of a CSV file would have to be text",
+    ),
+    "person and number": (
+        [*FILES, *command("--sum", "visitor")], "--input: column 'visitor' of a CSV file would hav"
+    ),
+    "three owners": (
+        [*FILES, "--person", "a,b,c", *ONE, "--count"], "--person: must be one column, or two differ"
+    ),
+    "one owner twice": (
+        [*FILES, "--person", "a,a", *ONE, "--count"], "with a comma between: from,to, not 'a,a'"
+    ),
+    "two owners with limits": (
+        [*FILES, *OWNERS, *ONE, "--count", "--max_rows", "3"],
+        "--max_partitions, --max_rows_per_partition and --max_rows must be left out where --person",
+    ),
+    "two owners and private partitions": (
+        [*FILES, *OWNERS, "--partition", "day", *ONE, "--count", "--delta", "1e-6"],
+        "the partitions must be named where --person names two columns: --public_partitions 1,2,3",
+    ),
+    "a mean of two owners": (
+        [*FILES, *OWNERS, *ONE, "--count", "--mean", "a"],
+        "--count, --sum, --max and --min are all that --person with two columns can have",
     ),
     "keys of two lengths": (
         counted("--partition", "hour", "--public_partitions", "1/2,3"),
@@ -143,6 +187,19 @@ SHIFTED_INVERSE = {
          "--candidates=0:60:1"],
         "--partition must name another column than 'profile'",
     ),
+    "two owners with limits": (
+        [*FILES, *OWNERS, *ONE, *MOST, "--candidates=0:60:1", "--max_rows", "3"],
+        "must be left out where --person names two columns",
+    ),
+    "distinct values of two owners": (
+        [*FILES, *OWNERS, *ONE, "--distinct", "a", "--candidates=0:60:1"],
+        "--count, --sum, --max and --min are all that --person with two columns can have",
+    ),
+    "a search that needs delta": (
+        [*FILES, *PUBLIC, *ONE, *MOST, "--candidates=0:60:1", "--search", "scale_then_choose"],
+        "--search scale_then_choose must have --epsilon and a --delta above 0",
+    ),
+    "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a", "--candidates=0:60:1"], "--count --sum"),
     "an unknown search": (
         [*FILES, *PUBLIC, *ONE, *MOST, "--candidates", "0:60:1", "--search", "best"],
         "--search: invalid choice: 'best'",
@@ -188,12 +245,14 @@ BUDGETS = [
 ]
 BUDGETS += [["--rho", r, "--delta", d] for r in ("1e-30", "1", "1e9") for d in ("0", "0.9")]
 GROUPS = [
-    PERSON, PUBLIC, DAYS, [*DAYS, "--max_partitions", "1"], [*DAYS, "--max_partitions", str(10**20)]
+    PERSON, OWNERS, PUBLIC, DAYS, [*DAYS, "--max_partitions", "1"], [*DAYS, "--max_partitions", str(10**20)]
 ]  # fmt: skip
 ASKED = [
     ["--count"],
     ["--sum", "a", "--mean", "a", "--one_sided"],
     ["--max", "class", "--min", "0"],
+    ["--kth_largest", "a:9", "--median", "a", "--distinct", "b", "--search", "auto"],
+    ["--max_frequency", "a", "--sum_of_squares", "b", "--quantile", "c:1e-9"],
 ]
 
 

@@ -15,7 +15,7 @@ is to be shown for all t > 0. K'(0) = KL(P || Q).
 1. K(t) <= t KL + t^2 g^2 kappa(a), kappa(a) = tanh(|a| / 2) / (4 |a|), kappa(0) = 1/8: the
    inequality of Kearns and Saul for the centred coin (1998, "Large Deviation Methods for
    Approximate Probabilistic Inference", proved by Berend and Kontorovich 2013, "On the
-   concentration of the missing mass", Theorem 3.2). It holds for t = -1 too, where K = 0: so
+   concentration of the missing mass", section 3). It holds for t = -1 too, where K = 0: so
    KL <= c = g^2 kappa(a), and c <= rho is enough for every t.
 2. Where c > rho, 1 still covers t <= t1 = (rho - KL) / (c - rho), if that is positive. For t >= t1,
    K(t) = t x + ln p + ln(1 + e^(a - t g)) <= t x - s,  s = -ln p - ln(1 + e^(a - t1 g)),

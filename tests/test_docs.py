@@ -1,0 +1,109 @@
+"""What the documentation shows, runs; what it counts, is counted again."""
+
+import functools
+import itertools
+import re
+import runpy
+from fractions import Fraction
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms import building, metrics, profilers, relational
+from beam_dp.mechanisms.removal import coverage, frequency
+from beam_dp.mechanisms.search import ranks
+from beam_dp.transforms import release
+from docs import tables
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs/statistics.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+LINK = re.compile(r"\[[^]]*\]\((?!http)([^)]+)\)")
+
+
+def anchor(heading: str) -> str:
+    """Return the anchor that GitHub gives a heading."""
+    return re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.fixture(scope="module")
+def printed() -> list[str]:
+    return list(tables.tables())
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_every_table_of_numbers_is_the_one_that_is_printed(printed: list[str], place: int) -> None:
+    assert printed[place] in PAGE
+    assert PAGE.count(printed[place].splitlines()[0]) == 1
+
+
+def test_there_is_no_other_table(printed: list[str]) -> None:
+    lines = {line for line in PAGE.splitlines() if line.startswith("|")}
+    assert lines == {line for table in printed for line in table.splitlines()}
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+def test_the_examples_run(
+    block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(beam, "Pipeline", functools.partial(beam.Pipeline, runner="FnApiRunner"))
+    Path("block.py").write_text(block)
+    runpy.run_path("block.py")
+    assert bool(capsys.readouterr().out) == ("print" in block)
+
+
+def test_every_metric_has_a_place() -> None:
+    kinds = [*vars(metrics).values(), *vars(relational).values()]
+    public = [
+        kind.__name__ for kind in kinds if hasattr(kind, "output") and hasattr(dp, kind.__name__)
+    ]
+    assert len(public) == 13
+    for name in public:
+        assert re.search(rf"(^###.*|`)\b{name}\b", PAGE, re.MULTILINE), name
+
+
+def test_every_search_has_a_place() -> None:
+    searches = [
+        name for name in dir(dp) if name.endswith(("Search", "Threshold", "Mechanism", "Choose"))
+    ]
+    assert len(searches) == 6
+    assert all(f"`{name}`" in PAGE for name in searches)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/statistics.md"])
+def test_links_lead_somewhere(page: str) -> None:
+    links = LINK.findall((ROOT / page).read_text(encoding="utf-8"))
+    assert links
+    for link in links:
+        path, _, part = link.partition("#")
+        target = (ROOT / page).parent / path if path else ROOT / page
+        headings = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+        assert not part or part in map(anchor, headings), link
+
+
+def test_the_example_of_a_loose_relaxation_is_one() -> None:
+    pairs = list(itertools.combinations(range(100), 2))
+    people = [person for pair in pairs for person in pair]
+    items = [item for item, _ in enumerate(pairs) for _ in range(2)]
+    count, _, without_two = coverage.profile(people, items, 2)
+    assert count == 4950
+    assert 99 <= count - without_two <= Fraction(65, 64) * 99 + Fraction(2, 64)
+
+
+def test_the_ideal_search_is_better_only_for_very_many_candidates() -> None:
+    rho = float(tables.gaussian_rho(tables.WITH_DELTA))
+    above = dp.AboveThreshold(tables.WITH_DELTA)
+    assert tables.ideal(rho, 430) > above.shift(2**430)
+    assert tables.ideal(rho, 450) < above.shift(2**450)
+
+
+def test_the_small_numbers_in_the_text() -> None:
+    assert f"{ranks.RESOLUTION} of a vote" in PAGE
+    assert "4,294.97" in PAGE and Fraction(profilers._HEAVIEST, 10**6) < Fraction("4294.98")
+    assert "more than 16,384" in PAGE and release._FEW_PARTITIONS == 16_384
+    assert "20 million pairs" in PAGE and frequency.PAIRS == 20_000_000
+    assert "(17 bits up to 2^63)" in PAGE and building._SUM_BITS == 17
+    assert "a fifth of the budget" in PAGE and building._COUNT_SHARE == Fraction(1, 5)
