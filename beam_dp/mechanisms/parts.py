@@ -9,6 +9,7 @@ from beam_dp.mechanisms import checks, metrics, ratios, relational, spreads
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.metrics import Metric, SearchKind
 from beam_dp.mechanisms.relational import share_of
+from beam_dp.mechanisms.search import ScaleThenChoose
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Part:
     @property
     def wants_delta(self) -> bool:
         """Whether it is released by a mechanism that spends delta."""
+        if self.options.search is ScaleThenChoose:
+            return True
         return self.kind == "ratio" and self.detail[1] in ("auto", "local_sensitivity")
 
 

@@ -9,7 +9,7 @@ on the number of people above y), n (noise), and g plus noise of size Delta (Dwo
 2010; Bun, Steinke 2016, Lemma 2.3).
 
 n is taken at the lower end of its noise, and rounded down to a power of 2^(1/4): all partitions
-with the same one are computed together. g is an integer number of steps, `_STEPS` to a Delta.
+with the same one are computed together. g is an integer number of steps, about `_STEPS` to a Delta.
 """
 
 import dataclasses
@@ -138,15 +138,17 @@ class PreprocessedRelease:
         self, numbers: np.ndarray, offsets: np.ndarray, delta: Fraction, noise: Noise
     ) -> tuple[np.ndarray, float]:
         """Return g plus noise in the user's scale, and how far the noise strays."""
-        resolution = _STEPS / delta
         power = 2 if self._is_variance else 1
-        empty = round(self.empty / self.unit**power * resolution)
-        statistic = release.Preprocessed(
-            self.statistic, _STEPS, empty, resolution, self.trim or Fraction(1, 10)
-        )
-        steps = release.noisy(statistic, numbers, offsets, self.noise_cost, noise)
-        step = float(self.unit**power / resolution)
-        bound = AdditiveNoise(self.noise_cost).bound(_STEPS, self.alpha)
+        coarse, resolution = _grid(delta, power)
+        steps_per_unit = Fraction(resolution, 1 << power * coarse)
+        sensitivity = math.ceil(delta * steps_per_unit)
+        empty = round(self.empty / self.unit**power * steps_per_unit)
+        trim = self.trim or Fraction(1, 10)
+        statistic = release.Preprocessed(self.statistic, sensitivity, empty, resolution, trim)
+        # A person's number is rounded on its own, so that g still moves by Delta for one person.
+        steps = release.noisy(statistic, numbers >> coarse, offsets, self.noise_cost, noise)
+        step = float(self.unit**power / steps_per_unit)
+        bound = AdditiveNoise(self.noise_cost).bound(sensitivity, self.alpha)
         return steps.astype(float) * step, bound * step
 
     def _rooted(self, values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -155,6 +157,18 @@ class PreprocessedRelease:
         kept = np.maximum(values, 0.0)
         middle, low = np.sqrt(kept), np.sqrt(np.maximum(kept - errors, 0.0))
         return middle, np.maximum(np.sqrt(kept + errors) - middle, middle - low)
+
+
+def _grid(delta: Fraction, power: int) -> tuple[int, int]:
+    """Return by how many bits numbers are cut, and steps per unit then: about `_STEPS` to Delta.
+
+    Args:
+        delta: in units to the power.
+        power: 2 for variances, 1 for others.
+    """
+    bits = math.floor(math.log2(delta / _STEPS)) if delta > _STEPS else 0
+    resolution = 1 << max(0, math.ceil(math.log2(_STEPS / delta))) if delta < _STEPS else 1
+    return bits // power, resolution
 
 
 def _of_person(kind: str, items: np.ndarray, counts: np.ndarray, starts: np.ndarray) -> np.ndarray:

@@ -27,6 +27,9 @@ from beam_dp.transforms.partitions import (
 from beam_dp.transforms.summary import SHARDS
 
 _OWNER = "PrivateAggregate"
+MOST_ROWS = 50_000_000
+"""Rows of one partition that one worker can hold for a metric that needs rows or owners: about 250
+bytes for each line, which is a person, a value and a count."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -59,6 +62,8 @@ class PrivateAggregate(beam.PTransform):
         partitions: `PublicPartitions([...])` or `PrivatePartitions()`; None: private ones if
             there are partition columns.
         shards: how many parts the people are cut into on the way; a power of two.
+        partition_rows: the most rows that one partition has, if you know. It is only held against
+            what one worker can hold (`MOST_ROWS`, for metrics that need rows or owners).
 
     Raises:
         TypeError, ValueError: when the pipeline is built, with what to write instead.
@@ -73,6 +78,7 @@ class PrivateAggregate(beam.PTransform):
     bounds: ContributionBounds | None = None
     partitions: PublicPartitions | PrivatePartitions | None = None
     shards: int = SHARDS
+    partition_rows: int | None = None
 
     def __post_init__(self) -> None:
         self.person, self._second = owners.check_person(_OWNER, self.person)
@@ -90,6 +96,7 @@ class PrivateAggregate(beam.PTransform):
         rows.check_names(_OWNER, self.partition, self.metrics)
         self._once = guards.Once()
         self._program = self._compile()
+        check_size(_OWNER, self.partition_rows, self._program.keep_rows)
 
     def _compile(self) -> Program:
         private = isinstance(self.partitions, PrivatePartitions)
@@ -125,7 +132,7 @@ class PrivateAggregate(beam.PTransform):
         bounder = Bounder(
             self.bounds, self._program.fields, layout.key, keep_rows=self._program.keep_rows
         )
-        buckets = release.bucket_count(layout)
+        buckets = release.bucket_count(layout, self._program.keep_rows)
         measures, shared = self._program.measures, self._program.shared_measures
         summarise = summary.Summarise(layout, bounder, measures, shared, buckets, self.shards)
         draw = release.Release(self._program, release.Places(layout, buckets))
@@ -141,3 +148,16 @@ class PrivateAggregate(beam.PTransform):
     def display_data(self) -> dict[str, Any]:
         """Return the public parameters that a monitoring page may show."""
         return {"budget": repr(self.budget), "metrics": ", ".join(m.output for m in self.metrics)}
+
+
+def check_size(owner: str, rows: int | None, keep_rows: bool) -> None:
+    """Refuse partitions that are known to be too large for one worker."""
+    if rows is None:
+        return
+    checks.positive_integer(owner, "partition_rows", rows, "Leave it out if you do not know.")
+    checks.require(
+        not keep_rows or rows <= MOST_ROWS,
+        f"{owner}: partition_rows must be at most {MOST_ROWS} for metrics that need rows or "
+        f"owners, not {rows}. Cut the partitions finer, or release Count, Sum, Max, Min, Mean or "
+        "PeopleCount, which need summaries only.",
+    )

@@ -133,7 +133,7 @@ class RemovalLoss(beam.PTransform):
         named = self.person, self.partition, loss.columns, loss.units
         layout = Layout(*named, public, key, loss.items, self._second is not None)
         bounder = Bounder(self.bounds, loss.fields, key, keep_rows=loss.keep_rows)
-        buckets = release.bucket_count(layout)
+        buckets = release.bucket_count(layout, loss.keep_rows)
         measures = measures_of(loss)
         names = (*rows.output_names(self.partition, ()), "profile")
         profiles = _Profiles(loss, release.Places(layout, buckets), names)

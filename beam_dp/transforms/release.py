@@ -30,12 +30,20 @@ Block = tuple[Rows, tuple[float, ...]]
 
 BLOCK_ROWS = 1 << 13
 _FEW_PARTITIONS = 1 << 14
+_MANY = 64
 
 
-def bucket_count(layout: Layout) -> int:
-    """Return how many parts the partitions are cut into: enough for many workers if many."""
+def bucket_count(layout: Layout, keep_rows: bool = False) -> int:
+    """Return how many parts the partitions are cut into: enough for many workers if many.
+
+    Args:
+        layout: which columns hold what.
+        keep_rows: whether a partition comes with lines of its owners, not with a summary only.
+    """
     if not layout.partition:
         return 1
+    if keep_rows:
+        return _MANY if layout.public is None else min(_MANY, len(layout.public))
     return 8 if layout.public is None or len(layout.public) > _FEW_PARTITIONS else 1
 
 

@@ -1,0 +1,58 @@
+"""Tests of `LocalSensitivity`."""
+
+import itertools
+import math
+
+import apache_beam as beam
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms import sensitivity
+
+TOKENS, FOUND = itertools.count(), {}
+
+
+def audited(f, histograms, **options):
+    token = next(TOKENS)
+    FOUND[token] = {}
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        rows = pipeline | beam.Create(histograms) | dp.LocalSensitivity(f, **options)
+        _ = rows | "Keep" >> beam.Map(_keep, token)
+    return FOUND[token]
+
+
+def _keep(row, token):
+    FOUND[token][tuple(row.histogram)] = row.sensitivity
+
+
+def total(x):
+    return int(x.sum())
+
+
+def pair(x):
+    return [int(x[0]) ** 2, 3 * int(x[-1])]
+
+
+def present(x):
+    return int(x[0] >= 1)
+
+
+@pytest.mark.parametrize("f", [total, pair, present])
+@pytest.mark.parametrize("p", [1, 2, math.inf])
+def test_it_is_the_local_sensitivity_of_every_histogram(f, p):
+    histograms = list(sensitivity.histograms(3, 4))
+    found = audited(f, histograms, p=p)
+    assert found == {x: float(sensitivity.local_sensitivity(f, x, p)) for x in histograms}
+
+
+def test_it_looks_backwards_where_the_gradient_is_zero():
+    assert audited(present, [(1,), (0,), (5,)]) == {(1,): 1.0, (0,): 1.0, (5,): 0.0}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"f": 3}, "f must be"), ({"f": total, "p": 0.5}, "p must be"), ({"f": total, "p": "x"}, "p")],
+)
+def test_wrong_calls_are_refused(options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        dp.LocalSensitivity(**options)

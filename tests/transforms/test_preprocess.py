@@ -1,0 +1,137 @@
+"""Tests of `PreprocessSensitivity` and of the metrics of preprocessing in `PrivateAggregate`."""
+
+import itertools
+import math
+import statistics as stdlib
+from fractions import Fraction
+
+import apache_beam as beam
+import pytest
+
+import beam_dp as dp
+
+ROWS = [
+    {"person": person, "day": person % 2, "value": 10.0 + person % 7 + copy}
+    for person in range(2000)
+    for copy in range(1 + person % 3)
+]
+TOKENS, FOUND = itertools.count(), {}
+MANY = dp.Budget(10_000.0)
+
+
+def released(transform, rows=None):
+    token = next(TOKENS)
+    FOUND[token] = []
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        found = pipeline | beam.Create(ROWS if rows is None else rows) | transform
+        _ = found | "Keep" >> beam.Map(_keep, token)
+    return FOUND[token]
+
+
+def _keep(row, token):
+    FOUND[token].append(vars(row))
+
+
+def people(day, combine):
+    values = {}
+    for row in ROWS:
+        if row["day"] == day:
+            values.setdefault(row["person"], []).append(row["value"])
+    return [combine(own) for own in values.values()]
+
+
+def trimmed(values):
+    cut = len(values) // 10
+    return stdlib.fmean(sorted(values)[cut : len(values) - cut])
+
+
+CASES = {
+    "mean": (dp.Mean("value"), stdlib.fmean),
+    "median": (dp.Median("value"), stdlib.median),
+    "max": (dp.Max("value"), max),
+    "min": (dp.Min("value"), min),
+    "variance": (dp.Variance("value"), stdlib.pvariance),
+    "sample variance": (dp.Variance("value", sample=True), stdlib.variance),
+    "deviation": (dp.StandardDeviation("value"), stdlib.pstdev),
+    "trimmed mean": (dp.TrimmedMean("value"), trimmed),
+}
+PERSONS = {"mean": stdlib.fmean, "sum": sum, "max": max, "min": min}
+
+
+@pytest.mark.parametrize("person_value", PERSONS)
+@pytest.mark.parametrize("name", CASES)
+def test_with_a_large_budget_the_truth_comes_out(name, person_value):
+    """At epsilon 10,000 an error bound fails with a chance of 5%, the tenfold with e^-30."""
+    statistic, truth = CASES[name]
+    transform = dp.PreprocessSensitivity(
+        statistic,
+        "person",
+        MANY,
+        ["day"],
+        partitions=dp.PublicPartitions([0, 1]),
+        person_value=person_value,
+    )
+    column = statistic.output
+    for row in released(transform):
+        expected = truth(people(row["day"], PERSONS[person_value]))
+        error = row[f"{column}_error"]
+        assert error < 2 and abs(row[column] - expected) <= 10 * error + 1e-5
+
+
+def test_a_given_sensitivity_needs_no_search():
+    transform = dp.PreprocessSensitivity(
+        dp.Mean("value"), "person", MANY, sensitivity=0.5, person_value="max"
+    )
+    [line] = transform.plan().rows
+    assert "given sensitivity" in line.mechanism and line.shift == 0
+    [row] = released(transform)
+    expected = stdlib.fmean(people(0, max) + people(1, max))
+    assert abs(row["mean_value"] - expected) <= 10 * row["mean_value_error"] + 1e-3
+
+
+def test_metrics_of_one_call_share_the_rows():
+    metrics = [dp.Variance("value"), dp.TrimmedMean("value", trim=0.2), dp.Count(), dp.Sum("value")]
+    [row] = released(dp.PrivateAggregate("person", metrics, MANY))
+    assert row["count"] == len(ROWS)
+    expected = stdlib.pvariance(people(0, stdlib.fmean) + people(1, stdlib.fmean))
+    assert abs(row["variance_value"] - expected) <= 10 * row["variance_value_error"] + 1e-5
+
+
+@pytest.mark.parametrize("rows", [[], [{"person": 1, "day": 0, "value": 3.0}]], ids=["no", "one"])
+def test_hardly_any_people_raise_nothing(rows):
+    metrics = [dp.Variance("value"), dp.StandardDeviation("value"), dp.TrimmedMean("value")]
+    options = {"partition": ["day"], "partitions": dp.PublicPartitions([0, 1])}
+    for row in released(dp.PrivateAggregate("person", metrics, dp.Budget(1.0), **options), rows):
+        assert all(math.isfinite(row[metric.output]) for metric in metrics)
+
+
+def test_costs_add_up_to_the_budget():
+    for budget in (dp.Budget(1.0), dp.Budget.zcdp(0.5), dp.Budget(1.0, 1e-6)):
+        transform = dp.PrivateAggregate(
+            "person",
+            [dp.Variance("value"), dp.StandardDeviation("value", name="b"), dp.Count()],
+            budget,
+            ["day"],
+            dp.ContributionBounds(2),
+            dp.PublicPartitions([0, 1, 2]),
+        )
+        spent = sum(cost.amount * times for _, cost, times in transform._program.entries)
+        whole = transform._program.budget.amount
+        assert whole * (1 - Fraction(1, 10**9)) <= spent <= whole
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: dp.TrimmedMean("value", trim=0.5), "trim must be above 0 and below 1/2"),
+        (lambda: dp.Variance("value", empty=1), "empty must be 0"),
+        (lambda: dp.Variance("value", sample=1), "sample must be True or False"),
+        (lambda: dp.Variance("value", sensitivity=0), "sensitivity must be above 0"),
+        (lambda: dp.Variance("value", person_value="last"), "person_value must be"),
+        (lambda: dp.Preprocessed("value", "mode"), "of must be"),
+        (lambda: dp.PreprocessSensitivity(dp.Count(), "p", MANY), "statistic must be Mean"),
+    ],
+)
+def test_wrong_calls_are_refused(make, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        make()

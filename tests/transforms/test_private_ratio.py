@@ -1,0 +1,128 @@
+"""Tests of `PrivateRatio` and of `Ratio` in `PrivateAggregate`."""
+
+import itertools
+
+import apache_beam as beam
+import pyarrow as pa
+import pytest
+
+import beam_dp as dp
+
+ROWS = [
+    {"person": person, "day": person % 2, "clicked": person % 5 == copy, "word": "abc"[copy % 3]}
+    for person in range(1500)
+    for copy in range(3)
+]
+TOKENS, FOUND = itertools.count(), {}
+MANY = dp.Budget(10_000.0)
+ROWS_BOUND = dp.ContributionBounds(2, rows_per_partition=3)
+
+
+def released(transform, rows=None):
+    token = next(TOKENS)
+    FOUND[token] = []
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        found = pipeline | beam.Create(ROWS if rows is None else rows) | transform
+        _ = found | "Keep" >> beam.Map(_keep, token)
+    return FOUND[token]
+
+
+def _keep(row, token):
+    FOUND[token].append(vars(row))
+
+
+def share(rows, counts, per):
+    if per == "row":
+        return sum(map(counts, rows)) / len(rows)
+    people = {row["person"] for row in rows}
+    return len({row["person"] for row in rows if counts(row)}) / len(people)
+
+
+CASES = {
+    "booleans": ("clicked", 1, lambda row: row["clicked"]),
+    "true": ("clicked", True, lambda row: row["clicked"]),
+    "false": ("clicked", 0, lambda row: not row["clicked"]),
+    "text": ("word", "b", lambda row: row["word"] == "b"),
+    "function": ("word", lambda word: word in "ab", lambda row: row["word"] in "ab"),
+    "never": ("word", 7, lambda row: False),
+}
+
+
+@pytest.mark.parametrize("columnar", [False, True], ids=["dicts", "batches"])
+@pytest.mark.parametrize("per", ["row", "person"])
+@pytest.mark.parametrize("name", CASES)
+def test_with_a_large_budget_the_truth_comes_out(name, per, columnar):
+    """At epsilon 10,000 the noise is 0 but for a chance below e^-1000."""
+    column, equals, counts = CASES[name]
+    days = dp.PublicPartitions([0, 1])
+    transform = dp.PrivateRatio(
+        column, "person", MANY, ["day"], ROWS_BOUND, days, equals=equals, per=per
+    )
+    rows = [pa.RecordBatch.from_pylist(ROWS)] if columnar else ROWS
+    found = released(transform, rows)
+    assert sorted(row["day"] for row in found) == [0, 1]
+    for row in found:
+        expected = share([one for one in ROWS if one["day"] == row["day"]], counts, per)
+        assert abs(row[f"ratio_{column}"] - expected) < 1e-9
+
+
+@pytest.mark.parametrize("method", ["auto", "local_sensitivity", "naive", "kulesza_suresh_wang"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "substitution"])
+def test_every_method_stays_within_its_bound(method, neighbours):
+    """A bound fails with a chance of 5%, the tenfold with e^-30 at most."""
+    budget = dp.Budget(20.0, 1e-6)
+    transform = dp.PrivateRatio(
+        "clicked", "person", budget, per="person", method=method, neighbours=neighbours
+    )
+    assert method in transform.plan().rows[0].mechanism
+    [row] = released(transform)
+    expected = share(ROWS, lambda row: row["clicked"], "person")
+    assert abs(row["ratio_clicked"] - expected) <= 10 * row["ratio_clicked_error"] + 1e-9
+
+
+def test_missing_values_count_on_neither_side():
+    rows = [{"person": n, "clicked": value} for n, value in enumerate([1, 0, None, 1, [2], None])]
+    [row] = released(dp.PrivateRatio("clicked", "person", MANY, per="person"), rows)
+    assert abs(row["ratio_clicked"] - 2 / 3) < 1e-9
+
+
+def test_nobody_gives_a_half_and_a_function_that_raises_counts_nothing():
+    [row] = released(dp.PrivateRatio("clicked", "person", MANY, per="person"), [])
+    assert row["ratio_clicked"] == 0.5
+    broken = dp.PrivateRatio("word", "person", MANY, per="person", equals=lambda word: 1 // 0)
+    assert released(broken)[0]["ratio_word"] < 1e-9
+
+
+def test_delta_is_shared_with_the_selection_and_costs_add_up():
+    metrics = [
+        dp.Ratio("clicked", method="auto"),
+        dp.Ratio("word", equals="a", method="local_sensitivity"),
+        dp.Count(),
+    ]
+    transform = dp.PrivateAggregate(
+        "person", metrics, dp.Budget(3.0, 1e-6), ["day"], ROWS_BOUND, dp.PrivatePartitions()
+    )
+    entries = transform._program.entries
+    assert sum(cost.delta * times for _, cost, times in entries) <= transform.budget.delta
+    assert sum(cost.amount * times for _, cost, times in entries) <= transform.budget.amount
+    assert sum(cost.delta > 0 for _, cost, _ in entries) == 3
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: dp.PrivateRatio("clicked", "person", MANY), "bounds must limit the rows"),
+        (lambda: dp.Ratio("x", per="day"), "per must be"),
+        (lambda: dp.Ratio("x", method="best"), "method must be"),
+        (lambda: dp.Ratio("x", equals=None), "equals must be"),
+        (lambda: dp.Ratio("x", equals=float("nan")), "equals must be"),
+        (lambda: dp.Ratio("x", neighbours="other"), "neighbours must be"),
+        (
+            lambda: dp.PrivateRatio("x", "p", MANY, per="person", method="local_sensitivity"),
+            "delta",
+        ),
+    ],
+)
+def test_wrong_calls_are_refused(make, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        make()
