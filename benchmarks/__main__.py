@@ -3,9 +3,11 @@
     python -m benchmarks                      everything (an hour or more)
     python -m benchmarks --scale 0.01         a look at it: a hundredth of the rows
     python -m benchmarks speed --growth 1,3   a part of it, by the options of `benchmarks.speed`
+    python -m benchmarks statistics           other statistics than sums and counts
+    python -m benchmarks ratio                private ratios a / b against b
 
-Without a name the options go to `benchmarks.speed`; the other table is that of
-`benchmarks.accuracy`.
+Without a name the options go to `benchmarks.speed`; the other tables are those of
+`benchmarks.accuracy`, of `benchmarks.statistics` (also with `--accuracy`) and of `benchmarks.ratio`.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-PROGRAMS = ("accuracy", "speed", "data")
+PROGRAMS = ("accuracy", "speed", "statistics", "ratio", "data")
 
 
 def commands(words: Sequence[str]) -> list[list[str]]:

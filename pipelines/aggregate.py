@@ -16,66 +16,27 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-import apache_beam as beam
-from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import PipelineOptions
-
 import beam_dp as dp
-from beam_dp.transforms.rows import output_names
-from pipelines import reading, table, terminal
-from pipelines.arguments import command, files, metrics, people, spending, words
+from pipelines import releasing
+from pipelines.arguments import command, metrics
 
 
 def parser() -> command.Parser:
     """Return the command line."""
     made = command.parser("aggregate", __doc__)
     metrics.add(made)
-    spending.add(made)
-    fewest = "name no private partition with fewer people"
-    made.add_argument("--pre_threshold", type=words.whole, default=1, metavar="N", help=fewest)
-    made.add_argument("--plan", action="store_true", help="print costs and errors; read no row")
+    releasing.add_spending(made)
     return made
 
 
 def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
     """Return the release that the options ask for."""
-    keys = people.public_partitions(options)
-    if options.pre_threshold > 1 and (keys is not None or not options.partition):
-        raise ValueError("--pre_threshold is for private partitions only")
-    if keys is None and options.partition:
-        keys = dp.PrivatePartitions(options.pre_threshold)
-    asked, bounds, budget = metrics.asked(options), people.bounds(options), spending.budget(options)
-    person = people.person(options)
-    return dp.PrivateAggregate(person, asked, budget, options.partition, bounds, keys)
-
-
-def pipeline(
-    options: argparse.Namespace, beam_options: PipelineOptions, release: dp.PrivateAggregate
-) -> beam.Pipeline:
-    """Return the pipeline: read, release, write."""
-    files.check(options)
-    read = reading.rows_of(options.input, options.person, options.partition, release.metrics)
-    made = beam.Pipeline(options=beam_options)
-    released = made | "Read" >> read | "Release" >> release
-    names = output_names(release.partition, release.metrics)
-    terminal.when_ready("Writing", released)
-    _ = released | "Write" >> dp.WriteRows(options.output, names, options.overwrite)
-    return made
+    return releasing.transform(options, metrics.asked(options))
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit code."""
-    line = parser()
-    options, beam_words = line.read(given)
-    with line.refusing():
-        release = transform(options)
-        made = None if options.plan else pipeline(options, line.for_beam(beam_words), release)
-    if made is not None:
-        terminal.run(made, "Reading and bounding")
-        if FileSystems.exists(options.output):  # a template was written, no job has run
-            table.show(options.output, output_names(release.partition, release.metrics))
-    sys.stdout.write(f"{release.plan()}\n")
-    return 0
+    return releasing.run(parser(), transform, given)
 
 
 if __name__ == "__main__":

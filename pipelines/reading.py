@@ -24,10 +24,13 @@ def rows_of(
     Raises:
         ValueError: for a column of a CSV file that would have to be both.
     """
-    items = [name for metric in metrics for name in metric.items]
+    items = [name for metric in metrics for name in (*metric.items, *dict(metric.flags))]
     text = dict.fromkeys([*owners, *partition, *items])
     numbers = dict.fromkeys(
-        n for metric in metrics for n in metric.columns if n not in metric.items
+        n
+        for metric in metrics
+        for n in metric.columns
+        if n not in metric.items and not metric.flags
     )
     both = [name for name in numbers if name in text]
     if both and pattern.endswith((".csv", ".csv.gz")):

@@ -10,10 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beam_dp import testing
 from beam_dp.mechanisms.monotone import Monotone, monotone_hull
 from beam_dp.mechanisms.profile import Profile
-from beam_dp.testing import check_interlacing, check_monotone, check_profile
+from beam_dp.testing import (
+    check_interlacing,
+    check_monotone,
+    check_profile,
+    monotone,
+    profiles,
+)
 
 FEW = [(1, 2), (2,), (), (3, 3, 1), (5, 2), (1,)]
 MANY = [(i % 7, i * i % 11) for i in range(40)]
@@ -114,7 +119,7 @@ def test_without_walks_the_needle_stays_hidden(monkeypatch):
     # The mutant: chance alone. A chain meets one of the 12 sets below the needle among the 2.5
     # million of their size with a chance below 5e-6: 400 pairs are at most 400 chains, so a call
     # finds it with a chance below 2e-3, and all ten calls do with one below 1e-26.
-    monkeypatch.setattr(testing, "_descents", lambda values: testing._chains(24, 24))
+    monkeypatch.setattr(monotone, "_descents", lambda values: monotone.chains(24, 24))
     missed = [check_monotone(needle, range(24), 400) is None for _ in range(10)]
     assert any(missed)
 
@@ -259,17 +264,17 @@ def test_a_check_that_compares_too_little_is_noticed(monkeypatch, broken):
     mutants = {"one way": lambda levels, y: 0, "two for one": lambda levels, y: int(levels[0] > y)}
     wrong = UNSOUND["repeats its last"][0]
     assert check_interlacing(wrong, FEW) is not None
-    monkeypatch.setattr(testing, "_loss", mutants[broken])
+    monkeypatch.setattr(profiles, "_loss", mutants[broken])
     assert check_interlacing(wrong, FEW) is None
 
 
 def test_exact_levels_are_the_definition():
     # Against the search, which is tested by brute force of its own.
-    values = testing.SetValues("Test", distinct, tuple(FEW), 100)
+    values = profiles.SetValues("Test", distinct, tuple(FEW), 100)
     for members in range(64):
         people = values.subset(members)
         expected = Monotone(distinct, people).profile(len(people)).values
-        assert tuple(testing._exact_levels(values, members)) == expected
+        assert tuple(profiles._exact_levels(values, members)) == expected
 
 
 # --------------------------------------------------------------------------------- wrong calls

@@ -8,11 +8,13 @@ import numpy as np
 
 from beam_dp.mechanisms import exact
 from beam_dp.mechanisms.contributions import Table
+from beam_dp.mechanisms.ordering import changes
 from beam_dp.mechanisms.owned import Owned
 from beam_dp.mechanisms.statistics import Summary
 
 _KINDS = ("<i1", "<i2", "<i4", "<i8", "<u1", "<u2", "<u4", "<u8")
 _OWNED = b"owned..."  # no number of columns, which is what other blobs begin with
+_NONE, _NO_LENGTHS = np.zeros(0, bool), np.zeros(0, np.int64)
 _WIDE = -1  # in place of a height: a column of Python integers, as limbs
 
 
@@ -32,8 +34,11 @@ def unpack_table(blob: bytes) -> Table:
 def pack_owned(lines: Owned) -> bytes:
     """Return the lines as bytes, with the names of their own partitions only."""
     names = _pack_names(lines.names, lines.partition)
-    columns = [lines.relation, lines.person, lines.second, lines.item, lines.count]
-    return _OWNED + _pack([*names, lines.partition, *columns])
+    # Lines of one owner have it twice: a second one that is the first is left out.
+    alone = lines.second is lines.person or np.array_equal(lines.second, lines.person)
+    second = lines.second[:0] if alone else lines.second
+    columns = [lines.partition, lines.relation, lines.person, second, lines.item, lines.count]
+    return _OWNED + _pack([*names, *(part for column in columns for part in _runs(column))])
 
 
 def is_owned(blob: bytes) -> bool:
@@ -43,10 +48,25 @@ def is_owned(blob: bytes) -> bool:
 
 def unpack_owned(blob: bytes) -> Owned:
     """Return the lines that `pack_owned` packed."""
-    columns = _unpack(blob[len(_OWNED) :])
-    words, lengths, text, partition, relation, person, second, item, count = columns
+    words, lengths, text, *runs = _unpack(blob[len(_OWNED) :])
     names = _unpack_names(words, lengths, text)
+    columns = [_repeated(*pair) for pair in zip(runs[::2], runs[1::2], strict=True)]
+    partition, relation, person, second, item, count = columns
+    second = second if len(second) else person
     return Owned(_ids(partition), relation, person, second, item, count, names)
+
+
+def _runs(column: np.ndarray) -> list[np.ndarray]:
+    """Return the first of each run of equal entries and the lengths, or the column and nothing."""
+    new = changes(column if column.ndim == 2 else column[None]) if column.shape[-1] else _NONE
+    starts = np.flatnonzero(new)
+    if 2 * len(starts) > column.shape[-1]:
+        return [column, _NO_LENGTHS]
+    return [np.take(column, starts, axis=-1), np.diff(starts, append=column.shape[-1])]
+
+
+def _repeated(column: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    return np.repeat(column, lengths, axis=-1) if len(lengths) else column
 
 
 def pack_summary(summary: Summary) -> bytes:

@@ -39,6 +39,7 @@ _OPERATIONS = {"valid": "count"}
 _OF_ITEMS = ("distinct", "frequency", "squares", "pairs")
 _EXTREMES = ("max", "min", "kth", "rank", "quantile")
 _PREPROCESSING = (Fraction(1, 3), Fraction(1, 6), Fraction(1, 2))  # R, n and g
+_COARSE = Fraction(1, 1000)
 _COUNT_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the number of rows
 _SUM_BITS, _EXTREME_RATIO = 17, 1.01
 
@@ -218,7 +219,15 @@ class Builder:
         search = AboveThreshold(searching.scaled(each), beta, min(OVERSHOOT, beta / 2))
         relation, removals = Relation(self._column(part)), search.cap(candidates.size)
         levels = KthRow(relation, self._unit(part), 1, removals)
-        return RowQuantile(count, levels, part.detail[0], search, candidates, share.scaled(each))
+        return RowQuantile(
+            count,
+            levels,
+            part.detail[0],
+            search,
+            candidates,
+            share.scaled(each),
+            part.options.candidates is None,
+        )
 
     def _preprocessed(self, part: Part, share: Budget, alpha: Fraction) -> PreprocessedRelease:
         statistic, trim, person_value, sensitivity, empty, root = part.detail
@@ -275,7 +284,8 @@ class Builder:
             return Owners("largest", relation, removals, unit, sign)
         if part.kind in ("rows", "sum") and self._second >= 0:
             weight = -1 if part.kind == "rows" else self._column(part)
-            return Owners("rows", Relation(-1, self._second, weight), removals, unit)
+            relation, coarse = Relation(-1, self._second, weight), _coarse(part.kind, unit)
+            return Owners("rows", relation, removals, unit, coarse=coarse)
         if part.kind in _OF_ITEMS:
             return Owners(part.kind, Relation(self._column(part)), removals)
         if part.kind == "kth":
@@ -285,6 +295,14 @@ class Builder:
             return UserProfile(Relation(self._column(part)), unit, function)
         additive = part.kind not in _EXTREMES
         return Profiled(Measure(self._source(part), sign, (), removals + 1, additive), unit)
+
+
+def _coarse(kind: str, unit: Fraction) -> int:
+    """Return how many units of a sum of two owners are one: up to a thousandth, a power of ten."""
+    factor = 1
+    while kind == "sum" and unit * factor * 10 <= _COARSE:
+        factor *= 10
+    return factor
 
 
 @functools.lru_cache(maxsize=16)

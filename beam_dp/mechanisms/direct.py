@@ -150,6 +150,7 @@ class RowQuantile:
         search: the search, with its budget.
         candidates: the public outputs.
         cost: what one partition costs, both together.
+        blank: release NaN for the lowest candidate, as in `DirectRelease`.
     """
 
     count: ClippedSum
@@ -158,6 +159,7 @@ class RowQuantile:
     search: Search
     candidates: Candidates
     cost: Budget
+    blank: bool = False
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
@@ -177,5 +179,7 @@ class RowQuantile:
         for rows, owned in zip(counted, lines, strict=True):
             nth = dataclasses.replace(self.rows, k=rank_of_quantile(rows, self.p))
             profile = Profile(nth.levels(owned))
-            values.append(self.search.choose(profile, self.candidates, noise))
+            chosen = self.search.choose(profile, self.candidates, noise)
+            lowest = self.blank and chosen == self.candidates[0]
+            values.append(math.nan if lowest else chosen)
         return Released(np.array(values, np.float64), np.full(len(values), float(self.shift)))

@@ -129,7 +129,10 @@ class Sum(_Additive):
     """Sum a column; rows without a valid value add nothing.
 
     Numbers may have both signs. Every row's number is rounded to a multiple of `unit` first, then
-    summed exactly. A one-sided sum takes people whose total is below 0 as 0.
+    summed exactly. A one-sided sum takes people whose total is below 0 as 0. Where rows have two
+    owners, numbers below 0 are taken as 0, sums of a pair of owners are rounded down to multiples
+    of 0.001 if the unit is a finer power of ten, and are at most 2^32 of these: 4,294,967 by
+    default.
 
     Attributes:
         column: the value column.

@@ -95,9 +95,7 @@ def order_rows(
     return order, new_row
 
 
-def _new_rows(
-    order: np.ndarray, new_word: np.ndarray, columns: list[np.ndarray]
-) -> np.ndarray:
+def _new_rows(order: np.ndarray, new_word: np.ndarray, columns: list[np.ndarray]) -> np.ndarray:
     """Return where a row differs from the one before it, given where its packed word does."""
     again = np.flatnonzero(~new_word)
     new_row = new_word.copy()

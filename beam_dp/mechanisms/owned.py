@@ -104,7 +104,10 @@ class Lines(NamedTuple):
 
 @dataclasses.dataclass
 class Owned:
-    """Lines (partition, relation, owner, second owner, item) with their count or weight."""
+    """Lines (partition, relation, owner, second owner, item) with their count or weight.
+
+    Where all lines have one owner, `second` may be the very array `person`: that saves its memory.
+    """
 
     partition: np.ndarray
     relation: np.ndarray
@@ -125,11 +128,12 @@ class Owned:
 
     def take(self, index: np.ndarray | slice) -> "Owned":
         """Return the lines at `index`."""
+        person = self.person[index]
         return Owned(
             ordering.pick(self.partition, index),
             self.relation[index],
-            self.person[index],
-            self.second[index],
+            person,
+            person if self.second is self.person else self.second[index],
             self.item[index],
             self.count[index],
             self.names,
@@ -149,25 +153,33 @@ class Owned:
             order = np.argsort(listed, kind="stable")
             wanted, listed = wanted[order], listed[order]
         edges = np.searchsorted(listed, np.arange(size + 1)).tolist()
-        return [self._lines(wanted[edges[i] : edges[i + 1]]) for i in range(size)]
+        return [self._lines(_compact(wanted[edges[i] : edges[i + 1]])) for i in range(size)]
 
-    def _lines(self, index: np.ndarray) -> Lines:
+    def _lines(self, index: np.ndarray | slice) -> Lines:
         person, second = self.person[index], self.second[index]
-        if np.array_equal(person, second):
+        if self.second is self.person or np.array_equal(person, second):
             people = numbered(person)
             return Lines(people, people, self.item[index], self.count[index])
         codes = numbered(np.concatenate([person, second]))
-        return Lines(codes[: len(index)], codes[len(index) :], self.item[index], self.count[index])
+        one, two = np.split(codes, 2)
+        return Lines(one, two, self.item[index], self.count[index])
+
+
+def _compact(places: np.ndarray) -> np.ndarray | slice:
+    """Return rising places as a slice where none is left out: it needs no copy."""
+    if len(places) and int(places[-1]) - int(places[0]) + 1 == len(places):
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return places
 
 
 def numbered(codes: np.ndarray) -> np.ndarray:
-    """Return a number from 0 for each code, in their order; those of one code stand mostly together.
+    """Return a number from 0 for each different code, in their order.
 
-    Only the first of each run of equal codes is sorted.
+    Only the first of each run of equal codes is sorted: lines of one owner stand together.
     """
     heads = ordering.changes(codes[None]) if len(codes) else np.zeros(0, bool)
     _, numbers = np.unique(codes[heads], return_inverse=True)
-    return numbers[np.cumsum(heads) - 1]
+    return np.asarray(numbers[np.cumsum(heads) - 1])
 
 
 def collect(table: Table, measures: Sequence[object], key: bytes) -> Owned:
@@ -198,11 +210,13 @@ def _joined(parts: Sequence[Owned]) -> Owned:
     names: dict[tuple[int, int], bytes] = {}
     for part in parts:
         names.update(part.names)
+    person = np.concatenate([part.person for part in parts])
+    alone = all(part.second is part.person for part in parts)
     return Owned(
         contributions.join_identities([part.partition for part in parts]),
         np.concatenate([part.relation for part in parts]),
-        np.concatenate([part.person for part in parts]),
-        np.concatenate([part.second for part in parts]),
+        person,
+        person if alone else np.concatenate([part.second for part in parts]),
         np.concatenate([part.item for part in parts]),
         exact.concatenate([part.count for part in parts]),
         names,

@@ -78,6 +78,12 @@ def parts_of(metric: Metric) -> tuple[Part, ...]:
                 Part("sum", metric.column, options=options),
                 Part("valid", metric.column, metric.per == "person", options),
             )
+    return _parts_of_rows(metric)
+
+
+def _parts_of_rows(metric: Metric) -> tuple[Part, ...]:
+    """Return the parts of the metrics of `relational`, `spreads` and `ratios`."""
+    match metric:
         case relational.Quantile() | relational.Median():
             kind = "rank" if metric.per == "person" else "quantile"
             return (Part(kind, metric.column, False, _plain(metric), (share_of(metric),)),)

@@ -67,9 +67,9 @@ class Owners:
     * "distinct": the number of different items, relaxed (`coverage`);
     * "frequency": the most rows of one item, relaxed (`frequency.max_profile`);
     * "squares" and "pairs": the sum over items of their squared numbers of rows, by item
-      (`frequency.squares_profile`) or by pairs of people (`edges`), both relaxed;
-    * "rows": the rows or the weight of rows of two owners, relaxed (`edges`); two owners have at
-      most 2^32 units together;
+      (`frequency.squares_profile`) or by pairs of people (`edges`, at most 2^32 a pair); relaxed;
+    * "rows": the rows or the weight of rows of two owners, relaxed (`edges`); a pair of owners has
+      at most 2^32 units, after `coarse`;
     * "largest": the largest item of rows of two owners, relaxed (`edges.max_profile`).
 
     Attributes:
@@ -78,6 +78,7 @@ class Owners:
         removals: K.
         unit: what one unit of the result is worth.
         sign: -1 for the mirrored maximum.
+        coarse: what the weights of "rows" are divided by, each pair's rounded down on its own.
     """
 
     kind: str
@@ -85,6 +86,7 @@ class Owners:
     removals: int
     unit: Fraction = Fraction(1)
     sign: int = 1
+    coarse: int = 1
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
@@ -93,7 +95,8 @@ class Owners:
 
     def profiles(self, cells: Cells, first: int) -> list[Profile]:
         """Return the profile B[0..K] of each partition, in the user's scale."""
-        return [Profile(scaled(self._units(lines), self.unit)) for lines in cells.owned(first)]
+        unit = self.unit * self.coarse
+        return [Profile(scaled(self._units(lines), unit)) for lines in cells.owned(first)]
 
     def _units(self, lines: Lines) -> Sequence[Number]:
         people, second, items, counts = lines
@@ -105,12 +108,15 @@ class Owners:
             case "squares":
                 return frequency.squares_profile(people, items, counts, self.removals)
             case "pairs":
-                pairs = frequency.squares_edges(people, items, counts, _ALL_PAIRS)
-                return edges.profile(*pairs, self.removals)
+                first, other, squares = frequency.squares_edges(people, items, counts, _ALL_PAIRS)
+                return edges.profile(first, other, _bounded(squares), self.removals)
             case "rows":
-                weights = np.minimum(counts, _HEAVIEST).astype(np.int64)
-                return edges.profile(people, second, weights, self.removals)
+                return edges.profile(people, second, _bounded(counts // self.coarse), self.removals)
         return edges.max_profile(people, second, self.sign * items, self.removals, -math.inf)
+
+
+def _bounded(weights: np.ndarray) -> np.ndarray:
+    return np.asarray(np.minimum(weights, _HEAVIEST).astype(np.int64))
 
 
 _ALL_PAIRS = 1 << 62

@@ -49,8 +49,8 @@ class KthLargest(_Searched):
     """Release the k-th largest of all rows, one person owning any number of them.
 
     With probability 1 - beta it is at most the true one (rounded up to the candidates), and at
-    least what is the k-th largest when `<name>_error` people are removed. NaN where the search saw
-    nobody and no candidates were given. k must not come from the data.
+    least what is the k-th largest when `<name>_error` people are removed. Where hardly anybody is,
+    NaN or another of the lowest candidates, if none were given. k must not come from the data.
 
     Attributes:
         column: the value column.
@@ -82,7 +82,8 @@ class Quantile(_Searched):
     votes at or below the released value is within `<name>_error` people of p: see `RankSearch`.
     This is the default because it errs least: it needs no noisy number of rows, and nobody's many
     rows move it. With `per="row"` every row counts once: a part of the budget buys a noisy number
-    n of rows, the rest the k-th largest with k = (1 - p) n, whose error is that of both.
+    n of rows, the rest the k-th largest with k = (1 - p) n, whose error is that of both. Where
+    hardly anybody is, any candidate may come out: by default that is far from any data.
 
     Attributes:
         column: the value column.
@@ -247,6 +248,11 @@ class CustomProfile(_Searched):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_callable("CustomProfile", "profile", self.profile)
+        if type(self.profile).__hash__ is None:
+            raise TypeError(
+                "CustomProfile: profile must be hashable, as functions are, not "
+                f"{type(self.profile).__name__}. Write profile=lambda people: ...."
+            )
         checks.require(
             self.candidates is not None,
             "CustomProfile: candidates must be given: nothing is known of the statistic. "

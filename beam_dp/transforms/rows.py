@@ -55,9 +55,16 @@ def output_type(
     """Return the schema of the output: key columns as typed as is known, then numbers."""
     kinds = [_key_type(place, layout) for place in range(len(partition))]
     for metric in metrics:
-        kinds += [int if isinstance(metric, _WHOLE) else float, float]
+        kinds += [int if _is_whole(metric) else float, float]
     names = output_names(partition, metrics)
     return RowTypeConstraint.from_fields(list(zip(names, kinds, strict=True)))
+
+
+def _is_whole(metric: Metric) -> bool:
+    """Return whether a metric's numbers are whole: given outputs need not be."""
+    given = vars(metric).get("candidates") is not None
+    searched = vars(metric).get("one_sided", True)
+    return isinstance(metric, _WHOLE) and not (given and searched)
 
 
 def _key_type(place: int, layout: Layout) -> Any:

@@ -192,8 +192,11 @@ class Settle(beam.DoFn):
         if people:
             yield SHARED, blobs.pack_summary(merge(people, self._shared))
 
-    def _split(self, partition: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    def _split(self, partition: np.ndarray) -> Iterator[tuple[int, np.ndarray | slice]]:
         """Yield each bucket with the places of its lines."""
+        if self._buckets == 1:
+            yield 0, slice(None)
+            return
         buckets = bucket_of(partition, self._buckets, self._bounder.key)
         for bucket in np.unique(buckets).tolist():
             yield bucket, np.flatnonzero(buckets == bucket)

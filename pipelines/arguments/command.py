@@ -82,15 +82,20 @@ class Parser(argparse.ArgumentParser):
         return joined
 
 
-def parser(program: str, description: str) -> Parser:
-    """Return a parser with the options that say whose rows are read and how they are bounded."""
-    made = Parser(
+def plain(program: str, description: str) -> Parser:
+    """Return a parser without options."""
+    return Parser(
         f"python -m pipelines.{program}",
         description=description,
         epilog="Every other option goes to Beam: --runner, --temp_location, ...",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+
+
+def parser(program: str, description: str) -> Parser:
+    """Return a parser with the options that say whose rows are read and how they are bounded."""
+    made = plain(program, description)
     files.add(made)
     people.add(made)
     return made

@@ -39,6 +39,13 @@ _PHRASES = {
     r"\w+: (output columns must have different names, .* twice)\..*": (
         r"\1: give the column of --partition another name in the data"
     ),
+    r"Ratio: bounds must limit the rows of one person.*": (
+        "--max_rows_per_partition must be given where every row counts: add "
+        "--max_rows_per_partition 10, or --per person"
+    ),
+    r"LocalSensitivity: .*delta.*": (
+        "--method local_sensitivity must have --epsilon and a --delta above 0"
+    ),
     r"RemovalLoss: partition must not have a column named 'profile'.*": (
         "--partition must name another column than 'profile', which is used between the steps"
     ),

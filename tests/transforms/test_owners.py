@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import beam_dp as dp
-from tests.mechanisms.test_profilers import TWO_OWNERS, Row, data_of, moves, profiles
+from tests.relations import TWO_OWNERS, Row, data_of, moves, profiles
 from tests.transforms.test_relations import found, run
 
 BOTH = ["from", "to"]
@@ -50,7 +50,7 @@ def test_one_person_on_both_sides_is_one_owner() -> None:
 NOBODY = [None, 1.5, float("nan"), b"x", [1], {}, "\ud800", object()]
 
 
-@pytest.mark.parametrize("nobody", NOBODY, ids=repr)
+@pytest.mark.parametrize("nobody", NOBODY, ids=lambda nobody: type(nobody).__name__)
 def test_rows_without_one_of_their_owners_do_not_count(nobody: Any) -> None:
     given = [edge(1, nobody), edge(nobody, 1), edge(2, 3), {"from": 1}, {"to": 1}]
     assert losses(given, dp.Count())[0] == 1.0

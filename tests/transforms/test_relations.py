@@ -1,7 +1,7 @@
 """Statistics of rows, values and owners through whole pipelines, in every form of rows.
 
 What the profiles must be is brute force over all sets of people, and the direct call of the
-functions in `removal`, both of `tests.mechanisms.test_profilers`.
+functions in `removal`, both of `tests.relations`.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
 from tests.hostile import support
-from tests.mechanisms.test_profilers import (
+from tests.relations import (
     BOUNDS,
     ONE_OWNER,
     REMOVALS,

@@ -14,53 +14,87 @@ For the mean no database without such a saddle is known; the recursion stands by
 found. (Cummings, Durfee 2020, section 5: h_- and h_+ are the row and the column of s = t = 0.)
 """
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
+from beam_dp.mechanisms.preprocessing.sketch import likely
 from beam_dp.mechanisms.preprocessing.windows import Windows
 
 Number = int | float
-_ROUNDS = 8
+_ROUNDS = 40
+_Reply = Callable[[int], int]
 
 
 class Bracket:
-    """Bounds on g that every row and column of phi tightens."""
+    """Bounds on g that every row and column of phi tightens.
+
+    Attributes:
+        low: the greatest lower bound so far.
+        high: the least upper bound so far.
+    """
 
     def __init__(self, windows: Windows, sensitivity: Number, empty: Number) -> None:
         self._windows = windows
         self._step = sensitivity
         self._empty = empty
-        self._size = windows.size
-        kind = windows.values.dtype
-        self._ramp = np.arange(self._size, dtype=kind) * sensitivity
-        self.low: Number | None = None
-        self.high: Number | None = None
+        self.size = windows.size
+        self._slack = _rounding(windows.values, sensitivity, empty)
+        self._ramp = np.arange(self.size + 1, dtype=windows.values.dtype) * sensitivity
+        # Per t the greatest phi(t, s) of the columns asked for; per s the least of the rows.
+        self._ceiling = self._column(0)
+        self._floor = self._row(0)
+        self.low: Number = _plain(self._ceiling.min())
+        self.high: Number = _plain(self._floor.max())
 
     @property
     def value(self) -> Number | None:
-        """Return g if the bounds meet, else None."""
-        return self.low if self.low is not None and self.low == self.high else None
+        """g if the bounds meet (for floats: but for their rounding), else None."""
+        return self.low if self.high - self.low <= self._slack else None
 
     def column(self, s: int) -> int:
-        """Return the t of the least phi(t, s), which bounds g from below."""
-        found = self._windows.starting(s)
-        found += self._ramp[: len(found)]
-        last = self._empty + (self._size - s) * self._step
-        place, least = _best(found, last, int(found.argmin()) if len(found) else 0, less=True)
-        least = least - s * self._step
-        self.low = least if self.low is None else max(self.low, least)
+        """Return the t of the least phi(t, s)."""
+        found = self._column(s)
+        place = int(found.argmin())
+        self.low = max(self.low, _plain(found[place]))
+        seen = self._ceiling[: len(found)]
+        np.maximum(seen, found, out=seen)
         return place
 
     def row(self, t: int) -> int:
-        """Return the s of the greatest phi(t, s), which bounds g from above."""
-        found = self._windows.stopping(self._size - t)
-        found -= self._ramp[: len(found)]
-        last = self._empty - (self._size - t) * self._step
-        place, most = _best(found, last, int(found.argmax()) if len(found) else 0, less=False)
-        most = most + t * self._step
-        self.high = most if self.high is None else min(self.high, most)
+        """Return the s of the greatest phi(t, s)."""
+        found = self._row(t)
+        place = int(found.argmax())
+        self.high = min(self.high, _plain(found[place]))
+        seen = self._floor[: len(found)]
+        np.minimum(seen, found, out=seen)
         return place
+
+    def tighten(self) -> None:
+        """Ask for the row and the column that look best against all those asked before."""
+        t, s = int(self._ceiling.argmin()), int(self._floor.argmax())
+        self.column(s)
+        self.row(t)
+
+    def _column(self, s: int) -> np.ndarray:
+        """Return phi(t, s) for t = 0, ..., n - s; its least bounds g from below."""
+        found = np.empty(self.size - s + 1, self._ramp.dtype)
+        found[:-1] = self._windows.starting(s)
+        found[-1] = self._empty
+        found += self._ramp[: len(found)]
+        found -= s * self._step
+        return found
+
+    def _row(self, t: int) -> np.ndarray:
+        """Return phi(t, s) for s = 0, ..., n - t; its greatest bounds g from above."""
+        found = np.empty(self.size - t + 1, self._ramp.dtype)
+        found[:-1] = self._windows.stopping(self.size - t)
+        found[-1] = self._empty
+        found -= self._ramp[: len(found)]
+        found += t * self._step
+        return found
 
 
 def certified(windows: Windows, sensitivity: Number, empty: Number) -> Number | None:
@@ -72,35 +106,46 @@ def certified(windows: Windows, sensitivity: Number, empty: Number) -> Number | 
         empty: f of nobody, in the same.
     """
     bracket = Bracket(windows, sensitivity, empty)
-    return next((bracket.value for _ in _search(bracket, windows.size) if _met(bracket)), None)
+    guess = functools.partial(likely, windows, sensitivity, empty)
+    values = (bracket.value for _ in _search(bracket, guess))
+    return next((value for value in values if value is not None), None)
 
 
-def _met(bracket: Bracket) -> bool:
-    return bracket.value is not None
-
-
-def _search(bracket: Bracket, size: int) -> Iterator[None]:
-    """Answer back and forth; then look for a fixed point by halving, in s and in t."""
-    s = 0
-    for _ in range(2):
-        s = bracket.row(bracket.column(s))
-        yield
-    yield from _halve(bracket.column, bracket.row, size)
-    yield from _halve(bracket.row, bracket.column, size)
+def _search(bracket: Bracket, guess: Callable[[], tuple[int, int]]) -> Iterator[None]:
+    """Try f itself, then a guess, then a fixed point of the replies by halving; then tighten."""
+    yield
+    s, t = guess()
+    bracket.column(s)
+    bracket.row(t)
+    yield
+    yield from _halve(bracket.column, bracket.row, bracket.size)
+    yield from _halve(bracket.row, bracket.column, bracket.size)
     for _ in range(_ROUNDS):
-        s = bracket.row(bracket.column(s))
+        bracket.tighten()
         yield
 
 
-def _halve(answer, reply, size):  # type: ignore
-    raise RuntimeError
+def _halve(ask: _Reply, reply: _Reply, size: int) -> Iterator[None]:
+    """Look for the place that is the reply to its own answer."""
+    low, high = 0, size
+    while low <= high:
+        middle = (low + high) // 2
+        found = reply(ask(middle))
+        yield
+        if found == middle:
+            return
+        low, high = (middle + 1, high) if found > middle else (low, middle - 1)
 
 
-def _best(found: np.ndarray, last: Number, place: int, less: bool) -> tuple[int, Number]:
-    """Return the best of a vector and the number after its end, and its place."""
-    if not len(found):
-        return 0, last
-    value = found[place].item() if isinstance(found, np.ndarray) else found[place]
-    if (last < value) if less else (last > value):
-        return len(found), last
-    return place, value
+def _rounding(values: np.ndarray, sensitivity: Number, empty: Number) -> float:
+    """Return how far apart the two bounds may be by rounding alone: 0 for integers."""
+    if values.dtype != np.float64:
+        return 0.0
+    largest = float(np.abs(values).max(initial=0.0)) + abs(empty) + len(values) * sensitivity
+    return 2.0**-48 * largest
+
+
+def _plain(value: Any) -> Number:
+    """Return a numpy number as a Python one."""
+    number: Number = value.item() if isinstance(value, np.generic) else value
+    return number

@@ -29,6 +29,8 @@ def divide(numerators: np.ndarray, divisors: np.ndarray | int) -> np.ndarray:
     """Return the quotients: rounded down for integers, as usual for floats."""
     if numerators.dtype == np.float64:
         return np.asarray(numerators / divisors)
+    if isinstance(divisors, int) and divisors >= _SAFE:
+        numerators = numerators.astype(object)
     return np.asarray(numerators // divisors)
 
 
@@ -82,7 +84,7 @@ class Windows:
         sizes = stops - starts
         cuts = self._cuts(sizes)
         sums = self.sums[..., stops - cuts] - self.sums[..., starts + cuts]
-        return divide(sums, (sizes - 2 * cuts) * self.divisor)
+        return self._over(sums, sizes - 2 * cuts)
 
     def row(self, size: int) -> np.ndarray:
         """Return f of all windows of one size, from left to right."""
@@ -90,7 +92,7 @@ class Windows:
         count = self.size - size + 1
         upper = self.sums[..., size - cut : size - cut + count]
         lower = self.sums[..., cut : cut + count]
-        return divide(upper - lower, (size - 2 * cut) * self.divisor)
+        return self._over(upper - lower, size - 2 * cut)
 
     def starting(self, start: int) -> np.ndarray:
         """Return f of [start, stop) for stop = n, n - 1, ..., start + 1."""
@@ -98,7 +100,7 @@ class Windows:
             stops = np.arange(self.size, start, -1)
             return self.between(np.full(len(stops), start), stops)
         sizes = np.arange(self.size - start, 0, -1)
-        return divide(self.sums[:start:-1] - self.sums[start], sizes * self.divisor)
+        return self._over(self.sums[:start:-1] - self.sums[start], sizes)
 
     def stopping(self, stop: int) -> np.ndarray:
         """Return f of [start, stop) for start = 0, 1, ..., stop - 1."""
@@ -106,7 +108,12 @@ class Windows:
             starts = np.arange(stop)
             return self.between(starts, np.full(stop, stop))
         sizes = np.arange(stop, 0, -1)
-        return divide(self.sums[stop] - self.sums[:stop], sizes * self.divisor)
+        return self._over(self.sums[stop] - self.sums[:stop], sizes)
+
+    def _over(self, sums: np.ndarray, counts: np.ndarray | int) -> np.ndarray:
+        """Return sums / (counts divisor): two divisions in turn round down like one."""
+        found = divide(sums, counts)
+        return found if self.divisor == 1 else divide(found, self.divisor)
 
     def _cuts(self, sizes: np.ndarray | int) -> np.ndarray | int:
         return sizes * self.trim.numerator // self.trim.denominator

@@ -26,7 +26,7 @@ not, but its bound must grow: near a = b / 2 it is 1 / (2 b - 2), and the substi
 positive, is at low, high, or next to c + s: at floor(c + s) or floor(c + s) + 1.
 
 Source: Harrison, "Privately bounding local sensitivity" (2024), whose code exchanges the lower and
-the upper bounds of a, and so bounds nothing: at (a, b) = (500, 1000), epsilon 1, delta 10^-6 it is
+the upper bounds of a, and so bounds nothing: at (a, b) = (500, 2000), epsilon 1, delta 10^-6 it is
 below the local sensitivity with probability 0.9999.
 """
 

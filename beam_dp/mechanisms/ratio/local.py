@@ -12,7 +12,7 @@ from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.ratio import bound as bounds
 from beam_dp.mechanisms.ratio.bound import Rational, Span
-from beam_dp.mechanisms.ratio.counts import KuleszaSureshWang
+from beam_dp.mechanisms.ratio.counts import KuleszaSureshWang, Naive
 from beam_dp.mechanisms.ratio.neighbours import Counts, Estimates, Mechanism, add_noise
 from beam_dp.mechanisms.tails import laplace_bound
 
@@ -32,10 +32,12 @@ class LocalSensitivity(Mechanism):
     each (a person moves both by at most `rows` together), or `"total"`, the article's a and b for
     epsilon_1 / 2 each, with twice the noise. Substitution neighbours need b alone: LS <= rows / b.
 
-    *The bail-out*: where the counts leave it possible that b <= rows, the bound is rows / b >= 1
-    and useless. Then the ratio of Kulesza, Suresh and Wang is released for what is left,
-    epsilon_2 = epsilon - epsilon_1. With `switch` that is also done wherever it is expected to be
-    closer, as far as the noisy counts tell: they have been paid for, so the choice costs nothing.
+    *The bail-out*: the bound is useless where the counts leave it possible that b <= rows (the
+    article's rule), and where its noise is expected to be larger than that of the naive ratio for
+    the whole budget, which for b near 2 t it is by far. Then the ratio of Kulesza, Suresh and Wang
+    is released for what is left, epsilon_2 = epsilon - epsilon_1. With `switch` that is done
+    wherever it is expected to be closer. Both are decided by the noisy counts: they have been paid
+    for, so the choice costs nothing, and the theorem allows for it.
 
     Attributes:
         share: the part of epsilon for the counts.
@@ -101,12 +103,21 @@ class LocalSensitivity(Mechanism):
         values, errors = np.empty(len(found)), np.empty(len(found))
         values[~local], errors[~local] = other.values, other.errors
         values[local], errors[local] = self._around(
-            ones[local].tolist(), totals[local].tolist(), [each for each in found if each], noise, alpha
+            ones[local].tolist(),
+            totals[local].tolist(),
+            [each for each in found if each],
+            noise,
+            alpha,
         )
         return Estimates(values, errors)
 
     def _around(
-        self, ones: list[int], totals: list[int], found: list[Rational], noise: Noise, alpha: Fraction
+        self,
+        ones: list[int],
+        totals: list[int],
+        found: list[Rational],
+        noise: Noise,
+        alpha: Fraction,
     ) -> tuple[list[float], list[float]]:
         """Return a / b with the noise of each bound, and how far that strays."""
         grid = GridLaplace(self.costs[1].amount)
@@ -132,23 +143,31 @@ class LocalSensitivity(Mechanism):
             noisy_first = add_noise(asker, self.rows, ones, noise).tolist()
         pairs = list(zip(noisy_first, noisy_second, strict=True))
         found = [self.bound(*pair, far) for pair in pairs]
-        return self._switched(pairs, found) if self.switch else found
+        return self._useful(pairs, found)
 
-    def _switched(
+    @property
+    def _rival(self) -> Mechanism:
+        """What a bound must be expected to beat."""
+        if self.switch:
+            return self.fallback
+        return Naive(self.budget.without_delta(), self.rows, self.neighbours)
+
+    def _useful(
         self, pairs: list[tuple[int, int]], found: list[Rational | None]
     ) -> list[Rational | None]:
-        """Return the bounds, None where the fallback is expected to be closer."""
-        other, epsilon = self.fallback, float(self.costs[1].amount)
-        expected = [other.expected_error(*self._seen(*pair)) for pair in pairs]
+        """Return the bounds, None for the bail-out."""
+        rival, epsilon = self._rival, float(self.costs[1].amount)
         return [
-            bound if bound and bound[0] / bound[1] / epsilon <= error else None
-            for bound, error in zip(found, expected, strict=True)
+            bound
+            if bound and bound[0] / bound[1] / epsilon <= rival.expected_error(*self._seen(*pair))
+            else None
+            for pair, bound in zip(pairs, found, strict=True)
         ]
 
     def _seen(self, first: float, second: float) -> tuple[float, float]:
         """Return a and b as the noisy counts show them; half of b where only b was asked.
 
-        That is where the fallback does best.
+        That is where the default does best.
         """
         if self.substitution:
             return second / 2, second
@@ -158,8 +177,8 @@ class LocalSensitivity(Mechanism):
         ones = round(ratio * total)
         asked = self.queries == TOTAL or self.substitution
         bound = self.bound(ones, round(total) if asked else round(total) - ones)
-        other = self.fallback.expected_error(ones, total)
-        if bound is None:
-            return other
-        local = bound[0] / bound[1] / float(self.costs[1].amount)
-        return min(local, other) if self.switch else local
+        if bound is not None:
+            local = bound[0] / bound[1] / float(self.costs[1].amount)
+            if local <= self._rival.expected_error(ones, total):
+                return local
+        return self.fallback.expected_error(ones, total)

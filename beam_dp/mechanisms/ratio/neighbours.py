@@ -11,8 +11,10 @@ add-remove as a special case, and b need not stay the same. a and b still move b
 but now the parts do too: a by L one way and z by L the other.
 """
 
+import abc
 import dataclasses
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +30,7 @@ EMPTY = 0.5
 ALPHA = Fraction(1, 20)
 """The error bounds that are returned fail with at most this probability."""
 
-Counts = npt.NDArray[np.generic]  # int64, or Python integers where they need more
+Counts = npt.NDArray[Any]  # int64, or Python integers where they need more
 Floats = npt.NDArray[np.float64]
 
 
@@ -47,7 +49,7 @@ class Estimates:
 
 
 @dataclasses.dataclass(frozen=True)
-class Mechanism:
+class Mechanism(abc.ABC):
     """A release of ratios: its budget, and who are neighbours.
 
     Attributes:
@@ -98,16 +100,23 @@ class Mechanism:
         ratio = min(max(ones / total, 0.0), 1.0)
         return min(self._expected(ratio, total), EMPTY)
 
+    @abc.abstractmethod
     def _draw(self, ones: Counts, totals: Counts, noise: Noise, alpha: Fraction) -> Estimates:
-        raise TypeError("Mechanism: must be one of the mechanisms of `ratio`.")
+        """Draw the ratios."""
 
+    @abc.abstractmethod
     def _expected(self, ratio: float, total: float) -> float:
-        raise TypeError("Mechanism: must be one of the mechanisms of `ratio`.")
+        """Return the mean absolute error where a / b = ratio, to first order."""
 
 
 def add_noise(adder: AdditiveNoise, rows: int, counts: Counts, noise: Noise) -> Counts:
     """Return counts that one person moves by at most `rows`, with noise."""
     return adder.add(counts, np.full(len(counts), rows), noise)
+
+
+def plus(counts: Counts, number: int) -> Counts:
+    """Return counts and a number of any size, exactly."""
+    return exact.add(counts, exact.narrow(np.array([number], object)))
 
 
 def quotient(ones: Counts, zeros: Counts, empty: float = EMPTY) -> Floats:
@@ -129,6 +138,6 @@ def estimates(ones: Counts, zeros: Counts, straying: tuple[int, int]) -> Estimat
     The ratio rises with a and falls with z, so it lies between its values at two corners.
     """
     values = quotient(ones, zeros)
-    low = quotient(ones - straying[0], zeros + straying[1], empty=0.0)
-    high = quotient(ones + straying[0], zeros - straying[1], empty=1.0)
+    low = quotient(plus(ones, -straying[0]), plus(zeros, straying[1]), empty=0.0)
+    high = quotient(plus(ones, straying[0]), plus(zeros, -straying[1]), empty=1.0)
     return Estimates(values, np.maximum(values - low, high - values))

@@ -66,7 +66,7 @@ def _order(people: np.ndarray, buckets: np.ndarray) -> np.ndarray:
 
 def _merged(buckets: np.ndarray, amounts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return each bucket once, rising, with the exact sum of its amounts."""
-    order = np.argsort(buckets, kind="stable")
+    order = np.argsort(buckets)  # sums are exact: equal buckets may come in any order
     buckets = buckets[order]
     new = np.append(True, buckets[1:] != buckets[:-1])[: len(buckets)]
     starts = np.flatnonzero(new)

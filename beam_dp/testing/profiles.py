@@ -1,91 +1,25 @@
-"""Checks for users' own tests: try to refute that a statistic, or its profile, is what it claims.
-
-A check returns None, or a `Counterexample` to look at. It shows the records that it was given: run
-checks on made-up people. What None proves is in each docstring.
-"""
+"""Try to refute that a profile is private, or that it is the profile of a statistic."""
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Iterable
 from typing import Any
 
 from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.grids import Number
 from beam_dp.mechanisms.monotone import SetValues
-from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.people import (
     People,
     ProfileFunction,
     Statistic,
     check_callable,
-    is_infinite,
     plain_number,
     records,
 )
 from beam_dp.mechanisms.profile import Profile
-
-_CHAIN = 16  # neighbours that follow each other in one random chain
-_PATIENCE = 64  # steps of a descent without a gain
-_UNLIMITED = 1 << 62
-
-Pair = tuple[int, int]
-"""Bit masks of two neighbouring sets: the second has one person more."""
-
-
-@dataclass(frozen=True)
-class Counterexample:
-    """People for whom a claim is false.
-
-    Attributes:
-        rule: the claim.
-        smaller: one record per person.
-        larger: the same people and one more; for a rule about one set only, that set again.
-        values: the two sides of the rule that do not agree with it, left one first.
-        at: the k of B[k], or the y of loss(y), where the rule has one.
-    """
-
-    rule: str
-    smaller: People
-    larger: People
-    values: tuple[Number, Number]
-    at: Number | None = None
-
-
-def check_monotone(
-    f: Statistic, people: Iterable[Any], attempts: int = 1 << 16
-) -> Counterexample | None:
-    """Try to find some of these people for whom f falls when one more of them joins.
-
-    With n people and 2^n <= attempts all sets are looked at: None then *proves* that f is monotone
-    on the subsets of these people, and says nothing of others. With more people it draws random
-    chains of sets, each with one person more, and walks from random neighbours towards a fall by
-    exchanging single people: None then proves nothing, and another call may find what this one did
-    not. It draws from the operating system; no run can be repeated.
-
-    Args:
-        f: a number for a tuple of people's records.
-        people: the records; take small, varied ones that are likely to break the claim.
-        attempts: at least 1; how many pairs of neighbours are drawn where not all are looked at.
-
-    Raises:
-        TypeError, ValueError: for other parameters, or if f returns what is not a number; an error
-            that f raises comes through.
-    """
-    owner = "check_monotone"
-    check_callable(owner, "f", f)
-    checks.positive_integer(owner, "attempts", attempts)
-    values = SetValues(owner, f, records(owner, people), _UNLIMITED)
-    for smaller, larger in _monotone_pairs(values, attempts):
-        if values(smaller) > values(larger):
-            return Counterexample(
-                "f(smaller) <= f(larger)",
-                values.subset(smaller),
-                values.subset(larger),
-                (values(smaller), values(larger)),
-            )
-    return None
+from beam_dp.testing.counterexample import Counterexample
+from beam_dp.testing.monotone import UNLIMITED
+from beam_dp.testing.neighbours import Pair, pairs
 
 
 def check_interlacing(
@@ -114,7 +48,7 @@ def check_interlacing(
     owner = "check_interlacing"
     claims = _Claims(owner, profile_function, records(owner, people))
     checks.positive_integer(owner, "attempts", attempts)
-    for pair in _pairs(len(claims.people), attempts, len(claims.people)):
+    for pair in pairs(len(claims.people), attempts, len(claims.people)):
         found = claims.refute_order(pair[0]) or claims.refute_order(pair[1])
         found = found or claims.refute_interlacing(pair)
         if found is not None:
@@ -155,10 +89,10 @@ def check_profile(
     owner = "check_profile"
     check_callable(owner, "f", f)
     claims = _Claims(owner, profile_function, records(owner, people))
-    values = SetValues(owner, f, claims.people, _UNLIMITED)
+    values = SetValues(owner, f, claims.people, UNLIMITED)
     checks.positive_integer(owner, "attempts", attempts)
     most = min(checks.positive_integer(owner, "size", size), len(claims.people))
-    for pair in _pairs(len(claims.people), attempts, most):
+    for pair in pairs(len(claims.people), attempts, most):
         for members in pair:
             found = claims.refute_order(members) or claims.refute_level(members, values, exact)
             if found is not None:
@@ -241,70 +175,3 @@ def _exact_levels(values: SetValues, members: int) -> list[Number]:
         if not subset:
             return list(itertools.accumulate(levels, min))
         subset = (subset - 1) & members  # the next smaller mask within the members
-
-
-# ------------------------------------------------------------------ which neighbours are looked at
-
-
-def _pairs(n: int, attempts: int, most: int) -> Iterator[Pair]:
-    """Yield all neighbours of at most `most` people if their sets are few, else random ones."""
-    if most == n and 1 << n <= attempts:
-        bits = [1 << i for i in range(n)]
-        yield (0, 0)  # an empty set alone, where nobody is there
-        yield from ((s, s | bit) for s in range(1 << n) for bit in bits if not s & bit)
-    else:
-        yield from itertools.islice(_chains(n, most), attempts)
-
-
-def _chains(n: int, most: int) -> Iterator[Pair]:
-    """Yield neighbours along random chains of growing sets, of every size alike, without end."""
-    while True:
-        order = [1 << int(i) for i in Noise().words(n).argsort()]
-        start = _below(most)
-        smaller = sum(order[:start])
-        for bit in order[start : min(start + _CHAIN, most)]:
-            yield smaller, smaller | bit
-            smaller |= bit
-
-
-def _monotone_pairs(values: SetValues, attempts: int) -> Iterator[Pair]:
-    n = len(values.people)
-    if 1 << n <= attempts:
-        yield from _pairs(n, attempts, n)
-    else:
-        yield from _pairs(n, attempts - attempts // 2, n)
-        yield from itertools.islice(_descents(values), attempts // 2)
-
-
-def _descents(values: SetValues) -> Iterator[Pair]:
-    """Yield the neighbours of random walks on which f(S + p) - f(S) never grows, without end.
-
-    A step lets another person into S or out of it.
-    """
-    n = len(values.people)
-    while True:
-        (pair,) = itertools.islice(_chains(n, n), 1)
-        rise, patience = _rise(values, pair), _PATIENCE
-        while patience:
-            yield pair
-            bit = 1 << _below(n)
-            near = pair[0] ^ bit, pair[1] ^ bit
-            rise_there = rise if bit == pair[0] ^ pair[1] else _rise(values, near)
-            patience = _PATIENCE if rise_there < rise else patience - 1
-            if bit != pair[0] ^ pair[1] and rise_there <= rise:
-                pair, rise = near, rise_there
-
-
-def _rise(values: SetValues, pair: Pair) -> Number:
-    """Return f(larger) - f(smaller) without rounding or overflow."""
-    low, high = values(pair[0]), values(pair[1])
-    if low == high:
-        return 0
-    if is_infinite(low) or is_infinite(high):
-        return math.inf if high > low else -math.inf
-    return Fraction(high) - Fraction(low)
-
-
-def _below(n: int) -> int:
-    """Return a random index below n (its bias of n / 2^64 matters to no check)."""
-    return int(Noise().words(1)[0]) % n

@@ -1,0 +1,59 @@
+"""Cummings and Durfee's preprocessing: g, the function near f that no person moves beyond Delta.
+
+`mean`, `median`, ... give g of one database in double precision, `general` and its kin exactly for
+few people, `Preprocessed` and `noisy` exactly on a grid of integers, which is what is released.
+"""
+
+from beam_dp.mechanisms.preprocessing.bounds import (
+    enough_for_mean,
+    enough_for_variance,
+    error_bound,
+    mean_bounds,
+)
+from beam_dp.mechanisms.preprocessing.functions import (
+    maximum,
+    mean,
+    median,
+    minimum,
+    trimmed_mean,
+    variance,
+)
+from beam_dp.mechanisms.preprocessing.personalised import Personalised, proportional
+from beam_dp.mechanisms.preprocessing.release import Preprocessed, noisy
+from beam_dp.mechanisms.preprocessing.subsets import coordinates, general, plane
+from beam_dp.mechanisms.preprocessing.unequal import (
+    classes,
+    from_profile,
+    individual,
+    largest,
+    monotone,
+    ordered,
+    total,
+)
+
+__all__ = [
+    "Personalised",
+    "Preprocessed",
+    "classes",
+    "coordinates",
+    "enough_for_mean",
+    "enough_for_variance",
+    "error_bound",
+    "from_profile",
+    "general",
+    "individual",
+    "largest",
+    "maximum",
+    "mean",
+    "mean_bounds",
+    "median",
+    "minimum",
+    "monotone",
+    "noisy",
+    "ordered",
+    "plane",
+    "proportional",
+    "total",
+    "trimmed_mean",
+    "variance",
+]

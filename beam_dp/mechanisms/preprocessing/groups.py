@@ -1,0 +1,259 @@
+"""g of many databases at once, exact, on the integers of a grid.
+
+The values of all databases (groups) lie one after the other, in whole units; group i is
+`units[offsets[i]:offsets[i + 1]]`. All functions return g in whole steps of the grid, rounded
+down: f times `resolution`, the number of steps per unit of f. Delta and f(empty) are whole numbers
+of steps, so one person moves each result by at most Delta steps, exactly (see `windows`).
+
+The common case, in which g = f, is proved for all groups together; the rest is computed by groups
+of equal size, or one by one. Groups without values have g = f(empty).
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from beam_dp.mechanisms import exact
+from beam_dp.mechanisms.preprocessing import extremes
+from beam_dp.mechanisms.preprocessing.medians import doubled_medians
+from beam_dp.mechanisms.preprocessing.recursion import recursed
+from beam_dp.mechanisms.preprocessing.saddle import certified
+from beam_dp.mechanisms.preprocessing.spread import Spread, least, least_rows
+from beam_dp.mechanisms.preprocessing.windows import Windows, divide, fitting
+
+SMALL = 256
+"""Up to this size, groups of one size are computed together."""
+_CHUNK = 1 << 21  # values that are expanded at once
+_TOGETHER = 1 << 16  # values of groups of one size that are computed together, in the cache
+_FINER = 1 << 12
+Number = int | float
+_Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray, int, int], np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True)
+class Grid:
+    """The public numbers of a release of g.
+
+    Attributes:
+        sensitivity: Delta, in steps; at least 0.
+        empty: f of nobody, in steps.
+        resolution: steps per unit of f (per squared unit for variances).
+    """
+
+    sensitivity: int
+    empty: int = 0
+    resolution: Fraction = Fraction(1)
+
+
+class Groups:
+    """Integers in groups, sorted within each; empty groups are set aside."""
+
+    def __init__(self, units: np.ndarray, offsets: np.ndarray) -> None:
+        sizes = np.diff(offsets)
+        self.count = len(sizes)
+        self.values = _ascending(np.asarray(units), sizes)
+        self.present = np.flatnonzero(sizes)
+        self.starts = np.asarray(offsets)[:-1][self.present]
+        self.sizes = sizes[self.present]
+
+    def fitting(self, grid: Grid, factor: int = 1) -> np.ndarray:
+        """Return the values times the resolution's numerator, with room for all later steps."""
+        largest = int(self.sizes.max(initial=0)) + 1
+        room = 4 * largest * grid.sensitivity, 4 * grid.empty
+        return fitting(self.values, grid.resolution.numerator, *(factor * each for each in room))
+
+    def chunks(self) -> Iterator[slice]:
+        """Return ranges of groups with about `_CHUNK` values each."""
+        ends = np.cumsum(self.sizes)
+        at = 0
+        while at < len(ends):
+            before = int(ends[at - 1]) if at else 0
+            stop = max(at + 1, int(np.searchsorted(ends, before + _CHUNK, side="right")))
+            yield slice(at, stop)
+            at = stop
+
+    def spread(self, found: np.ndarray | list[int], empty: int) -> np.ndarray:
+        """Return one number per group: those found, and `empty` for the groups without values."""
+        numbers = np.full(self.count, empty, object)
+        numbers[self.present] = found
+        return exact.narrow(numbers)
+
+
+def _ascending(units: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the values sorted within each group."""
+    if len(sizes) < 2:
+        return np.sort(units)
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    if units.dtype == object:
+        order = sorted(range(len(units)), key=lambda place: (group[place], units[place]))
+        return np.asarray(units[order])
+    low = int(units.min(initial=0))
+    bits = (int(units.max(initial=0)) - low).bit_length()
+    if bits + len(sizes).bit_length() > 62:
+        return np.asarray(units[np.lexsort((units, group))])
+    keys = (group << bits) + (units - low)  # one sort of integers is the quickest
+    keys.sort()
+    return np.asarray((keys & ((1 << bits) - 1)) + low)
+
+
+def maxima(groups: Groups, grid: Grid) -> np.ndarray:
+    """Return g of the maximum of each group, in steps."""
+    return _closed(groups, grid, extremes.maxima, _in_steps(groups, grid), 1)
+
+
+def minima(groups: Groups, grid: Grid) -> np.ndarray:
+    """Return g of the minimum of each group, in steps."""
+    return _closed(groups, grid, extremes.minima, _in_steps(groups, grid), 1)
+
+
+def medians(groups: Groups, grid: Grid) -> np.ndarray:
+    """Return g of the median of each group, in steps, rounded down."""
+    fine = 2 * grid.resolution.denominator
+    found = _closed(groups, grid, doubled_medians, groups.fitting(grid, fine), fine)
+    return exact.narrow(divide(found, fine))
+
+
+def _in_steps(groups: Groups, grid: Grid) -> np.ndarray:
+    return divide(groups.fitting(grid), grid.resolution.denominator)
+
+
+def _closed(
+    groups: Groups, grid: Grid, kernel: _Kernel, values: np.ndarray, fine: int
+) -> np.ndarray:
+    """Return g by a closed form, of which `fine` makes a step."""
+    delta, empty = fine * grid.sensitivity, fine * grid.empty
+    found = [
+        kernel(values, groups.starts[part], groups.sizes[part], delta, empty)
+        for part in groups.chunks()
+    ]
+    return groups.spread(np.concatenate(found or [np.zeros(0, np.int64)]), empty)
+
+
+def means(groups: Groups, grid: Grid, trim: Fraction = Fraction(0)) -> np.ndarray:
+    """Return g of the mean, or the trimmed mean, of each group, in steps, rounded down."""
+    windows = Windows(groups.fitting(grid), grid.resolution.denominator, trim)
+    found = windows.between(groups.starts, groups.starts + groups.sizes)
+    proved = _within_reach(groups, grid, windows, found)
+    for part in groups.chunks():
+        places = np.arange(part.start, part.stop)
+        places = places[~proved[places] & (groups.sizes[places] <= _CHUNK)]
+        proved[places] = _undisputed(groups, grid, windows, found, places)
+    for places in _alike(groups.sizes, np.flatnonzero(~proved)):
+        found[places] = _one_size(groups, grid, windows, places)
+    return groups.spread(found, grid.empty)
+
+
+def _within_reach(groups: Groups, grid: Grid, windows: Windows, found: np.ndarray) -> np.ndarray:
+    """Return which groups have range <= n Delta and |mean - f(empty)| <= n Delta: there g = f.
+
+    Without its k largest values the mean falls by at most k / n times the range (k Delta); so both
+    sides of the bracket are f (`saddle`). Trimmed means have no such rule.
+    """
+    if windows.trim:
+        return np.zeros(len(found), bool)
+    reach = groups.sizes.astype(found.dtype) * grid.sensitivity
+    last = groups.starts + groups.sizes - 1
+    # The range is not in whole steps and counts rounded up.
+    ranges = -divide(windows.values[groups.starts] - windows.values[last], windows.divisor)
+    near = (found - grid.empty >= -reach) & (found - grid.empty <= reach)
+    return np.asarray((ranges <= reach) & near, bool)
+
+
+def _undisputed(
+    groups: Groups, grid: Grid, windows: Windows, found: np.ndarray, places: np.ndarray
+) -> np.ndarray:
+    """Return which groups have their saddle at f itself: no removal from one end wins."""
+    if not len(places):
+        return np.zeros(0, bool)
+    starts, sizes = groups.starts[places], groups.sizes[places]
+    offsets = np.cumsum(sizes) - sizes
+    gone = np.arange(int(sizes.sum())) - np.repeat(offsets, sizes)
+    first, stop = np.repeat(starts, sizes), np.repeat(starts + sizes, sizes)
+    price = gone.astype(found.dtype) * grid.sensitivity
+    below = np.minimum.reduceat(windows.between(first, stop - gone) + price, offsets)
+    above = np.maximum.reduceat(windows.between(first + gone, stop) - price, offsets)
+    reach = sizes.astype(found.dtype) * grid.sensitivity
+    own = found[places]
+    near = (grid.empty + reach >= own) & (grid.empty - reach <= own)
+    return np.asarray((below >= own) & (above <= own) & near, bool)
+
+
+def _one_size(
+    groups: Groups, grid: Grid, windows: Windows, places: np.ndarray
+) -> np.ndarray | list[Number]:
+    """Return g of the mean of groups of one size, by recursion if it is small."""
+    rows = _rows(groups, windows.values, places)
+    if rows.shape[1] <= SMALL:
+        table = Windows(rows, windows.divisor, windows.trim)
+        return recursed(table, grid.sensitivity, grid.empty)
+    return [_alone(row, grid, windows) for row in rows]
+
+
+def _alone(row: np.ndarray, grid: Grid, windows: Windows) -> Number:
+    """Return g of the mean of one group: by its saddle, else by recursion.
+
+    On a coarse grid ties may hide the saddle; g rounded down on a finer one is the same.
+    """
+    room = 4 * (len(row) + 1) * grid.sensitivity, 4 * grid.empty
+    for finer in (1, _FINER):
+        values = fitting(row, finer, *(finer * each for each in room))
+        table = Windows(values, windows.divisor, windows.trim)
+        found = certified(table, finer * grid.sensitivity, finer * grid.empty)
+        if found is not None:
+            return found // finer
+    table = Windows(row, windows.divisor, windows.trim)
+    number: Number = recursed(table, grid.sensitivity, grid.empty).item()
+    return number
+
+
+def _rows(groups: Groups, values: np.ndarray, places: np.ndarray) -> np.ndarray:
+    size = int(groups.sizes[places[0]])
+    return np.asarray(values[groups.starts[places][:, None] + np.arange(size)])
+
+
+def _alike(sizes: np.ndarray, places: np.ndarray) -> Iterator[np.ndarray]:
+    """Return the places by size, in chunks of about `_TOGETHER` values."""
+    order = places[np.argsort(sizes[places], kind="stable")]
+    cuts = np.flatnonzero(np.diff(sizes[order])) + 1
+    for alike in np.split(order, cuts):
+        most = max(1, _TOGETHER // max(1, int(sizes[alike].max(initial=1))))
+        for at in range(0, len(alike), most):
+            yield alike[at : at + most]
+
+
+def variances(groups: Groups, grid: Grid, sample: bool = False) -> np.ndarray:
+    """Return g of the variance of each group, in steps, rounded down; f(empty) is 0."""
+    found = np.zeros(len(groups.sizes), object)
+    for places in _alike(groups.sizes, np.arange(len(groups.sizes))):
+        found[places] = _variances_of_one_size(_rows(groups, groups.values, places), grid, sample)
+    return groups.spread(found, 0)
+
+
+def _variances_of_one_size(rows: np.ndarray, grid: Grid, sample: bool) -> np.ndarray:
+    """Return g of the variances of rows of values, in steps.
+
+    Nothing is cut if range^2 + Var <= n Delta. For each removal from m > n - d people lowers the
+    variance by at most range^2 / m, which is below range^2 / (n - d); so the removal of
+    d <= Var / Delta people is never worth d Delta, and of more neither.
+    """
+    price = grid.sensitivity / grid.resolution
+    if rows.shape[1] > SMALL:
+        exactly = [least(Spread(row, sample), price) * grid.resolution // 1 for row in rows]
+        return _column(exactly)
+    spread = Spread(rows, sample)
+    size = spread.size
+    found = spread.rounded_rows(0, grid.resolution)[:, 0]
+    ranges = rows[:, -1] - rows[:, 0]
+    most = exact.product(ranges, ranges).astype(object) * grid.resolution
+    cut = np.flatnonzero(most + found >= size * grid.sensitivity)
+    if len(cut):
+        found[cut] = least_rows(Spread(rows[cut], sample), grid.sensitivity, grid.resolution)
+    return found
+
+
+def _column(numbers: list[int]) -> np.ndarray:
+    column = np.empty(len(numbers), object)
+    column[:] = numbers
+    return column

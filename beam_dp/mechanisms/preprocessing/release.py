@@ -1,0 +1,124 @@
+"""Release g with noise: integers on a public grid, so that the proof holds to the last bit.
+
+g is computed in whole steps of a grid that parameters fix, by `groups`, without any rounding that
+depends on the data; one person moves it by at most Delta steps, exactly. Integer noise for that
+sensitivity follows, and the step is the scale of the result alone.
+"""
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+
+from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.additive import AdditiveNoise
+from beam_dp.mechanisms.budget import Budget
+from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.preprocessing import groups
+from beam_dp.mechanisms.preprocessing.functions import checked_trim
+from beam_dp.mechanisms.preprocessing.groups import Grid, Groups
+
+STATISTICS = (
+    "mean",
+    "median",
+    "maximum",
+    "minimum",
+    "trimmed_mean",
+    "variance",
+    "sample_variance",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Preprocessed:
+    """A statistic of one integer per person, made to depend on one person by Delta at most.
+
+    With D a group and D - i the same without one person, the two numbers differ by at most
+    `sensitivity`, as integers, whatever the values.
+
+    Edge cases: a group without values gives `empty`. `variance` and `sample_variance` have
+    f(empty) = 0.
+
+    Args:
+        statistic: one of `STATISTICS`.
+        sensitivity: Delta, an int of at least 1, in steps.
+        empty: f of nobody, in steps.
+        resolution: steps per unit (per squared unit for the variances).
+        trim: the share that `trimmed_mean` leaves out at each end.
+
+    Raises:
+        TypeError: for parameters of other types.
+        ValueError: for parameters out of range.
+    """
+
+    statistic: str
+    sensitivity: int
+    empty: int = 0
+    resolution: checks.Real = 1
+    trim: checks.Real = Fraction(1, 10)
+
+    def __post_init__(self) -> None:
+        owner = "Preprocessed"
+        checks.one_of(owner, "statistic", self.statistic, STATISTICS)
+        checks.positive_integer(owner, "sensitivity", self.sensitivity)
+        if type(self.empty) is not int:
+            raise TypeError(f"{owner}: empty must be an int, in steps, not {self.empty!r}.")
+        checks.require(
+            self.empty == 0 or "variance" not in self.statistic,
+            f"{owner}: empty must be 0 for a variance, not {self.empty!r}.",
+        )
+        resolution = checks.decimal(owner, "resolution", self.resolution)
+        checks.require(
+            resolution > 0, f"{owner}: resolution must be above 0, not {self.resolution!r}."
+        )
+        object.__setattr__(self, "resolution", resolution)
+        object.__setattr__(self, "trim", checked_trim(owner, self.trim))
+
+    def values(self, units: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Return g of each group in steps, not yet noisy: not for release.
+
+        Args:
+            units: one integer per person and group, none of them missing: int64, or Python integers.
+            offsets: where each group starts, and the end of the last.
+        """
+        return self.of(Groups(units, offsets))
+
+    def of(self, found: Groups) -> np.ndarray:
+        """Return g of each group in steps; the groups may serve several statistics."""
+        grid = Grid(self.sensitivity, self.empty, Fraction(self.resolution))
+        if self.statistic == "trimmed_mean":
+            return groups.means(found, grid, Fraction(self.trim))
+        if self.statistic.endswith("variance"):
+            return groups.variances(found, grid, self.statistic == "sample_variance")
+        named = {
+            "mean": groups.means,
+            "median": groups.medians,
+            "maximum": groups.maxima,
+            "minimum": groups.minima,
+        }
+        return named[self.statistic](found, grid)
+
+
+def noisy(
+    statistic: Preprocessed,
+    units: np.ndarray,
+    offsets: np.ndarray,
+    budget: Budget,
+    noise: Noise | None = None,
+) -> np.ndarray:
+    """Return g of each group plus integer noise, in steps.
+
+    Each group costs `budget`: discrete Laplace noise of rate epsilon / Delta is epsilon-DP,
+    discrete Gaussian noise of variance Delta^2 / (2 rho) is rho-zCDP, when one person is added to
+    the group or removed from it.
+
+    Args:
+        statistic: what is released.
+        units: as for `Preprocessed.values`.
+        offsets: as for `Preprocessed.values`.
+        budget: per group.
+        noise: the randomness; the system's by default.
+    """
+    found = statistic.values(units, offsets)
+    sensitivities = np.full(len(found), statistic.sensitivity, object)
+    return AdditiveNoise(budget).add(found, sensitivities, noise or Noise())

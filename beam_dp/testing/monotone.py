@@ -1,0 +1,91 @@
+"""Try to refute that a statistic is monotone."""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from typing import Any
+
+from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.grids import Number
+from beam_dp.mechanisms.monotone import SetValues
+from beam_dp.mechanisms.people import Statistic, check_callable, is_infinite, records
+from beam_dp.testing.counterexample import Counterexample
+from beam_dp.testing.neighbours import Pair, below, chains, pairs
+
+UNLIMITED = 1 << 62
+
+_PATIENCE = 64  # steps of a descent without a gain
+
+
+def check_monotone(
+    f: Statistic, people: Iterable[Any], attempts: int = 1 << 16
+) -> Counterexample | None:
+    """Try to find some of these people for whom f falls when one more of them joins.
+
+    With n people and 2^n <= attempts all sets are looked at: None then *proves* that f is monotone
+    on the subsets of these people, and says nothing of others. With more people it draws random
+    chains of sets, each with one person more, and walks from random neighbours towards a fall by
+    exchanging single people: None then proves nothing, and another call may find what this one did
+    not. It draws from the operating system; no run can be repeated.
+
+    Args:
+        f: a number for a tuple of people's records.
+        people: the records; take small, varied ones that are likely to break the claim.
+        attempts: at least 1; how many pairs of neighbours are drawn where not all are looked at.
+
+    Raises:
+        TypeError, ValueError: for other parameters, or if f returns what is not a number; an error
+            that f raises comes through.
+    """
+    owner = "check_monotone"
+    check_callable(owner, "f", f)
+    checks.positive_integer(owner, "attempts", attempts)
+    values = SetValues(owner, f, records(owner, people), UNLIMITED)
+    for smaller, larger in _monotone_pairs(values, attempts):
+        if values(smaller) > values(larger):
+            return Counterexample(
+                "f(smaller) <= f(larger)",
+                values.subset(smaller),
+                values.subset(larger),
+                (values(smaller), values(larger)),
+            )
+    return None
+
+
+def _monotone_pairs(values: SetValues, attempts: int) -> Iterator[Pair]:
+    n = len(values.people)
+    if 1 << n <= attempts:
+        yield from pairs(n, attempts, n)
+    else:
+        yield from pairs(n, attempts - attempts // 2, n)
+        yield from itertools.islice(_descents(values), attempts // 2)
+
+
+def _descents(values: SetValues) -> Iterator[Pair]:
+    """Yield the neighbours of random walks on which f(S + p) - f(S) never grows, without end.
+
+    A step lets another person into S or out of it.
+    """
+    n = len(values.people)
+    while True:
+        (pair,) = itertools.islice(chains(n, n), 1)
+        rise, patience = _rise(values, pair), _PATIENCE
+        while patience:
+            yield pair
+            bit = 1 << below(n)
+            near = pair[0] ^ bit, pair[1] ^ bit
+            rise_there = rise if bit == pair[0] ^ pair[1] else _rise(values, near)
+            patience = _PATIENCE if rise_there < rise else patience - 1
+            if bit != pair[0] ^ pair[1] and rise_there <= rise:
+                pair, rise = near, rise_there
+
+
+def _rise(values: SetValues, pair: Pair) -> Number:
+    """Return f(larger) - f(smaller) without rounding or overflow."""
+    low, high = values(pair[0]), values(pair[1])
+    if low == high:
+        return 0
+    if is_infinite(low) or is_infinite(high):
+        return math.inf if high > low else -math.inf
+    return Fraction(high) - Fraction(low)

@@ -1,0 +1,37 @@
+"""Which neighbouring sets of people a check looks at: all of them, or random chains."""
+
+import itertools
+from collections.abc import Iterator
+
+from beam_dp.mechanisms.noise import Noise
+
+Pair = tuple[int, int]
+"""Bit masks of two neighbouring sets: the second has one person more."""
+
+_CHAIN = 16  # neighbours that follow each other in one random chain
+
+
+def pairs(n: int, attempts: int, most: int) -> Iterator[Pair]:
+    """Yield all neighbours of at most `most` people if their sets are few, else random ones."""
+    if most == n and 1 << n <= attempts:
+        bits = [1 << i for i in range(n)]
+        yield (0, 0)  # an empty set alone, where nobody is there
+        yield from ((s, s | bit) for s in range(1 << n) for bit in bits if not s & bit)
+    else:
+        yield from itertools.islice(chains(n, most), attempts)
+
+
+def chains(n: int, most: int) -> Iterator[Pair]:
+    """Yield neighbours along random chains of growing sets, of every size alike, without end."""
+    while True:
+        order = [1 << int(i) for i in Noise().words(n).argsort()]
+        start = below(most)
+        smaller = sum(order[:start])
+        for bit in order[start : min(start + _CHAIN, most)]:
+            yield smaller, smaller | bit
+            smaller |= bit
+
+
+def below(n: int) -> int:
+    """Return a random index below n (its bias of n / 2^64 matters to no check)."""
+    return int(Noise().words(1)[0]) % n

@@ -1,0 +1,194 @@
+"""Try to refute that one person moves a statistic by at most what is claimed."""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from typing import Any
+
+from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.grids import Number
+from beam_dp.mechanisms.people import check_callable, records
+from beam_dp.mechanisms.sensitivity import histograms, norm
+from beam_dp.mechanisms.sensitivity.gradient import Values, step
+from beam_dp.mechanisms.sensitivity.norms import check_p
+from beam_dp.testing.counterexample import Counterexample
+from beam_dp.testing.neighbours import below
+
+_PATIENCE = 32  # moves of an ascent without a gain
+_ROUNDING = 1 + Fraction(1, 1 << 40)  # what floats may do by themselves
+
+State = tuple[int, ...]
+Move = tuple[State, int]
+"""A histogram x, and the bin i of the person who joins: the neighbours x and x + e_i."""
+
+
+def check_sensitivity(
+    f: Callable[[Any], Any],
+    claimed: checks.Real,
+    people: Iterable[Any] | None = None,
+    *,
+    bins: int | None = None,
+    p: checks.Real = 1,
+    attempts: int = 1 << 12,
+    size: int | None = None,
+) -> Counterexample | None:
+    """Try to find neighbours between which f moves by more than is claimed, in the p-norm.
+
+    Give either `people`, whose subsets are the databases, or `bins`, for all histograms of up to
+    `size` people. If they are at most `attempts`, all neighbours among them are looked at, and None
+    *proves* the claim for them. Else half of the attempts are random neighbours, and half are
+    ascents: at x it takes the largest column of the discrete gradient, and goes on to a database
+    near x where that is no smaller. None then proves nothing, and another call may find what this
+    one did not.
+
+    Ints and Fractions are compared exactly. Of floats, one part in 10^12 more than the claim is
+    taken for their rounding (which is a danger of its own: 2207.10635).
+
+    Args:
+        f: a real number, or a flat vector of them, for a tuple of people's records; with `bins`,
+            for a histogram (an integer array).
+        claimed: at least the p-norm of f(x) - f(x') for all neighbours, as it is claimed.
+        people: the records; take small, varied ones that are likely to break the claim.
+        bins: the length of the histograms.
+        p: the norm, from 1 to `math.inf`.
+        attempts: at least 1; how many pairs of neighbours are looked at where not all are.
+        size: the most people of a database; without it all of `people`, or 32.
+
+    Returns:
+        None, or the counterexample: `values` are the norm and the claim, `at` is p. With `bins` a
+        person's record is the number of the bin.
+
+    Raises:
+        TypeError, ValueError: for other parameters, or if f returns what are not numbers; an error
+            that f raises comes through.
+    """
+    owner = "check_sensitivity"
+    check_callable(owner, "f", f)
+    power, limit = check_p(owner, p), _limit(owner, claimed)
+    checks.positive_integer(owner, "attempts", attempts)
+    wide = limit if limit == math.inf else Fraction(limit) * _ROUNDING
+    databases = _databases(owner, f, people, bins, size)
+    for x, i in databases.moves(attempts, power):
+        moved = databases.moved((x, i), power)
+        if moved > (wide if isinstance(moved, float) else limit):
+            smaller, larger = databases.people(x), databases.people(step(x, i, 1))
+            rule = "|f(larger) - f(smaller)|_p <= claimed"
+            return Counterexample(rule, smaller, larger, (moved, limit), power)
+    return None
+
+
+def _limit(owner: str, claimed: object) -> Number:
+    if isinstance(claimed, float) and claimed == math.inf:
+        return math.inf
+    exact = checks.number(owner, "claimed", claimed)
+    checks.require(exact >= 0, f"{owner}: claimed must be at least 0, not {claimed!r}.")
+    return exact.numerator if exact.denominator == 1 else exact
+
+
+def _databases(
+    owner: str,
+    f: Callable[[Any], Any],
+    people: Iterable[Any] | None,
+    bins: int | None,
+    size: int | None,
+) -> "_Databases":
+    if (people is None) == (bins is None):
+        raise TypeError(
+            f"{owner}: either people or bins must be given. Write people=[...] for a function of "
+            "records, bins=3 for one of histograms."
+        )
+    if size is not None:
+        checks.positive_integer(owner, "size", size)
+    if bins is not None:
+        universe = tuple(range(checks.positive_integer(owner, "bins", bins)))
+        return _Databases(Values(owner, f), universe, size or 32, size or 32)
+    given = records(owner, people if people is not None else ())
+    chosen = Values(owner, lambda x: f(tuple(given[i] for i in x.nonzero()[0])))
+    return _Databases(chosen, given, 1, min(size or len(given), len(given)))
+
+
+class _Databases:
+    """The histograms over some records: at most `copies` of each, and `size` people in all."""
+
+    def __init__(self, values: Values, universe: tuple[Any, ...], copies: int, size: int) -> None:
+        self._values, self._universe = values, universe
+        self._copies, self._size = copies, size
+
+    def people(self, x: State) -> tuple[Any, ...]:
+        """Return one record per person."""
+        pairs = zip(self._universe, x, strict=True)
+        return tuple(itertools.chain.from_iterable([record] * n for record, n in pairs))
+
+    def moved(self, move: Move, p: Number) -> Number:
+        """Return the p-norm of the column of the gradient."""
+        return norm(self._values.difference(*move), p)
+
+    def moves(self, attempts: int, p: Number) -> Iterator[Move]:
+        """Yield all neighbours if the histograms are few, else random ones and ascents."""
+        if self._count() <= attempts:
+            yield from self._all()
+        else:
+            yield from itertools.islice(self._random(), attempts - attempts // 2)
+            yield from itertools.islice(self._ascents(p), attempts // 2)
+
+    @property
+    def _sets(self) -> bool:
+        return self._copies == 1 and self._size != 1
+
+    def _count(self) -> int:
+        n = len(self._universe)
+        return 1 << n if self._sets else math.comb(n + self._size, n)
+
+    def _all(self) -> Iterator[Move]:
+        if self._sets:
+            starts: Iterable[State] = itertools.product((0, 1), repeat=len(self._universe))
+        else:
+            starts = histograms(len(self._universe), self._size)
+        return ((x, i) for x in starts for i in self._open(x))
+
+    def _open(self, x: State) -> list[int]:
+        """Return the bins that another person may join."""
+        return [i for i, n in enumerate(x) if n < self._copies] if sum(x) < self._size else []
+
+    def _random(self) -> Iterator[Move]:
+        """Yield random histograms, of every size and concentration alike, and who joins."""
+        while True:
+            bins = [below(len(self._universe)) for _ in range(1 + below(len(self._universe)))]
+            x = (0,) * len(self._universe)
+            for _ in range(below(self._size)):
+                i = bins[below(len(bins))] if self._copies > 1 else below(len(self._universe))
+                x = step(x, i, int(x[i] < self._copies))
+            if open_bins := self._open(x):
+                yield x, open_bins[below(len(open_bins))]
+
+    def _ascents(self, p: Number) -> Iterator[Move]:
+        """Yield what is looked at on random walks on which the largest column never shrinks.
+
+        The whole gradient is taken at the start; then its steepest column, and another one.
+        """
+        for start, _ in self._random():
+            x, near, patience = start, start, _PATIENCE
+            most: Number = -1
+            into, looked = 0, list(range(len(start)))
+            while patience:
+                moves = [(near, i) for i in sorted({*looked, into} & {*self._open(near)})]
+                yield from moves
+                largest, steepest = max(
+                    ((self.moved(move, p), move[1]) for move in moves), default=(-1, 0)
+                )
+                patience = _PATIENCE if largest > most else patience - 1
+                if largest >= most:
+                    x, most, into = near, largest, steepest
+                looked = [below(len(x))]
+                near = self._beside(x, into if below(2) else below(len(x)))
+
+    def _beside(self, x: State, into: int) -> State:
+        """Return a histogram with some people more in a bin, moved into it, or fewer in another."""
+        kind, out, by = below(3), below(len(x)), 1 << below(self._copies.bit_length())
+        if kind:  # 1: they leave, 2: they move
+            by = min(by, x[out])
+            x = step(x, out, -by)
+        if kind == 1:
+            return x
+        return step(x, into, min(by, self._copies - x[into], self._size - sum(x)))

@@ -1,0 +1,121 @@
+"""Rows about who owns what: TPC-H at scale 1 in one wide file, parts of it, and kinds of graphs.
+
+    python -m benchmarks.relations items      print the path (made unless it is there) and the rows
+
+* `items`: one row per line item: its order, customer, supplier, part, clerk, price and quantity.
+* `orders_N`, `items_N`: N rows of it, spread evenly: (customer, clerk) of N orders, and (customer,
+  part) of the items of N of them.
+* `zipf_EDGES_PEOPLE`: a graph in which person i has edges in proportion to (i + 10)^-0.7.
+* `road_EDGES_PEOPLE`: a strip of squares, everybody with two to four neighbours, as roads have.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks import tpch
+
+Columns = dict[str, np.ndarray]
+SUPPLIERS = 1 << 20
+"""What is added to the number of a supplier, so that no customer has it."""
+_SEED = 20_230_517
+
+
+def path(name: str) -> Path:
+    """Return the Parquet file of that name, made unless it is there."""
+    file = tpch.FOLDER / f"{name}.parquet"
+    if not file.exists():
+        kind, *sizes = name.split("_")
+        table = pa.table(MAKERS[kind](*map(int, sizes)))
+        tpch.FOLDER.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, file, row_group_size=1 << 17, compression="zstd")
+    return file
+
+
+def items() -> Columns:
+    """Return one row per line item; money is in dollars, as floats."""
+    names = ["l_orderkey", "l_suppkey", "l_partkey", "l_extendedprice", "l_quantity"]
+    rows = tpch.table("lineitem", names)
+    order = rows["l_orderkey"].to_numpy()
+    place, customer, clerk = _orders()
+    at = place(order)
+    return {
+        "order": order,
+        "customer": customer[at],
+        "supplier": rows["l_suppkey"].to_numpy() + SUPPLIERS,
+        "part": rows["l_partkey"].to_numpy(),
+        "clerk": clerk[at],
+        "price": rows["l_extendedprice"].cast(pa.float64()).to_numpy(),
+        "quantity": rows["l_quantity"].cast(pa.float64()).to_numpy().astype(np.int64),
+    }
+
+
+def _orders() -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray, np.ndarray]:
+    """Return how to find the place of an order, and the customer and the clerk of each place."""
+    rows = tpch.table("orders", ["o_orderkey", "o_custkey", "o_clerk"])
+    keys, customer = rows["o_orderkey"].to_numpy(), rows["o_custkey"].to_numpy()
+    _, clerk = np.unique(rows["o_clerk"].to_numpy(), return_inverse=True)
+    order = np.argsort(keys)
+    keys, customer, clerk = keys[order], customer[order], clerk[order]
+    return lambda wanted: np.searchsorted(keys, wanted), customer, clerk
+
+
+def some_orders(size: int) -> Columns:
+    """Return the customer and the clerk of `size` orders, spread evenly."""
+    _, customer, clerk = _orders()
+    at = np.linspace(0, len(customer) - 1, size).astype(np.int64)
+    return {"customer": customer[at], "clerk": clerk[at]}
+
+
+def some_items(size: int) -> Columns:
+    """Return the customer and the part of `size` line items, spread evenly."""
+    rows = pq.read_table(path("items"), columns=["customer", "part"])
+    at = np.linspace(0, len(rows) - 1, size).astype(np.int64)
+    return {name: rows[name].to_numpy()[at] for name in rows.column_names}
+
+
+def zipf(edges: int, people: int) -> Columns:
+    """Return a graph with few people of many edges and many of few."""
+    generator = np.random.default_rng(_SEED)
+    shares = np.cumsum((np.arange(people) + 10.0) ** -0.7)
+    ends = np.searchsorted(shares, generator.random((2, edges)) * shares[-1])
+    return {"from": ends[0], "to": ends[1]}
+
+
+def road(edges: int, people: int) -> Columns:
+    """Return a strip of squares from which edges are left out at random until `edges` are left."""
+    generator = np.random.default_rng(_SEED)
+    width = 1000
+    here = np.arange(people)
+    across = here[(here % width < width - 1) & (here + 1 < people)]
+    along = here[here + width < people]
+    pairs = np.concatenate([[across, across + 1], [along, along + width]], axis=1)
+    kept = generator.permutation(pairs.shape[1])[:edges]
+    return {"from": pairs[0, kept], "to": pairs[1, kept]}
+
+
+MAKERS: dict[str, Callable[..., Columns]] = {
+    "items": lambda size=0: some_items(size) if size else items(),
+    "orders": some_orders,
+    "zipf": zipf,
+    "road": road,
+}
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Print the path of one file and its number of rows."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("name")
+    file = path(parser.parse_args(words).name)
+    sys.stdout.write(f"{file} {pq.read_metadata(file).num_rows}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Release statistics of one number per person, by sensitivity preprocessing.
+
+For example, the variance and the trimmed mean of what visitors spent per day:
+
+    python -m pipelines.preprocess --input visits.parquet --output released.csv \\
+        --person visitor_id --partition day --variance spent --trimmed_mean spent \\
+        --epsilon 1 --max_partitions 3 --public_partitions 1,2,3,4,5,6,7
+
+Each person becomes one number per partition: the mean of their values, or what --person_value says.
+The statistic is replaced by the closest one that no person moves by more than Delta, and noise of
+that size is added; Delta is found privately, or given by --sensitivity in the scale of the
+statistic. <name>_error is a bound on the noise that holds for 95%.
+"""
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Callable, Sequence
+
+import beam_dp as dp
+from beam_dp.mechanisms.spreads import PERSON_VALUES, Preprocessing
+from beam_dp.transforms.rows import plain_name
+from pipelines import releasing
+from pipelines.arguments import command, words
+
+_NAMED = {"mean": "mean", "median": "median", "max": "maximum", "min": "minimum"}
+_OTHERS: dict[str, Callable[[str], Preprocessing]] = {
+    "variance": dp.Variance,
+    "standard_deviation": dp.StandardDeviation,
+    "trimmed_mean": dp.TrimmedMean,
+}
+
+
+def parser() -> command.Parser:
+    """Return the command line."""
+    made = command.parser("preprocess", __doc__)
+    group = made.add_argument_group("statistics: as many as wanted, in the order of the output")
+    for name in (*_NAMED, *_OTHERS):
+        form = {"type": _reader(name), "metavar": "COLUMN", "help": name.replace("_", " ")}
+        group.add_argument(f"--{name}", action="append", dest="asked", default=[], **form)
+    value = "what a person's values in a partition become (default mean)"
+    group.add_argument("--person_value", choices=PERSON_VALUES, default="mean", help=value)
+    delta = "the most that one person may move each statistic; left out: found privately"
+    group.add_argument("--sensitivity", type=words.amount, metavar="DELTA", help=delta)
+    releasing.add_spending(made)
+    return made
+
+
+def _reader(name: str) -> Callable[[str], Preprocessing]:
+    def read(text: str) -> Preprocessing:
+        column = words.column(text)
+        if name in _OTHERS:
+            return _OTHERS[name](column)
+        return dp.Preprocessed(column, _NAMED[name], name=f"{name}_{plain_name(column)}")
+
+    return read
+
+
+def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
+    """Return the release that the options ask for."""
+    if not options.asked:
+        raise ValueError("a statistic is required: --mean COLUMN, --variance COLUMN, ...")
+    delta = "auto" if options.sensitivity is None else options.sensitivity
+    given = {"person_value": options.person_value, "sensitivity": delta}
+    asked = [dataclasses.replace(metric, **given) for metric in options.asked]
+    return releasing.transform(options, asked)
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Run the job; returns the exit code."""
+    return releasing.run(parser(), transform, given)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

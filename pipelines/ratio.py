@@ -1,0 +1,50 @@
+"""Release per partition which share of the rows, or people, has a given value in a column.
+
+For example, which share of a country's impressions was clicked, one person counting for ten:
+
+    python -m pipelines.ratio --input impressions.parquet --output rates.csv \\
+        --person user_id --partition country --column clicked --max_rows_per_partition 10 \\
+        --epsilon 1 --delta 1e-6 --max_partitions 2
+
+Or which share of the people has clicked at all: --per person. Values are compared as they are
+written: true, 1 and 1.0 are one value, "yes" another: --equals yes. The output has two columns
+beside the partition: the share, from 0 to 1, and <name>_error, a bound that holds for 95%.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import beam_dp as dp
+from beam_dp.mechanisms import ratio
+from pipelines import releasing
+from pipelines.arguments import command, words
+
+
+def parser() -> command.Parser:
+    """Return the command line."""
+    made = command.parser("ratio", __doc__)
+    group = made.add_argument_group("share")
+    group.add_argument("--column", required=True, type=words.column, help="what is compared")
+    group.add_argument("--equals", default="1", metavar="VALUE", help="what counts (default 1)")
+    group.add_argument("--per", choices=("row", "person"), default="row", help="what is counted")
+    how = "auto: the better one by noisy counts, with a --delta (default kulesza_suresh_wang)"
+    group.add_argument("--method", choices=ratio.METHODS, default=ratio.METHODS[1], help=how)
+    releasing.add_spending(made)
+    return made
+
+
+def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
+    """Return the release that the options ask for."""
+    equals = {"true": "1", "false": "0"}.get(options.equals.lower(), options.equals)
+    asked = dp.Ratio(options.column, equals=equals, per=options.per, method=options.method)
+    return releasing.transform(options, [asked])
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Run the job; returns the exit code."""
+    return releasing.run(parser(), transform, given)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,435 @@
+"""The exact audit of the private ratios: no sampling, only sums over all outcomes of the noise.
+
+What is cut off far from the truth is counted against the claim.
+"""
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms import ratio
+from beam_dp.mechanisms.additive import AdditiveNoise
+from beam_dp.mechanisms.bounded import GridLaplace
+from beam_dp.mechanisms.budget import Budget
+from beam_dp.mechanisms.noise import Noise, laplace_bound
+from beam_dp.mechanisms.ratio import bound as bounds
+from beam_dp.mechanisms.ratio.counts import KuleszaSureshWang, Naive
+from beam_dp.mechanisms.ratio.local import PARTS, TOTAL, LocalSensitivity
+
+PAIRS = [(a, b) for b in range(31) for a in range(b + 1)]
+BOTH = [ratio.ADD_REMOVE, ratio.SUBSTITUTION]
+TAIL = 1e-14
+ROUNDING = 1e-12
+
+
+def people(rows: int) -> list[tuple[int, int]]:
+    """Return what one person may add to (a, b - a)."""
+    return [(i, j) for i in range(rows + 1) for j in range(rows + 1 - i)]
+
+
+def neighbours(a: int, b: int, kind: str, rows: int = 1) -> Iterator[tuple[int, int]]:
+    """Return the (a, b) of every neighbour, by its definition."""
+    nobody = [(0, 0)]
+    gone = people(rows) if kind == ratio.SUBSTITUTION else nobody
+    for (i, j), (k, m) in itertools.chain(
+        itertools.product(gone, people(rows)), itertools.product(people(rows), nobody)
+    ):
+        if i <= a and j <= b - a:
+            yield a - i + k, b - i - j + k + m
+
+
+def exact_ratio(a: int, b: int) -> Fraction:
+    return Fraction(a, b) if b else Fraction(1, 2)
+
+
+def true_local_sensitivity(a: int, b: int, kind: str, rows: int = 1) -> Fraction:
+    near = neighbours(a, b, kind, rows)
+    return max(abs(exact_ratio(a, b) - exact_ratio(*other)) for other in near)
+
+
+def laplace(rate: Fraction, reach: int) -> np.ndarray:
+    """Return P(X = k) for k = -reach..reach."""
+    q = math.exp(-rate)
+    return (1 - q) / (1 + q) * q ** np.abs(np.arange(-reach, reach + 1.0))
+
+
+# ------------------------------------------------------------- the bound is an upper bound
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("kind", BOTH)
+def test_the_bound_is_above_the_local_sensitivity_and_reached(kind: str, rows: int) -> None:
+    reached = 0
+    for a, b in PAIRS:
+        if b > rows:
+            true = true_local_sensitivity(a, b, kind, rows)
+            if kind == ratio.SUBSTITUTION:
+                claimed = Fraction(rows, b)
+            else:
+                claimed = Fraction(*bounds.of_total((a, a), (b, b), rows))
+                assert claimed == Fraction(*bounds.of_parts((a, a), (b - a, b - a), rows))
+            assert true <= claimed
+            reached += true == claimed
+            inside = rows <= a <= b - rows  # nobody is missing whom the bound has in mind
+            assert true == claimed or not inside
+    assert reached >= 300
+
+
+BOXES = [
+    (low, low + width, other, other + height)
+    for low, width, other, height in itertools.product(
+        (0, 1, 3, 8), (0, 2, 7), (2, 4, 9, 20), (0, 3, 9)
+    )
+]
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_the_maximum_over_a_box_is_exact(rows: int) -> None:
+    def formula(a: int, b: int) -> Fraction:
+        return Fraction(rows * max(a, b - a), b * (b - rows))
+
+    for a_low, a_high, low, high in BOXES:
+        ones = range(a_low, a_high + 1)
+        if low > rows:
+            # Each term has its own maximum, also where no pair a <= b has both.
+            total = range(low, high + 1)
+            terms = [Fraction(rows * a_high, low * (low - rows))]
+            terms += [Fraction(rows * (b - a_low), b * (b - rows)) for b in total]
+            found = Fraction(*bounds.of_total((a_low, a_high), (low, high), rows))
+            assert found == min(max(terms), Fraction(rows, low))
+            assert all(
+                found >= min(formula(a, b), Fraction(rows, b))
+                for b in total
+                for a in ones
+                if a <= b
+            )
+        if a_low + low > rows:
+            most = max(formula(a, a + z) for a in ones for z in range(low, high + 1))
+            found = Fraction(*bounds.of_parts((a_low, a_high), (low, high), rows))
+            assert found == min(most, Fraction(rows, a_low + low))
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_the_integer_peak_is_the_maximum(rows: int) -> None:
+    for c, low, width in itertools.product(range(25), range(rows + 1, 40), (0, 1, 5, 60)):
+        found = Fraction(*bounds._peak(c, low, low + width, rows))
+        most = max(Fraction(b - c, b * (b - rows)) for b in range(low, low + width + 1))
+        assert found == most or (found <= most <= 0)
+
+
+# ------------------------------------------------- the exact failure probability of the bound
+
+
+Bound = Callable[[int, int], Fraction | float | None]
+
+
+def failure(bound: Bound, centre: tuple[int, int], rate: Fraction, true: Fraction, delta) -> float:
+    """Return P[bound < true] over both noises, and a little more: the whole of the far tails."""
+    reach = laplace_bound(rate, Fraction(delta) / 10_000)
+    weights = laplace(rate, reach)
+    failed = np.zeros((2 * reach + 1, 2 * reach + 1), bool)
+    for i, j in itertools.product(range(2 * reach + 1), repeat=2):
+        found = bound(centre[0] + i - reach, centre[1] + j - reach)
+        failed[i, j] = found is not None and found < true
+    return float(weights @ failed @ weights) + float(delta) / 5_000
+
+
+def claimed_bound(mechanism: LocalSensitivity) -> Bound:
+    far = mechanism.straying
+
+    def bound(first: int, second: int) -> Fraction | None:
+        found = mechanism.bound(first, second, far)
+        return None if found is None else Fraction(*found)
+
+    return bound
+
+
+def failure_of(mechanism: LocalSensitivity, a: int, b: int) -> float:
+    """Return the exact failure probability of a mechanism's own bound at (a, b)."""
+    asked = mechanism.queries == TOTAL or mechanism.substitution
+    centre = (a, b if asked else b - a)
+    true = true_local_sensitivity(a, b, mechanism.neighbours, mechanism.rows)
+    rate = mechanism._asker.budget.amount / mechanism.rows
+    return failure(claimed_bound(mechanism), centre, rate, true, mechanism.budget.delta)
+
+
+GRID = [
+    (8.0, 1e-6, 1 / 10, (20, 60, 1000)),
+    (8.0, 1e-3, 1 / 10, (20, 300)),
+    (8.0, 0.05, 1 / 10, (8, 20, 1000)),
+    (4.0, 1e-3, 1 / 2, (8, 20, 300)),
+    (1.0, 0.05, 1 / 2, (20, 60)),
+]
+
+
+@pytest.mark.parametrize("queries", [PARTS, TOTAL])
+@pytest.mark.parametrize(("epsilon", "delta", "share", "sizes"), GRID)
+def test_the_bound_fails_with_probability_at_most_delta(epsilon, delta, share, sizes, queries):
+    mechanism = LocalSensitivity(Budget(epsilon, delta), share=share, queries=queries)
+    for b in sizes:
+        for a in sorted({0, 1, b // 2, b}):
+            assert failure_of(mechanism, a, b) <= delta
+
+
+@pytest.mark.parametrize("rows", [2, 5])
+def test_it_does_with_several_rows_per_person(rows: int) -> None:
+    mechanism = LocalSensitivity(Budget(8.0, 0.01), rows, share=1 / 2)
+    for a, b in [(0, 30), (15, 30), (30, 30), (7, 12)]:
+        assert failure_of(mechanism, a, b) <= 0.01
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+@pytest.mark.parametrize("delta", [1e-6, 1e-3, 0.05, 0.3])
+def test_it_does_between_substitution_neighbours(rows: int, delta: float) -> None:
+    mechanism = LocalSensitivity(Budget(1.0, delta), rows, ratio.SUBSTITUTION)
+    rate, bound = mechanism._asker.budget.amount / rows, claimed_bound(mechanism)
+    reach = laplace_bound(rate, Fraction(delta) / 10_000)
+    for b in (rows + 1, 50, 400, 5000):
+        true = Fraction(rows, b)  # the largest over a
+        found = [bound(0, b + k) for k in range(-reach, reach + 1)]
+        failed = [each is not None and each < true for each in found]
+        assert float(laplace(rate, reach) @ failed) + delta / 10_000 <= delta
+
+
+def test_the_tail_is_used_up_where_it_can_be() -> None:
+    """The grid sees failures: the claim is not met by a bound that is far too high."""
+    mechanism = LocalSensitivity(Budget(4.0, 1e-3), share=1 / 2, queries=TOTAL)
+    assert failure_of(mechanism, 1, 100) >= 1e-3 / 5
+
+
+# The article's code, as it is printed, on whole columns of outcomes; `swapped` exchanges the bounds
+# of a as it does.
+def printed_failure(a: int, b: int, swapped: bool = True) -> float:
+    rate, delta = 0.05, 1e-6
+    reach = laplace_bound(Fraction(rate), Fraction(1, 10**10))
+    weights = laplace(Fraction(rate), reach)
+    margin = math.log(2 / delta) / rate
+    noise = np.arange(-reach, reach + 1.0)
+    a_high, a_low = np.ceil(a + noise + margin), np.maximum(0, np.floor(a + noise - margin))
+    (a_high, a_low) = (a_low, a_high) if swapped else (a_high, a_low)
+    total, failed = b + noise, 0.0
+    root = np.maximum(0, np.floor(a + noise - margin))
+    peak = np.sqrt(root**2 - root) + root
+    for b_high, b_low, weight in zip(np.ceil(total + margin), np.floor(total - margin), weights):
+        if b_low > 1:
+            found = a_high / (b_low**2 - b_low)
+            for each in (b_high + 0 * peak, b_low + 0 * peak, np.ceil(peak), np.floor(peak)):
+                inside = (b_low <= each) & (each <= b_high)
+                slope = (each - a_low) / np.where(inside, each**2 - each, 1.0)
+                found = np.where(inside, np.maximum(found, slope), found)
+            true = float(true_local_sensitivity(a, b, ratio.ADD_REMOVE))
+            failed += weight * float(weights @ (found < true * (1 - 1e-12)))
+    return failed
+
+
+def test_the_printed_version_of_the_article_fails() -> None:
+    """Epsilon 1, a tenth of it for the counts, delta 10^-6."""
+    found = [round(printed_failure(a, 2000), 3) for a in (0, 40, 500, 1000, 1500, 2000)]
+    assert found == [0.900, 0.945, 1.000, 0.749, 0.013, 0.001]
+    assert printed_failure(500, 2000) > 0.9999
+    assert printed_failure(500, 2000, swapped=False) <= 1e-6
+
+
+class Exchanged(LocalSensitivity):
+    """The broken twin: lower and upper bound of the counts exchanged, as in the article's code."""
+
+    def bound(self, first, second, straying=None):
+        far = self.straying if straying is None else straying
+        ones, zeros = (max(0, first + far), max(0, first - far)), (second + far, second - far)
+        if ones[1] + zeros[1] <= self.rows:
+            return None
+        return bounds.of_parts(ones, (max(0, zeros[0]), max(0, zeros[1])), self.rows)
+
+
+class HalfTail(LocalSensitivity):
+    """The broken twin: half of the noise that may stray is reckoned with."""
+
+    @property
+    def straying(self) -> int:
+        return super().straying // 2
+
+
+@pytest.mark.parametrize("twin", [Exchanged, HalfTail])
+def test_broken_bounds_fail_the_same_check(twin: type[LocalSensitivity]) -> None:
+    assert failure_of(twin(Budget(8.0, 1e-3), share=1 / 10), 1, 300) > 1e-3
+
+
+# --------------------------------------------------------- exact ratios of what is released
+
+
+class Arranged(Noise):
+    """Noise that returns prepared columns, and remembers the rates that it was asked for."""
+
+    def __init__(self, *columns: np.ndarray) -> None:
+        object.__setattr__(self, "columns", list(columns))
+        object.__setattr__(self, "rates", [])
+
+    def discrete_laplace(self, rate, size):
+        """Return the next column."""
+        self.rates.append(rate)
+        column = self.columns.pop(0)
+        assert len(column) == size
+        return column
+
+
+def distribution(mechanism: ratio.Mechanism, a: int, b: int, reach: int) -> dict[float, float]:
+    """Return the probability of each output, by the mechanism's own code on all outcomes."""
+    outcomes = np.arange(-reach, reach + 1)
+    first, second = (grid.ravel() for grid in np.meshgrid(outcomes, outcomes))
+    noise, size = Arranged(first, second), len(first)
+    values = mechanism.release(np.full(size, a), np.full(size, b), noise).values
+    assert ((values >= 0) & (values <= 1)).all()
+    weights = (
+        laplace(noise.rates[0], reach)[first + reach]
+        * laplace(noise.rates[1], reach)[second + reach]
+    )
+    outputs, places = np.unique(values, return_inverse=True)
+    return dict(zip(outputs.tolist(), np.bincount(places, weights).tolist(), strict=True))
+
+
+def worst_excess(mechanism: ratio.Mechanism, epsilon: float, reach: int) -> float:
+    """Return the largest P(out | x) - e^epsilon P(out | x') over outputs and neighbours."""
+    found = {pair: distribution(mechanism, *pair, reach) for pair in PAIRS}
+    grown = math.exp(epsilon)
+    return max(
+        mass - grown * found[other].get(output, 0.0)
+        for pair in PAIRS
+        for other in set(neighbours(*pair, mechanism.neighbours, mechanism.rows)) & found.keys()
+        for output, mass in found[pair].items()
+    )
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("method", [Naive, KuleszaSureshWang])
+def test_the_outputs_of_neighbours_are_epsilon_close(method, kind) -> None:
+    # For epsilon 3 a noise of rate 1.5 or 3 is beyond 24 with a chance below 5e-16.
+    assert worst_excess(method(Budget(3.0), 1, kind), 3.0, 24) <= TAIL
+
+
+def test_the_outputs_need_all_of_epsilon() -> None:
+    assert worst_excess(KuleszaSureshWang(Budget(3.0)), 2.9, 24) > 1e-4
+
+
+class Whole(Naive):
+    """The broken twin: the whole budget for each of a and b."""
+
+    @property
+    def _adder(self) -> AdditiveNoise:
+        return AdditiveNoise(self.budget)
+
+
+class Same(KuleszaSureshWang):
+    """The broken twin: no more noise between substitution neighbours."""
+
+    @property
+    def _adder(self) -> AdditiveNoise:
+        return AdditiveNoise(self.budget)
+
+
+@pytest.mark.parametrize(("twin", "kind"), [(Whole, BOTH[0]), (Same, BOTH[1])])
+def test_too_little_noise_is_seen(twin, kind) -> None:
+    assert worst_excess(twin(Budget(3.0), 1, kind), 3.0, 16) > 1e-3
+
+
+def certificate(mechanism: LocalSensitivity) -> tuple[float, float]:
+    """Return the epsilon and the delta that the local form is proved to have for b <= 30.
+
+    The output is the noisy counts and the noisy step of the grid. Where the steps of x and x' are
+    at most `resolution` apart, the ratio of the joint probabilities is at most e^(count exponent +
+    rate * steps): epsilon is the largest exponent of all. All other counts go to delta.
+    """
+    grid = GridLaplace(mechanism.costs[1].amount)
+    rate = mechanism._asker.budget.amount
+    asked = mechanism.queries == TOTAL or mechanism.substitution
+    reach = laplace_bound(rate, Fraction(1, 10**9))
+    weights, cells = laplace(rate, reach), range(-reach, 31 + reach)
+    found = {cell: mechanism.bound(*cell) for cell in itertools.product(cells, repeat=2)}
+    local = np.array([cell for cell, bound in found.items() if bound])
+    tops, bottoms = np.array([bound for bound in found.values() if bound]).T
+
+    def steps(a: int, b: int) -> np.ndarray:
+        a, b = (a, b) if b else (1, 2)
+        return (2 * a * grid.resolution * bottoms + b * tops) // (2 * b * tops)
+
+    spots = [(0, 30, 31), (15, 29, 0), (2, 17, 5)]
+    for a, b, place in spots:
+        expected = grid.steps((a, b), (int(tops[place]), int(bottoms[place])))
+        assert steps(a, b)[place] == expected
+    epsilon, delta = 0.0, 0.0
+    known = {pair: steps(*pair) for pair in PAIRS}
+    for (a, b), (c, d) in [
+        (pair, other)
+        for pair in PAIRS
+        for other in set(neighbours(*pair, mechanism.neighbours)) & known.keys() - {pair}
+    ]:
+        apart = np.abs(known[a, b] - known[c, d])
+        kept = apart <= grid.resolution
+        moved = abs((b if asked else b - a) - (d if asked else d - c))
+        moved += 0 if mechanism.substitution else abs(a - c)
+        most = int(apart[kept].max(initial=0))
+        epsilon = max(epsilon, float(rate) * moved + float(grid.rate) * most)
+        first, second = local[~kept, 0] - a, local[~kept, 1] - (b if asked else b - a)
+        inside = np.abs(second) <= reach
+        mass = weights[second[inside] + reach]
+        if not mechanism.substitution:
+            first = first[inside]
+            mass = mass[np.abs(first) <= reach] * weights[first[np.abs(first) <= reach] + reach]
+        else:
+            mass = mass / len(cells)  # one count is asked: the first coordinate is idle
+        delta = max(delta, float(mass.sum()) + 2e-9)
+    return epsilon, delta
+
+
+LOCAL = [(PARTS, BOTH[0]), (TOTAL, BOTH[0]), (PARTS, BOTH[1])]
+
+
+@pytest.mark.parametrize(("queries", "kind"), LOCAL)
+def test_the_local_form_is_epsilon_delta_private(queries: str, kind: str) -> None:
+    mechanism = LocalSensitivity(Budget(10.0, 0.02), 1, kind, 0.4, queries)
+    assert any(mechanism.bound(10, each) for each in range(31))  # not all are the bail-out
+    epsilon, delta = certificate(mechanism)
+    assert epsilon <= 10 + ROUNDING and delta <= 0.02
+    assert epsilon >= 9.5 and delta > 1e-5
+
+
+@pytest.mark.parametrize("twin", [Exchanged, HalfTail])
+def test_broken_local_forms_are_not(twin: type[LocalSensitivity]) -> None:
+    epsilon, delta = certificate(twin(Budget(10.0, 1e-4), share=0.4))
+    assert epsilon > 10 + ROUNDING or delta > 1e-4
+
+
+def test_the_local_form_draws_what_was_audited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for the rule that takes the fallback where it is better: here the bound is always taken."""
+    monkeypatch.setattr(LocalSensitivity, "_useful", lambda self, pairs, found: found)
+    mechanism = LocalSensitivity(Budget(10.0, 0.02), share=0.4)
+    drawn = [(0, 0, 0), (1, -2, 5), (-1, 1, -7), (-18, -12, 3), (300, 2, 1)]
+    zeros, ones, last = (np.array(column) for column in zip(*drawn, strict=True))
+    noisy = [(12 + int(i), 18 + int(j)) for j, i in zip(zeros, ones, strict=True)]
+    found = [mechanism.bound(*pair) for pair in noisy]
+    local = np.array([bound is not None for bound in found])
+    assert local.tolist() == [True, True, True, False, True]
+    fallback = np.zeros(int((~local).sum()), np.int64)
+    noise = Arranged(zeros, ones, fallback, fallback, last[local])
+    values = mechanism.release(np.full(5, 12), np.full(5, 30), noise).values
+    grid = GridLaplace(mechanism.costs[1].amount)
+    assert noise.rates == [4, 4, 6, 6, grid.rate] or np.allclose(
+        [float(rate) for rate in noise.rates], [4, 4, 6, 6, float(grid.rate)]
+    )
+    for value, bound, added in zip(values, found, last, strict=True):
+        if bound is None:
+            assert value == 0.4
+        else:
+            unit = Fraction(*bound) / grid.resolution
+            expected = (math.floor(Fraction(2, 5) / unit + Fraction(1, 2)) + int(added)) * unit
+            assert value == float(min(max(expected, 0), 1))
+
+
+def test_the_test_of_outputs_counts_every_output() -> None:
+    masses = defaultdict(float, distribution(KuleszaSureshWang(Budget(3.0)), 3, 10, 24))
+    assert sum(masses.values()) == pytest.approx(1, abs=TAIL)
+    assert masses[0.3] > 0.5

@@ -1,0 +1,196 @@
+"""Hostile items and owners, and partitions of every shape: rows drop, nothing fails, nothing hangs.
+
+Times are measured with what a person, a partition or a list of partitions can grow to; the limits
+stand an order of magnitude above what one core needs.
+"""
+
+import decimal
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.program import compile_program
+from tests.hostile import support
+from tests.relations import ONE_OWNER, Row, as_dicts, brute, profiles, views
+from tests.transforms.test_relations import run
+
+CANARY = "canary-7f3a"
+CANDIDATES = dp.Candidates.linear(0, 1000, 1)
+OF_ITEMS = {name: ONE_OWNER[name].metric for name in ("distinct", "frequency", "squares", "pairs")}
+NO_ITEMS: dict[str, Any] = {
+    "none": None,
+    "nan": math.nan,
+    "infinity": math.inf,
+    "list": [CANARY],
+    "dict": {CANARY: 1},
+    "tuple": (CANARY,),
+    "set": {CANARY},
+    "bytes": CANARY.encode(),
+    "complex": 1j,
+    "surrogate": "\udc80" + CANARY,
+    "beyond 4096 bits": 1 << 5000,
+    "not a time": np.datetime64("NaT"),
+    "object": object(),
+    "hostile": support.Hostile(),
+    "signalling": decimal.Decimal("sNaN"),
+    "array": np.array([1, 2]),
+}
+SAME_ITEMS: dict[str, list[Any]] = {
+    "integers": [7, "7", np.int8(7), np.uint64(7), decimal.Decimal(7), np.str_("7")],
+    "huge integers": [1 << 200, str(1 << 200)],
+    "booleans": [True, 1, "1"],
+    "zeros": [0, "0", False, np.int64(0)],
+}
+DIFFERENT: list[Any] = [
+    "a",
+    "A",
+    " a",
+    "a ",
+    "",
+    "0x1",
+    "01",
+    "+1",
+    1,
+    -1,
+    1 << 64,
+    "\u00e9",
+    "e\u0301",
+]
+
+
+def levels(given: list[Any], metric: Any) -> list[float]:
+    [row] = run(given, dp.RemovalLoss(metric, "person", removals=4))
+    return list(row.profile)
+
+
+def rows_of(items: list[Any]) -> list[dict[str, Any]]:
+    return [{"person": person, "item": item} for person, item in enumerate(items)]
+
+
+@pytest.mark.parametrize("metric", OF_ITEMS.values(), ids=OF_ITEMS)
+@pytest.mark.parametrize("name", NO_ITEMS)
+def test_what_is_no_item_drops_and_leaves_others_alone(name: str, metric: Any) -> None:
+    item = NO_ITEMS[name]
+    expected = levels(rows_of(["a", "a", "b"]), metric)
+    assert levels(rows_of(["a", "a", "b", item, item]), metric) == expected
+    assert levels(rows_of([item]), metric) == [0.0] * 5
+
+
+@pytest.mark.parametrize("items", SAME_ITEMS.values(), ids=SAME_ITEMS)
+def test_one_item_in_several_spellings_is_one(items: list[Any]) -> None:
+    assert levels(rows_of(items), OF_ITEMS["distinct"])[0] == 1.0
+    assert levels(rows_of(items), OF_ITEMS["frequency"])[0] == float(len(items))
+    assert levels(rows_of([*items, "other"]), OF_ITEMS["distinct"])[0] == 2.0
+
+
+def test_different_items_stay_apart() -> None:
+    assert levels(rows_of(DIFFERENT), OF_ITEMS["distinct"])[0] == float(len(DIFFERENT))
+
+
+def test_values_that_are_no_numbers_have_no_rank() -> None:
+    values = [None, math.nan, "x", [1.0], b"1", 1j, support.Hostile(), 5.0]
+    given = [{"person": person, "value": value} for person, value in enumerate(values)]
+    found = levels(given, dp.KthLargest("value", 1))
+    assert found == [5.0, *[-math.inf] * 4]
+    assert levels(given, dp.KthLargest("value", 2)) == [-math.inf] * 5
+
+
+METRICS = [
+    dp.KthLargest("value", 2, candidates=CANDIDATES),
+    dp.Median("value", candidates=CANDIDATES),
+    dp.Median("value", per="row", candidates=CANDIDATES, name="of_rows"),
+    dp.DistinctCount("item"),
+    dp.DistinctCount("item", one_sided=True, name="one_sided"),
+    dp.MaxFrequency("item"),
+    dp.SumOfSquares("item"),
+    dp.CustomProfile("value", lambda people: [len(people)], candidates=CANDIDATES),
+]
+
+
+def test_a_partition_with_rows_but_no_valid_value_is_released() -> None:
+    """Of private partitions too: they are named for their people, not for their values."""
+    given = [{"person": person, "day": "a", "item": [1], "value": "x"} for person in range(200)]
+    for partitions in (dp.PublicPartitions(["a"]), dp.PrivatePartitions()):
+        budget = dp.Budget(1e6, 1e-6)
+        transform = dp.PrivateAggregate(
+            "person", METRICS, budget, ["day"], dp.ContributionBounds(1), partitions
+        )
+        [row] = run(given, transform)
+        values = row._asdict()
+        assert values["distinct_item"] == values["one_sided"] == values["max_frequency_item"] == 0
+        assert values["sum_of_squares_item"] == 0 and values["largest_2_value"] == 0
+
+
+def test_nothing_of_an_item_gets_out(caplog: Any, capfd: Any) -> None:
+    """Not by logs, output or errors, whatever a user's function does with what it sees."""
+
+    def telling(people: Any) -> Any:
+        raise ValueError(f"{CANARY} {people}")
+
+    metric = dp.CustomProfile("value", telling, candidates=CANDIDATES, lowest=0)
+    given = [{"person": CANARY, "item": item, "value": 7.0} for item in NO_ITEMS.values()]
+    [row] = run(given, dp.PrivateAggregate("person", [metric, *METRICS[3:5]], dp.Budget(1e6)))
+    assert row.custom_value == 0
+    captured = capfd.readouterr()
+    assert CANARY not in caplog.text + captured.out + captured.err + repr(row)
+
+
+def measured(table: dict[str, Any], metric: Any) -> float:
+    """Return the seconds from rows to released numbers."""
+    program = compile_program([metric], dp.Budget(1.0), 1)
+    start = time.perf_counter()
+    [(cells, _)] = views([pa.table(table)], program)
+    program.release(cells, tuple(3 for _ in program.shared_measures), Noise())
+    return time.perf_counter() - start
+
+
+def one_person(size: int) -> dict[str, Any]:
+    numbers = np.arange(size)
+    return {"person": np.zeros(size, int), "day": np.zeros(size, int), "item": numbers,
+            "value": numbers / 7}  # fmt: skip
+
+
+def one_line_each(size: int) -> dict[str, Any]:
+    numbers = np.arange(size)
+    return {"person": numbers, "day": numbers, "item": numbers, "value": numbers / 7}
+
+
+def one_partition(size: int) -> dict[str, Any]:
+    numbers = np.arange(size)
+    return {"person": numbers * 7919 % (size // 10), "day": np.zeros(size, int),
+            "item": np.minimum(numbers * 104729 % size, numbers), "value": numbers % 1000 / 7}  # fmt: skip
+
+
+SHAPES: dict[str, tuple[Callable[[int], dict[str, Any]], int]] = {
+    "one person of 100,000 items": (one_person, 100_000),
+    "3,000 partitions of one line": (one_line_each, 3_000),
+    "200,000 lines in one partition": (one_partition, 200_000),
+}
+MOST_SECONDS = 60
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.output)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_large_shapes_take_seconds(shape: str, metric: Any) -> None:
+    """0.1 to 2 seconds each when this was written; a quadratic step would take many minutes."""
+    make, size = SHAPES[shape]
+    assert measured(make(size), metric) < MOST_SECONDS
+
+
+def test_one_person_of_many_items_is_one_removal() -> None:
+    rows = [Row(1, 1, None, item) for item in range(3000)] + [Row(2, 1, None, -1)]
+    assert profiles(rows, ONE_OWNER["distinct"])[1][0] == 3001
+    assert all(level <= 1 for level in profiles(rows, ONE_OWNER["distinct"])[1][1:])
+    squares = ONE_OWNER["squares"]
+    assert list(profiles(rows, squares)[1]) == [3001.0, 0.0, 0.0, 0.0, 0.0]
+    assert brute(rows, squares.f)[1] == 1.0
+    assert views(as_dicts(rows), compile_program([squares.metric], dp.Budget(1.0), 1))[0].days == [
+        1
+    ]

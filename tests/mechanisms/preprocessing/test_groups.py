@@ -1,0 +1,221 @@
+"""g on the grid equals Definition 3.1 by brute force, and moves by at most Delta, to the last bit."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.preprocessing import groups, saddle, spread
+from beam_dp.mechanisms.preprocessing.release import Preprocessed
+from tests.mechanisms.preprocessing import brute
+
+RELEASES = 10
+
+
+def releases(name, seed):
+    """Return statistics with random public numbers."""
+    generator = np.random.default_rng(seed)
+    for _ in range(RELEASES):
+        sensitivity = int(generator.integers(1, 60)) if generator.random() < 0.9 else 10**6
+        empty = 0 if "variance" in name else int(generator.integers(-60, 61))
+        resolution = Fraction(int(generator.integers(1, 9)), int(generator.integers(1, 5)))
+        yield Preprocessed(name, sensitivity, empty, resolution, brute.TRIM), generator
+
+
+def wrong(name, count, seed, most=7):
+    """Return on how many of `count` databases g is not that of the brute force."""
+    mistakes = 0
+    for statistic, generator in releases(name, seed):
+        databases = [brute.database(generator, most) for _ in range(count // RELEASES)]
+        found = statistic.values(*brute.columns(databases))
+        for values, number in zip(databases, found.tolist(), strict=True):
+            price = [statistic.sensitivity / statistic.resolution] * len(values)
+            empty = statistic.empty / statistic.resolution
+            exact = brute.preprocessed(brute.STATISTICS[name], values, price, empty)
+            mistakes += number != math.floor(exact * statistic.resolution)
+    return mistakes
+
+
+@pytest.mark.parametrize("name", brute.STATISTICS)
+def test_g_is_that_of_all_subsets(name):
+    assert wrong(name, 1500, 1) == 0
+
+
+@pytest.mark.parametrize("name", ["mean", "median", "trimmed_mean", "maximum"])
+def test_g_of_longer_databases_is_that_of_all_windows(name):
+    for statistic, generator in releases(name, 2):
+        databases = [brute.database(generator, 60) for _ in range(6)]
+        found = statistic.values(*brute.columns(databases))
+
+        def floored(window, resolution=statistic.resolution):
+            return math.floor(brute.STATISTICS[name](window) * resolution)
+
+        for values, number in zip(databases, found.tolist(), strict=True):
+            exact = brute.by_windows(floored, values, statistic.sensitivity, statistic.empty)
+            assert number == exact
+
+
+@pytest.mark.parametrize("sample", [False, True])
+def test_the_search_for_the_best_window_misses_none(sample):
+    generator = np.random.default_rng(3)
+    for _ in range(60):
+        values = sorted([0, *brute.database(generator, 300)])
+        price = brute.variance(values) * Fraction(math.exp(generator.uniform(-8, 1)))
+        whole = spread.Spread(np.array(values), sample)
+        n = len(values)
+        sizes = range(1, n + 1)
+        every = [(i, i + size) for size in sizes for i in range(n - size + 1)]
+        starts, stops = np.array(every).T
+        about, _ = whole.about_mean(starts, stops)
+        rough = about / whole.divisors(stops - starts) + (n - stops + starts) * float(price)
+        near = [every[place] for place in np.flatnonzero(rough <= rough.min() * (1 + 1e-9))]
+        best = min(whole.exactly(i, j) + (n - j + i) * price for i, j in near)
+        assert spread.least(whole, price) == best
+
+
+@pytest.mark.parametrize("name", brute.STATISTICS)
+def test_one_person_moves_each_of_3000_neighbours_by_at_most_delta(name):
+    for statistic, generator in releases(name, 4):
+        size = 12 if generator.random() < 0.9 else 300
+        databases = [[*brute.database(generator, size), 0] for _ in range(150)]
+        gone = [int(generator.integers(len(values))) for values in databases]
+        less = [
+            [*values[:place], *values[place + 1 :]]
+            for values, place in zip(databases, gone, strict=True)
+        ]
+        moved = statistic.values(*brute.columns(databases)) - statistic.values(*brute.columns(less))
+        assert abs(moved).max() <= statistic.sensitivity
+
+
+def test_every_saddle_is_that_of_the_recursion_and_the_mean_always_has_one():
+    generator = np.random.default_rng(5)
+    for _ in range(150):
+        values = np.sort([0, *brute.database(generator, 400)]) * 1000
+        width = int(values[-1] - values[0]) + 1
+        step = max(1, int(width * math.exp(generator.uniform(-9, 0))))
+        empty = int(generator.integers(-width, width + 1))
+        for trim in (Fraction(0), brute.TRIM):
+            windows = groups.Windows(values, 1, trim)
+            found = saddle.certified(windows, step, empty)
+            assert found is not None or trim
+            assert found in (None, groups.recursed(windows, step, empty).item())
+
+
+def unproved(seed):
+    """Return how often g of the mean on a coarse grid, one group at a time, is not exact."""
+    generator = np.random.default_rng(seed)
+    mistakes = 0
+    for _ in range(150):
+        values = np.sort(np.array([0, *brute.database(generator, 300)]))
+        grid = groups.Grid(int(generator.integers(1, 4)), int(generator.integers(-40, 41)))
+        windows = groups.Windows(values)
+        exact = groups.recursed(windows, grid.sensitivity, grid.empty).item()
+        found = saddle.certified(windows, grid.sensitivity, grid.empty)
+        mistakes += found not in (None, exact)
+        mistakes += groups._alone(values, grid, windows) != exact
+    return mistakes
+
+
+def test_coarse_steps_and_ties_do_not_hide_g():
+    assert unproved(10) == 0
+
+
+def test_a_finer_grid_alone_and_bounds_that_nearly_meet_are_noticed(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(saddle, "_rounding", lambda *_: 1.0)
+        assert unproved(10) > 0
+    true = groups.certified
+    monkeypatch.setattr(
+        groups,
+        "certified",
+        lambda windows, step, empty: true(windows, step, empty) if step > 99 else None,
+    )
+    assert unproved(10) == 0  # on the finer grid all the same
+    monkeypatch.setattr(groups, "fitting", lambda column, factor, *room: column)
+    assert unproved(10) > 0
+
+
+def test_wide_integers_and_narrow_ones_give_the_same():
+    generator = np.random.default_rng(6)
+    databases = [brute.database(generator, 9) for _ in range(40)]
+    units, offsets = brute.columns(databases)
+    wide = np.array([int(value) << 90 for value in units], object)
+    for name in brute.STATISTICS:
+        power = 180 if "variance" in name else 90
+        narrow = Preprocessed(name, 30, 0, 4, brute.TRIM).values(units, offsets)
+        scaled = Preprocessed(name, 30, 0, Fraction(4, 1 << power), brute.TRIM)
+        assert scaled.values(wide, offsets).tolist() == narrow.tolist()
+
+
+def test_values_that_would_overflow_are_exact():
+    far = np.array([-(1 << 61), 0, 1 << 61])
+    for name, expected in {
+        "mean": 0,
+        "median": 0,
+        "maximum": 1 << 61,
+        "minimum": -(1 << 61),
+    }.items():
+        assert Preprocessed(name, 1 << 90).values(far, np.array([0, 3])).tolist() == [expected]
+    found = Preprocessed("variance", 1 << 140).values(far, np.array([0, 3]))
+    assert found.tolist() == [(1 << 123) // 3]
+
+
+@pytest.mark.parametrize("name", brute.STATISTICS)
+def test_nobody_one_person_and_equal_values(name):
+    empty = 0 if "variance" in name else 5
+    statistic = Preprocessed(name, 2, empty)
+    units, offsets = brute.columns([[], [100], [6] * 9, [], []])
+    flat = "variance" in name
+    assert statistic.values(units, offsets).tolist() == [
+        empty,
+        0 if flat else 7,
+        0 if flat else 6,
+        empty,
+        empty,
+    ]
+    assert statistic.values(units[:0], np.array([0])).tolist() == []
+    assert statistic.values(units[:0], np.array([0, 0])).tolist() == [empty]
+
+
+def test_mistakes_are_noticed(monkeypatch):
+    """Broken twins: each breaks one claim that the proofs need."""
+    twins = {
+        "_within_reach": ("mean", lambda made, grid, windows, found: np.ones(len(found), bool)),
+        "_undisputed": (
+            "trimmed_mean",
+            lambda made, grid, w, f, places: np.ones(len(places), bool),
+        ),
+        "certified": (
+            "mean",
+            lambda windows, step, empty: windows.stopping(windows.size)[0].item(),
+        ),
+    }
+    for place, (name, twin) in twins.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(groups, place, twin)
+            patch.setattr(groups, "SMALL", 0)
+            assert wrong(name, 300, 7) > 0
+
+
+def test_a_median_that_only_looks_at_removals_from_above_is_noticed(monkeypatch):
+    true = groups.doubled_medians
+
+    def lazy(values, starts, sizes, step, empty):
+        return true(values, starts, sizes, step, min(empty, 2 * values.min()) if len(values) else 0)
+
+    monkeypatch.setattr(groups, "doubled_medians", lazy)
+    assert wrong("median", 300, 8) > 0
+
+
+def test_a_search_for_windows_that_loses_a_quarter_is_noticed(monkeypatch):
+    true = spread._quarters
+    monkeypatch.setattr(groups, "SMALL", 0)
+    monkeypatch.setattr(spread, "_SIDE", 1)
+    assert wrong("variance", 300, 9) == 0
+
+    def lazy(starts, stops, width):
+        return [(a[a % 4 != 3], b[a % 4 != 3], w) for a, b, w in true(starts, stops, width)]
+
+    monkeypatch.setattr(spread, "_quarters", lazy)
+    assert wrong("variance", 300, 9) > 0

@@ -1,0 +1,106 @@
+"""Tests of `pipelines.ratio`, `pipelines.preprocess` and `pipelines.sensitivity`."""
+
+import csv
+import statistics
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from pipelines import preprocess, ratio, sensitivity
+
+RUN = ["--runner", "FnApiRunner"]
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def clicks(tmp_path: Path) -> str:
+    """500 people with three rows each, of which every fourth has clicked."""
+    path = tmp_path / "clicks.csv"
+    lines = [f"{n % 500},{'de' if n % 2 else 'fr'},{int(n % 4 == 0)},{n % 10}" for n in range(1500)]
+    path.write_text("\n".join(["user,country,clicked,score", *lines]) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize(("per", "bound"), [("row", "3"), ("person", None)])
+def test_rates_per_country(clicks, tmp_path, per, bound):
+    """At epsilon 10,000 the noise is 0 but for a chance below e^-1000."""
+    out = tmp_path / "rates.csv"
+    limits = ["--max_rows_per_partition", bound] if bound else []
+    words = ["--input", clicks, "--output", str(out), "--person", "user", "--partition", "country"]
+    countries = ["--public_partitions", "de,fr", "--column", "clicked", "--per", per, *limits]
+    assert ratio.main([*words, *countries, "--epsilon", "10000", *RUN]) == 0
+    rates = {row["country"]: float(row["ratio_clicked"]) for row in table(out)}
+    expected = {"de": 0.0, "fr": 0.5} if per == "row" else {"de": 0.0, "fr": rates["fr"]}
+    assert rates == pytest.approx(expected) and 0 < rates["fr"] < 1
+
+
+def test_a_rate_of_rows_needs_a_bound(clicks, tmp_path, capsys):
+    words = ["--input", clicks, "--output", str(tmp_path / "x.csv"), "--person", "user"]
+    with pytest.raises(SystemExit) as left:
+        ratio.main([*words, "--column", "clicked", "--epsilon", "1", *RUN])
+    assert left.value.code == 2
+    assert "add --max_rows_per_partition 10, or --per person" in capsys.readouterr().err
+
+
+def test_spreads_per_country(clicks, tmp_path):
+    """At epsilon 10,000 an error bound fails with 5%, the tenfold with e^-30."""
+    out = tmp_path / "spreads.csv"
+    words = ["--input", clicks, "--output", str(out), "--person", "user", "--epsilon", "10000"]
+    asked = ["--variance", "score", "--mean", "score", "--trimmed_mean", "score"]
+    assert preprocess.main([*words, *asked, "--person_value", "max", *RUN]) == 0
+    [row] = table(out)
+    scores = [max(n % 10 for n in range(user, 1500, 500)) for user in range(500)]
+    truth = {"variance_score": statistics.pvariance(scores), "mean_score": statistics.fmean(scores)}
+    for name, value in truth.items():
+        assert abs(float(row[name]) - value) <= 10 * float(row[f"{name}_error"]) + 1e-4
+
+
+def test_a_statistic_is_required_and_a_plan_reads_nothing(tmp_path, capsys):
+    words = ["--person", "user", "--epsilon", "1"]
+    with pytest.raises(SystemExit) as left:
+        preprocess.main(words)
+    assert left.value.code == 2 and "a statistic is required" in capsys.readouterr().err
+    assert preprocess.main([*words, "--variance", "x", "--sensitivity", "2", "--plan"]) == 0
+    assert "given sensitivity" in capsys.readouterr().out
+
+
+@pytest.fixture
+def functions(monkeypatch) -> str:
+    """A module with functions of histograms that can be imported by name."""
+    module = types.ModuleType("functions_of_a_user")
+    module.total = lambda x: int(x.sum())
+    monkeypatch.setitem(sys.modules, "functions_of_a_user", module)
+    return "functions_of_a_user"
+
+
+@pytest.mark.parametrize(("claimed", "code"), [("1", 0), ("0.5", 1), (None, 0)])
+def test_the_claim_is_checked(functions, tmp_path, capsys, claimed, code):
+    out = tmp_path / "audit.csv"
+    words = ["--function", f"{functions}:total", "--bins", "2", "--people", "2"]
+    claim = ["--claimed", claimed] if claimed else []
+    assert sensitivity.main([*words, "--output", str(out), *claim, *RUN]) == code
+    assert "largest: 1.0 at 0 0" in capsys.readouterr().out
+    assert len(table(out)) == 6 and {row["sensitivity"] for row in table(out)} == {"1.0"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--function", "no_such_module:f"], "must be MODULE:NAME"),
+        (["--function", "os:no_such_name"], "must be MODULE:NAME"),
+        (["--function", "os:getcwd", "--p", "0.5"], "must be 1 to inf"),
+        (["--function", "os:getcwd", "--bins", "40", "--people", "40"], "histograms, more than"),
+    ],
+)
+def test_wrong_audits_are_refused_in_one_line(words, message, tmp_path, capsys):
+    rest = ["--bins", "2", "--people", "2", "--output", str(tmp_path / "x.csv")]
+    with pytest.raises(SystemExit) as left:
+        sensitivity.main([*rest, *words])
+    said = capsys.readouterr().err
+    assert left.value.code == 2 and message in said and said.count("\n") == 1

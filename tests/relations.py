@@ -1,0 +1,353 @@
+"""Small databases of rows and their owners, and what is true of them: for several test files."""
+
+import collections
+import functools
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms.bounds import ContributionBounds
+from beam_dp.mechanisms.cells import Cells
+from beam_dp.mechanisms.contributions import Bounder
+from beam_dp.mechanisms.program import Loss, Program, compile_loss
+from beam_dp.mechanisms.removal import coverage, edges, frequency
+from beam_dp.transforms import release, summary
+from beam_dp.transforms.columns import Layout
+from beam_dp.transforms.loss import measures_of
+
+KEY = bytes(range(32))
+THOUSANDTH = Fraction(1, 1000)
+UNIT = Fraction(1, 10**6)
+REMOVALS = 4
+FREE = ContributionBounds(None)
+Patch = pytest.MonkeyPatch
+Item = str | int | None
+
+
+class Row(NamedTuple):
+    """A row; `to` is the second owner where there are two."""
+
+    person: int
+    day: int
+    value: float | None = None
+    item: Item = None
+    to: int | None = None
+
+
+Rows = Sequence[Row]
+
+
+class Statistic(NamedTuple):
+    """A metric, what it means, and the function that makes its profile of (owner, value) rows.
+
+    Attributes:
+        metric: what is asked for.
+        f: the statistic of the rows that are left.
+        direct: B[0..REMOVALS] of all rows; None where B is exact, hence equal to brute force.
+        second: the column of the second owner.
+    """
+
+    metric: Any
+    f: Callable[[Rows], float]
+    direct: Callable[[Rows], Sequence[float | Fraction]] | None = None
+    second: str | None = None
+
+
+def values(rows: Rows) -> list[float]:
+    """Return the values that are numbers, the largest first."""
+    found = [row.value for row in rows if row.value is not None and not math.isnan(row.value)]
+    return sorted(found, reverse=True)
+
+
+def kth(rows: Rows, k: int) -> float:
+    found = values(rows)
+    return found[k - 1] if len(found) >= k else -math.inf
+
+
+def counts(rows: Rows) -> collections.Counter[str]:
+    """Return how often each item occurs; 7 and "7" are one item."""
+    return collections.Counter(str(row.item) for row in rows if row.item is not None)
+
+
+def coded(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the rows that have an item as columns: people, items and 1 each."""
+    kept = [row for row in rows if row.item is not None]
+    names = sorted({str(row.item) for row in kept})
+    items = [names.index(str(row.item)) for row in kept]
+    people = np.array([row.person for row in kept], np.int64)
+    return people, np.array(items, np.int64), np.ones(len(kept), np.int64)
+
+
+def pairs(rows: Rows) -> Sequence[Fraction]:
+    return edges.profile(*frequency.squares_edges(*coded(rows)), REMOVALS)
+
+
+def levels_of_sums(people: Sequence[Sequence[float]]) -> Iterable[float]:
+    """A user's profile function: the sum of all people's largest values."""
+    largest = sorted((max(0.0, person[-1]) for person in people), reverse=True)
+    return (sum(largest[k:]) for k in range(len(largest) + 1))
+
+
+def sum_of_largest(rows: Rows) -> float:
+    best: dict[int, float] = {}
+    for row in rows:
+        if values([row]):
+            best[row.person] = max(best.get(row.person, 0.0), values([row])[0])
+    return sum(best.values())
+
+
+def weights(rows: Rows) -> list[int]:
+    """Return what rows of two owners add to a sum, in thousandths."""
+    found = [
+        int(value / THOUSANDTH) if (value := max([0.0, *values([row])])) else 0 for row in rows
+    ]
+    return found
+
+
+def shared(rows: Rows, weighted: bool) -> Sequence[Fraction]:
+    """Return the profile of a sum or a count of rows with two owners, straight from the rows."""
+    kept = [row for row in rows if row.to is not None and (not weighted or values([row]))]
+    first, second = ([getattr(row, name) for row in kept] for name in ("person", "to"))
+    each = np.array(weights(kept) if weighted else [1] * len(kept), np.int64)
+    found = edges.profile(np.array(first, np.int64), np.array(second, np.int64), each, REMOVALS)
+    return [level * THOUSANDTH if weighted else level for level in found]
+
+
+def extreme(rows: Rows, sign: int) -> Sequence[float]:
+    kept = [row for row in rows if row.to is not None and values([row])]
+    first, second = ([getattr(row, name) for row in kept] for name in ("person", "to"))
+    units = np.array([sign * int(Fraction(str(row.value)) / UNIT) for row in kept], np.int64)
+    given = np.array(first, np.int64), np.array(second, np.int64), units
+    return [float(level * UNIT) if level > -math.inf else level
+            for level in edges.max_profile(*given, REMOVALS, -math.inf)]  # fmt: skip
+
+
+def owned_twice(rows: Rows) -> Rows:
+    return [row for row in rows if row.to is not None]
+
+
+ONE_OWNER = {
+    **{f"{k}-th": Statistic(dp.KthLargest("value", k), functools.partial(kth, k=k))
+       for k in (1, 2, 5)},
+    "distinct": Statistic(
+        dp.DistinctCount("item", one_sided=True),
+        lambda rows: len(counts(rows)),
+        lambda rows: coverage.profile(*coded(rows)[:2], REMOVALS),
+    ),
+    "frequency": Statistic(
+        dp.MaxFrequency("item"),
+        lambda rows: max(counts(rows).values(), default=0),
+        lambda rows: frequency.max_profile(*coded(rows), REMOVALS),
+    ),
+    "squares": Statistic(
+        dp.SumOfSquares("item"),
+        lambda rows: sum(count**2 for count in counts(rows).values()),
+        lambda rows: frequency.squares_profile(*coded(rows), REMOVALS),
+    ),
+    "pairs": Statistic(
+        dp.SumOfSquares("item", relaxation="pairs"),
+        lambda rows: sum(count**2 for count in counts(rows).values()),
+        pairs,
+    ),
+    "custom": Statistic(
+        dp.CustomProfile(
+            "value", levels_of_sums, candidates=dp.Candidates.linear(0, 9, 1), lowest=0
+        ),
+        sum_of_largest,
+    ),
+}  # fmt: skip
+TWO_OWNERS = {
+    "rows of two": Statistic(
+        dp.Count(),
+        lambda rows: len(owned_twice(rows)),
+        functools.partial(shared, weighted=False),
+        "to",
+    ),
+    "sum of two": Statistic(
+        dp.Sum("value"),
+        lambda rows: float(sum(weights(owned_twice(rows))) * THOUSANDTH),
+        functools.partial(shared, weighted=True),
+        "to",
+    ),
+    "max of two": Statistic(
+        dp.Max("value"),
+        lambda rows: kth(owned_twice(rows), 1),
+        functools.partial(extreme, sign=1),
+        "to",
+    ),
+    "min of two": Statistic(
+        dp.Min("value"),
+        lambda rows: -min(values(owned_twice(rows)), default=math.inf),
+        functools.partial(extreme, sign=-1),
+        "to",
+    ),
+}
+STATISTICS = {**ONE_OWNER, **TWO_OWNERS}
+BOUNDS = {
+    "none": FREE,
+    "L0": ContributionBounds(1),
+    "L0 and Linf": ContributionBounds(2, 2),
+    "Linf": ContributionBounds(None, 1),
+    "L1": ContributionBounds(2, None, 3),
+    "all": ContributionBounds(3, 3, 4),
+}
+
+
+class View(NamedTuple):
+    """What a release sees: a bucket of partitions, and their keys."""
+
+    cells: Cells
+    days: list[Any]
+
+
+def compiled(statistic: Statistic) -> Loss:
+    return compile_loss(statistic.metric, REMOVALS, statistic.second)
+
+
+def as_dicts(rows: Rows) -> list[dict[str, Any]]:
+    """Return rows as dicts; what is None is left out of every other one."""
+    return [
+        {name: found for name, found in row._asdict().items() if found is not None or place % 2}
+        for place, row in enumerate(rows)
+    ]
+
+
+def views(
+    rows: Iterable[Any],
+    asked: Loss | Program,
+    bounds: ContributionBounds = FREE,
+    bundles: int = 1,
+    shards: int = 4,
+    buckets: int = 1,
+    second: bool = False,
+) -> list[View]:
+    """Return what is seen of rows (dicts or Arrow) after the way of a pipeline, by bucket."""
+    measures = measures_of(asked) if isinstance(asked, Loss) else asked.measures
+    named = "person", ("day",), asked.columns, asked.units
+    layout = Layout(*named, None, KEY, asked.items, second)
+    bounder = Bounder(bounds, asked.fields, KEY, keep_rows=asked.keep_rows)
+    listed = list(rows)
+    packed = grouped(
+        bundle(summary.Collect(layout, bounder, shards), listed[place::bundles])
+        for place in range(bundles)
+    )
+    settle = summary.Settle(bounder, measures, (), buckets)
+    settled = grouped(bundle(settle, [element]) for element in packed.items())
+    places = release.Places(layout, buckets)
+    found = [
+        places.cells(bucket, *summary.open_bucket(blobs, measures))
+        for bucket, blobs in settled.items()
+    ]
+    return [View(cells, [key[0] for key in keys]) for cells, keys in found]
+
+
+def bundle(step: Any, elements: Iterable[Any]) -> list[tuple[int, bytes]]:
+    """Return what one bundle of a DoFn yields."""
+    step.start_bundle()
+    yielded = [found for element in elements for found in step.process(element)]
+    return yielded + [windowed.value for windowed in step.finish_bundle()]
+
+
+def grouped(parts: Iterable[list[tuple[int, bytes]]]) -> dict[int, list[bytes]]:
+    found: dict[int, list[bytes]] = collections.defaultdict(list)
+    for key, blob in itertools.chain.from_iterable(parts):
+        found[key].append(blob)
+    return found
+
+
+def profiles(rows: Rows, statistic: Statistic, **options: Any) -> dict[int, tuple[Any, ...]]:
+    """Return B[0..REMOVALS] per day."""
+    loss, found = compiled(statistic), {}
+    second = statistic.second is not None
+    for cells, days in views(as_dicts(rows), loss, second=second, **options):
+        made = loss.profiler.profiles(cells, len(measures_of(loss)) - 1)
+        found |= {day: one.values for day, one in zip(days, made, strict=True)}
+    return found
+
+
+class World(NamedTuple):
+    """Many databases of a few people each, and in each of them one person more.
+
+    Attributes:
+        rows: of everybody.
+        new: one person of each database.
+    """
+
+    rows: list[Row]
+    new: set[int]
+
+    @property
+    def before(self) -> list[Row]:
+        """The rows without those that a new person owns."""
+        return [row for row in self.rows if not {row.person, row.to} & self.new]
+
+
+VALUES = (None, math.nan, -2.5, 0.0, 0.25, 1.0, 1.0, 3.5, 7.0, 7.0)
+ITEMS: tuple[Item, ...] = (None, "a", "b", "c", "7", 7, -3)
+
+
+def world(databases: int, days: int = 1, seed: int = 1) -> World:
+    """Return random databases of 1 to 6 people; each has days and people of its own."""
+    draw = random.Random(seed)
+    rows, new = [], set()
+    for number in range(databases):
+        people = [16 * number + place for place in range(draw.randint(1, 6))]
+        new.add(draw.choice(people))
+        for _ in range(draw.randint(1, 12)):
+            person, to = draw.choice(people), draw.choice([*people, *people, None])
+            day = days * number + draw.randrange(days)
+            row = Row(person, day, draw.choice(VALUES), draw.choice(ITEMS), to)
+            rows += [row] * draw.choice((1, 1, 2, 3))
+    draw.shuffle(rows)
+    return World(rows, new)
+
+
+def by_day(rows: Rows) -> dict[int, list[Row]]:
+    found: dict[int, list[Row]] = collections.defaultdict(list)
+    for row in rows:
+        found[row.day].append(row)
+    return found
+
+
+def brute(rows: Rows, f: Callable[[Rows], float]) -> list[float]:
+    """Return the exact B[0..REMOVALS], by trying every set of people."""
+    people = {person for row in rows for person in (row.person, row.to) if person is not None}
+    found = []
+    for k in range(REMOVALS + 1):
+        sets = map(set, itertools.combinations(people, min(k, len(people))))
+        found.append(
+            min(f([row for row in rows if not {row.person, row.to} & gone]) for gone in sets)
+        )
+    return found
+
+
+def without_to(rows: Rows) -> list[Row]:
+    return [row._replace(to=None) for row in rows]
+
+
+def data_of(statistic: Statistic, databases: int, days: int = 1, seed: int = 1) -> World:
+    made = world(databases, days, seed)
+    return made if statistic.second else made._replace(rows=without_to(made.rows))
+
+
+def moves(before: dict[int, tuple[Any, ...]], after: dict[int, tuple[Any, ...]]) -> set[bool]:
+    """Return whether all profiles interlace, day by day, and whether some B[0] moved.
+
+    B'[k + 1] <= B[k] <= B'[k] for all k is the same as: every candidate's loss rises by 0 or 1.
+    """
+    for day, new in after.items():
+        old = before.get(day)
+        if old is None:
+            continue
+        upper = all(low <= high for low, high in zip(old, new, strict=False))
+        lower = all(high <= low for low, high in zip(old, new[1:], strict=False))
+        assert upper and lower, day
+    assert set(before) <= set(after)
+    return {before.get(day, (None,))[0] != new[0] for day, new in after.items()}
