@@ -19,7 +19,8 @@ from docs import tables
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/statistics.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+OTHER = (ROOT / "docs/ratios_and_spreads.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE + OTHER, re.DOTALL)
 LINK = re.compile(r"\[[^]]*\]\((?!http)([^)]+)\)")
 
 
@@ -73,7 +74,7 @@ def test_every_search_has_a_place() -> None:
     assert all(f"`{name}`" in PAGE for name in searches)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/statistics.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/statistics.md", "docs/ratios_and_spreads.md"])
 def test_links_lead_somewhere(page: str) -> None:
     links = LINK.findall((ROOT / page).read_text(encoding="utf-8"))
     assert links

@@ -78,7 +78,7 @@ class Preprocessed:
         """Return g of each group in steps, not yet noisy: not for release.
 
         Args:
-            units: one integer per person and group, none of them missing: int64, or Python integers.
+            units: one integer per person and group, none missing: int64, or Python integers.
             offsets: where each group starts, and the end of the last.
         """
         return self.of(Groups(units, offsets))

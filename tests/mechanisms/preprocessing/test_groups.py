@@ -1,4 +1,4 @@
-"""g on the grid equals Definition 3.1 by brute force, and moves by at most Delta, to the last bit."""
+"""g on the grid equals Definition 3.1 by brute force; a person moves it by at most Delta steps."""
 
 import math
 from fractions import Fraction
