@@ -116,7 +116,9 @@ def signed(column: pa.Array) -> pa.Array:
 
 
 def _identify_text(column: pa.Array, key: bytes) -> np.ndarray:
-    column = pc.fill_null(column.cast(pa.large_string()), "")
+    column = column.cast(pa.large_string())
+    if column.null_count:  # else it would be copied for nothing
+        column = pc.fill_null(column, "")
     offsets, data = text_buffers(column)
     identity = hashing.digests(offsets, data, key)
     if len(column) and int(np.diff(offsets).min()) <= _SHORT:
