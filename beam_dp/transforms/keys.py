@@ -7,6 +7,7 @@ import functools
 import pickle
 import re
 import struct
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -49,6 +50,7 @@ class PublicKeys:
         )
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:
+        _KNOWN[self._packed] = self
         return _unpickled, (self._packed,)
 
     @functools.cached_property
@@ -79,9 +81,15 @@ def _canonical_key(key: Key) -> Key:
     return tuple(identities.canonical(part) for part in key)
 
 
-@functools.lru_cache(maxsize=8)
+_KNOWN: weakref.WeakValueDictionary[bytes, PublicKeys] = weakref.WeakValueDictionary()
+
+
 def _unpickled(packed: bytes) -> PublicKeys:
-    return PublicKeys(tuple(zip(*pickle.loads(packed), strict=True)))
+    """Return the keys: those that this process has already, if any."""
+    known = _KNOWN.get(packed)
+    if known is None:
+        known = _KNOWN[packed] = PublicKeys(tuple(zip(*pickle.loads(packed), strict=True)))
+    return known
 
 
 def _encoded(column: pa.Array) -> pa.Array:
