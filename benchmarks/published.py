@@ -100,7 +100,11 @@ QUESTIONS = (
         "self-join size of clerks of 300,000 orders",
         dp.SumOfSquares("clerk"),
     ),
-    _ask("sum of squares of parts, by pairs", _PAIRS, dp.SumOfSquares("part", relaxation="pairs")),
+    _ask(
+        "sum of squares of parts, by pairs",
+        _PAIRS,
+        dp.SumOfSquares("part", relaxation="pairs", people=6_324),
+    ),
     *(_ask(name, name, dp.Count(one_sided=True)) for name in _GRAPHS),
     *(_ask(name, name, dp.Count(one_sided=True)) for name in ["items of customer and supplier"]),
 )

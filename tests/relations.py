@@ -152,7 +152,7 @@ ONE_OWNER = {
         lambda rows: frequency.squares_profile(*coded(rows), REMOVALS),
     ),
     "pairs": Statistic(
-        dp.SumOfSquares("item", relaxation="pairs"),
+        dp.SumOfSquares("item", relaxation="pairs", people=6_324),
         lambda rows: sum(count**2 for count in counts(rows).values()),
         pairs,
     ),

@@ -40,6 +40,7 @@ _OF_ITEMS = ("distinct", "frequency", "squares", "pairs")
 _EXTREMES = ("max", "min", "kth", "rank", "quantile")
 _PREPROCESSING = (Fraction(1, 3), Fraction(1, 6), Fraction(1, 2))  # R, n and g
 _COARSE = Fraction(1, 1000)
+_COUNT_CLIP = Fraction(1, 2)  # of the number of rows: cutting everybody costs more than noise
 _COUNT_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the number of rows
 _SUM_BITS, _EXTREME_RATIO = 17, 1.01
 
@@ -212,7 +213,7 @@ class Builder:
 
     def _row_quantile(self, part: Part, share: Budget, alpha: Fraction) -> RowQuantile:
         counting, searching = share.split((_COUNT_SHARE, 1 - _COUNT_SHARE))
-        rows = Part("valid", part.column, options=Options("partition"))
+        rows = Part("valid", part.column, options=Options("partition", _COUNT_CLIP))
         count = self._clipped(rows, counting, alpha)
         candidates, each = self._candidates(part), Fraction(1, self._reach)
         beta = float(part.options.beta)

@@ -141,7 +141,8 @@ class RowQuantile:
 
     A part of the cost buys a noisy number n of rows with a value (`ClippedSum`), the rest the k-th
     largest row with k = `rank_of_quantile(n, p)`, which is monotone once k is fixed. The error
-    bound is the shift of the search, in people, for that k; the error of n comes on top.
+    bound is the shift of the search, in people, for that k; the error of n comes on top. It is
+    infinite where n does not show more people than its clip may have cut: then k says nothing.
 
     Attributes:
         count: the number of rows, with a clip for each partition.
@@ -173,13 +174,14 @@ class RowQuantile:
 
     def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
         """Draw one value per partition; there is no shared clip."""
-        counted = self.count.release(cells, first, None, noise).values.tolist()
+        counted = self.count.release(cells, first, None, noise)
         lines = cells.owned(first + len(self.count.measures))
         values = []
-        for rows, owned in zip(counted, lines, strict=True):
+        for rows, owned in zip(counted.values.tolist(), lines, strict=True):
             nth = dataclasses.replace(self.rows, k=rank_of_quantile(rows, self.p))
             profile = Profile(nth.levels(owned))
             chosen = self.search.choose(profile, self.candidates, noise)
             lowest = self.blank and chosen == self.candidates[0]
             values.append(math.nan if lowest else chosen)
-        return Released(np.array(values, np.float64), np.full(len(values), float(self.shift)))
+        errors = np.where(np.isfinite(counted.errors), float(self.shift), math.inf)
+        return Released(np.array(values, np.float64), errors)

@@ -16,6 +16,7 @@ from beam_dp.mechanisms.metrics import (
     check_unit,
 )
 from beam_dp.mechanisms.people import ProfileFunction, check_callable
+from beam_dp.mechanisms.removal.frequency import PAIRS
 from beam_dp.mechanisms.search import AboveThreshold
 
 _RELAXATIONS = ("items", "pairs")
@@ -202,16 +203,27 @@ class SumOfSquares(_OfItems):
         relaxation: "items" removes people for each value apart: any size, good where few popular
             values make up most of the sum. "pairs" removes them for all values at once: tighter
             where values are evenly frequent, but it needs memory for every pair of people who
-            share a value (about 80 bytes; keep to at most 20 million of them).
+            share a value (about 80 bytes).
+        people: the most people of one partition, for "pairs", which is refused above 6,324 people
+            (20 million pairs). It must be true, as memory depends on it; privacy does not.
     """
 
     column: str
     _: dataclasses.KW_ONLY
     relaxation: str = "items"
+    people: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of("SumOfSquares", "relaxation", self.relaxation, _RELAXATIONS)
+        if self.relaxation == "pairs":
+            mend = 'Write people=1000, or leave relaxation="pairs" out.'
+            people = checks.positive_integer("SumOfSquares", "people", self.people, mend)
+            checks.require(
+                people * (people + 1) // 2 <= PAIRS,
+                f'SumOfSquares: people must be at most 6324 for relaxation="pairs", not {people}. '
+                "Leave it out: by items there is no limit.",
+            )
 
     @property
     def _prefix(self) -> str:

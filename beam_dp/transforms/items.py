@@ -75,7 +75,7 @@ def judged(values: list[object], judge: Callable[[Any], bool]) -> np.ndarray:
 
 def _truth(judge: Callable[[Any], bool], value: object) -> bool:
     # A boundary to a user's function on private data: nothing of an error is kept.
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(Exception, SystemExit):
         return bool(judge(value))
     return False
 
@@ -83,10 +83,32 @@ def _truth(judge: Callable[[Any], bool], value: object) -> bool:
 def judged_column(column: pa.Array, judge: Callable[[Any], bool]) -> np.ndarray:
     """Return `judged` of an Arrow column, asking once for each different value in it."""
     if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    verdicts = judged([*column.dictionary.to_pylist(), None], judge)
+        column = _encodable(column).dictionary_encode()
+    verdicts = judged([*_values(column.dictionary), None], judge)
     places = pc.fill_null(column.indices.cast(pa.int64()), len(verdicts) - 1)
     return verdicts[places.to_numpy(zero_copy_only=False)]
+
+
+def _encodable(column: pa.Array) -> pa.Array:
+    """Return a column that Arrow can encode and Python can name; dates beyond become null."""
+    if pa.types.is_date(column.type):
+        return identities.known_dates(column)
+    return column.cast(pa.float64()) if pa.types.is_float16(column.type) else column
+
+
+def _values(column: pa.Array) -> list[object]:
+    """Return the values of a column; text that is no UTF-8 is None, as in `identities`."""
+    if not identities.is_text(column.type):
+        return _encodable(column).to_pylist()
+    raw = column.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
+    return [None if text is None else _decoded(text) for text in raw]
+
+
+def _decoded(text: bytes) -> str | None:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def is_float(value: object) -> bool:

@@ -21,6 +21,7 @@ Key = tuple[object, ...]
 _KINDS = (bool, int, str, datetime.date)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SMALL_RANGE = 1 << 22
+_LOOKUPS = 4  # runs with the same keys in one process
 _EVEN = {int: 0, bool: 2, datetime.date: 4}
 
 
@@ -69,12 +70,15 @@ class PublicKeys:
     def lookup(self, key: bytes) -> "_Lookup":
         """Return the table that finds places, made once per process and run."""
         lookups: dict[bytes, _Lookup] = vars(self)["_lookups"]
-        if key not in lookups:
+        found = lookups.get(key)
+        if found is None:  # several threads may make it, all the same
             parts = zip(*self.keys, strict=True)
             columns = [identities.identify_values(list(part), key)[0] for part in parts]
-            lookups.clear()
-            lookups[key] = _Lookup(identities.join(columns), hashing.salt(key, "public"))
-        return lookups[key]
+            found = _Lookup(identities.join(columns), hashing.salt(key, "public"))
+            if len(lookups) >= _LOOKUPS:
+                lookups.clear()
+            lookups[key] = found
+        return found
 
 
 def _canonical_key(key: Key) -> Key:

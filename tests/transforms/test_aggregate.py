@@ -251,3 +251,41 @@ def test_the_plan_reads_no_row_and_spends_nothing() -> None:
     transform = aggregate()
     assert "count" in str(transform.plan()) and str(transform.plan()) == str(transform.plan())
     assert released([], transform) == []
+
+
+@pytest.mark.parametrize(
+    ("metric", "rows", "refused"),
+    [
+        (dp.MaxFrequency("value"), 50_000_001, True),
+        (dp.MaxFrequency("value"), 50_000_000, False),
+        (dp.Count(), 10**12, False),
+        (dp.Count(), 0, True),
+    ],
+)
+def test_partitions_known_to_be_too_large_are_refused(metric, rows, refused):
+    given = {"partition_rows": rows}
+    if not refused:
+        assert dp.PrivateAggregate("person", [metric], dp.Budget(1.0), **given)
+        return
+    with pytest.raises(ValueError, match="PrivateAggregate: partition_rows must be"):
+        dp.PrivateAggregate("person", [metric], dp.Budget(1.0), **given)
+
+
+@pytest.mark.parametrize(("people", "refused"), [(None, True), (6325, True), (6324, False)])
+def test_pairs_need_a_public_number_of_people(people, refused):
+    if not refused:
+        assert dp.SumOfSquares("value", relaxation="pairs", people=people).people == people
+        return
+    with pytest.raises((TypeError, ValueError), match="SumOfSquares: people must be"):
+        dp.SumOfSquares("value", relaxation="pairs", people=people)
+
+
+def test_a_row_quantile_of_few_people_says_that_it_says_nothing():
+    """The clip of its number of rows may cut everybody: then the bound is infinite."""
+    rows = [{"person": n % 60, "value": float(n % 100)} for n in range(1200)]
+    metric = dp.Median("value", per="row")
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        found = (
+            pipeline | beam.Create(rows) | dp.PrivateAggregate("person", [metric], dp.Budget(0.1))
+        )
+        assert_that(found | beam.Map(lambda row: row.median_value_error), equal_to([math.inf]))

@@ -82,3 +82,30 @@ def test_codes_depend_on_the_key():
     assert items.codes_of_values(["a", 1, 1.5], KEY).tolist() != [
         *items.codes_of_values(["a", 1, 1.5], bytes(32))
     ]
+
+
+def truth(value):
+    return value == "a" or value == datetime.date(2020, 1, 2) or value == 1.5
+
+
+@pytest.mark.parametrize("encoded", [False, True], ids=["plain", "dictionary"])
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pa.array(["a", None, "b", "a"]), [1, None, 0, 1]),
+        (pa.array([b"a", b"\xff", None], pa.binary()).view(pa.string()), [1, None, None]),
+        (pa.array([18263, 10**8, None], pa.int32()).cast(pa.date32()), [1, None, None]),
+        (
+            pa.array([18263 * 86_400_000, 2**62 // 86_400_000 * 86_400_000]).view(pa.date64()),
+            [1, None],
+        ),
+        (pa.array([1.5, math.nan, None], pa.float64()), [1, 0, None]),
+        (pa.array(np.array([1.5, 2.0], np.float16)), [1, 0]),
+    ],
+    ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
+)
+def test_a_function_judges_what_python_can_name_and_nothing_raises(column, expected, encoded):
+    if encoded and not pa.types.is_float16(column.type):
+        column = column.dictionary_encode()
+    found = items.judged_column(column, truth).tolist()
+    assert found == [exact.LOWEST if value is None else value for value in expected]

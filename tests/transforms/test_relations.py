@@ -164,7 +164,7 @@ METRICS = {
         dp.DistinctCount("item", one_sided=True, name="one_sided"),
         dp.MaxFrequency("item"),
         dp.SumOfSquares("item"),
-        dp.SumOfSquares("item", relaxation="pairs", name="by_pairs"),
+        dp.SumOfSquares("item", relaxation="pairs", people=6_324, name="by_pairs"),
         dp.CustomProfile(
             "value", ONE_OWNER["custom"].metric.profile, candidates=dp.Candidates.linear(0, 99, 1)
         ),

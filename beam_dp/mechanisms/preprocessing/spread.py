@@ -196,5 +196,6 @@ def least_rows(spread: Spread, sensitivity: int, resolution: Fraction) -> np.nda
         if (gone * sensitivity >= best).all():
             break
         found = spread.rounded_rows(gone, resolution).min(axis=1)
-        best = np.minimum(best, found + gone * sensitivity)
+        # In Python integers: Delta may be as large as it likes.
+        best = np.minimum(best, found.astype(object) + gone * sensitivity)
     return best

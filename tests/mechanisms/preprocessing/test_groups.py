@@ -219,3 +219,14 @@ def test_a_search_for_windows_that_loses_a_quarter_is_noticed(monkeypatch):
 
     monkeypatch.setattr(spread, "_quarters", lazy)
     assert wrong("variance", 300, 9) > 0
+
+
+def test_a_delta_near_2_to_the_63_wraps_nowhere() -> None:
+    """One person moved g by 506 Delta where found + gone * Delta was computed in 64 bits."""
+    delta = (2**63 - 1) // 254
+    values = np.arange(256) * 2**28
+    statistic = Preprocessed("variance", delta)
+    both = statistic.values(np.concatenate([values, values[:-1]]), np.array([0, 256, 511]))
+    assert abs(int(both[0]) - int(both[1])) <= delta and min(both) >= 0
+    huge = Preprocessed("variance", 2**62).values(np.array([0, 2**40, 2**41]), np.array([0, 3]))
+    assert int(huge[0]) >= 0
