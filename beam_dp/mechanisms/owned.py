@@ -9,10 +9,10 @@ different values, the most frequent one, or rows of two owners need to know who 
 fixed key two people who share a code are one owner in everything that follows. That costs removal
 losses no privacy: to remove the one owner is to remove both people, so that the loss still moves by
 at most 1 when one of the two is added (the profile of the set with that owner added or enlarged
-interlaces in the same way). What is no removal loss (ranks, preprocessed statistics) sees the number
-of the other change instead: that somebody shares the code of one given person has a probability of
-at most n / 2^63 over the key, which is to be added to delta there (10^-10 for a thousand million
-people). Two items that share a code are counted as one: with n different values the count is below
+interlaces in the same way). What is no removal loss (ranks, preprocessed statistics) sees the
+number of the other change instead: that somebody shares the code of one given person has a
+probability of at most n / 2^63 over the key, which is to be added to delta there (10^-10 for a
+thousand million people). Two items that share a code are counted as one: with n different values the count is below
 the truth with a probability of at most n^2 / 2^64.
 """
 
