@@ -12,8 +12,10 @@ at most 1 when one of the two is added (the profile of the set with that owner a
 interlaces in the same way). What is no removal loss (ranks, preprocessed statistics) sees the
 number of the other change instead: that somebody shares the code of one given person has a
 probability of at most n / 2^63 over the key, which is to be added to delta there (10^-10 for a
-thousand million people). Two items that share a code are counted as one: with n different values the
-count is below the truth with a probability of at most n^2 / 2^64.
+thousand million people).
+
+Two items that share a code are counted as one: with n different values the count is below the truth
+with a probability of at most n^2 / 2^64.
 """
 
 import dataclasses
