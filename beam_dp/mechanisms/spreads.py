@@ -103,7 +103,10 @@ class Variance(Preprocessing):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_spread(self)
+        owner = type(self).__name__
+        if type(self.sample) is not bool:
+            raise TypeError(f"{owner}: sample must be True or False, not {self.sample!r}.")
+        checks.require(self.empty == 0, f"{owner}: empty must be 0, the variance of nobody.")
 
     @property
     def statistic(self) -> str:
@@ -112,28 +115,11 @@ class Variance(Preprocessing):
 
 
 @dataclasses.dataclass(frozen=True)
-class StandardDeviation(Preprocessing):
+class StandardDeviation(Variance):
     """Release the standard deviation of one number per person: the root of the noisy variance.
 
     A `sensitivity` is that of the variance.
-
-    Attributes:
-        column: the value column.
-        sample: divide by n - 1 instead of n.
     """
-
-    column: str
-    _: dataclasses.KW_ONLY
-    sample: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_spread(self)
-
-    @property
-    def statistic(self) -> str:
-        """What is computed, before the root."""
-        return "sample_variance" if self.sample else "variance"
 
     @property
     def _prefix(self) -> str:
@@ -171,10 +157,3 @@ class TrimmedMean(Preprocessing):
     @property
     def _prefix(self) -> str:
         return "trimmed_mean"
-
-
-def _check_spread(metric: Variance | StandardDeviation) -> None:
-    owner = type(metric).__name__
-    if type(metric.sample) is not bool:
-        raise TypeError(f"{owner}: sample must be True or False, not {metric.sample!r}.")
-    checks.require(metric.empty == 0, f"{owner}: empty must be 0, the variance of nobody.")
