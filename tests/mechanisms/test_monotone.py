@@ -472,3 +472,12 @@ def test_the_values_of_sets_keep_the_order_of_the_people():
     values = SetValues("Test", len, IDS, 9)
     assert values.subset(0b10110) == ((1,), (2,), (4,))
     assert values(0b10110) == 3 and values(0b10110) == 3 and values.evaluations == 1
+
+
+def leave(people: object) -> list[int]:
+    raise SystemExit(people)
+
+
+def test_functions_that_would_end_the_process_count_as_the_lowest_value() -> None:
+    assert GuardedProfile(leave, 5, lowest=2)([(7654321,)]) == Profile([2])
+    assert monotone_hull(leave, lowest=3)([(7654321,)]) == 3

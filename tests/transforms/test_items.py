@@ -109,3 +109,12 @@ def test_a_function_judges_what_python_can_name_and_nothing_raises(column, expec
         column = column.dictionary_encode()
     found = items.judged_column(column, truth).tolist()
     assert found == [exact.LOWEST if value is None else value for value in expected]
+
+
+def leave(value):
+    raise SystemExit(value)
+
+
+def test_a_function_that_would_end_the_process_counts_nothing():
+    assert items.judged(["4711"], leave).tolist() == [0]
+    assert items.judged_column(pa.array(["4711"]), leave).tolist() == [0]

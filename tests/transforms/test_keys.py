@@ -285,3 +285,24 @@ def test_public_keys_survive_pickling_and_are_one_object_in_a_process(listed):
 def test_what_is_called_clean_is_left_as_it_is_by_clean(listed, plain):
     assert are_clean(listed) == plain
     assert not plain or [tuple(map(clean, key)) for key in listed] == listed
+
+
+class _Forgetful(dict):
+    """A cache that another thread clears as soon as something is in it."""
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value)
+        self.clear()
+
+
+def test_a_table_is_found_though_other_runs_clear_the_cache():
+    public = PublicKeys(((1,), (2,)))
+    object.__setattr__(public, "_lookups", _Forgetful())
+    assert public.places([pa.array([2, 1, 3])], KEY).tolist() == [1, 0, -1]
+
+
+def test_several_runs_with_the_same_keys_keep_their_tables():
+    public = PublicKeys(((1,), (2,)))
+    runs = [bytes([number]) * 32 for number in range(3)]
+    tables = [public.lookup(run) for run in runs]
+    assert [public.lookup(run) for run in runs] == tables

@@ -1,6 +1,5 @@
 """Tests of `LocalSensitivity`."""
 
-import itertools
 import math
 
 import apache_beam as beam
@@ -8,21 +7,14 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms import sensitivity
-
-TOKENS, FOUND = itertools.count(), {}
+from tests.hostile import support
 
 
 def audited(f, histograms, **options):
-    token = next(TOKENS)
-    FOUND[token] = {}
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         rows = pipeline | beam.Create(histograms) | dp.LocalSensitivity(f, **options)
-        _ = rows | "Keep" >> beam.Map(_keep, token)
-    return FOUND[token]
-
-
-def _keep(row, token):
-    FOUND[token][tuple(row.histogram)] = row.sensitivity
+        found = support.keep(rows)
+    return {tuple(row.histogram): row.sensitivity for row in found}
 
 
 def total(x):

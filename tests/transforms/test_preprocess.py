@@ -1,6 +1,5 @@
 """Tests of `PreprocessSensitivity` and of the metrics of preprocessing in `PrivateAggregate`."""
 
-import itertools
 import math
 import statistics as stdlib
 from fractions import Fraction
@@ -9,27 +8,20 @@ import apache_beam as beam
 import pytest
 
 import beam_dp as dp
+from tests.hostile import support
 
 ROWS = [
     {"person": person, "day": person % 2, "value": 10.0 + person % 7 + copy}
     for person in range(2000)
     for copy in range(1 + person % 3)
 ]
-TOKENS, FOUND = itertools.count(), {}
 MANY = dp.Budget(10_000.0)
 
 
 def released(transform, rows=None):
-    token = next(TOKENS)
-    FOUND[token] = []
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        found = pipeline | beam.Create(ROWS if rows is None else rows) | transform
-        _ = found | "Keep" >> beam.Map(_keep, token)
-    return FOUND[token]
-
-
-def _keep(row, token):
-    FOUND[token].append(vars(row))
+        found = support.keep(pipeline | beam.Create(ROWS if rows is None else rows) | transform)
+    return [vars(row) for row in found]
 
 
 def people(day, combine):

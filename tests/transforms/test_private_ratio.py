@@ -1,34 +1,25 @@
 """Tests of `PrivateRatio` and of `Ratio` in `PrivateAggregate`."""
 
-import itertools
-
 import apache_beam as beam
 import pyarrow as pa
 import pytest
 
 import beam_dp as dp
+from tests.hostile import support
 
 ROWS = [
     {"person": person, "day": person % 2, "clicked": person % 5 == copy, "word": "abc"[copy % 3]}
     for person in range(1500)
     for copy in range(3)
 ]
-TOKENS, FOUND = itertools.count(), {}
 MANY = dp.Budget(10_000.0)
 ROWS_BOUND = dp.ContributionBounds(2, rows_per_partition=3)
 
 
 def released(transform, rows=None):
-    token = next(TOKENS)
-    FOUND[token] = []
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
-        found = pipeline | beam.Create(ROWS if rows is None else rows) | transform
-        _ = found | "Keep" >> beam.Map(_keep, token)
-    return FOUND[token]
-
-
-def _keep(row, token):
-    FOUND[token].append(vars(row))
+        found = support.keep(pipeline | beam.Create(ROWS if rows is None else rows) | transform)
+    return [vars(row) for row in found]
 
 
 def share(rows, counts, per):
