@@ -25,8 +25,9 @@ from beam_dp.mechanisms.contributions import Bounder
 from beam_dp.mechanisms.direct import DirectRelease, RankRelease, RowQuantile
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.owned import Owned
+from beam_dp.mechanisms.profile import Profile
 from beam_dp.mechanisms.program import Program, compile_program
-from beam_dp.mechanisms.search import RankProfile, RankSearch, increments
+from beam_dp.mechanisms.search import AboveThreshold, RankProfile, RankSearch, increments
 from beam_dp.mechanisms.search.ranks import RESOLUTION
 from beam_dp.mechanisms.shares import SelectionRequest
 from beam_dp.mechanisms.statistics import Summary
@@ -196,6 +197,26 @@ EVERY = [
 
 def named(metric: Any) -> str:
     return f"{type(metric).__name__} {metric.output}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """A profiler of partitions whose statistic is known and moves for nobody."""
+
+    numbers: tuple[int, ...]
+    sign = 1
+    measures = ()
+
+    def profiles(self, cells: Cells, first: int) -> list[Profile]:
+        return [Profile([number] * 50) for number in self.numbers]
+
+
+@pytest.mark.parametrize("top", [2**63 - 1, 2**63, 2**64, 2**80])
+def test_whole_numbers_stay_whole_however_large(top: int) -> None:
+    """numpy alone makes floats of a small integer beside one between 2^63 and 2^64."""
+    release = DirectRelease(Given((5, top)), AboveThreshold(HUGE, 1e-12), Candidates.of([5, top]))
+    found = release.release(empty_cells(2), 0, None, Noise()).values.tolist()
+    assert found == [5, top] and all(type(value) is int for value in found)
 
 
 LAYOUT = Layout("person", (), (), (), None, KEY)
