@@ -18,6 +18,7 @@ import beam_dp as dp
 from benchmarks import sink
 
 COLUMNS = ["person", "partition", "value"]
+WRITTEN = ["partition", "count", "sum_value"]
 
 
 def reader(path: str, rows_as: str) -> beam.PTransform:
@@ -36,6 +37,7 @@ def release(max_partitions: int, public: int) -> dp.PrivateAggregate:
         bounds=dp.ContributionBounds(partitions=max_partitions),
         partitions=dp.PublicPartitions(range(public)) if public else dp.PrivatePartitions(),
         budget=dp.Budget(epsilon=1.0, delta=1e-6),
+        batches=public > 0,
     )
 
 
@@ -43,8 +45,7 @@ def build(pipeline: beam.Pipeline, arguments: argparse.Namespace) -> None:
     """Read, aggregate and write."""
     rows = pipeline | "Read" >> reader(arguments.input, arguments.rows_as)
     released = rows | "Release" >> release(arguments.max_partitions, arguments.public)
-    triples = released | beam.Map(lambda row: (row.partition, row.count, row.sum_value))
-    triples | sink.WriteTable(arguments.output)
+    _ = released | "Write" >> dp.WriteRows(arguments.output, WRITTEN, overwrite=True)
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -58,7 +59,7 @@ def main(words: Sequence[str] | None = None) -> None:
     arguments, beam_arguments = parser.parse_known_args(words)
     with beam.Pipeline(runner="FnApiRunner", options=PipelineOptions(beam_arguments)) as pipeline:
         build(pipeline, arguments)
-    sys.stdout.write(sink.report(arguments.output))
+    sys.stdout.write(sink.report(arguments.output, header=True))
 
 
 if __name__ == "__main__":

@@ -34,8 +34,9 @@ def write(gathered: tuple[None, Iterable[tuple[object, float, float] | None]], p
         csv.writer(file).writerows(triple for triple in gathered[1] if triple)
 
 
-def report(path: str) -> str:
+def report(path: str, header: bool = False) -> str:
     """Return how many partitions a written file names and their counts' sum, as a JSON object."""
     with open(path, newline="") as file:
-        counts = [float(line[1]) for line in csv.reader(file)]
+        lines = list(csv.reader(file))[header:]
+    counts = [float(line[1]) for line in lines]
     return json.dumps({"partitions": len(counts), "counted": round(sum(counts))})

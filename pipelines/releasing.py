@@ -35,7 +35,10 @@ def transform(options: argparse.Namespace, asked: Sequence[Metric]) -> dp.Privat
         spending.budget(options),
         people.person(options),
     )
-    return dp.PrivateAggregate(person, asked, budget, options.partition, bounds, keys)
+    batches = isinstance(keys, dp.PublicPartitions)
+    return dp.PrivateAggregate(
+        person, asked, budget, options.partition, bounds, keys, batches=batches
+    )
 
 
 def pipeline(

@@ -64,6 +64,9 @@ class PrivateAggregate(beam.PTransform):
         shards: how many parts the people are cut into on the way; a power of two.
         partition_rows: the most rows that one partition has, if you know. It is only held against
             what one worker can hold (`MOST_ROWS`, for metrics that need rows or owners).
+        batches: release `pyarrow.RecordBatch`es of at most some thousand rows instead of single
+            rows, which is faster for many public partitions; not with private ones, whose keys can
+            be of any types.
 
     Raises:
         TypeError, ValueError: when the pipeline is built, with what to write instead.
@@ -79,6 +82,7 @@ class PrivateAggregate(beam.PTransform):
     partitions: PublicPartitions | PrivatePartitions | None = None
     shards: int = SHARDS
     partition_rows: int | None = None
+    batches: bool = False
 
     def __post_init__(self) -> None:
         self.person, self._second = owners.check_person(_OWNER, self.person)
@@ -94,6 +98,7 @@ class PrivateAggregate(beam.PTransform):
                 "Write budget=dp.Budget(epsilon=1.0)."
             )
         rows.check_names(_OWNER, self.partition, self.metrics)
+        rows.check_batches(_OWNER, self.batches, isinstance(self.partitions, PrivatePartitions))
         self._once = guards.Once()
         self._program = self._compile()
         check_size(_OWNER, self.partition_rows, self._program.keep_rows)
@@ -136,14 +141,8 @@ class PrivateAggregate(beam.PTransform):
         measures, shared = self._program.measures, self._program.shared_measures
         summarise = summary.Summarise(layout, bounder, measures, shared, buckets, self.shards)
         draw = release.Release(self._program, release.Places(layout, buckets))
-        names = rows.output_names(self.partition, self.metrics)
-        kind = rows.output_type(self.partition, self.metrics, layout)
-        return (
-            pcoll
-            | "Summarise" >> summarise
-            | "Release" >> draw
-            | "Rows" >> beam.Map(rows.from_released, names).with_output_types(kind)
-        )
+        released = rows.Released(self.partition, self.metrics, layout, self.batches)
+        return pcoll | "Summarise" >> summarise | "Release" >> draw | "Released" >> released
 
     def display_data(self) -> dict[str, Any]:
         """Return the public parameters that a monitoring page may show."""

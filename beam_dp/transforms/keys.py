@@ -58,6 +58,11 @@ class PublicKeys:
     def _packed(self) -> bytes:
         return pickle.dumps([list(part) for part in zip(*self.keys, strict=True)])
 
+    @functools.cached_property
+    def columns(self) -> tuple[pa.Array, ...]:
+        """The parts of all keys, one column each; parts of several types as text."""
+        return tuple(_column(part) for part in zip(*self.keys, strict=True))
+
     def __len__(self) -> int:
         return len(self.keys)
 
@@ -79,6 +84,12 @@ class PublicKeys:
                 lookups.clear()
             lookups[key] = found
         return found
+
+
+def _column(part: tuple[object, ...]) -> pa.Array:
+    if len(set(map(type, part))) == 1:
+        return pa.array(part)
+    return pa.array([str(one).lower() if type(one) is bool else str(one) for one in part])
 
 
 def _canonical_key(key: Key) -> Key:

@@ -20,13 +20,8 @@ from beam_dp.mechanisms.owned import Owned
 from beam_dp.mechanisms.program import Program
 from beam_dp.mechanisms.statistics import Summary, partitions
 from beam_dp.transforms import keys, summary
+from beam_dp.transforms.blocks import Block, cut
 from beam_dp.transforms.columns import Layout
-
-Rows = list[tuple[keys.Key, tuple[Any, ...]]]
-"""Released rows: the key of the partition, then a value and an error bound per metric."""
-
-Block = tuple[Rows, tuple[float, ...]]
-"""Rows, and how many people each step of the program shows in them."""
 
 BLOCK_ROWS = 1 << 13
 _FEW_PARTITIONS = 1 << 14
@@ -61,18 +56,18 @@ class Places:
 
     def cells(
         self, bucket: int, found: Summary, lines: Owned | None = None
-    ) -> tuple[Cells, list[keys.Key]]:
-        """Return the view on the partitions of a bucket, and their keys."""
+    ) -> tuple[Cells, np.ndarray]:
+        """Return the view on the partitions of a bucket, and their keys or places in the list."""
         public = self._public(bucket)
         if public is None:
             identities = partitions(found)
             pairs = zip(identities[0].tolist(), _second(identities), strict=True)
-            return Cells.of_all(found, lines), [keys.name_of(pair, found.names) for pair in pairs]
+            return Cells.of_all(found, lines), _listed(
+                [keys.name_of(pair, found.names) for pair in pairs]
+            )
         places = _places(found.partition[0], public)
         owned_places = _places(lines.partition[0], public) if lines is not None else None
-        names = self.layout.public.keys if self.layout.public is not None else ((),)
-        cells = Cells(found, places, len(public), lines, owned_places)
-        return cells, [names[index] for index in public.tolist()]
+        return Cells(found, places, len(public), lines, owned_places), public.astype(np.int64)
 
     def _public(self, bucket: int) -> np.ndarray | None:
         """Return the places in the public list that belong to the bucket, None if private."""
@@ -82,6 +77,13 @@ class Places:
         everything = np.arange(size, dtype=np.uint64)
         buckets = summary.bucket_of(everything[None], self.buckets, self.layout.key)
         return everything[buckets == bucket]
+
+
+def _listed(names: list[keys.Key]) -> np.ndarray:
+    """Return keys as an array of tuples, which numpy alone would take for a table."""
+    listed = np.empty(len(names), object)
+    listed[:] = names
+    return listed
 
 
 def _places(partition: np.ndarray, public: np.ndarray) -> np.ndarray:
@@ -141,13 +143,10 @@ class Draw(beam.DoFn):
         cells, names = self._places.cells(bucket, found, lines)
         kept = self._program.select(cells, self._noise)
         drawn, shown = self._program.release(cells.select(kept), clips, self._noise)
-        columns = [column.tolist() for pair in drawn for column in pair]
-        numbers = zip(*columns, strict=True) if columns else (() for _ in kept)
-        rows = [(names[place], row) for place, row in zip(kept.tolist(), numbers, strict=True)]
-        nothing = tuple(0.0 for _ in shown)
-        for start in range(0, len(rows), BLOCK_ROWS):
-            block = rows[start : start + BLOCK_ROWS], nothing if start else shown
-            yield start * self._places.buckets + bucket, block
+        numbers = tuple(column for pair in drawn for column in pair)
+        released = Block(names[kept], numbers, tuple(shown))
+        for number, block in enumerate(cut(released, BLOCK_ROWS)):
+            yield number * self._places.buckets + bucket, block
 
 
 def stored(numbered: tuple[int, Iterable[Any]]) -> Any:
@@ -155,23 +154,22 @@ def stored(numbered: tuple[int, Iterable[Any]]) -> Any:
     return next(iter(numbered[1]))
 
 
-def judge(block: Block, shown: Iterable[tuple[float, ...]], program: Program) -> Iterator[Any]:
-    """Yield the rows of a block; errors are infinite where a clip may have cut everybody.
+def judge(block: Block, shown: Iterable[tuple[float, ...]], program: Program) -> Block:
+    """Return the block with infinite error bounds where a clip may have cut everybody.
 
     It reads released numbers only: the block, and what all blocks show.
     """
     doubtful = program.is_doubtful([sum(people) for people in zip(*shown, strict=True)])
-    for key, numbers in block[0]:
-        row = list(numbers)
-        for place, doubt in enumerate(doubtful):
-            if doubt:
-                row[2 * place + 1] = math.inf
-        yield key, tuple(row)
+    numbers = list(block.numbers)
+    for place, doubt in enumerate(doubtful):
+        if doubt:
+            numbers[2 * place + 1] = np.full(len(block.keys), math.inf)
+    return dataclasses.replace(block, numbers=tuple(numbers))
 
 
 @dataclasses.dataclass(eq=False)
 class Release(beam.PTransform):
-    """Turn (bucket, packed summaries) into released (key, numbers), computed behind a barrier.
+    """Turn (bucket, packed summaries) into released `Block`s, computed behind a barrier.
 
     Attributes:
         program: the run's program.
@@ -188,9 +186,8 @@ class Release(beam.PTransform):
         draw = beam.ParDo(Draw(self.program, self.places, self.noise), *self._clips(summaries))
         drawn = summaries | "Draw" >> draw | "Barrier" >> beam.GroupByKey()
         blocks = drawn | "Stored" >> beam.Map(stored)
-        shown = beam.pvalue.AsIter(blocks | "Shown" >> beam.Values())
-        judging = beam.FlatMap(judge, shown, self.program)
-        return blocks | "Judge" >> judging
+        shown = beam.pvalue.AsIter(blocks | "Shown" >> beam.Map(lambda block: block.shown))
+        return blocks | "Judge" >> beam.Map(judge, shown, self.program)
 
     def _clips(self, summaries: beam.PCollection) -> list[beam.pvalue.AsSingleton]:
         if not self.program.shared_measures:

@@ -1,18 +1,21 @@
-"""Released numbers as `beam.Row`s with a schema."""
+"""Released numbers as `beam.Row`s with a schema, or as column batches."""
 
+import dataclasses
 import keyword
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
+import pyarrow as pa
 from apache_beam.typehints.row_type import RowTypeConstraint
 
 from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.metrics import Count, Metric, PeopleCount
 from beam_dp.mechanisms.relational import DistinctCount, MaxFrequency, SumOfSquares
+from beam_dp.transforms.blocks import Block, typed
 from beam_dp.transforms.columns import Layout
-from beam_dp.transforms.keys import Key
+from beam_dp.transforms.keys import PublicKeys
 
 ERROR = "_error"
 _WHOLE = (Count, PeopleCount, DistinctCount, MaxFrequency, SumOfSquares)
@@ -39,6 +42,17 @@ def check_names(owner: str, partition: Sequence[str], metrics: Sequence[Metric])
         not doubled,
         f"{owner}: output columns must have different names, not {doubled} twice. "
         'Name a metric: dp.Sum("spent", name="revenue").',
+    )
+
+
+def check_batches(owner: str, batches: object, private: bool) -> None:
+    """Refuse batches of private partitions, whose keys have no types known beforehand."""
+    if type(batches) is not bool:
+        raise TypeError(f"{owner}: batches must be True or False, not {batches!r}.")
+    checks.require(
+        not (batches and private),
+        f"{owner}: batches must be False with private partitions: their keys can be of any types. "
+        "Leave it out, or name public partitions.",
     )
 
 
@@ -77,7 +91,53 @@ def _key_type(place: int, layout: Layout) -> Any:
     return kinds.pop() if len(kinds) == 1 and kinds <= {int, str, bool} else Any
 
 
-def from_released(released: tuple[Key, tuple[Any, ...]], names: tuple[str, ...]) -> beam.Row:
-    """Return a released key and its numbers as a row."""
-    key, numbers = released
-    return beam.Row(**dict(zip(names, (*key, *numbers), strict=True)))
+@dataclasses.dataclass(eq=False)
+class Released(beam.PTransform):
+    """Turn released blocks into what users take: `beam.Row`s, or batches with `batches`.
+
+    Attributes:
+        partition: the partition columns.
+        metrics: what was released.
+        layout: which columns hold what.
+        batches: give `pyarrow.RecordBatch`es of up to some thousand rows.
+    """
+
+    partition: Sequence[str]
+    metrics: Sequence[Metric]
+    layout: Layout
+    batches: bool = False
+
+    def expand(self, blocks: beam.PCollection) -> beam.PCollection:
+        """Name the columns and give them their types."""
+        names = output_names(self.partition, self.metrics)
+        wholes = [_is_whole(metric) for metric in self.metrics]
+        if self.batches:
+            step = beam.Map(as_batch, names, wholes, self.layout.public)
+            return blocks | "Batches" >> step.with_output_types(pa.RecordBatch)
+        kind = output_type(self.partition, self.metrics, self.layout)
+        step = beam.FlatMap(as_rows, names, wholes, self.layout.public)
+        return blocks | "Rows" >> step.with_output_types(kind)
+
+
+def as_rows(
+    block: Block, names: Sequence[str], wholes: Sequence[bool], public: PublicKeys | None
+) -> Iterator[beam.Row]:
+    """Yield each row of a block under its names."""
+    for key, numbers in _typed(block, wholes).rows(public):
+        yield beam.Row(**dict(zip(names, (*key, *numbers), strict=True)))
+
+
+def as_batch(
+    block: Block, names: Sequence[str], wholes: Sequence[bool], public: PublicKeys | None
+) -> pa.RecordBatch:
+    """Return a block as a batch under its names; its keys are those of a public list or none."""
+    keys = public.columns if public is not None else ()
+    places = pa.array(block.keys)
+    numbers = map(pa.array, _typed(block, wholes).numbers)
+    return pa.RecordBatch.from_arrays([*(part.take(places) for part in keys), *numbers], names)
+
+
+def _typed(block: Block, wholes: Sequence[bool]) -> Block:
+    kinds = [kind for whole in wholes for kind in (whole, False)]
+    numbers = tuple(map(typed, block.numbers, kinds))
+    return dataclasses.replace(block, numbers=numbers)

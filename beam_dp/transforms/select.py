@@ -71,16 +71,10 @@ class SelectPartitions(beam.PTransform):
         layout = Layout(self.person, self.partition, (), (), None, columns.fresh_key())
         bounder, buckets = Bounder(self.bounds, (), layout.key), release.bucket_count(layout)
         measures = self._program.measures
-        kind = rows.output_type(self.partition, (), layout)
-        return (
-            pcoll
-            | "Summarise" >> summary.Summarise(layout, bounder, measures, (), buckets, self.shards)
-            | "Release" >> release.Release(self._program, release.Places(layout, buckets))
-            | "Rows"
-            >> beam.Map(
-                rows.from_released, rows.output_names(self.partition, ())
-            ).with_output_types(kind)
-        )
+        summarise = summary.Summarise(layout, bounder, measures, (), buckets, self.shards)
+        draw = release.Release(self._program, release.Places(layout, buckets))
+        released = rows.Released(self.partition, (), layout)
+        return pcoll | "Summarise" >> summarise | "Release" >> draw | "Released" >> released
 
     def display_data(self) -> dict[str, Any]:
         """Return the public parameters that a monitoring page may show."""

@@ -1,13 +1,16 @@
 """WriteRows: a released table as one file of the very name that was asked for."""
 
+import contextlib
 import dataclasses
 import types
 import typing
 import uuid
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, BinaryIO
 
 import apache_beam as beam
+import pyarrow as pa
+import pyarrow.parquet as pq
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.typehints import row_type, typehints
 
@@ -23,7 +26,7 @@ _WRITERS = {
 
 @dataclasses.dataclass(eq=False)
 class WriteRows(beam.PTransform):
-    """Write `beam.Row` elements to one .csv, .parquet or .jsonl file.
+    """Write `beam.Row`s or `pyarrow.RecordBatch`es to one .csv, .parquet or .jsonl file.
 
     The file appears whole under its name or not at all: it is written under another name
     beside it and renamed. Its rows are sorted by all their cells, first column first, so
@@ -36,7 +39,7 @@ class WriteRows(beam.PTransform):
 
     Args:
         path: the file, local or on any file system that Beam knows.
-        columns: the columns to write, in order; None: those of the rows' schema.
+        columns: the columns to write, in order; None: those of the rows' schema, or of the batches.
         overwrite: whether a file of that name may be replaced.
 
     Returns:
@@ -66,21 +69,28 @@ class WriteRows(beam.PTransform):
             self.columns = checks.columns("WriteRows", "columns", self.columns)
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[str]:
-        """Apply the transform to rows."""
+        """Apply the transform to rows or batches."""
+        if rows.element_type is pa.RecordBatch:
+            return self._written(rows, _Batches(self.path, self.columns))
         schema = dict(_schema(rows.element_type))
         names = tuple(schema) if self.columns is None else tuple(self.columns)
         checks.require(
             bool(names), "WriteRows: columns must be given where the rows have no schema, not None."
         )
-        kinds = [schema.get(name) for name in names]
-        table = rows | "TakeCells" >> beam.Map(_cells, names)  # (None, (cell, ...))
+        cells = rows | "TakeCells" >> beam.Map(_cells, names)
+        return self._written(cells, _Rows(self.path, names, [schema.get(name) for name in names]))
+
+    def _written(
+        self, table: beam.PCollection[Any], file: "_Rows | _Batches"
+    ) -> beam.PCollection[str]:
         # A file without rows is written too: the key occurs at least once.
-        header = rows.pipeline | "Start" >> beam.Impulse() | "Header" >> beam.Map(_no_cells)
+        nothing = table.pipeline | "Start" >> beam.Impulse() | "Header" >> beam.Map(lambda _: None)
         return (
-            (table, header)
+            (table, nothing)
             | "Table" >> beam.Flatten()
+            | "Key" >> beam.WithKeys(None)
             | "OneFile" >> beam.GroupByKey()
-            | "WriteFile" >> beam.Map(_write, self.path, names, kinds)
+            | "WriteFile" >> beam.MapTuple(lambda _, parts: file.write(parts))
         )
 
     def display_data(self) -> dict[str, Any]:
@@ -108,28 +118,71 @@ def _parts(kind: Any) -> Sequence[Any]:
     return [kind]
 
 
-def _cells(row: Any, names: Sequence[str]) -> tuple[None, tables.Cells]:
-    return None, tuple(getattr(row, name) for name in names)
+def _cells(row: Any, names: Sequence[str]) -> tables.Cells:
+    return tuple(getattr(row, name) for name in names)
 
 
-def _no_cells(start: bytes) -> tuple[None, None]:
-    return None, None
+@dataclasses.dataclass(frozen=True)
+class _Rows:
+    """A file of rows.
+
+    Attributes:
+        path: the file.
+        names: its columns.
+        kinds: their types, None where unknown.
+    """
+
+    path: str
+    names: Sequence[str]
+    kinds: Sequence[Any]
+
+    def write(self, parts: Iterable[tables.Cells | None]) -> str:
+        """Write all rows, sorted; None is none."""
+        rows = sorted((row for row in parts if row is not None), key=tables.order)
+        with _whole(self.path) as file:
+            _WRITERS[_extension(self.path)](file, self.names, self.kinds, rows)
+        return self.path
 
 
-def _write(
-    table: tuple[None, Iterable[tables.Cells | None]],
-    path: str,
-    names: Sequence[str],
-    kinds: Sequence[Any],
-) -> str:
-    rows = sorted((row for row in table[1] if row is not None), key=tables.order)
-    extension = next(known for known in _WRITERS if path.endswith(known))
+@dataclasses.dataclass(frozen=True)
+class _Batches:
+    """A file of column batches: no row is an object of its own before its line is written.
+
+    Attributes:
+        path: the file.
+        names: its columns, None for those of the batches.
+    """
+
+    path: str
+    names: Sequence[str] | None
+
+    def write(self, parts: Iterable[pa.RecordBatch | None]) -> str:
+        """Write the rows of all batches, sorted; None is none."""
+        batches = [batch for batch in parts if batch is not None]
+        nothing = pa.table({name: pa.nulls(0) for name in self.names or ()})
+        table = pa.Table.from_batches(batches) if batches else nothing
+        table = tables.ordered(table if self.names is None else table.select(self.names))
+        with _whole(self.path) as file:
+            if self.path.endswith(".parquet"):
+                pq.write_table(table, file)
+            else:
+                write = _WRITERS[_extension(self.path)]
+                write(file, table.column_names, [], tables.cells_of(table))
+        return self.path
+
+
+def _extension(path: str) -> str:
+    return next(known for known in _WRITERS if path.endswith(known))
+
+
+@contextlib.contextmanager
+def _whole(path: str) -> Iterator[BinaryIO]:
+    """Yield a file that appears under its name when it is complete."""
     partial = f"{path}.{uuid.uuid4().hex}.partial"
     try:
         with FileSystems.create(partial) as file:
-            _WRITERS[extension](file, names, kinds, rows)
+            yield file
         FileSystems.rename([partial], [path])
     finally:
         if FileSystems.exists(partial):
             FileSystems.delete([partial])
-    return path

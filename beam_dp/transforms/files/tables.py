@@ -4,13 +4,15 @@ import csv
 import datetime
 import decimal
 import io
+import itertools
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 Cells = tuple[Any, ...]
@@ -18,6 +20,7 @@ Cells = tuple[Any, ...]
 # A spreadsheet takes a cell that begins with one of these for a formula.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 LARGEST = 2**63 - 1
+_LINES = 1 << 13
 
 
 def plain(value: object) -> object:
@@ -75,19 +78,34 @@ def text(cell: Any) -> str:
             return str(other)
 
 
+def ordered(table: pa.Table) -> pa.Table:
+    """Return a table sorted by all its columns, nulls and NaN last."""
+    if not len(table):
+        return table
+    keys = [(name, "ascending") for name in table.column_names]
+    return table.take(pc.sort_indices(table, keys))
+
+
+def cells_of(table: pa.Table) -> Iterator[Cells]:
+    """Yield the rows of a table, a few thousand of them in memory at a time."""
+    for batch in table.to_batches(_LINES):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
 def write_csv(
-    file: BinaryIO, names: Sequence[str], types: Sequence[Any], rows: list[Cells]
+    file: BinaryIO, names: Sequence[str], types: Sequence[Any], rows: Iterable[Cells]
 ) -> None:
     """Write a header and the rows as RFC 4180 says (CRLF, quotes where needed), in UTF-8."""
-    lines = io.StringIO(newline="")
-    writer = csv.writer(lines)
-    writer.writerow(names)
-    writer.writerows([text(cell) for cell in row] for row in rows)
-    file.write(lines.getvalue().encode(errors="backslashreplace"))
+    texts = ([text(cell) for cell in row] for row in rows)
+    lines = itertools.chain([names], texts)
+    while part := list(itertools.islice(lines, _LINES)):
+        written = io.StringIO(newline="")
+        csv.writer(written).writerows(part)
+        file.write(written.getvalue().encode(errors="backslashreplace"))
 
 
 def write_jsonl(
-    file: BinaryIO, names: Sequence[str], types: Sequence[Any], rows: list[Cells]
+    file: BinaryIO, names: Sequence[str], types: Sequence[Any], rows: Iterable[Cells]
 ) -> None:
     """Write one object per row; what JSON has no form for is a string as in CSV."""
     for row in rows:

@@ -1,0 +1,62 @@
+"""Blocks of released rows in columns: what passes the barrier costs little for each row."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from beam_dp.transforms.keys import Key, PublicKeys
+
+LARGEST = 2**63 - 1
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Block:
+    """Some released rows.
+
+    Attributes:
+        keys: the partition of each row: its key (objects), or its place in the public list.
+        numbers: a value and an error bound per metric, each for all rows.
+        shown: how many people each step of the program shows in them.
+    """
+
+    keys: np.ndarray
+    numbers: tuple[np.ndarray, ...]
+    shown: tuple[float, ...] = ()
+
+    def named(self, public: PublicKeys | None) -> Sequence[Key]:
+        """Return the key of each row."""
+        if self.keys.dtype == object:
+            return self.keys.tolist()
+        names = public.keys if public is not None else ((),)
+        return [names[place] for place in self.keys.tolist()]
+
+    def rows(self, public: PublicKeys | None) -> Iterator[tuple[Key, tuple[Any, ...]]]:
+        """Yield the key and the numbers of each row."""
+        names = self.named(public)
+        columns = [column.tolist() for column in self.numbers]
+        numbers = zip(*columns, strict=True) if columns else (() for _ in names)
+        return zip(names, numbers, strict=True)
+
+
+def cut(block: Block, size: int) -> Iterator[Block]:
+    """Yield the rows of a block in blocks of `size`; the first shows all people."""
+    nothing = tuple(0.0 for _ in block.shown)
+    for start in range(0, len(block.keys), size):
+        part = slice(start, start + size)
+        numbers = tuple(column[part] for column in block.numbers)
+        yield Block(block.keys[part], numbers, nothing if start else block.shown)
+
+
+def typed(column: np.ndarray, whole: bool) -> np.ndarray:
+    """Return released numbers as int64, where they are whole, or as float64.
+
+    Beyond 64 bits whole numbers saturate: a default grid ends at 2^63, and noise may pass it. That
+    comes after the noise, so it tells nothing.
+    """
+    if not whole:
+        return column.astype(np.float64)
+    if column.dtype == np.int64:
+        return column
+    return np.array([max(-LARGEST, min(LARGEST, int(number))) for number in column], np.int64)
