@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 from collections.abc import Iterable
 
@@ -37,6 +38,8 @@ def write(gathered: tuple[None, Iterable[tuple[object, float, float] | None]], p
 def report(path: str, header: bool = False) -> str:
     """Return how many partitions a written file names and their counts' sum, as a JSON object."""
     with open(path, newline="") as file:
-        lines = list(csv.reader(file))[header:]
-    counts = [float(line[1]) for line in lines]
-    return json.dumps({"partitions": len(counts), "counted": round(sum(counts))})
+        lines = itertools.islice(csv.reader(file), int(header), None)
+        partitions, counted = 0, 0.0
+        for line in lines:
+            partitions, counted = partitions + 1, counted + float(line[1])
+    return json.dumps({"partitions": partitions, "counted": round(counted)})

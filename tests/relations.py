@@ -245,7 +245,7 @@ def views(
         places.cells(bucket, *summary.open_bucket(blobs, measures))
         for bucket, blobs in settled.items()
     ]
-    return [View(cells, [key[0] for key in keys]) for cells, keys in found]
+    return [View(cells, [key[0] for key in places.names(listed)]) for cells, listed in found]
 
 
 def bundle(step: Any, elements: Iterable[Any]) -> list[tuple[int, bytes]]:

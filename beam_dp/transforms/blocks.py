@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from beam_dp.transforms.keys import Key, PublicKeys
+from beam_dp.transforms.keys import Key
+from beam_dp.transforms.public_keys import PublicKeys
 
 LARGEST = 2**63 - 1
 
@@ -29,8 +30,7 @@ class Block:
         """Return the key of each row."""
         if self.keys.dtype == object:
             return self.keys.tolist()
-        names = public.keys if public is not None else ((),)
-        return [names[place] for place in self.keys.tolist()]
+        return public.keys.take(self.keys) if public is not None else [()] * len(self.keys)
 
     def rows(self, public: PublicKeys | None) -> Iterator[tuple[Key, tuple[Any, ...]]]:
         """Yield the key and the numbers of each row."""

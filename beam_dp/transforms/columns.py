@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from beam_dp.mechanisms.contributions import Table
 from beam_dp.mechanisms.noise import Noise
-from beam_dp.transforms import identities, items, keys, numbers
+from beam_dp.transforms import identities, items, keys, numbers, public_keys
 
 BATCH_ROWS = 1 << 18
 _BUFFERED_ROWS = 1 << 16
@@ -46,7 +46,7 @@ class Layout:
     partition: tuple[str, ...]
     values: tuple[str, ...]
     units: tuple[Fraction, ...]
-    public: keys.PublicKeys | None
+    public: public_keys.PublicKeys | None
     key: bytes
     items: tuple[str, ...] = ()
     second: bool = False

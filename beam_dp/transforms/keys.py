@@ -1,152 +1,22 @@
-"""Turn partition keys into identities: places in a public list, or keyed hashes with names."""
+"""Turn private partition keys into identities, with names for those that are hashed."""
 
-import dataclasses
 import datetime
 import decimal
-import functools
-import pickle
 import re
 import struct
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from beam_dp.mechanisms import checks, hashing
+from beam_dp.mechanisms import hashing
 from beam_dp.transforms import identities
 
 Key = tuple[object, ...]
 _KINDS = (bool, int, str, datetime.date)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_SMALL_RANGE = 1 << 22
-_LOOKUPS = 4  # runs with the same keys in one process
 _EVEN = {int: 0, bool: 2, datetime.date: 4}
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class PublicKeys:
-    """The public list of partition keys, and the way from a column to places in it.
-
-    A key matches by its canonical form (`identities`), so that "1" in a CSV file is the public key
-    1. What is not in the list is dropped before bounding, so it uses up no place of anybody's.
-    Copies that were pickled are one object in each process, however many steps hold one.
-
-    Args:
-        keys: one tuple of key parts per partition.
-    """
-
-    keys: tuple[Key, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_lookups", {})
-        # Of one type, different keys have different canonical forms.
-        plain = all(len(set(map(type, part))) == 1 for part in zip(*self.keys, strict=True))
-        seen = set(self.keys if plain else map(_canonical_key, self.keys))
-        checks.require(
-            len(seen) == len(self.keys),
-            "PublicPartitions: keys must differ in more than their type: 1, '1' and True are one "
-            "partition. List each once.",
-        )
-
-    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
-        _KNOWN[self._packed] = self
-        return _unpickled, (self._packed,)
-
-    @functools.cached_property
-    def _packed(self) -> bytes:
-        return pickle.dumps([list(part) for part in zip(*self.keys, strict=True)])
-
-    @functools.cached_property
-    def columns(self) -> tuple[pa.Array, ...]:
-        """The parts of all keys, one column each; parts of several types as text."""
-        return tuple(_column(part) for part in zip(*self.keys, strict=True))
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def places(self, columns: list[pa.Array], key: bytes) -> np.ndarray:
-        """Return the place of each row's key in the list; -1 where it is not in it."""
-        found = [identities.identify(_encoded(column), key) for column in columns]
-        valid = np.logical_and.reduce([valid for _, valid in found])
-        return np.where(valid, self.lookup(key).places([identity for identity, _ in found]), -1)
-
-    def lookup(self, key: bytes) -> "_Lookup":
-        """Return the table that finds places, made once per process and run."""
-        lookups: dict[bytes, _Lookup] = vars(self)["_lookups"]
-        found = lookups.get(key)
-        if found is None:  # several threads may make it, all the same
-            parts = zip(*self.keys, strict=True)
-            columns = [identities.identify_values(list(part), key)[0] for part in parts]
-            found = _Lookup(identities.join(columns), hashing.salt(key, "public"))
-            if len(lookups) >= _LOOKUPS:
-                lookups.clear()
-            lookups[key] = found
-        return found
-
-
-def _column(part: tuple[object, ...]) -> pa.Array:
-    if len(set(map(type, part))) == 1:
-        return pa.array(part)
-    return pa.array([str(one).lower() if type(one) is bool else str(one) for one in part])
-
-
-def _canonical_key(key: Key) -> Key:
-    return tuple(identities.canonical(part) for part in key)
-
-
-_KNOWN: weakref.WeakValueDictionary[bytes, PublicKeys] = weakref.WeakValueDictionary()
-
-
-def _unpickled(packed: bytes) -> PublicKeys:
-    """Return the keys: those that this process has already, if any."""
-    known = _KNOWN.get(packed)
-    if known is None:
-        known = _KNOWN[packed] = PublicKeys(tuple(zip(*pickle.loads(packed), strict=True)))
-    return known
-
-
-def _encoded(column: pa.Array) -> pa.Array:
-    """Return text as a dictionary: few different keys are hashed once each."""
-    return column.dictionary_encode() if identities.is_text(column.type) else column
-
-
-class _Lookup:
-    """Find identities (2 * columns words) in a fixed list of them."""
-
-    def __init__(self, words: np.ndarray, salt: np.uint64) -> None:
-        self._salt = salt
-        hashes = hashing.fold(words, salt)
-        self._order = np.argsort(hashes)
-        self._hashes, self._words = hashes[self._order], words[:, self._order]
-        self._table, self._low = _direct_table(words)
-
-    def places(self, identities_: list[np.ndarray]) -> np.ndarray:
-        """Return the place of each line in the list; -1 where it is not in it."""
-        if self._table is not None and len(identities_) == 1 and identities_[0].shape[0] == 1:
-            numbers = identities_[0][0].view(np.int64)
-            # Compared before they are subtracted: a difference can wrap around.
-            inside = (numbers >= self._low) & (numbers <= self._low + len(self._table) - 1)
-            return np.where(inside, self._table[np.where(inside, numbers - self._low, 0)], -1)
-        words = identities.join(identities_)
-        hashes = hashing.fold(words, self._salt)
-        at = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
-        same = (np.take(self._words, at, axis=1) == words).all(axis=0)
-        return np.where(same, self._order[at], -1)
-
-
-def _direct_table(words: np.ndarray) -> tuple[np.ndarray | None, int]:
-    """Return a table from integer key minus the lowest to place, where keys are that dense."""
-    numbers = words[0].view(np.int64)
-    if words.shape[0] > 2 or words[1].any():
-        return None, 0
-    low, high = int(numbers.min()), int(numbers.max())
-    if high - low >= _SMALL_RANGE:
-        return None, 0
-    table = np.full(high - low + 1, -1, np.int64)
-    table[numbers - low] = np.arange(len(numbers))
-    return table, low
 
 
 def name_keys(

@@ -51,7 +51,7 @@ class _Profiles(beam.DoFn):
         found, lines = summary.open_bucket(packed, self._measures)
         cells, partitions = self._places.cells(bucket, found, lines)
         profiles = self._loss.profiler.profiles(cells, len(self._measures) - 1)
-        for key, profile in zip(partitions, profiles, strict=True):
+        for key, profile in zip(self._places.names(partitions), profiles, strict=True):
             values = [float(value) for value in profile.values]
             yield beam.Row(**dict(zip(self._names, (*key, values), strict=True)))
 

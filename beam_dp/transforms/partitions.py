@@ -10,7 +10,9 @@ import apache_beam as beam
 from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.shares import SelectionRequest
-from beam_dp.transforms.keys import Key, PublicKeys, are_clean, clean
+from beam_dp.transforms.key_list import KeyList
+from beam_dp.transforms.keys import Key, are_clean, clean
+from beam_dp.transforms.public_keys import PublicKeys
 
 
 @dataclasses.dataclass(frozen=True, init=False)
@@ -30,7 +32,7 @@ class PublicPartitions:
         TypeError: for keys of other types, and for a PCollection.
     """
 
-    keys: tuple[Key, ...]
+    keys: KeyList
 
     def __init__(self, keys: Iterable[object]) -> None:
         if isinstance(keys, (str, bytes, beam.PCollection)) or not isinstance(keys, Iterable):
@@ -38,19 +40,14 @@ class PublicPartitions:
                 f"PublicPartitions: keys must be a list of public keys, not {_kind(keys)}. "
                 "Write PublicPartitions([1, 2, 3]); what is in the data is not public."
             )
-        listed = [key if isinstance(key, tuple) else (key,) for key in keys]
-        object.__setattr__(self, "keys", _once(listed))
+        object.__setattr__(self, "keys", _listed(keys))
         checks.require(
             bool(self.keys),
             "PublicPartitions: keys must not be empty. Write PublicPartitions([1, 2, 3]).",
         )
-        checks.require(
-            len({len(key) for key in self.keys}) == 1,
-            "PublicPartitions: keys must all have the same number of parts.",
-        )
         self.index()
 
-    def __reduce__(self) -> tuple[type, tuple[tuple[Key, ...]]]:
+    def __reduce__(self) -> tuple[type, tuple[KeyList]]:
         return PublicPartitions, (self.keys,)
 
     @functools.cached_property
@@ -64,6 +61,22 @@ class PublicPartitions:
 
 def _kind(value: object) -> str:
     return "a PCollection" if isinstance(value, beam.PCollection) else repr(value)
+
+
+def _listed(keys: Iterable[object]) -> KeyList:
+    """Return each key once, in the order given; refuse what is no key."""
+    if isinstance(keys, KeyList):
+        return keys
+    listed = keys if isinstance(keys, (list, tuple, range)) else list(keys)
+    plain = KeyList.of_plain(listed)
+    if plain is not None:
+        return plain
+    once = _once([key if isinstance(key, tuple) else (key,) for key in listed])
+    checks.require(
+        len({len(key) for key in once}) <= 1,
+        "PublicPartitions: keys must all have the same number of parts.",
+    )
+    return KeyList.of(once)
 
 
 def _once(keys: list[tuple[object, ...]]) -> tuple[Key, ...]:
@@ -133,7 +146,7 @@ def check_partitions(
             f"{_kind(partitions)}. Write partitions=dp.PublicPartitions([1, 2, 3])."
         )
     if isinstance(partitions, PublicPartitions):
-        parts = len(partitions.keys[0])
+        parts = len(partitions.keys.columns)
         checks.require(
             parts == len(columns),
             f"{owner}: public keys must have one part per partition column ({len(columns)}), "

@@ -8,7 +8,7 @@ same with more steps.) Elements are blocks of rows, so that the barrier costs no
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -68,6 +68,10 @@ class Places:
         places = _places(found.partition[0], public)
         owned_places = _places(lines.partition[0], public) if lines is not None else None
         return Cells(found, places, len(public), lines, owned_places), public.astype(np.int64)
+
+    def names(self, keys_: np.ndarray) -> Sequence[keys.Key]:
+        """Return the keys that `cells` gave."""
+        return Block(keys_, ()).named(self.layout.public)
 
     def _public(self, bucket: int) -> np.ndarray | None:
         """Return the places in the public list that belong to the bucket, None if private."""

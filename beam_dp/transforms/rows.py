@@ -15,7 +15,7 @@ from beam_dp.mechanisms.metrics import Count, Metric, PeopleCount
 from beam_dp.mechanisms.relational import DistinctCount, MaxFrequency, SumOfSquares
 from beam_dp.transforms.blocks import Block, typed
 from beam_dp.transforms.columns import Layout
-from beam_dp.transforms.keys import PublicKeys
+from beam_dp.transforms.public_keys import PublicKeys
 
 ERROR = "_error"
 _WHOLE = (Count, PeopleCount, DistinctCount, MaxFrequency, SumOfSquares)
@@ -87,7 +87,7 @@ def _key_type(place: int, layout: Layout) -> Any:
     Private keys come out as they are in the data, whatever the input's schema says of them: a coder
     that believed it would fail on the one row that does not.
     """
-    kinds = {type(key[place]) for key in layout.public.keys} if layout.public is not None else set()
+    kinds = layout.public.keys.kinds(place) if layout.public is not None else set()
     return kinds.pop() if len(kinds) == 1 and kinds <= {int, str, bool} else Any
 
 
@@ -131,7 +131,7 @@ def as_batch(
     block: Block, names: Sequence[str], wholes: Sequence[bool], public: PublicKeys | None
 ) -> pa.RecordBatch:
     """Return a block as a batch under its names; its keys are those of a public list or none."""
-    keys = public.columns if public is not None else ()
+    keys = public.keys.arrays() if public is not None else []
     places = pa.array(block.keys)
     numbers = map(pa.array, _typed(block, wholes).numbers)
     return pa.RecordBatch.from_arrays([*(part.take(places) for part in keys), *numbers], names)

@@ -10,7 +10,6 @@ from typing import Any, BinaryIO
 
 import apache_beam as beam
 import pyarrow as pa
-import pyarrow.parquet as pq
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.typehints import row_type, typehints
 
@@ -21,6 +20,11 @@ _WRITERS = {
     ".csv": tables.write_csv,
     ".parquet": tables.write_parquet,
     ".jsonl": tables.write_jsonl,
+}
+_TABLE_WRITERS = {
+    ".csv": tables.write_table_csv,
+    ".parquet": tables.write_table_parquet,
+    ".jsonl": tables.write_table_jsonl,
 }
 
 
@@ -163,11 +167,7 @@ class _Batches:
         table = pa.Table.from_batches(batches) if batches else nothing
         table = tables.ordered(table if self.names is None else table.select(self.names))
         with _whole(self.path) as file:
-            if self.path.endswith(".parquet"):
-                pq.write_table(table, file)
-            else:
-                write = _WRITERS[_extension(self.path)]
-                write(file, table.column_names, [], tables.cells_of(table))
+            _TABLE_WRITERS[_extension(self.path)](file, table)
         return self.path
 
 

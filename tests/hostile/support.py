@@ -21,7 +21,8 @@ from beam_dp.mechanisms.contributions import Bounder, Field
 from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure
 from beam_dp.transforms import release, summary
 from beam_dp.transforms.columns import Layout
-from beam_dp.transforms.keys import Key, PublicKeys
+from beam_dp.transforms.keys import Key
+from beam_dp.transforms.public_keys import PublicKeys
 
 KEY = bytes(range(32))
 UNIT = Fraction(1, 10**6)
@@ -181,8 +182,9 @@ def summarise(found: Layout, bounds: ContributionBounds) -> summary.Summarise:
 def read(seen: list[tuple[int, Iterable[bytes]]], found: Layout) -> list[tuple[Key, Content]]:
     """Return the content of the one bucket that `summarise` makes."""
     [(bucket, packed)] = seen
-    cells, names = release.Places(found, 1).cells(bucket, summary.open_summary(packed, MEASURES))
-    return list(zip(names, _contents(cells), strict=True))
+    places = release.Places(found, 1)
+    cells, names = places.cells(bucket, summary.open_summary(packed, MEASURES))
+    return list(zip(places.names(names), _contents(cells), strict=True))
 
 
 def _contents(cells: Cells) -> Iterator[Content]:

@@ -17,14 +17,16 @@ from beam_dp.mechanisms.contributions import Bounder
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.program import compile_program
 from beam_dp.transforms import release
+from beam_dp.transforms.blocks import Block
 from beam_dp.transforms.columns import Layout
-from beam_dp.transforms.keys import PublicKeys
+from beam_dp.transforms.public_keys import PublicKeys
 from beam_dp.transforms.summary import Summarise
 
 # A release of this scale takes each value with probability below 2^-19: that two of them are equal
 # by chance, for all of 8 partitions, has probability below 2^-150.
 FAINT = dp.Budget(2.0**-20)
 PUBLIC = [(f"day {number}",) for number in range(8)]
+PUBLIC_KEYS = PublicKeys(tuple(PUBLIC))
 ROWS = [{"person": number, "day": f"day {number % 8}", "value": 1.0} for number in range(80)]
 METRICS = [dp.PeopleCount(), dp.Sum("value")]
 SEEN: dict[str, list[Any]] = {}
@@ -79,12 +81,12 @@ class WithoutBarrier(beam.PTransform):
     def expand(self, summaries: beam.PCollection) -> beam.PCollection:
         whole = self._whole
         draw = release.Draw(whole.program, whole.places, whole.noise)
-        return summaries | "Draw" >> beam.ParDo(draw)
+        return summaries | "Draw" >> beam.ParDo(draw) | beam.Values()
 
 
 def pieces() -> tuple[Summarise, release.Release]:
     program = compile_program([dp.PeopleCount()], FAINT, 8)
-    layout = Layout("person", ("day",), (), (), PublicKeys(tuple(PUBLIC)), bytes(32))
+    layout = Layout("person", ("day",), (), (), PUBLIC_KEYS, bytes(32))
     bounder = Bounder(ContributionBounds(None), program.fields, layout.key)
     whole = release.Release(program, release.Places(layout, 1))
     return Summarise(layout, bounder, program.measures), whole
@@ -94,14 +96,16 @@ def seen_behind(step: beam.PTransform, summarise: Summarise, **options: Any) -> 
     SEEN.clear()
     flags = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **options})
     with beam.Pipeline(options=flags) as pipeline:
-        _ = pipeline | beam.Create(ROWS) | summarise | step | "See" >> beam.Map(see, "step")
+        drawn = pipeline | beam.Create(ROWS) | summarise | step
+        _ = drawn | beam.FlatMap(Block.rows, PUBLIC_KEYS) | "See" >> beam.Map(see, "step")
     return SEEN["step"]
 
 
 def test_repeated_bundles_show_what_a_missing_barrier_does() -> None:
     summarise, whole = pieces()
     broken = seen_behind(WithoutBarrier(whole), summarise, direct_runner_bundle_repeat=1)
-    assert len(broken) == 2 and broken[0] != broken[1]
+    first, second = release_of(broken)
+    assert first != second
     first, second = release_of(seen_behind(whole, summarise, direct_runner_bundle_repeat=1))
     assert first == second
 
@@ -122,9 +126,15 @@ def test_a_retried_consumer_sees_the_same_numbers() -> None:
     # transforms of the package, so their last step stands here by itself, behind summaries that
     # another runner made.
     summarise, whole = pieces()
-    summaries = seen_behind(beam.MapTuple(lambda bucket, packed: (bucket, list(packed))), summarise)
+    SEEN.clear()
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        packed = pipeline | beam.Create(ROWS) | summarise
+        listed = packed | beam.MapTuple(lambda bucket, blobs: (bucket, list(blobs)))
+        _ = listed | "See" >> beam.Map(see, "summaries")
+    summaries = SEEN["summaries"]
     with beam.Pipeline(runner=BundleBasedDirectRunner()) as pipeline:
-        found = pipeline | beam.Create(summaries) | whole | beam.ParDo(FailsTwice())
+        released = pipeline | beam.Create(summaries) | whole
+        found = released | beam.FlatMap(Block.rows, PUBLIC_KEYS) | beam.ParDo(FailsTwice())
         _ = found | "See" >> beam.Map(see, "at last")
     attempts = SEEN["attempts"]
     assert len(attempts) == 3 and attempts[0] == attempts[1] == attempts[2]
@@ -215,8 +225,9 @@ def test_no_step_carries_randomness_from_the_build_to_the_workers() -> None:
     draw = release.Draw(whole.program, whole.places, whole.noise)
     assert list(random_attributes(draw)) == [] and dataclasses.fields(Noise) == ()
     copies = [pickle.loads(pickle.dumps(draw)) for _ in range(2)]
-    drawn = [list(copy.process((0, []))) for copy in copies]
-    assert drawn[0] != drawn[1]
+    first, second = ([list(block.rows(PUBLIC_KEYS)) for _, block in copy.process((0, []))]
+                     for copy in copies)  # fmt: skip
+    assert first != second
 
 
 def test_a_second_run_of_one_pipeline_is_a_second_release() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from beam_dp.mechanisms import contributions, exact
 from beam_dp.mechanisms.contributions import Table
-from beam_dp.transforms import columns, keys
+from beam_dp.transforms import columns, keys, public_keys
 from beam_dp.transforms.columns import Layout, RowBuffer, fields_of
 
 KEY = bytes(range(32))
@@ -29,7 +29,9 @@ class Visit(NamedTuple):
     value: Any
 
 
-def layout(public: keys.PublicKeys | None = None, partition: tuple[str, ...] = ("day",)) -> Layout:
+def layout(
+    public: public_keys.PublicKeys | None = None, partition: tuple[str, ...] = ("day",)
+) -> Layout:
     return Layout("person", partition, ("value",), (UNIT,), public, KEY)
 
 
@@ -87,7 +89,7 @@ def test_batches_agree_with_rows(rows: list[tuple[Any, Any, Any]]) -> None:
 
 
 def test_public_keys_drop_the_other_rows() -> None:
-    found = layout(keys.PublicKeys(((1,), ("a",))))
+    found = layout(public_keys.PublicKeys(((1,), ("a",))))
     rows = [Visit(1, day, 1) for day in (1, "1", True, "a", "b", None, 2.0, Decimal(1))]
     [table] = [table for table in collected(rows, found) if len(table)][:1]
     places = [place for table in collected(rows, found) for place in table.partition[0].tolist()]

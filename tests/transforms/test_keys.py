@@ -1,8 +1,6 @@
-"""Partition keys: private ones keep type and value, public ones match by canonical form."""
+"""Private partition keys keep type and value."""
 
 import datetime
-import pickle
-import time
 from decimal import Decimal
 from typing import Any
 
@@ -15,7 +13,6 @@ from hypothesis import strategies as st
 from beam_dp.transforms import identities, keys
 from beam_dp.transforms.keys import (
     Key,
-    PublicKeys,
     are_clean,
     clean,
     decode,
@@ -23,6 +20,7 @@ from beam_dp.transforms.keys import (
     name_keys,
     name_of,
 )
+from beam_dp.transforms.public_keys import PublicKeys
 
 KEY = bytes(range(32))
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -139,7 +137,8 @@ def test_text_that_is_no_utf8_is_named_by_replacement() -> None:
     )
     for kind in (pa.string(), pa.large_string(), pa.string_view()):
         assert names_of(column.cast(kind)) == [("\ufffd\ufffd",)] * 2 + [("ok",)]
-        assert PublicKeys((("ok",),)).places([column.cast(kind)], KEY).tolist() == [-1, -1, 0]
+        public = PublicKeys((("ok",),))
+        assert public.places([column.cast(kind)], KEY).tolist() == [-1, -1, 0]
     assert names_of(column.dictionary_encode())[2] == ("ok",)
 
 
@@ -182,62 +181,6 @@ def test_clean(part: object, expected: object) -> None:
     assert clean(part) == expected and type(clean(part)) is type(expected)
 
 
-PUBLIC = PublicKeys(((1,), ("a",), (datetime.date(2020, 1, 2),), ("\u00e9",), (0,), ("",)))
-
-
-def test_public_keys_match_by_canonical_form() -> None:
-    texts = pa.array(
-        ["1", "01", "a", "A", "2020-01-02", "\u00e9", "e\u0301", "0", "", None, "True"]
-    )
-    expected = [0, -1, 1, -1, 2, 3, -1, 4, 5, -1, -1]
-    for kind in (pa.string(), pa.large_string(), pa.string_view()):
-        assert PUBLIC.places([texts.cast(kind)], KEY).tolist() == expected
-    assert PUBLIC.places([texts.dictionary_encode()], KEY).tolist() == expected
-    assert PUBLIC.places([pa.array([1, 2, None, 0])], KEY).tolist() == [0, -1, -1, 4]
-    assert PUBLIC.places([pa.array([True, False])], KEY).tolist() == [0, 4]
-    assert PUBLIC.places([pa.array([datetime.date(2020, 1, 2)])], KEY).tolist() == [2]
-    assert PUBLIC.places([pa.nulls(1)], KEY).tolist() == [-1]
-
-
-@given(st.lists(PART, min_size=1, max_size=30), st.lists(PART, max_size=8))
-def test_public_places_are_those_of_the_canonical_list(listed: list[Any], asked: list[Any]) -> None:
-    once = {identities.canonical(part): part for part in listed}
-    public = PublicKeys(tuple((part,) for part in once.values()))
-    for part in asked + listed:
-        places = public.places([identities.to_array([part])], KEY)
-        form = identities.canonical(part)
-        assert places.tolist() == [list(once).index(form) if form in once else -1]
-
-
-@given(st.lists(st.tuples(INT64, TEXT), min_size=1, max_size=20, unique=True))
-def test_public_keys_of_two_columns(listed: list[tuple[int, str]]) -> None:
-    forms = {tuple(map(identities.canonical, key)): key for key in listed}
-    public = PublicKeys(tuple(forms.values()))
-    numbers, texts = (pa.array(part) for part in zip(*public.keys, strict=True))
-    assert public.places([numbers, texts], KEY).tolist() == list(range(len(forms)))
-    elsewhere = pa.array([text + "x" for _, text in public.keys])
-    absent = public.places([numbers, elsewhere], KEY).tolist()
-    found = {(number, identities.canonical(text + "x")) for number, text in public.keys}
-    assert all(place == -1 for place in absent) or found & set(forms)
-
-
-@pytest.mark.parametrize("keys_", [((1,), ("1",)), ((1,), (True,)), ((0, "a"), (False, "a"))])
-def test_public_keys_that_are_one_partition_are_refused(keys_: tuple[Key, ...]) -> None:
-    with pytest.raises(ValueError, match="differ in more than their type"):
-        PublicKeys(keys_)
-
-
-def test_a_million_public_keys() -> None:
-    public = PublicKeys(tuple((f"key {number}",) for number in range(1 << 17)))
-    column = pa.array(["key 5", "key x", f"key {(1 << 17) - 1}"])
-    assert public.places([column], KEY).tolist() == [5, -1, (1 << 17) - 1]
-    start = time.perf_counter()
-    public.places([column], KEY)
-    assert time.perf_counter() - start < 0.05  # the table is made once
-    sparse = PublicKeys(tuple((number * 1_000_003,) for number in range(1000)))
-    assert sparse.places([pa.array([0, 1, 999 * 1_000_003])], KEY).tolist() == [0, -1, 999]
-
-
 def without_types(key: Key) -> bytes:
     """A broken twin: the parts' text, joined."""
     return "".join(map(str, key)).encode()
@@ -247,25 +190,6 @@ def test_the_properties_catch_an_encoding_without_types_and_lengths() -> None:
     assert without_types((1,)) == without_types(("1",)) and encode((1,)) != encode(("1",))
     assert without_types(("ab", "c")) == without_types(("a", "bc"))
     assert keys.decode(encode((1, "1", True))) == (1, "1", True)
-
-
-def test_a_key_far_above_a_negative_public_key_is_not_in_the_list():
-    # key - lowest wraps around in int64: it was an IndexError that spelled the key out, or a match.
-    for listed in (((-1,), (1,)), ((-(2**63),), (-(2**63) + 2,))):
-        public = PublicKeys(listed)
-        for number in (2**63 - 1, 0, -(2**63) + 1):
-            found = public.places([pa.array([number, listed[0][0]])], b"k")
-            assert found.tolist() == [-1, 0]
-
-
-@pytest.mark.parametrize(
-    "listed", [((1,), (2,)), (("a", 1), ("b", 2)), ((1,), ("a",), (datetime.date(2020, 1, 2),))]
-)
-def test_public_keys_survive_pickling_and_are_one_object_in_a_process(listed):
-    packed = pickle.dumps(PublicKeys(listed))
-    first, second = pickle.loads(packed), pickle.loads(packed)
-    assert first.keys == listed and first is second
-    assert first.lookup(KEY) is first.lookup(KEY)
 
 
 @pytest.mark.parametrize(
@@ -285,24 +209,3 @@ def test_public_keys_survive_pickling_and_are_one_object_in_a_process(listed):
 def test_what_is_called_clean_is_left_as_it_is_by_clean(listed, plain):
     assert are_clean(listed) == plain
     assert not plain or [tuple(map(clean, key)) for key in listed] == listed
-
-
-class _Forgetful(dict):
-    """A cache that another thread clears as soon as something is in it."""
-
-    def __setitem__(self, key, value):
-        super().__setitem__(key, value)
-        self.clear()
-
-
-def test_a_table_is_found_though_other_runs_clear_the_cache():
-    public = PublicKeys(((1,), (2,)))
-    object.__setattr__(public, "_lookups", _Forgetful())
-    assert public.places([pa.array([2, 1, 3])], KEY).tolist() == [1, 0, -1]
-
-
-def test_several_runs_with_the_same_keys_keep_their_tables():
-    public = PublicKeys(((1,), (2,)))
-    runs = [bytes([number]) * 32 for number in range(3)]
-    tables = [public.lookup(run) for run in runs]
-    assert [public.lookup(run) for run in runs] == tables

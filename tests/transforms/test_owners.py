@@ -82,7 +82,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"person": []}, "person must"),
     ({"person": ["from", "from"]}, "person must"),
     ({"person": ["from", 3]}, "person must"),
-    ({"person": {"from", "to"}}, "person must"),
+    ({"person": {"from"}}, "person must"),
     ({"bounds": dp.ContributionBounds(1)}, "bounds must be left out"),
     ({"bounds": dp.ContributionBounds(None, 2)}, "bounds must be left out"),
     ({"partition": ["day"], "partitions": dp.PrivatePartitions()}, "partitions must be public"),

@@ -16,7 +16,7 @@ from beam_dp.mechanisms import blobs
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.contributions import Bounder, Field
 from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure, Summary
-from beam_dp.transforms import keys, summary
+from beam_dp.transforms import public_keys, summary
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.summary import SHARED, Collect, Settle, Summarise
 
@@ -38,7 +38,7 @@ class Visit(NamedTuple):
     value: float
 
 
-def layout(public: keys.PublicKeys | None = None) -> Layout:
+def layout(public: public_keys.PublicKeys | None = None) -> Layout:
     return Layout("person", ("day",), ("value",), (Fraction(1, 10**6),), public, KEY)
 
 

@@ -7,7 +7,7 @@ import io
 import itertools
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -86,18 +86,14 @@ def ordered(table: pa.Table) -> pa.Table:
     return table.take(pc.sort_indices(table, keys))
 
 
-def cells_of(table: pa.Table) -> Iterator[Cells]:
-    """Yield the rows of a table, a few thousand of them in memory at a time."""
-    for batch in table.to_batches(_LINES):
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
 def write_csv(
     file: BinaryIO, names: Sequence[str], types: Sequence[Any], rows: Iterable[Cells]
 ) -> None:
     """Write a header and the rows as RFC 4180 says (CRLF, quotes where needed), in UTF-8."""
-    texts = ([text(cell) for cell in row] for row in rows)
-    lines = itertools.chain([names], texts)
+    _write_lines(file, itertools.chain([names], ([text(cell) for cell in row] for row in rows)))
+
+
+def _write_lines(file: BinaryIO, lines: Iterator[Sequence[str]]) -> None:
     while part := list(itertools.islice(lines, _LINES)):
         written = io.StringIO(newline="")
         csv.writer(written).writerows(part)
@@ -130,6 +126,34 @@ def write_parquet(
     columns = [[plain(cell) for cell in column] for column in zip(*rows)] or [[] for _ in names]
     arrays = [_array(column, kind) for column, kind in zip(columns, types, strict=True)]
     pq.write_table(pa.table(arrays, names=list(names)), file)
+
+
+def write_table_csv(file: BinaryIO, table: pa.Table) -> None:
+    """Write a table as `write_csv` writes rows."""
+    _write_lines(file, itertools.chain([table.column_names], _rows(table, _texts)))
+
+
+def write_table_jsonl(file: BinaryIO, table: pa.Table) -> None:
+    """Write a table as `write_jsonl` writes rows."""
+    write_jsonl(file, table.column_names, (), _rows(table, pa.Array.to_pylist))
+
+
+def write_table_parquet(file: BinaryIO, table: pa.Table) -> None:
+    """Write a table with its own types."""
+    pq.write_table(table, file)
+
+
+def _rows(table: pa.Table, listed: Callable[[pa.Array], list[Any]]) -> Iterator[Cells]:
+    """Yield the rows of a table, a few thousand of them in memory at a time."""
+    for batch in table.to_batches(_LINES):
+        yield from zip(*map(listed, batch.columns), strict=True)
+
+
+def _texts(column: pa.Array) -> list[str]:
+    """Return `text` of each cell, by one function for all where their type allows it."""
+    kind = column.type
+    simple = repr if pa.types.is_floating(kind) else str if pa.types.is_integer(kind) else text
+    return list(map(text if column.null_count else simple, column.to_pylist()))
 
 
 _ARROW = {
