@@ -47,7 +47,9 @@ class PublicKeys:
 
     @functools.cached_property
     def _packed(self) -> bytes:
-        return pickle.dumps(self.keys)
+        # Every step that holds the keys is compressed by Beam, slowly: little is left to compress.
+        plain = pickle.dumps(self.keys)
+        return pickle.dumps((pa.compress(plain, "zstd", asbytes=True), len(plain)))
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -91,7 +93,9 @@ def _unpickled(packed: bytes) -> PublicKeys:
     """Return the keys: those that this process has already, if any."""
     known = _KNOWN.get(packed)
     if known is None:
-        known = _KNOWN[packed] = PublicKeys(pickle.loads(packed))
+        content, size = pickle.loads(packed)
+        plain = pa.decompress(content, size, "zstd", asbytes=True)
+        known = _KNOWN[packed] = PublicKeys(pickle.loads(plain))
     return known
 
 
