@@ -70,6 +70,7 @@ class Collect(beam.DoFn):
         for table in self._accumulator.drain():
             for element in self._pack(table):
                 yield GlobalWindows.windowed_value(element)
+        self._accumulator = Accumulator(self._bounder)  # runners keep the step: let go of its table
 
     def _take_batches(self, element: pa.Table | pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
         for batch in columns.batches(element):
