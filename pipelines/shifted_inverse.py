@@ -52,7 +52,9 @@ def steps(options: argparse.Namespace) -> tuple[dp.RemovalLoss, Search, Candidat
     kind = metrics.SEARCHES[options.search or "above_threshold"]
     search = build_search(kind, share, BETA, outputs.size)
     person, partition, cap = people.person(options), options.partition, search.cap(outputs.size)
-    return dp.RemovalLoss(statistic, person, partition, cap, bounds, keys), search, outputs
+    size = {"partition_rows": options.partition_rows}
+    loss = dp.RemovalLoss(statistic, person, partition, cap, bounds, keys, **size)
+    return loss, search, outputs
 
 
 def write_loss(made: beam.Pipeline, read: dp.ReadRows, loss: dp.RemovalLoss, path: str) -> None:

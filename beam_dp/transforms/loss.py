@@ -7,7 +7,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.typehints.row_type import RowTypeConstraint
 
-from beam_dp.mechanisms import checks, metrics, relational
+from beam_dp.mechanisms import checks, limits, metrics, relational
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.contributions import Bounder
 from beam_dp.mechanisms.metrics import Metric
@@ -84,6 +84,7 @@ class RemovalLoss(beam.PTransform):
         bounds: how much of the data one person may reach.
         partitions: public partitions; None: every partition that has rows (which is not private).
         shards: how many parts the people are cut into; a power of two.
+        partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
 
     Raises:
         TypeError, ValueError: when the pipeline is built.
@@ -99,6 +100,7 @@ class RemovalLoss(beam.PTransform):
     bounds: ContributionBounds | None = None
     partitions: PublicPartitions | None = None
     shards: int = SHARDS
+    partition_rows: int | None = None
 
     def __post_init__(self) -> None:
         self.person, self._second = owners.check_person(_OWNER, self.person)
@@ -118,6 +120,8 @@ class RemovalLoss(beam.PTransform):
         check_public(_OWNER, self.partition, self.partitions)
         if self._second is not None:
             owners.check_two(_OWNER, [self.statistic], self.bounds, self.partitions)
+        two = self._second is not None
+        limits.check_rows(_OWNER, self.partition_rows, [self.statistic], two)
         summary.check_shards(_OWNER, self.shards)
         rows.check_names(_OWNER, self.partition, ())
         checks.require(

@@ -46,6 +46,7 @@ class PreprocessSensitivity(beam.PTransform):
             statistic, by default the mean.
         sensitivity: "auto", or Delta in the scale of the statistic; None: that of the statistic.
         shards: how many parts the people are cut into; a power of two.
+        partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
 
     Raises:
         TypeError, ValueError: when the pipeline is built.
@@ -62,6 +63,7 @@ class PreprocessSensitivity(beam.PTransform):
     person_value: str | None = None
     sensitivity: float | str | None = None
     shards: int = SHARDS
+    partition_rows: int | None = None
 
     def __post_init__(self) -> None:
         self._aggregate = PrivateAggregate(
@@ -72,6 +74,7 @@ class PreprocessSensitivity(beam.PTransform):
             self.bounds,
             self.partitions,
             self.shards,
+            self.partition_rows,
         )
 
     def _metric(self) -> Metric:

@@ -50,6 +50,7 @@ class ShiftedInverse(beam.PTransform):
             "auto" for the smallest proved shift; None: that of the statistic, by default the first.
         beta: how often the guarantee may fail; None: that of the statistic, by default 5%.
         shards: how many parts the people are cut into; a power of two.
+        partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
 
     Raises:
         TypeError, ValueError: when the pipeline is built.
@@ -68,6 +69,7 @@ class ShiftedInverse(beam.PTransform):
     search: SearchKind | None = None
     beta: float | None = None
     shards: int = SHARDS
+    partition_rows: int | None = None
 
     def __post_init__(self) -> None:
         self._aggregate = PrivateAggregate(
@@ -78,6 +80,7 @@ class ShiftedInverse(beam.PTransform):
             self.bounds,
             self.partitions,
             self.shards,
+            self.partition_rows,
         )
 
     def _direct(self) -> Metric:

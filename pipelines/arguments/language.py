@@ -31,6 +31,7 @@ _PHRASES = {
     r"ScaleThenChoose: budget must have an epsilon and a delta.*": (
         "--search scale_then_choose must have --epsilon and a --delta above 0"
     ),
+    r"\w+: (partition_rows must .*)": r"--\1",
     r"TruncatedGeometric: (pre_threshold must .*)": r"--\1",
     r"PublicPartitions: a key must be .*, not (.*)": (
         r"--public_partitions: a key must be text, not \1"

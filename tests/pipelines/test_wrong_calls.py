@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from beam_dp.mechanisms import limits
 from pipelines import aggregate, shifted_inverse
 from pipelines.arguments import language
 
@@ -156,6 +157,11 @@ AGGREGATE = {
         [*FILES, *DAYS, *ONE, "--count", "--delta=1e-6", "--max_rows=3", f"--pre_threshold={10**30}"],
         "--pre_threshold must be at most 2^62",
     ),
+    "a partition of none": (counted("--partition_rows", "0"), "--partition_rows: must be a whole num"),
+    "a partition of too many": (
+        counted("--distinct", "a", "--partition_rows", str(10**8)),
+        f"--partition_rows must be at most {limits.VALUES} for DistinctCount (output column distinct_a), n",
+    ),
     "output is input": (
         ["--input", "a.csv", "--output", "a.csv", *command("--count")],
         "--output must name another file than --input",
@@ -200,6 +206,10 @@ SHIFTED_INVERSE = {
         "--search scale_then_choose must have --epsilon and a --delta above 0",
     ),
     "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a", "--candidates=0:60:1"], "--count --sum"),
+    "a partition of too many": (
+        [*FILES, *PUBLIC, *ONE, "--kth_largest", "a:2", "--candidates=0:60:1", "--partition_rows=99999999"],
+        f"--partition_rows must be at most {limits.LINES} for KthLargest (output column largest_2_a), not",
+    ),
     "an unknown search": (
         [*FILES, *PUBLIC, *ONE, *MOST, "--candidates", "0:60:1", "--search", "best"],
         "--search: invalid choice: 'best'",
