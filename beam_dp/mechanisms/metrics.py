@@ -5,7 +5,7 @@ import math
 from fractions import Fraction
 from typing import Any, Literal
 
-from beam_dp.mechanisms import checks
+from beam_dp.mechanisms import checks, unused
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.search import (
@@ -95,6 +95,9 @@ class _Additive(Metric):
             an eighth where there is one partition only.
         search: how a one-sided release searches.
         beta: how often a one-sided release may be above the true value, or too far below it.
+
+    Options that have no effect are refused: of the clip with `one_sided=True`, and of the search
+    without.
     """
 
     one_sided: bool = False
@@ -111,8 +114,7 @@ class _Additive(Metric):
         checks.fraction_between(owner, "beta", self.beta, 0, 1)
         check_search(owner, self.search)
         check_candidates(owner, self.candidates)
-        if type(self.one_sided) is not bool:
-            raise TypeError(f"{owner}: one_sided must be True or False, not {self.one_sided!r}.")
+        unused.check_side(self)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -77,7 +77,8 @@ class RemovalLoss(beam.PTransform):
     `MaxFrequency`, `SumOfSquares` and `CustomProfile`, whose losses may be relaxed (see there).
 
     Args:
-        statistic: the metric.
+        statistic: the metric; how it would be released (its side, clip, search, candidates and
+            beta) plays no part here.
         person: the column that identifies a person, or the two columns of rows with two owners.
         partition: the columns whose values name a partition; empty: one partition for all.
         removals: K; `search.cap(candidates.size)` is enough for a search.

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from beam_dp.mechanisms import checks, metrics
+from beam_dp.mechanisms import checks, metrics, unused
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import Metric
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
@@ -56,6 +56,8 @@ def check_two(
 
 def _directly(owner: str, metric: Metric) -> Metric:
     if isinstance(metric, (metrics.Count, metrics.Sum)):
+        because = "where rows have two owners, which are released from below, without a clip"
+        unused.refuse(metric, unused.CLIP, because, "Leave it out.")
         return dataclasses.replace(metric, one_sided=True)
     if isinstance(metric, ALLOWED):
         return metric

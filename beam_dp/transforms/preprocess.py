@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import metrics, relational
+from beam_dp.mechanisms import metrics, relational, unused
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.metrics import Metric
@@ -22,6 +22,8 @@ _NAMES = {
     metrics.Max: "maximum",
     metrics.Min: "minimum",
 }
+_TAKEN = ("column", "name", "unit", "weight")
+_MEND = "It is released in another way here: see person_value and sensitivity."
 
 
 @dataclasses.dataclass(eq=False)
@@ -35,7 +37,7 @@ class PreprocessSensitivity(beam.PTransform):
 
     Args:
         statistic: `Mean(column)`, `Median(column)`, `Max(column)`, `Min(column)` (of these only
-            column, name and unit are used), `Variance(column)`, `StandardDeviation(column)`,
+            column, name and unit are taken, other options are refused), `Variance(column)`, `StandardDeviation(column)`,
             `TrimmedMean(column)` or `Preprocessed(column, of)`.
         person: the column that identifies a person.
         budget: what all partitions together may cost.
@@ -82,6 +84,8 @@ class PreprocessSensitivity(beam.PTransform):
         options = {name: value for name, value in given.items() if value is not None}
         statistic = self.statistic
         if type(statistic) in _NAMES:
+            others = [f.name for f in dataclasses.fields(statistic) if f.name not in _TAKEN]
+            unused.refuse(statistic, others, f"in {_OWNER}", _MEND)
             column, named = statistic.columns[0], vars(statistic)["unit"]
             name = statistic.output
             of = _NAMES[type(statistic)]

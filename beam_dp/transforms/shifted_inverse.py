@@ -6,7 +6,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import metrics, relational
+from beam_dp.mechanisms import metrics, relational, unused
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
@@ -88,6 +88,8 @@ class ShiftedInverse(beam.PTransform):
         given = {"search": self.search, "beta": self.beta, "candidates": self.candidates}
         options: dict[str, Any] = {name: of for name, of in given.items() if of is not None}
         if isinstance(self.statistic, (metrics.Count, metrics.Sum, relational.DistinctCount)):
+            because = f"in {_OWNER}, which searches for the output and clips nobody"
+            unused.refuse(self.statistic, unused.CLIP, because, "Leave it out.")
             return dataclasses.replace(self.statistic, one_sided=True, **options)
         if isinstance(self.statistic, _SEARCHED):
             return dataclasses.replace(self.statistic, **options)

@@ -139,7 +139,8 @@ def asked(options: argparse.Namespace) -> list[Metric]:
 
 def _chosen(metric: Metric, options: argparse.Namespace) -> dict[str, Any]:
     """Return the side and the search of a metric that has them."""
-    sides = {"one_sided": options.one_sided} if isinstance(metric, _TWO_SIDED) else {}
+    one_sided = options.one_sided or _two_owners(options)
+    sides = {"one_sided": one_sided} if isinstance(metric, _TWO_SIDED) else {}
     if not options.search or not _is_searched(metric, options):
         return sides
     return {**sides, "search": SEARCHES[options.search]}
