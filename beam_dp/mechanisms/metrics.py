@@ -240,11 +240,18 @@ class Mean(Metric):
         check_unit("Mean", self.unit)
 
 
+def shown(value: object) -> str:
+    """Return what a message shows of a metric: its class and output; of all else, a short form."""
+    if isinstance(value, Metric):
+        return f"{type(value).__name__} (output column {value.output})"
+    return checks.shown(value)
+
+
 def check_metrics(owner: str, metrics: object) -> tuple[Metric, ...]:
     """Return `metrics` as a tuple; refuse what is no metric, and equal output names."""
     if not isinstance(metrics, (list, tuple)) or not metrics:
         raise TypeError(
-            f"{owner}: metrics must be a list of metrics, not {metrics!r}. "
+            f"{owner}: metrics must be a list of metrics, not {shown(metrics)}. "
             'Write metrics=[dp.Count(), dp.Sum("spent")].'
         )
     for metric in metrics:
@@ -261,7 +268,9 @@ def check_metrics(owner: str, metrics: object) -> tuple[Metric, ...]:
 def check_metric(owner: str, metric: object) -> Metric:
     """Return `metric` if it is an object of one of the metric classes."""
     if isinstance(metric, type) or not isinstance(metric, Metric):
-        raise TypeError(f"{owner}: a metric must be one like dp.Count(), not {metric!r}.")
+        raise TypeError(
+            f"{owner}: a metric must be one like dp.Count(), not {checks.shown(metric)}."
+        )
     return metric
 
 
@@ -289,7 +298,8 @@ def check_search(owner: str, search: object) -> None:
     if search not in _SEARCHES:
         names = ", ".join(kind.__name__ for kind in _SEARCHES)
         raise TypeError(
-            f'{owner}: search must be "auto" or one of the classes {names}, not {search!r}.'
+            f'{owner}: search must be "auto" or one of the classes {names}, not '
+            f"{checks.shown(search)}."
         )
 
 
@@ -297,7 +307,7 @@ def check_candidates(owner: str, candidates: object) -> None:
     """Refuse what is neither None nor Candidates."""
     if candidates is not None and not isinstance(candidates, Candidates):
         raise TypeError(
-            f"{owner}: candidates must be Candidates, not {candidates!r}. "
+            f"{owner}: candidates must be Candidates, not {checks.shown(candidates)}. "
             "Write Candidates.linear(0, 100, 1)."
         )
 

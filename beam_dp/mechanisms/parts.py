@@ -111,7 +111,9 @@ def _parts_of_rows(metric: Metric) -> tuple[Part, ...]:
         case ratios.Ratio():
             compared = metric.equals, metric.method, metric.neighbours
             return (Part("ratio", metric.column, metric.per == "person", detail=compared),)
-    raise TypeError(f"PrivateAggregate: a metric must be one of beam_dp's, not {metric!r}.")
+    raise TypeError(
+        f"PrivateAggregate: a metric must be one of beam_dp's, not {metrics.shown(metric)}."
+    )
 
 
 def _additive(metric: metrics.Count | metrics.Sum) -> Options:

@@ -202,8 +202,8 @@ class SumOfSquares(_OfItems):
             values make up most of the sum. "pairs" removes them for all values at once: tighter
             where values are evenly frequent, but it needs memory for every pair of people who
             share a value (about 80 bytes).
-        people: the most people of one partition, for "pairs" only, which is refused above 6,324 people
-            (20 million pairs). It must be true, as memory depends on it; privacy does not.
+        people: the most people of one partition, for "pairs" only, which is refused above 6,324
+            people (20 million pairs). It must be true, as memory depends on it; privacy does not.
     """
 
     column: str

@@ -45,7 +45,9 @@ def check_side(metric: Any) -> None:
     """
     owner = type(metric).__name__
     if type(metric.one_sided) is not bool:
-        raise TypeError(f"{owner}: one_sided must be True or False, not {metric.one_sided!r}.")
+        raise TypeError(
+            f"{owner}: one_sided must be True or False, not {checks.shown(metric.one_sided)}."
+        )
     if metric.one_sided:
         because = "with one_sided=True, which searches for the output and clips nobody"
         refuse(metric, CLIP, because, "Leave one of the two out.")

@@ -92,7 +92,7 @@ class PrivateAggregate(beam.PTransform):
             self.metrics = owners.check_two(_OWNER, self.metrics, self.bounds, self.partitions)
         if type(self.budget) is not Budget:
             raise TypeError(
-                f"{_OWNER}: budget must be a Budget, not {self.budget!r}. "
+                f"{_OWNER}: budget must be a Budget, not {checks.shown(self.budget)}. "
                 "Write budget=dp.Budget(epsilon=1.0)."
             )
         rows.check_names(_OWNER, self.partition, self.metrics)

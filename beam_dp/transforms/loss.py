@@ -114,7 +114,7 @@ class RemovalLoss(beam.PTransform):
         if not isinstance(self.statistic, _MONOTONE):
             raise TypeError(
                 f"{_OWNER}: statistic must be one of {', '.join(k.__name__ for k in _MONOTONE)} "
-                f"(monotone in the set of people), not {self.statistic!r}. "
+                f"(monotone in the set of people), not {metrics.shown(self.statistic)}. "
                 'Write statistic=dp.Max("minutes").'
             )
         self.bounds = check_bounds(_OWNER, self.bounds)

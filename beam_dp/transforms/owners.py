@@ -63,6 +63,6 @@ def _directly(owner: str, metric: Metric) -> Metric:
         return metric
     names = ", ".join(kind.__name__ for kind in ALLOWED)
     raise TypeError(
-        f"{owner}: a metric of rows with two owners must be {names}, not {metric!r}: no loss of "
-        "another is proved to move by at most 1 when either owner is removed."
+        f"{owner}: a metric of rows with two owners must be {names}, not {metrics.shown(metric)}: "
+        "no loss of another is proved to move by at most 1 when either owner is removed."
     )

@@ -37,8 +37,8 @@ class PreprocessSensitivity(beam.PTransform):
 
     Args:
         statistic: `Mean(column)`, `Median(column)`, `Max(column)`, `Min(column)` (of these only
-            column, name and unit are taken, other options are refused), `Variance(column)`, `StandardDeviation(column)`,
-            `TrimmedMean(column)` or `Preprocessed(column, of)`.
+            column, name and unit are taken, other options are refused), `Variance(column)`,
+            `StandardDeviation(column)`, `TrimmedMean(column)` or `Preprocessed(column, of)`.
         person: the column that identifies a person.
         budget: what all partitions together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.
@@ -95,7 +95,7 @@ class PreprocessSensitivity(beam.PTransform):
         names = ", ".join(kind.__name__ for kind in _NAMES)
         raise TypeError(
             f"{_OWNER}: statistic must be {names}, Variance, StandardDeviation, TrimmedMean or "
-            f'Preprocessed, not {statistic!r}. Write statistic=dp.Mean("minutes").'
+            f'Preprocessed, not {metrics.shown(statistic)}. Write statistic=dp.Mean("minutes").'
         )
 
     def plan(self) -> Plan:

@@ -95,9 +95,10 @@ class ShiftedInverse(beam.PTransform):
             return dataclasses.replace(self.statistic, **options)
         raise TypeError(
             f"{_OWNER}: statistic must be Count, Sum, DistinctCount, "
-            f"{', '.join(kind.__name__ for kind in _SEARCHED)}, not {self.statistic!r}. The "
-            "number of people moves by 1 per person, and quantiles have a search of their own: "
-            "release these by PrivateAggregate(metrics=[...])."
+            f"{', '.join(kind.__name__ for kind in _SEARCHED)}, not "
+            f"{metrics.shown(self.statistic)}. The number of people moves by 1 per person, "
+            "and quantiles have a search of their own: release these by "
+            "PrivateAggregate(metrics=[...])."
         )
 
     def plan(self) -> Plan:
