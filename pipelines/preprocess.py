@@ -18,16 +18,16 @@ import sys
 from collections.abc import Callable, Sequence
 
 import beam_dp as dp
-from beam_dp.mechanisms.spreads import PERSON_VALUES, Preprocessing
+from beam_dp.mechanisms.spreads import Preprocessing
 from beam_dp.transforms.rows import plain_name
 from pipelines import releasing
-from pipelines.arguments import command, words
+from pipelines.arguments import command, forms, spreads, words
 
 _NAMED = {"mean": "mean", "median": "median", "max": "maximum", "min": "minimum"}
 _OTHERS: dict[str, Callable[[str], Preprocessing]] = {
     "variance": dp.Variance,
     "standard_deviation": dp.StandardDeviation,
-    "trimmed_mean": dp.TrimmedMean,
+    "trimmed_mean": forms.trimmed_mean,
 }
 
 
@@ -36,12 +36,10 @@ def parser() -> command.Parser:
     made = command.parser("preprocess", __doc__)
     group = made.add_argument_group("statistics: as many as wanted, in the order of the output")
     for name in (*_NAMED, *_OTHERS):
-        form = {"type": _reader(name), "metavar": "COLUMN", "help": name.replace("_", " ")}
+        word = "COLUMN[:SHARE]" if name == "trimmed_mean" else "COLUMN"
+        form = {"type": _reader(name), "metavar": word, "help": name.replace("_", " ")}
         group.add_argument(f"--{name}", action="append", dest="asked", default=[], **form)
-    value = "what a person's values in a partition become (default mean)"
-    group.add_argument("--person_value", choices=PERSON_VALUES, default="mean", help=value)
-    delta = "the most that one person may move each statistic; left out: found privately"
-    group.add_argument("--sensitivity", type=words.amount, metavar="DELTA", help=delta)
+    spreads.add(group)
     releasing.add_spending(made)
     return made
 
@@ -60,9 +58,10 @@ def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
     """Return the release that the options ask for."""
     if not options.asked:
         raise ValueError("a statistic is required: --mean COLUMN, --variance COLUMN, ...")
-    delta = "auto" if options.sensitivity is None else options.sensitivity
-    given = {"person_value": options.person_value, "sensitivity": delta}
-    asked = [dataclasses.replace(metric, **given) for metric in options.asked]
+    asked = [
+        dataclasses.replace(metric, **spreads.options_of(metric, options))
+        for metric in options.asked
+    ]
     return releasing.transform(options, asked)
 
 
