@@ -1,5 +1,6 @@
 """What the documentation shows, runs; what it counts, is counted again."""
 
+import dataclasses
 import functools
 import itertools
 import re
@@ -11,7 +12,7 @@ import apache_beam as beam
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms import building, metrics, profilers, relational
+from beam_dp.mechanisms import building, metrics, profilers, relational, search
 from beam_dp.mechanisms.removal import coverage, frequency
 from beam_dp.mechanisms.search import ranks
 from beam_dp.transforms import release
@@ -99,6 +100,24 @@ def test_the_ideal_search_is_better_only_for_very_many_candidates() -> None:
     above = dp.AboveThreshold(tables.WITH_DELTA)
     assert tables.ideal(rho, 430) > above.shift(2**430)
     assert tables.ideal(rho, 450) < above.shift(2**450)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1, 10])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6])
+def test_a_delta_makes_no_shift_smaller_up_to_2_256_candidates(epsilon, delta) -> None:
+    for bits in (1, 2, 4, 8, 14, 22, 32, 64, 128, 256):
+        known = [dp.Budget(epsilon), dp.Budget(epsilon, delta)]
+        pure, spending = (search.alternatives(budget, 2**bits)[0] for budget in known)
+        assert spending == dataclasses.replace(pure, search=spending.search)
+        assert spending.search.cost.delta == 0
+    for bits in (512, 1024):
+        assert search.alternatives(known[1], 2**bits)[0].name == "ScaleThenChoose"
+
+
+def test_a_search_that_is_chosen_takes_no_delta_from_others() -> None:
+    metrics = [dp.Max("a", search="auto"), dp.Max("b", search=dp.ScaleThenChoose)]
+    rows = dp.PrivateAggregate("p", metrics, tables.WITH_DELTA).plan().rows
+    assert [row.delta for row in rows] == [0, 1e-6]
 
 
 def test_the_small_numbers_in_the_text() -> None:

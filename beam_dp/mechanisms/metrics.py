@@ -28,7 +28,8 @@ SearchKind = (
     | Literal["auto"]
 )
 """How a search is asked for: by its class, or "auto" for the smallest proved shift. Its budget
-comes from the plan."""
+comes from the plan; "auto" gets no delta, as for delta <= 1e-6 and up to 2^256 candidates no search
+that spends one has a smaller shift than the others."""
 
 _LEAST_UNIT = Fraction(1, 1 << 200)
 _SEARCHES = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch, ScaleThenChoose)

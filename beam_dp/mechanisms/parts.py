@@ -54,7 +54,10 @@ class Part:
 
     @property
     def wants_delta(self) -> bool:
-        """Whether it is released by a mechanism that spends delta."""
+        """Whether it is released by a mechanism that spends delta.
+
+        "auto" does not: the searches that do would win only beyond 2^256 candidates.
+        """
         if self.options.search is ScaleThenChoose:
             return True
         return self.kind == "ratio" and self.detail[1] in ("auto", "local_sensitivity")
