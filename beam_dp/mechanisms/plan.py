@@ -14,6 +14,7 @@ from beam_dp.mechanisms.program import Program
 from beam_dp.mechanisms.ratios import RatioRelease
 from beam_dp.mechanisms.releases import ClippedSum, PeopleRelease
 from beam_dp.mechanisms.search import why
+from beam_dp.mechanisms.two_phase import TwoPhase, TwoPhaseDistinct
 
 _HEADINGS = ("metric", "mechanism", "spends", "noise scale", "shift T", "expected error")
 
@@ -135,6 +136,9 @@ def _searched(step: Step) -> str:
         return f"preprocessing for a {how}, then noise"
     if isinstance(release, RatioRelease):
         return f"ratio, {step.part.detail[1]}, at most {release.mechanism.rows} rows per person"
+    if isinstance(release, (TwoPhase, TwoPhaseDistinct)):
+        noise = AdditiveNoise(release.noise_cost).name
+        return f"what one person counts for each partition, then {noise}"
     assert isinstance(release, DirectRelease)
     return f"shifted inverse, {type(release.search).__name__}"
 
@@ -153,6 +157,9 @@ def _step_row(program: Program, step: Step) -> PlanRow:
     release = step.release
     if not isinstance(release, (ClippedSum, PeopleRelease)):
         words = f"at most {release.shift} people"
+        if isinstance(release, (TwoPhase, TwoPhaseDistinct)):
+            adder = AdditiveNoise(release.noise_cost)
+            words = f"{adder.mean_error:.4g} people's worth, and what is cut"
         if isinstance(release, (RatioRelease, PreprocessedRelease)):
             words = "shrinks with the number of rows"
         searched, reason = _searched(step), _reason(step)
