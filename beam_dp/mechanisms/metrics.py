@@ -159,8 +159,8 @@ class _Extreme(Metric):
     """The largest or smallest number of a column, by the shifted inverse mechanism.
 
     Attributes:
-        candidates: the public outputs; None: 0 and all of +-unit 1.01^i up to 10^19.
-        search: the search over the removal loss.
+        candidates: the public outputs; None: 0 and numbers 0.025% apart, of both signs, to 10^19.
+        search: the search over the removal loss; "two-phase" for clip and noise (see `TwoPhase`).
         beta: how often the guarantee may fail.
         unit: the grid of values.
     """

@@ -156,14 +156,15 @@ def _step_row(program: Program, step: Step) -> PlanRow:
     costs = _cost(program, step.label)
     release = step.release
     if not isinstance(release, (ClippedSum, PeopleRelease)):
-        words = f"at most {release.shift} people"
+        words, scale = f"at most {release.shift} people", "-"
         if isinstance(release, (TwoPhase, TwoPhaseDistinct)):
             adder = AdditiveNoise(release.noise_cost)
-            words = f"{adder.mean_error:.4g} people's worth, and what is cut"
+            scale = f"{adder.scale:.4g} clips"
+            words = f"{adder.mean_error:.4g} clips, and what is cut"
         if isinstance(release, (RatioRelease, PreprocessedRelease)):
             words = "shrinks with the number of rows"
         searched, reason = _searched(step), _reason(step)
-        return PlanRow(", ".join(uses), searched, *costs, "-", release.shift, words, reason)
+        return PlanRow(", ".join(uses), searched, *costs, scale, release.shift, words, reason)
     adder = AdditiveNoise(release.noise_cost)
     if isinstance(release, ClippedSum) and release.search is not None:
         where = "all partitions" if release.shared else "each partition"
