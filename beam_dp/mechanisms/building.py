@@ -214,7 +214,7 @@ class Builder:
         candidates, unit = self._candidates(part), self._unit(part)
         search = floor_search(floor, float(part.options.beta))
         # The shift is proved for losses cut above it: more of the profile would be of no use.
-        profiler = self.profiler(part, search.shift(candidates.size))
+        profiler = self.profiler(part, max(1, search.shift(candidates.size)))
         return TwoPhase(profiler, unit, search, prices, noise, candidates, _is_blank(part))
 
     def _is_alone(self, part: Part) -> bool:

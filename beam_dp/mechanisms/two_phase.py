@@ -96,7 +96,7 @@ class TwoPhase:
     @property
     def removals(self) -> int:
         """K, for the profile: the shift of the floor, which is proved for losses cut above it."""
-        return self.search.shift(self.candidates.size)
+        return max(1, self.search.shift(self.candidates.size))
 
     @property
     def shift(self) -> int:
