@@ -245,6 +245,11 @@ def test_one_sided_and_two_phases_exclude_each_other(metric):
         release_of(metric)
 
 
+def test_two_phases_are_what_a_count_of_one_owner_takes_anyway():
+    releases = [release_of(metric)[1] for metric in (dp.Count(), dp.Count(search="two-phase"))]
+    assert releases[0] == releases[1]
+
+
 def test_a_distinct_count_in_many_partitions_keeps_its_shared_clip():
     assert type(release_of(dp.DistinctCount("x"), single=False)[1]) is not TwoPhaseDistinct
     each = dp.DistinctCount("x", clip="partition", clip_share=0.5)
