@@ -30,12 +30,13 @@ owners. Items with the same owners are one item with a weight.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from beam_dp.mechanisms import checks
-from beam_dp.mechanisms.removal import envelope, flow
+from beam_dp.mechanisms.removal import bipartite, envelope, flow
 from beam_dp.mechanisms.removal.flow import Integers
 
 Codes = npt.NDArray[np.uint64]
@@ -107,6 +108,31 @@ def reduce_owners(items: Codes, people: Codes, keep: int) -> tuple[Codes, Codes]
     return items[kept], people[kept]
 
 
+class _Items(NamedTuple):
+    """Items of several owners each, by the least number of items of an owner, falling.
+
+    Attributes:
+        weights: how many items have the same owners.
+        owners: how many owners that are.
+        least: the least number of items of one of them.
+        pairs: the owners of all items, one after the other.
+    """
+
+    weights: Integers
+    owners: Integers
+    least: Integers
+    pairs: Integers
+
+    def prefix(self, price: Fraction) -> int:
+        """Return how many items have only owners of more than `price` items."""
+        return int(np.searchsorted(-self.least, -(price.numerator // price.denominator)))
+
+    def kept(self, chosen: flow.Flags) -> "_Items":
+        """Return these items only."""
+        pairs = self.pairs[np.repeat(chosen, self.owners)]
+        return _Items(self.weights[chosen], self.owners[chosen], self.least[chosen], pairs)
+
+
 class Coverage:
     """The pairs of one database, ready for a flow at any price; see `envelope.Relaxation`.
 
@@ -140,35 +166,42 @@ class Coverage:
         least = np.concatenate([empty, *(self.degrees[rows[:, -1]] for rows, _ in groups)])
         pairs = np.concatenate([empty, *(rows.ravel() for rows, _ in groups)])
         order = np.argsort(-least, kind="stable")
-        self.weights, self.owners, self.least = weights[order], owners[order], least[order]
-        self.starts = np.concatenate([[0], np.cumsum(self.owners)])
-        first = np.concatenate([[0], np.cumsum(owners)])[:-1][order]
-        shift = np.repeat(first - self.starts[:-1], self.owners)
-        self.pairs = pairs[np.arange(len(pairs)) + shift]
-        self.deepest = np.maximum.accumulate(np.concatenate([[1], self.owners]))
+        sizes, first = owners[order], np.cumsum(owners) - owners
+        shift = np.repeat(first[order] - (np.cumsum(sizes) - sizes), sizes)
+        self.items = _Items(weights[order], sizes, least[order], pairs[np.arange(len(pairs)) + shift])
+        self.deepest = np.maximum.accumulate(np.append(1, sizes))
+        self._level, self._known = self.most, self.items
 
-    def _prefix(self, price: Fraction) -> int:
-        """Return how many items have only owners of more than `price` items."""
-        return int(np.searchsorted(-self.least, -(price.numerator // price.denominator)))
+    def _of_level(self, level: int) -> _Items:
+        """Return the items of at most `level` owners; those of the last level are remembered."""
+        if level != self._level:
+            self._level, self._known = level, self.items.kept(self.items.owners <= level)
+        return self._known
 
     def level(self, price: Fraction, removals: int) -> int:
         """Return the most owners of an item that this k can remove and this price may."""
-        return min(removals, int(self.deepest[self._prefix(price)]))
+        return min(removals, int(self.deepest[self.items.prefix(price)]))
+
+    def everyone(self, level: int) -> envelope.Point:
+        """Return what is lost without all who own an item of this level, and their number."""
+        items = self._of_level(level)
+        owns = self.alone > 0
+        owns[items.pairs] = True
+        lost = int(self.alone.sum() + items.weights.sum())
+        return envelope.Point(Fraction(lost), Fraction(int(np.count_nonzero(owns))))
 
     def point(self, price: Fraction, level: int) -> envelope.Point:
         """Return how many items are not covered at this price, and how many people are removed."""
-        count = self._prefix(price)
-        chosen = self.owners[:count] <= level
-        pairs = self.pairs[: self.starts[count]]
+        items = self._of_level(level)
+        count = items.prefix(price)
+        owners = items.owners[:count]
         people = int(np.searchsorted(-self.degrees, -(price.numerator // price.denominator)))
-        kept = np.repeat(chosen, self.owners[:count])
-        names = np.cumsum(chosen) - 1
         kernel = _Kernel(
             price,
             self.alone[:people].copy(),
-            self.weights[:count][chosen],
-            np.repeat(names, self.owners[:count])[kept],
-            pairs[kept],
+            items.weights[:count],
+            np.repeat(np.arange(count), owners),
+            items.pairs[: int(owners.sum())],
         )
         return kernel.solve()
 
@@ -239,17 +272,20 @@ class _Kernel:
 
     def _cover(self) -> None:
         """Rule 1: drop the items of people who can cover all that they own."""
-        degrees = self.alone.copy()
-        np.add.at(degrees, self.people, self.weights[self.items])
+        degrees = self.alone + _sums(self.people, self.weights[self.items], len(self.alone))
         able = degrees <= self.price.numerator // self.price.denominator
-        covered = np.zeros(len(self.weights), np.bool_)
-        covered[self.items[able[self.people]]] = True
-        self._keep(~covered)
+        touched = able[self.people]
+        if touched.any():
+            covered = np.zeros(len(self.weights), np.bool_)
+            covered[self.items[touched]] = True
+            self._keep(~covered)
 
     def _saturate(self) -> None:
         """Rule 2: drop people whose capacity is used up; items of one owner become hers alone."""
         above = -(-self.price.numerator // self.price.denominator)
-        kept = self.alone[self.people] < above
+        kept = (self.alone < above)[self.people]
+        if kept.all():
+            return
         self.items, self.people = self.items[kept], self.people[kept]
         owners = np.bincount(self.items, minlength=len(self.weights))
         self.lost += int(self.weights[owners == 0].sum())
@@ -265,16 +301,11 @@ class _Kernel:
         names, person = np.unique(self.people, return_inverse=True)
         room = self.price.numerator - self.alone[names] * scale
         weights = self.weights * scale
-        several, count = len(names), len(weights)
-        nodes = several + count + 2
-        each, item = np.arange(several), several + np.arange(count)
-        found = flow.maximum(
-            np.concatenate([np.full(several, nodes - 2), person, item]),
-            np.concatenate([each, several + self.items, np.full(count, nodes - 1)]),
-            np.concatenate([room, np.minimum(room[person], weights[self.items]), weights]),
-            nodes,
-            nodes - 2,
-            nodes - 1,
-        )
-        removed = int(np.count_nonzero(~found.reached[:several]))
+        found = bipartite.maximum(room, weights, person, self.items)
+        removed = int(np.count_nonzero(~found.reached))
         return Fraction(int(weights.sum()) - found.value, scale), removed
+
+
+def _sums(codes: Integers, weights: Integers, count: int) -> Integers:
+    """Return the exact sum of the weights per code: items are fewer than the 2^53 of floats."""
+    return np.bincount(codes, weights, count).astype(np.int64)

@@ -137,6 +137,10 @@ class Edges:
         """Return 0: the relaxation is the same for every k."""
         return 0
 
+    def everyone(self, level: int) -> envelope.Point:
+        """Return the weight of all rows, and the number of people."""
+        return envelope.Point(Fraction(self.total), Fraction(len(self.degrees)))
+
     def point(self, price: Fraction, level: int) -> envelope.Point:
         """Return the weight that is lost at this price, and how many people are removed."""
         below = price.numerator // price.denominator
