@@ -44,6 +44,7 @@ _PREPROCESSING = (Fraction(1, 3), Fraction(1, 6), Fraction(1, 2))  # R, n and g
 _COARSE = Fraction(1, 1000)
 _COUNT_CLIP = Fraction(1, 2)  # of the number of rows: cutting everybody costs more than noise
 _COUNT_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the number of rows
+_THINNED = 1 << 22  # rows that a k-th largest may be thinned to; sorting for more saves nothing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -310,9 +311,13 @@ class Builder:
             relation, coarse = Relation(-1, self._second, weight), _coarse(part.kind, unit)
             return Owners("rows", relation, removals, unit, coarse=coarse)
         if part.kind in _OF_ITEMS:
-            return Owners(part.kind, Relation(self._column(part)), removals)
+            most = removals + 1 if part.kind == "distinct" else 0
+            return Owners(part.kind, Relation(self._column(part), most=most), removals)
         if part.kind == "kth":
-            return KthRow(Relation(self._column(part)), unit, part.detail[0], removals)
+            rank = part.detail[0]
+            most = removals + 1 if rank * (removals + 1) <= _THINNED else 0
+            relation = Relation(self._column(part), most=most, rank=rank)
+            return KthRow(relation, unit, rank, removals)
         if part.kind == "custom":
             function = GuardedProfile(part.detail[0], removals, part.detail[1])
             return UserProfile(Relation(self._column(part)), unit, function)

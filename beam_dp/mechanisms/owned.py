@@ -53,11 +53,16 @@ class Relation:
         second: the place of the column that holds the code of a second owner; -1: one owner.
         weight: the place of the column whose values are summed instead of rows; -1: rows. Values
             below 0 count as 0.
+        most: K + 1 where K removals need not know all lines (see `thinning`): so many owners per
+            item, or with a rank so many times its rows; 0: all lines are needed.
+        rank: the k of a k-th largest row; 0: none.
     """
 
     column: int = -1
     second: int = -1
     weight: int = -1
+    most: int = 0
+    rank: int = 0
 
     keep = 0
 

@@ -14,7 +14,7 @@ maximum flow: source -> person D, person -> her items, item -> sink 1.
 That is nearer to the exact profile, and the profiles still interlace: give the new person of
 x' = x + p the share 0 at level k + 1; an item that counts 1 there has more than k + 1 owners, so
 more than k in x, where it counts 1 at level k. And what counts 1 in x does so in x', at the same
-level. So K + 1 owners per item are enough, which `reduce_owners` keeps. (One number K for all
+level. So K + 1 owners per item are enough, which `thinning` keeps. (One number K for all
 levels would not do: 100 items with the same K owners leave nothing after K removals; a new owner
 of them all makes it 100, while the level K - 1 without her is 100 / K.)
 
@@ -39,8 +39,6 @@ from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.removal import bipartite, envelope, flow
 from beam_dp.mechanisms.removal.flow import Integers
 
-Codes = npt.NDArray[np.uint64]
-
 _ROUNDS = 64  # of the two rules; what they leave goes to the flow
 
 
@@ -49,8 +47,8 @@ def profile(people: npt.ArrayLike, items: npt.ArrayLike, removals: int) -> list[
 
     The profiles of neighbours interlace: the loss has sensitivity 1, in one direction. B[0] is the
     count, B[k] at most the exact profile, and at least its lower convex envelope up to the grid of
-    prices: count - B[k] is at most 65/64 (count - envelope) + k / 64. Pairs reduced to `keep` >
-    `removals` owners per item give the same result.
+    prices: count - B[k] is at most 65/64 (count - envelope) + k / 64. An item with more than
+    `removals` owners may come with any `removals` + 1 of them: the result is the same.
 
     Args:
         people: who owns, one code per pair; any integers. Pairs may repeat.
@@ -61,51 +59,20 @@ def profile(people: npt.ArrayLike, items: npt.ArrayLike, removals: int) -> list[
     return envelope.profile(Coverage(people, items, removals), removals)
 
 
-def capped(people: npt.ArrayLike, items: npt.ArrayLike, cap: int, keep: int | None = None) -> int:
+def capped(people: npt.ArrayLike, items: npt.ArrayLike, cap: int) -> int:
     """Return how many items are covered if every person covers at most `cap` of her own.
 
-    A person more raises it by 0..cap; it is never above the number of distinct items. If the pairs
-    were reduced to `keep` owners per item, items with so many always count, and the result is at
-    most keep * cap, which saves the bound: let R be the people whom a minimum cut removes from x.
-    If they are keep - 1 or more, x has (keep - 1) cap or more, and x + p at most keep * cap. If
-    they are fewer, an item that p completes has an owner outside R, so it counted already.
+    A person more raises it by 0..cap; it is never above the number of distinct items. Every owner
+    of an item matters, for each may be the one who has room.
 
     Args:
         people: who owns, one code per pair.
         items: what she owns.
         cap: the most that one person may count, at least 1.
-        keep: what `reduce_owners` was called with; None: the pairs are complete.
     """
     checks.positive_integer("coverage.capped", "cap", cap)
-    if keep is not None:
-        checks.positive_integer("coverage.capped", "keep", keep)
-    cover = Coverage(people, items, None if keep is None else keep - 1)
-    covered = cover.total - int(cover.point(Fraction(cap), cover.most).loss)
-    return covered if keep is None else min(covered, keep * cap)
-
-
-def reduce_owners(items: Codes, people: Codes, keep: int) -> tuple[Codes, Codes]:
-    """Return the `keep` lowest owners of every item, each once, ordered by item and person.
-
-    Reducing what was reduced in parts gives the same as reducing at once: whoever is not among the
-    lowest of a part is not among the lowest of the whole.
-
-    Args:
-        items: one code per pair.
-        people: who owns it, as long as `items`.
-        keep: how many owners to keep; K + 1 for `profile` with K removals.
-    """
-    checks.positive_integer("coverage.reduce_owners", "keep", keep)
-    order = np.lexsort((people, items))
-    items, people = items[order], people[order]
-    fresh = np.ones(len(items), np.bool_)
-    fresh[1:] = (items[1:] != items[:-1]) | (people[1:] != people[:-1])
-    items, people = items[fresh], people[fresh]
-    places = np.arange(len(items))
-    opens = np.ones(len(items), np.bool_)
-    opens[1:] = items[1:] != items[:-1]
-    kept = places - np.maximum.accumulate(np.where(opens, places, 0)) < keep
-    return items[kept], people[kept]
+    cover = Coverage(people, items, None)
+    return cover.total - int(cover.point(Fraction(cap), cover.most).loss)
 
 
 class _Items(NamedTuple):
@@ -168,7 +135,9 @@ class Coverage:
         order = np.argsort(-least, kind="stable")
         sizes, first = owners[order], np.cumsum(owners) - owners
         shift = np.repeat(first[order] - (np.cumsum(sizes) - sizes), sizes)
-        self.items = _Items(weights[order], sizes, least[order], pairs[np.arange(len(pairs)) + shift])
+        self.items = _Items(
+            weights[order], sizes, least[order], pairs[np.arange(len(pairs)) + shift]
+        )
         self.deepest = np.maximum.accumulate(np.append(1, sizes))
         self._level, self._known = self.most, self.items
 

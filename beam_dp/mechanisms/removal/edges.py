@@ -66,18 +66,6 @@ def profile(
     return envelope.profile(Edges(first, second, weights), removals)
 
 
-def capped(
-    first: npt.ArrayLike, second: npt.ArrayLike, weights: npt.ArrayLike | None, cap: int
-) -> int:
-    """Return the most weight that rows may keep if no person keeps more than `cap` in all of hers.
-
-    Rounded down to an integer. A person more raises it by 0..cap; it is never above the total.
-    """
-    checks.positive_integer("edges.capped", "cap", cap)
-    rows = Edges(first, second, weights)
-    return int((rows.total - rows.point(Fraction(cap), 0).loss) // 1)
-
-
 def max_profile(
     first: npt.ArrayLike, second: npt.ArrayLike, values: npt.ArrayLike, removals: int, floor: Number
 ) -> list[Number]:

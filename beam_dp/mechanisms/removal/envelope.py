@@ -143,7 +143,7 @@ class _Lower:
 
     def kink(self, k: int) -> Fraction:
         """Return the price at which this maximum + k D is least."""
-        place = bisect.bisect_left(self.lines, -k, key=lambda line: -line[1])
+        place = bisect.bisect_left(self.lines, Fraction(-k), key=lambda line: -line[1])
         if place == 0:
             return Fraction(0)
         (high, steep), (low, flat) = self.lines[place - 1], self.lines[place]

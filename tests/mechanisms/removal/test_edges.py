@@ -140,28 +140,6 @@ def test_people_of_one_side_of_a_cover_would_count_twice():
     assert not all(interlaced(*pair) for pair in chains(apart, 300, 6))
 
 
-@pytest.mark.parametrize("cap", [1, 2, 3])
-def test_a_capped_weight_moves_by_at_most_the_cap(cap):
-    def statistic(first, second, weights):
-        return edges.capped(first, second, weights % 5, cap), int((weights % 5).sum())
-
-    moves = set()
-    for before, after in chains(statistic, 700, 7 + cap):
-        moves.add(after[0] - before[0])
-        assert after[0] <= after[1]
-    assert moves == set(range(cap + 1))
-
-
-def test_a_capped_weight_is_the_linear_program_rounded_down():
-    generator = np.random.default_rng(9)
-    for _ in range(60):
-        people = rows_of(generator)
-        first, second, weights = columns(people)
-        rows = list(zip(first.tolist(), second.tolist(), (weights % 5).tolist(), strict=True))
-        expected = int(program(rows, len(people), 3) + 1e-7)
-        assert edges.capped(first, second, weights % 5, 3) == expected
-
-
 def test_maxima_lie_between_the_half_and_the_whole_of_the_loss():
     generator = np.random.default_rng(10)
     for _ in range(150):
