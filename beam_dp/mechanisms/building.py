@@ -311,8 +311,9 @@ class Builder:
             relation, coarse = Relation(-1, self._second, weight), _coarse(part.kind, unit)
             return Owners("rows", relation, removals, unit, coarse=coarse)
         if part.kind in _OF_ITEMS:
-            most = removals + 1 if part.kind == "distinct" else 0
-            return Owners(part.kind, Relation(self._column(part), most=most), removals)
+            most = removals + 1 if part.kind == "distinct" and self._second < 0 else 0
+            relation = Relation(self._column(part), self._second, most=most)
+            return Owners(part.kind, relation, removals)
         if part.kind == "kth":
             rank = part.detail[0]
             most = removals + 1 if rank * (removals + 1) <= _THINNED else 0

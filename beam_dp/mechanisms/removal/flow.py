@@ -78,7 +78,7 @@ def maximum(
     Args:
         tails: where each arc starts, nodes 0..nodes-1.
         heads: where it ends; no arc may be given twice, or beside its opposite.
-        capacities: integers from 0 below 2^62; no flow may have a value of 2^63 or more.
+        capacities: integers from 0 to 2^62; the value of the flow may be larger.
         nodes: how many nodes there are.
         source: the node that the flow leaves.
         sink: the node that it enters.
@@ -100,5 +100,10 @@ def maximum(
     reached = np.zeros(nodes, np.bool_)
     order = graphs.solvers().breadth_first_order(graph, source, return_predecessors=False)
     reached[order] = True
-    value = int(flow[tails == source].sum() - flow[heads == source].sum())
-    return Flow(value, reached, flow)
+    return Flow(_sum(flow[tails == source]) - _sum(flow[heads == source]), reached, flow)
+
+
+def _sum(numbers: Integers) -> int:
+    """Return the exact sum, also beyond 64 bits."""
+    high, low = numbers >> _BITS, numbers & ((1 << _BITS) - 1)
+    return (int(high.sum()) << _BITS) + int(low.sum())
