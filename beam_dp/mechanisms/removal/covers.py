@@ -27,6 +27,8 @@ exactly 1.
    with her edges. If c_v > K, what is counted in the end is a cover, so above K too.
 2. Edges no two of which meet need 1 each: a value with more than K of them, found by taking edges
    that are the first of both of their owners, again and again, has c_v > K.
+
+*Sizes*, K = 200: 60,000 rows 0.1 s, 600,000 rows 2 s, 6 million 10 to 15 s and 1.5 GiB.
 """
 
 import numpy as np
