@@ -147,6 +147,15 @@ def test_owners_of_one_side_would_not_do():
         assert not all(interlaced(*pair) for pair in chains(broken, 1_000, 7, values=1))
 
 
+def test_all_values_at_once_are_no_flow():
+    """Why values are taken one by one: the fractional matching of rows and values has thirds."""
+    owned = [(0, 4, 5), (0, 5, 7), (1, 4, 7), (1, 5, 6)]  # value, owner, owner
+    limits = np.zeros((8, len(owned)))
+    for place, row in enumerate(owned):
+        limits[row, place] = 1
+    assert -3 * linprog([-1] * 4, limits, np.ones(8)).fun == pytest.approx(5, abs=1e-9)
+
+
 def test_known_graphs():
     triangle = [1, 2, 3], [2, 3, 1], [7, 7, 7]
     assert covers.profile(*triangle, 2) == [1, 1, 0]
