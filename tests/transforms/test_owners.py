@@ -59,6 +59,17 @@ def test_a_value_counts_that_more_people_are_needed_to_remove() -> None:
     assert found == [3.0, 2.0, 1.0, 0.0, 0.0]
 
 
+NO_VALUES = [None, float("nan"), [1], {}, b"x", 1j, "\ud800", object()]
+
+
+@pytest.mark.parametrize("value", NO_VALUES, ids=lambda value: type(value).__name__)
+def test_what_is_no_value_is_not_counted_and_leaves_others_alone(value: Any) -> None:
+    given = [edge(1, 2, "a"), edge(3, 4, "a"), edge(3, 4, 7)]
+    expected = losses(given, dp.DistinctCount("value"))
+    assert expected == [2.0, 1.0, 0.0, 0.0, 0.0]
+    assert losses([*given, edge(5, 6, value)], dp.DistinctCount("value")) == expected
+
+
 def test_a_distinct_count_of_two_owners_is_released_from_below() -> None:
     """At epsilon 10^6 a draw is beyond its shift of at most 1 person with probability e^-1000."""
     given = [edge(40 * value + 2 * pair, 40 * value + 2 * pair + 1, value)
