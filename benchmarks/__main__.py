@@ -5,9 +5,12 @@
     python -m benchmarks speed --growth 1,3   a part of it, by the options of `benchmarks.speed`
     python -m benchmarks statistics           other statistics than sums and counts
     python -m benchmarks ratio                private ratios a / b against b
+    python -m benchmarks preprocessing        how fast sensitivity preprocessing is, with goals
+    python -m benchmarks accuracy_preprocessing   its errors beside those of other mechanisms
 
 Without a name the options go to `benchmarks.speed`; the other tables are those of
-`benchmarks.accuracy`, of `benchmarks.statistics` (also with `--accuracy`) and of `benchmarks.ratio`.
+`benchmarks.accuracy`, of `benchmarks.statistics` (also with `--accuracy`), of `benchmarks.ratio`, and
+of the two of preprocessing.
 """
 
 from __future__ import annotations
@@ -16,7 +19,15 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-PROGRAMS = ("accuracy", "speed", "statistics", "ratio", "data")
+PROGRAMS = (
+    "accuracy",
+    "speed",
+    "statistics",
+    "ratio",
+    "preprocessing",
+    "accuracy_preprocessing",
+    "data",
+)
 
 
 def commands(words: Sequence[str]) -> list[list[str]]:

@@ -59,6 +59,11 @@ def magnitude(column: np.ndarray) -> float:
     return float(np.abs(column.astype(np.float64)).sum()) * (1 + 1e-9)
 
 
+def largest(column: np.ndarray) -> float:
+    """Return an upper bound of the magnitudes, good to 1 part in 10^9."""
+    return float(np.abs(column.astype(np.float64)).max(initial=0.0)) * (1 + 1e-9)
+
+
 def segment_sums(column: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Return the exact sum of each segment; `starts` are increasing and the first is 0."""
     if column.dtype != object and magnitude(column) >= _SAFE:
@@ -75,14 +80,14 @@ def running_sums(column: np.ndarray) -> np.ndarray:
 
 def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the exact elementwise product."""
-    if object in (left.dtype, right.dtype) or _largest(left) * _largest(right) >= _SAFE:
+    if object in (left.dtype, right.dtype) or largest(left) * largest(right) >= _SAFE:
         return narrow(widen(left) * widen(right))
     return np.asarray(left * right)
 
 
 def add(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the exact elementwise sum."""
-    if object in (left.dtype, right.dtype) or _largest(left) + _largest(right) >= _SAFE:
+    if object in (left.dtype, right.dtype) or largest(left) + largest(right) >= _SAFE:
         return narrow(widen(left) + widen(right))
     return np.asarray(left + right)
 
@@ -102,7 +107,3 @@ def from_limbs(limbs: np.ndarray) -> np.ndarray:
     for lower in limbs[1:]:
         column = column * _LIMB + lower.view(np.uint64).astype(object)
     return np.asarray(column)
-
-
-def _largest(column: np.ndarray) -> float:
-    return float(np.abs(column.astype(np.float64)).max(initial=0.0)) * (1 + 1e-9)

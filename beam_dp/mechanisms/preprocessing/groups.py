@@ -21,7 +21,7 @@ from beam_dp.mechanisms.preprocessing.medians import doubled_medians
 from beam_dp.mechanisms.preprocessing.recursion import recursed
 from beam_dp.mechanisms.preprocessing.saddle import certified
 from beam_dp.mechanisms.preprocessing.spread import Spread, least, least_rows
-from beam_dp.mechanisms.preprocessing.windows import Windows, divide, fitting
+from beam_dp.mechanisms.preprocessing.windows import Windows, divide, fitting, scaled
 
 SMALL = 256
 """Up to this size, groups of one size are computed together."""
@@ -59,10 +59,15 @@ class Groups:
         self.sizes = sizes[self.present]
 
     def fitting(self, grid: Grid, factor: int = 1) -> np.ndarray:
-        """Return the values times the resolution's numerator, with room for all later steps."""
-        largest = int(self.sizes.max(initial=0)) + 1
-        room = 4 * largest * grid.sensitivity, 4 * grid.empty
-        return fitting(self.values, grid.resolution.numerator, *(factor * each for each in room))
+        """Return the values times the resolution's numerator, with room for all but sums."""
+        room = _room(int(self.sizes.max(initial=0)), grid, factor)
+        return fitting(self.values, grid.resolution.numerator, *room)
+
+    def windows(self, grid: Grid, trim: Fraction) -> Windows:
+        """Return the windows of all values, with room for all later steps."""
+        room = _room(int(self.sizes.max(initial=0)), grid)
+        values, factor = scaled(self.values, grid.resolution.numerator, *room)
+        return Windows(values, grid.resolution.denominator, trim, factor)
 
     def chunks(self) -> Iterator[slice]:
         """Return ranges of groups with about `_CHUNK` values each."""
@@ -79,6 +84,11 @@ class Groups:
         numbers = np.full(self.count, empty, object)
         numbers[self.present] = found
         return exact.narrow(numbers)
+
+
+def _room(size: int, grid: Grid, factor: int = 1) -> tuple[int, int]:
+    """Return what must fit into an integer beside the values of a group."""
+    return 4 * (size + 1) * grid.sensitivity * factor, 4 * grid.empty * factor
 
 
 def _ascending(units: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -133,7 +143,7 @@ def _closed(
 
 def means(groups: Groups, grid: Grid, trim: Fraction = Fraction(0)) -> np.ndarray:
     """Return g of the mean, or the trimmed mean, of each group, in steps, rounded down."""
-    windows = Windows(groups.fitting(grid), grid.resolution.denominator, trim)
+    windows = groups.windows(grid, trim)
     found = windows.between(groups.starts, groups.starts + groups.sizes)
     proved = _within_reach(groups, grid, windows, found)
     for part in groups.chunks():
@@ -156,7 +166,8 @@ def _within_reach(groups: Groups, grid: Grid, windows: Windows, found: np.ndarra
     reach = groups.sizes.astype(found.dtype) * grid.sensitivity
     last = groups.starts + groups.sizes - 1
     # The range is not in whole steps and counts rounded up.
-    ranges = -divide(windows.values[groups.starts] - windows.values[last], windows.divisor)
+    ranges = windows.values[groups.starts] - windows.values[last]
+    ranges = -divide(ranges * windows.factor, windows.divisor)
     near = (found - grid.empty >= -reach) & (found - grid.empty <= reach)
     return np.asarray((ranges <= reach) & near, bool)
 
@@ -186,7 +197,7 @@ def _one_size(
     """Return g of the mean of groups of one size, by recursion if it is small."""
     rows = _rows(groups, windows.values, places)
     if rows.shape[1] <= SMALL:
-        table = Windows(rows, windows.divisor, windows.trim)
+        table = dataclasses.replace(windows, values=rows)
         return recursed(table, grid.sensitivity, grid.empty)
     return [_alone(row, grid, windows) for row in rows]
 
@@ -196,14 +207,13 @@ def _alone(row: np.ndarray, grid: Grid, windows: Windows) -> Number:
 
     On a coarse grid ties may hide the saddle; g rounded down on a finer one is the same.
     """
-    room = 4 * (len(row) + 1) * grid.sensitivity, 4 * grid.empty
     for finer in (1, _FINER):
-        values = fitting(row, finer, *(finer * each for each in room))
-        table = Windows(values, windows.divisor, windows.trim)
+        values, factor = scaled(row, finer * windows.factor, *_room(len(row), grid, finer))
+        table = Windows(values, windows.divisor, windows.trim, factor)
         found = certified(table, finer * grid.sensitivity, finer * grid.empty)
         if found is not None:
             return found // finer
-    table = Windows(row, windows.divisor, windows.trim)
+    table = dataclasses.replace(windows, values=row)
     number: Number = recursed(table, grid.sensitivity, grid.empty).item()
     return number
 

@@ -35,17 +35,34 @@ def divide(numerators: np.ndarray, divisors: np.ndarray | int) -> np.ndarray:
 
 
 def fitting(column: np.ndarray, factor: int, *others: int) -> np.ndarray:
-    """Return `factor` times the column, as int64 only if no later step can leave its range.
+    """Return `factor` times the column, as int64 only if values and `others` have room there.
 
-    That is, if the sum of all magnitudes and `others` is below 2^61; Python integers otherwise.
-    A column of floats is returned as it is.
+    That is, if four times the largest magnitude and `others` are below 2^61; Python integers
+    otherwise. A column of floats is returned as it is.
     """
     if column.dtype == np.float64:
         return column
     beyond = sum(map(abs, others))
-    if column.dtype != object and exact.magnitude(column) * factor + beyond < _SAFE:
+    if column.dtype != object and 4 * exact.largest(column) * factor + beyond < _SAFE:
         return np.asarray(column * factor)
     return np.asarray(exact.widen(column) * factor)
+
+
+def scaled(column: np.ndarray, factor: int, *others: int) -> tuple[np.ndarray, int]:
+    """Return the values and the factor of `Windows` that together are `factor` times the column.
+
+    Where sums of the column times the factor leave int64, but neither the sums nor the values times
+    the factor do, the factor is left to `Windows`: Python integers are ten times as slow.
+    """
+    if column.dtype in (np.float64, object):
+        return fitting(column, factor, *others), 1
+    total, beyond = exact.magnitude(column), sum(map(abs, others))
+    if total * factor + beyond < _SAFE:
+        return np.asarray(column * factor), 1
+    largest = max(4 * exact.largest(column), float(column.shape[-1]))
+    if total < _SAFE and largest * factor + beyond < _SAFE:
+        return column, factor
+    return np.asarray(exact.widen(column) * factor), 1
 
 
 def prefixes(column: np.ndarray) -> np.ndarray:
@@ -60,15 +77,17 @@ class Windows:
     """The means, or trimmed means, of all windows of values that ascend along the last axis.
 
     Attributes:
-        values: the values times the numerator of the resolution; a column that is `fitting`.
+        values: a column.
         divisor: the denominator of the resolution.
         trim: what share of a window is left out at each end; below 1/2.
+        factor: what the values must still be multiplied with, see `scaled`.
         sums: the prefix sums of the values.
     """
 
     values: np.ndarray
     divisor: int = 1
     trim: Fraction = Fraction(0)
+    factor: int = 1
     sums: np.ndarray = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
@@ -111,8 +130,12 @@ class Windows:
         return self._over(self.sums[stop] - self.sums[:stop], sizes)
 
     def _over(self, sums: np.ndarray, counts: np.ndarray | int) -> np.ndarray:
-        """Return sums / (counts divisor): two divisions in turn round down like one."""
+        """Return factor sums / (counts divisor): two divisions in turn round down like one."""
         found = divide(sums, counts)
+        if self.factor != 1:
+            # With sums = q counts + r, the whole part of factor sums / counts is this, too.
+            rest = sums - found * counts
+            found = found * self.factor + divide(rest * self.factor, counts)
         return found if self.divisor == 1 else divide(found, self.divisor)
 
     def _cuts(self, sizes: np.ndarray | int) -> np.ndarray | int:

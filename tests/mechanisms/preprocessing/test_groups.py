@@ -132,7 +132,7 @@ def test_a_finer_grid_alone_and_bounds_that_nearly_meet_are_noticed(monkeypatch)
         lambda windows, step, empty: true(windows, step, empty) if step > 99 else None,
     )
     assert unproved(10) == 0  # on the finer grid all the same
-    monkeypatch.setattr(groups, "fitting", lambda column, factor, *room: column)
+    monkeypatch.setattr(groups, "scaled", lambda column, factor, *room: (column, 1))
     assert unproved(10) > 0
 
 
@@ -146,6 +146,24 @@ def test_wide_integers_and_narrow_ones_give_the_same():
         narrow = Preprocessed(name, 30, 0, 4, brute.TRIM).values(units, offsets)
         scaled = Preprocessed(name, 30, 0, Fraction(4, 1 << power), brute.TRIM)
         assert scaled.values(wide, offsets).tolist() == narrow.tolist()
+
+
+@pytest.mark.parametrize("trim", [Fraction(0), brute.TRIM])
+def test_a_factor_beside_the_values_changes_nothing(monkeypatch, trim):
+    """Sums times the factor are beyond int64 here, values times the factor are not."""
+    generator = np.random.default_rng(11)
+    for _ in range(30):
+        sizes = [*generator.integers(0, 40, 20).tolist(), 300]
+        databases = [generator.integers(-(2**34), 2**35, size).tolist() for size in sizes]
+        step = int(2 ** generator.uniform(30, 49))
+        grid = groups.Grid(step, 7, Fraction(3 << 20, 7))
+        found = groups.Groups(*brute.columns(databases))
+        assert found.windows(grid, trim).factor == 3 << 20
+        fast = groups.means(found, grid, trim).tolist()
+        with monkeypatch.context() as patch:
+            patch.setattr(groups, "scaled", lambda *given: (groups.fitting(*given, 1 << 62), 1))
+            assert found.windows(grid, trim).values.dtype == object
+            assert groups.means(found, grid, trim).tolist() == fast
 
 
 def test_values_that_would_overflow_are_exact():
