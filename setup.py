@@ -33,6 +33,6 @@ setup(
         "demo": ["tpchgen-cli>=2"],
         "plot": ["matplotlib>=3.8"],
         "gcp": ["apache-beam[gcp]>=2.77,<3"],
-        "bench": [*PEERS, "tpchgen-cli>=2"],
+        "bench": [*PEERS, "opendp>=0.16", "tpchgen-cli>=2"],
     },
 )
