@@ -163,12 +163,15 @@ class _Extreme(Metric):
         search: the search over the removal loss; "two-phase" for clip and noise (see `TwoPhase`).
         beta: how often the guarantee may fail.
         unit: the grid of values.
+        method: "search", or "preprocessing": the extreme of one number per person, cut so that
+            nobody moves it far, and noise (see `Preprocessing`; the error is a distance then).
     """
 
     candidates: Candidates | None = None
     search: SearchKind = AboveThreshold
     beta: float = 0.05
     unit: checks.Real = UNIT
+    method: str = "search"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -177,6 +180,7 @@ class _Extreme(Metric):
         checks.fraction_between(owner, "beta", self.beta, 0, 1)
         check_search(owner, self.search)
         check_candidates(owner, self.candidates)
+        checks.method(self, "search", "candidates", "search", "beta")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -228,6 +232,9 @@ class Mean(Metric):
         unit: the grid of values.
         clip: as in `Sum`.
         clip_share: as in `Sum`.
+        method: "clip" as above, or "preprocessing": the mean of one number per person (the mean of
+            their values; their total with per="person") as in `Preprocessing`. It errs less where
+            few people have by far the largest numbers.
     """
 
     column: str
@@ -236,12 +243,14 @@ class Mean(Metric):
     unit: checks.Real = UNIT
     clip: str = "shared"
     clip_share: checks.Real | None = None
+    method: str = "clip"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of("Mean", "per", self.per, ("row", "person"))
         check_clip("Mean", self.clip, self.clip_share)
         check_unit("Mean", self.unit)
+        checks.method(self, "clip", "clip", "clip_share")
 
 
 def shown(value: object) -> str:

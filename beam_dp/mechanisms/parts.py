@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from beam_dp.mechanisms import checks, metrics, ratios, relational, spreads
+from beam_dp.mechanisms import checks, methods, metrics, ratios, relational, spreads
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.metrics import Metric, SearchKind
 from beam_dp.mechanisms.relational import share_of
@@ -65,6 +65,7 @@ class Part:
 
 def parts_of(metric: Metric) -> tuple[Part, ...]:
     """Return the parts that a metric is computed from."""
+    metric = methods.chosen(metric)
     match metric:
         case metrics.PeopleCount():
             return (Part("people"),)

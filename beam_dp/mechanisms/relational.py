@@ -117,16 +117,20 @@ class Median(_Searched):
         column: the value column.
         per: "person" or "row".
         unit: the grid of values.
+        method: "search", or "preprocessing": the median of people's means as in `Preprocessing`,
+            whose error is a distance; it errs less where values are even and people many.
     """
 
     column: str
     _: dataclasses.KW_ONLY
     per: str = "person"
     unit: checks.Real = UNIT
+    method: str = "search"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of("Median", "per", self.per, ("person", "row"))
+        checks.method(self, "search", "per", "candidates", "beta")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.typehints.row_type import RowTypeConstraint
 
-from beam_dp.mechanisms import checks, limits, metrics, relational
+from beam_dp.mechanisms import checks, limits, methods, metrics, relational
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.contributions import Bounder
 from beam_dp.mechanisms.metrics import Metric
@@ -117,6 +117,7 @@ class RemovalLoss(beam.PTransform):
                 f"(monotone in the set of people), not {metrics.shown(self.statistic)}. "
                 'Write statistic=dp.Max("minutes").'
             )
+        methods.check_removed(_OWNER, self.statistic)
         self.bounds = check_bounds(_OWNER, self.bounds)
         check_public(_OWNER, self.partition, self.partitions)
         if self._second is not None:

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from beam_dp.mechanisms import checks, metrics, relational, unused
+from beam_dp.mechanisms import checks, methods, metrics, relational, unused
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import Metric
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
@@ -61,6 +61,7 @@ def _directly(owner: str, metric: Metric) -> Metric:
         unused.refuse(metric, unused.CLIP, because, "Leave it out.")
         return dataclasses.replace(metric, one_sided=True)
     if isinstance(metric, ALLOWED):
+        methods.check_removed(owner, metric)
         return metric
     names = ", ".join(kind.__name__ for kind in ALLOWED)
     raise TypeError(

@@ -6,7 +6,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import metrics, relational, unused
+from beam_dp.mechanisms import methods, metrics, relational, unused
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
@@ -92,6 +92,7 @@ class ShiftedInverse(beam.PTransform):
             unused.refuse(self.statistic, unused.CLIP, because, "Leave it out.")
             return dataclasses.replace(self.statistic, one_sided=True, **options)
         if isinstance(self.statistic, _SEARCHED):
+            methods.check_removed(_OWNER, self.statistic)
             return dataclasses.replace(self.statistic, **options)
         raise TypeError(
             f"{_OWNER}: statistic must be Count, Sum, DistinctCount, "

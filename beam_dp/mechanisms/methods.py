@@ -1,0 +1,49 @@
+"""The metrics that have two releases of their own, and the preprocessed one of them.
+
+Which errs less depends on the data (`docs/ratios_and_spreads.md` has measured numbers), and nothing
+private may be looked at to choose; so the user says, by `method`.
+"""
+
+from beam_dp.mechanisms import checks, metrics, relational
+from beam_dp.mechanisms.metrics import Metric
+from beam_dp.mechanisms.spreads import Preprocessed
+
+_STATISTICS: dict[type[Metric], tuple[str, str]] = {
+    metrics.Mean: ("mean", "mean"),
+    relational.Median: ("median", "mean"),
+    metrics.Max: ("maximum", "max"),
+    metrics.Min: ("minimum", "min"),
+}
+"""What is computed, of which number per person. A maximum of maxima is that of all rows."""
+
+
+def chosen(metric: Metric) -> Metric:
+    """Return the metric as it is released: `Preprocessed`, if its method says so, else itself."""
+    if not is_preprocessed(metric):
+        return metric
+    given = vars(metric)
+    of, person_value = _STATISTICS[type(metric)]
+    if given.get("per") == "person" and of == "mean":
+        person_value = "sum"
+    return Preprocessed(
+        metric.columns[0],
+        of,
+        name=metric.output,
+        weight=metric.weight,
+        unit=given["unit"],
+        person_value=person_value,
+    )
+
+
+def is_preprocessed(metric: Metric) -> bool:
+    """Return whether a metric has two releases and asks for the preprocessed one."""
+    return type(metric) in _STATISTICS and vars(metric)["method"] == checks.PREPROCESSING
+
+
+def check_removed(owner: str, metric: Metric) -> None:
+    """Refuse a preprocessed metric where its removal loss is needed."""
+    checks.require(
+        not is_preprocessed(metric),
+        f'{owner}: method must not be "preprocessing": what is preprocessed is not monotone, and '
+        "has no removal loss. Leave it out.",
+    )
