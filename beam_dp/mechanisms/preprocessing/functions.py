@@ -17,9 +17,8 @@ from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.checks import Real
 from beam_dp.mechanisms.preprocessing import extremes
 from beam_dp.mechanisms.preprocessing.medians import doubled_medians
-from beam_dp.mechanisms.preprocessing.recursion import recursed
-from beam_dp.mechanisms.preprocessing.saddle import certified
 from beam_dp.mechanisms.preprocessing.spread import Spread, least
+from beam_dp.mechanisms.preprocessing.staircase import settled
 from beam_dp.mechanisms.preprocessing.windows import Windows
 
 Values = Sequence[Real] | np.ndarray
@@ -51,7 +50,8 @@ def trimmed_mean(
 ) -> float:
     """Return g of the mean without the floor(trim n) smallest and as many largest values.
 
-    O(n log n) where a saddle proves it, else O(n^2): about a second for 30,000 values.
+    O(n) and a sort for each of a few dozen guesses: about a second for 100,000 values, and much
+    less where a saddle proves it.
 
     Args:
         values: as for `mean`.
@@ -63,8 +63,7 @@ def trimmed_mean(
     if not len(column):
         return nobody
     windows = Windows(column, 1, checked_trim("trimmed_mean", trim))
-    found = certified(windows, step, nobody)
-    return scale * float(recursed(windows, step, nobody) if found is None else found)
+    return scale * float(settled(windows, step, nobody))
 
 
 def median(values: Values, sensitivity: Real, empty: Real = 0) -> float:

@@ -19,15 +19,14 @@ from beam_dp.mechanisms import exact
 from beam_dp.mechanisms.preprocessing import extremes
 from beam_dp.mechanisms.preprocessing.medians import doubled_medians
 from beam_dp.mechanisms.preprocessing.recursion import recursed
-from beam_dp.mechanisms.preprocessing.saddle import certified
 from beam_dp.mechanisms.preprocessing.spread import Spread, least, least_rows
+from beam_dp.mechanisms.preprocessing.staircase import settled
 from beam_dp.mechanisms.preprocessing.windows import Windows, divide, fitting, scaled
 
 SMALL = 256
 """Up to this size, groups of one size are computed together."""
 _CHUNK = 1 << 21  # values that are expanded at once
 _TOGETHER = 1 << 16  # values of groups of one size that are computed together, in the cache
-_FINER = 1 << 12
 Number = int | float
 _Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray, int, int], np.ndarray]
 
@@ -194,28 +193,13 @@ def _undisputed(
 def _one_size(
     groups: Groups, grid: Grid, windows: Windows, places: np.ndarray
 ) -> np.ndarray | list[Number]:
-    """Return g of the mean of groups of one size, by recursion if it is small."""
+    """Return g of the mean of groups of one size, by recursion if they are small."""
     rows = _rows(groups, windows.values, places)
     if rows.shape[1] <= SMALL:
         table = dataclasses.replace(windows, values=rows)
         return recursed(table, grid.sensitivity, grid.empty)
-    return [_alone(row, grid, windows) for row in rows]
-
-
-def _alone(row: np.ndarray, grid: Grid, windows: Windows) -> Number:
-    """Return g of the mean of one group: by its saddle, else by recursion.
-
-    On a coarse grid ties may hide the saddle; g rounded down on a finer one is the same.
-    """
-    for finer in (1, _FINER):
-        values, factor = scaled(row, finer * windows.factor, *_room(len(row), grid, finer))
-        table = Windows(values, windows.divisor, windows.trim, factor)
-        found = certified(table, finer * grid.sensitivity, finer * grid.empty)
-        if found is not None:
-            return found // finer
-    table = dataclasses.replace(windows, values=row)
-    number: Number = recursed(table, grid.sensitivity, grid.empty).item()
-    return number
+    alone = (dataclasses.replace(windows, values=row) for row in rows)
+    return [settled(table, grid.sensitivity, grid.empty) for table in alone]
 
 
 def _rows(groups: Groups, values: np.ndarray, places: np.ndarray) -> np.ndarray:

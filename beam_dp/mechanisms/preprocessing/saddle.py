@@ -10,8 +10,8 @@ largest values, t times; from then on, g = max(min(f, UB), LB) <= max(f, LB) let
 only, and s of those steps are paid back: g <= max_s phi(t, s). The lower bound is its mirror image
 (LB <= UB always). Where the two meet, g is known, at the price of a few passes over the data.
 
-For the mean no database without such a saddle is known; the recursion stands by where it is not
-found. (Cummings, Durfee 2020, section 5: h_- and h_+ are the row and the column of s = t = 0.)
+For the mean no database without such a saddle is known, but for ties on a coarse grid; where none
+is found, `staircase` goes on from the bounds. (Cummings, Durfee 2020, section 5: h_- and h_+ are the row and the column of s = t = 0.)
 """
 
 import functools
@@ -97,8 +97,8 @@ class Bracket:
         return found
 
 
-def certified(windows: Windows, sensitivity: Number, empty: Number) -> Number | None:
-    """Return g if a saddle is found that proves it, else None.
+def bounds(windows: Windows, sensitivity: Number, empty: Number) -> tuple[Number, Number]:
+    """Return bounds on g: twice g itself if a saddle is found that proves it.
 
     Args:
         windows: of one database.
@@ -108,7 +108,8 @@ def certified(windows: Windows, sensitivity: Number, empty: Number) -> Number | 
     bracket = Bracket(windows, sensitivity, empty)
     guess = functools.partial(likely, windows, sensitivity, empty)
     values = (bracket.value for _ in _search(bracket, guess))
-    return next((value for value in values if value is not None), None)
+    found = next((value for value in values if value is not None), None)
+    return (bracket.low, bracket.high) if found is None else (found, found)
 
 
 def _search(bracket: Bracket, guess: Callable[[], tuple[int, int]]) -> Iterator[None]:

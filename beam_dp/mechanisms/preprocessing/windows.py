@@ -17,6 +17,7 @@ with medians, maxima, minima and the addition of integers; induct on |D|.
 
 import dataclasses
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -101,13 +102,13 @@ class Windows:
     def between(self, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
         """Return f of the windows [start, stop), none of them empty."""
         sizes = stops - starts
-        cuts = self._cuts(sizes)
+        cuts = self.cuts(sizes)
         sums = self.sums[..., stops - cuts] - self.sums[..., starts + cuts]
         return self._over(sums, sizes - 2 * cuts)
 
     def row(self, size: int) -> np.ndarray:
         """Return f of all windows of one size, from left to right."""
-        cut = int(self._cuts(size))
+        cut = int(self.cuts(size))
         count = self.size - size + 1
         upper = self.sums[..., size - cut : size - cut + count]
         lower = self.sums[..., cut : cut + count]
@@ -138,5 +139,6 @@ class Windows:
             found = found * self.factor + divide(rest * self.factor, counts)
         return found if self.divisor == 1 else divide(found, self.divisor)
 
-    def _cuts(self, sizes: np.ndarray | int) -> np.ndarray | int:
+    def cuts(self, sizes: Any) -> Any:
+        """Return how many values are left out at each end of windows of these sizes."""
         return sizes * self.trim.numerator // self.trim.denominator

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.preprocessing import groups, saddle, spread
+from beam_dp.mechanisms.preprocessing import groups, saddle, spread, staircase
 from beam_dp.mechanisms.preprocessing.release import Preprocessed
 from tests.mechanisms.preprocessing import brute
 
@@ -97,43 +97,90 @@ def test_every_saddle_is_that_of_the_recursion_and_the_mean_always_has_one():
         empty = int(generator.integers(-width, width + 1))
         for trim in (Fraction(0), brute.TRIM):
             windows = groups.Windows(values, 1, trim)
-            found = saddle.certified(windows, step, empty)
-            assert found is not None or trim
-            assert found in (None, groups.recursed(windows, step, empty).item())
+            low, high = saddle.bounds(windows, step, empty)
+            exact = groups.recursed(windows, step, empty).item()
+            assert low == high == exact or (trim and low <= exact <= high)
 
 
-def unproved(seed):
+def unequal(seed, count=150):
     """Return how often g of the mean on a coarse grid, one group at a time, is not exact."""
     generator = np.random.default_rng(seed)
     mistakes = 0
-    for _ in range(150):
+    for _ in range(count):
         values = np.sort(np.array([0, *brute.database(generator, 300)]))
-        grid = groups.Grid(int(generator.integers(1, 4)), int(generator.integers(-40, 41)))
+        step, empty = int(generator.integers(1, 4)), int(generator.integers(-40, 41))
         windows = groups.Windows(values)
-        exact = groups.recursed(windows, grid.sensitivity, grid.empty).item()
-        found = saddle.certified(windows, grid.sensitivity, grid.empty)
-        mistakes += found not in (None, exact)
-        mistakes += groups._alone(values, grid, windows) != exact
+        found = staircase.settled(windows, step, empty)
+        mistakes += found != groups.recursed(windows, step, empty).item()
     return mistakes
 
 
 def test_coarse_steps_and_ties_do_not_hide_g():
-    assert unproved(10) == 0
+    assert unequal(10) == 0
 
 
-def test_a_finer_grid_alone_and_bounds_that_nearly_meet_are_noticed(monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(saddle, "_rounding", lambda *_: 1.0)
-        assert unproved(10) > 0
-    true = groups.certified
-    monkeypatch.setattr(
-        groups,
-        "certified",
-        lambda windows, step, empty: true(windows, step, empty) if step > 99 else None,
-    )
-    assert unproved(10) == 0  # on the finer grid all the same
-    monkeypatch.setattr(groups, "scaled", lambda column, factor, *room: (column, 1))
-    assert unproved(10) > 0
+def test_bounds_that_nearly_meet_are_noticed(monkeypatch):
+    monkeypatch.setattr(saddle, "_rounding", lambda *_: 1.0)
+    assert unequal(10) > 0
+
+
+def walked(windows, step, empty):
+    """Return g by walks alone, from bounds that are far away."""
+    far = 2 * (abs(windows.values).max() + abs(empty) + step * (windows.size + 1)) + 1
+    low, high = -int(far), int(far)
+    walks = staircase.Walks(windows, step, empty)
+    while low < high:
+        reached, bound = walks.reach(staircase._between(low, high))
+        assert low <= bound <= high
+        low, high = (bound, high) if reached else (low, bound)
+    return low
+
+
+def differing(count, seed, most=40):
+    """Return on how many databases walks or bounds and walks are not the recursion."""
+    generator = np.random.default_rng(seed)
+    mistakes = 0
+    for number in range(count):
+        values = np.sort(np.array([0, *brute.database(generator, most)]))
+        values = values * (1000 if number % 2 else 1)
+        width = int(values[-1] - values[0]) + 1
+        step = int(width * math.exp(generator.uniform(-8, 0)))
+        empty = int(generator.integers(-width, width + 1))
+        trim = Fraction(int(generator.integers(0, 10)), 20)
+        windows = groups.Windows(values, int(generator.integers(1, 4)), trim)
+        exact = groups.recursed(windows, step, empty).item()
+        found = walked(windows, step, empty), staircase.settled(windows, step, empty)
+        mistakes += found != (exact, exact)
+    return mistakes
+
+
+def test_growing_windows_find_the_g_of_all_windows_of_5000_databases():
+    assert differing(5000, 12) == 0
+
+
+def test_walks_with_another_delta_are_noticed(monkeypatch):
+    true = staircase.Walks.__init__
+
+    def broken(self, *given):
+        true(self, *given)
+        self._step += 1
+
+    monkeypatch.setattr(staircase.Walks, "__init__", broken)
+    assert differing(50, 12) > 0
+
+
+def test_walks_settle_floats_too():
+    generator = np.random.default_rng(13)
+    unproved = 0
+    for _ in range(100):
+        values = np.sort(generator.lognormal(0.0, 2.0, 80))
+        step = float(np.ptp(values)) * math.exp(generator.uniform(-8, -2))
+        windows = groups.Windows(values, 1, Fraction(int(generator.integers(0, 10)), 20))
+        low, high = saddle.bounds(windows, step, 0.0)
+        unproved += low < high
+        exact = groups.recursed(windows, step, 0.0).item()
+        assert math.isclose(staircase.settled(windows, step, 0.0), exact, rel_tol=1e-11)
+    assert unproved > 0
 
 
 def test_wide_integers_and_narrow_ones_give_the_same():
@@ -204,7 +251,7 @@ def test_mistakes_are_noticed(monkeypatch):
             "trimmed_mean",
             lambda made, grid, w, f, places: np.ones(len(places), bool),
         ),
-        "certified": (
+        "settled": (
             "mean",
             lambda windows, step, empty: windows.stopping(windows.size)[0].item(),
         ),
