@@ -1,4 +1,4 @@
-"""Measure how far private means and medians are from the truth, by preprocessing and otherwise.
+"""Measure how far private means, medians and maxima are from the truth, by preprocessing or not.
 
     python -m benchmarks.accuracy_preprocessing                      200 releases of everything
     python -m benchmarks.accuracy_preprocessing --runs 20 --sizes 1000     a look at it
@@ -10,7 +10,7 @@ person is a customer and the number the mean of their orders (25 partitions; als
 hundredth of the customers), lognormal numbers (sigma 2), and Cauchy's, in one partition.
 
 Ours need no range: "preprocessing" is `Preprocessed`, "our other way" is `Mean` in two phases and
-`Median` by rank search. The others (`rivals`) are shown with three ranges: the true one, which is
+`Median` by rank search, `Max` by its removal loss. The others (`rivals`) are shown with three ranges: the true one, which is
 not private; the same ten times as wide; and a tenth of it. (Wider and narrower ranges are those of
 the true one with 0, times or over 10.) The exponential mechanism chooses among 10,001 candidates of
 its range. A cell has the mean of the middle 60% of the absolute errors, and that of all of them.
@@ -43,7 +43,11 @@ from benchmarks.rivals import EPSILON, Draw, Range
 SIZES = (100, 1000, 10_000, 100_000)
 SHARES = (0.01, 0.1, 1.0)
 RANGES = ("true range", "10 x wider", "10 x narrower")
-TRUTHS: dict[str, Callable[[np.ndarray], float]] = {"mean": np.mean, "median": np.median}
+TRUTHS: dict[str, Callable[[np.ndarray], float]] = {
+    "mean": np.mean,
+    "median": np.median,
+    "maximum": np.max,
+}
 OURS: dict[str, dict[str, Metric]] = {
     "mean": {
         "preprocessing": dp.Preprocessed("value", "mean"),
@@ -53,6 +57,10 @@ OURS: dict[str, dict[str, Metric]] = {
         "preprocessing": dp.Preprocessed("value", "median"),
         "our other way: rank search": dp.Median("value"),
     },
+    "maximum": {
+        "preprocessing": dp.Preprocessed("value", "maximum"),
+        "our other way: removal loss": dp.Max("value"),
+    },
 }
 RIVALS: dict[str, dict[str, Draw]] = {
     "mean": {"clipping": rivals.clipped_mean},
@@ -61,6 +69,7 @@ RIVALS: dict[str, dict[str, Draw]] = {
         "exponential mechanism": rivals.exponential_median,
         "smooth sensitivity": rivals.SmoothMedian().draw,
     },
+    "maximum": {"clipping": rivals.clipped_maximum},
 }
 _KEY = bytes(32)
 

@@ -1,4 +1,4 @@
-"""What others would release as a mean or a median: with a range that the user must give.
+"""What others would release as a mean, a median or a maximum: with a range that the user must give.
 
 Noise here is drawn in floating point, by numpy: good for measuring errors, not for a release. All
 of it is epsilon-DP when one person is added or removed, whatever the range is, unless the range was
@@ -44,6 +44,14 @@ def clipped_median(
     """
     scale = (span[1] - span[0]) / 2 / EPSILON
     return np.median(np.clip(values, *span)) + drawn.laplace(0.0, scale, runs)
+
+
+def clipped_maximum(
+    values: np.ndarray, span: Range, runs: int, drawn: np.random.Generator
+) -> np.ndarray:
+    """Return the maximum with noise for the width of the range, within the range."""
+    scale = (span[1] - span[0]) / EPSILON
+    return np.clip(np.max(np.clip(values, *span)) + drawn.laplace(0.0, scale, runs), *span)
 
 
 def exponential_median(
