@@ -9,8 +9,8 @@
     python -m benchmarks accuracy_preprocessing   its errors beside those of other mechanisms
 
 Without a name the options go to `benchmarks.speed`; the other tables are those of
-`benchmarks.accuracy`, of `benchmarks.statistics` (also with `--accuracy`), of `benchmarks.ratio`, and
-of the two of preprocessing.
+`benchmarks.accuracy`, of `benchmarks.statistics` (also with `--accuracy`), of `benchmarks.ratio`,
+and of the two of preprocessing.
 """
 
 from __future__ import annotations

@@ -9,13 +9,14 @@ Three kinds of data at epsilon 1, one number per person: TPC-H's `o_totalprice` 
 person is a customer and the number the mean of their orders (25 partitions; also of a tenth and a
 hundredth of the customers), lognormal numbers (sigma 2), and Cauchy's, in one partition.
 
-Ours need no range: "preprocessing" is `Preprocessed`, "our other way" is `Mean` in two phases and
-`Median` by rank search, `Max` by its removal loss. The others (`rivals`) are shown with three ranges: the true one, which is
-not private; the same ten times as wide; and a tenth of it. (Wider and narrower ranges are those of
-the true one with 0, times or over 10.) The exponential mechanism chooses among 10,001 candidates of
-its range. A cell has the mean of the middle 60% of the absolute errors, and that of all of them.
-Bold is the least first number of a column; italic, the least of those with no true range, if that
-is another.
+Ours need no range: "preprocessing" is `Preprocessed`, "our other way" is `Mean` in two phases,
+`Median` by rank search, `Max` by its removal loss. The others (`rivals`) are shown with three
+ranges: the true one, which is not private; the same ten times as wide; and a tenth of it. (Wider
+and narrower ranges are those of the true one with 0, times or over 10.) The exponential mechanism
+chooses among 10,001 candidates of its range.
+
+A cell has the mean of the middle 60% of the absolute errors, and that of all of them. Bold is the
+least first number of a column; italic, the least of those with no true range, if that is another.
 """
 
 from __future__ import annotations

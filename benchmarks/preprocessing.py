@@ -135,7 +135,7 @@ def line(
 
 
 def recursion(size: int, whole: bool) -> tuple[str, bool]:
-    """Return the line of the plain recursion: on a tenth of the values unless `whole`, times 100."""
+    """Return the line of the plain recursion: on a tenth of the values, times 100, or whole."""
     share = 1 if whole else 10
     values = np.sort(DATA["lognormal"](np.random.default_rng(1), size // share))
     delta = deltas("mean", values)["small"]

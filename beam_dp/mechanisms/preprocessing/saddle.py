@@ -11,7 +11,8 @@ only, and s of those steps are paid back: g <= max_s phi(t, s). The lower bound 
 (LB <= UB always). Where the two meet, g is known, at the price of a few passes over the data.
 
 For the mean no database without such a saddle is known, but for ties on a coarse grid; where none
-is found, `staircase` goes on from the bounds. (Cummings, Durfee 2020, section 5: h_- and h_+ are the row and the column of s = t = 0.)
+is found, `staircase` goes on from the bounds. (Cummings, Durfee 2020, section 5: h_- and h_+ are
+the row and the column of s = t = 0.)
 """
 
 import functools

@@ -3,7 +3,8 @@
 Of the windows [s, n - t) let G(s, t) = g(s, t) + (t - s) Delta and phi(s, t) = f(s, t) +
 (t - s) Delta. The recursion (`recursion`) is then, without any Delta,
 
-    G(s, t) = max(G(s + 1, t), min(phi(s, t), G(s, t + 1))),  G(s, n - s) = f(empty) + (n - 2s) Delta.
+    G(s, t) = max(G(s + 1, t), min(phi(s, t), G(s, t + 1))),
+    G(s, n - s) = f(empty) + (n - 2s) Delta.
 
 *G does not fall with t where s + t is fixed*, that is G(s + 1, t) <= G(s, t + 1): both windows are
 one person away from [s + 1, n - t - 1), so their g differ by at most 2 Delta. (On the last line,
