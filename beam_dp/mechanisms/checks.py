@@ -4,20 +4,15 @@ Every message reads `Owner: name must be RULE, not VALUE.` Only parameters are e
 shown: no function of this module is called on data.
 """
 
-import dataclasses
 import math
 import numbers
 import reprlib
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 Real = int | float | Fraction
-PREPROCESSING = "preprocessing"
-"""The method of a metric by which it is released as `spreads.Preprocessed` would be."""
-
 _REAL = (numbers.Rational, np.integer, float, np.floating)
 _NOT_REAL = (bool, np.bool_, np.timedelta64)  # the last is a np.integer to Python
 
@@ -126,22 +121,3 @@ def one_of(owner: str, name: str, value: object, choices: Sequence[str]) -> str:
             f"{owner}: {name} must be one of {', '.join(choices)}, not {shown(value)}."
         )
     return value
-
-
-def method(metric: Any, other: str, *unused: str) -> None:
-    """Refuse a method that a metric has not, and options that preprocessing has no use for.
-
-    Args:
-        metric: a record with a `method`.
-        other: the method beside preprocessing.
-        unused: the options that must have their defaults under preprocessing.
-    """
-    owner, given = type(metric).__name__, vars(metric)
-    defaults = {field.name: field.default for field in dataclasses.fields(metric)}
-    asked = one_of(owner, "method", given["method"], (other, PREPROCESSING))
-    for name in unused if asked == PREPROCESSING else ():
-        require(
-            given[name] == defaults[name],
-            f'{owner}: {name} must be left out with method="preprocessing", which has no use for '
-            f'it, not {given[name]!r}. Write method="{other}", or leave {name} out.',
-        )

@@ -4,7 +4,7 @@ Which errs less depends on the data (`docs/ratios_and_spreads.md` has measured n
 private may be looked at to choose; so the user says, by `method`.
 """
 
-from beam_dp.mechanisms import checks, metrics, relational
+from beam_dp.mechanisms import checks, metrics, relational, unused
 from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.spreads import Preprocessed
 
@@ -37,7 +37,7 @@ def chosen(metric: Metric) -> Metric:
 
 def is_preprocessed(metric: Metric) -> bool:
     """Return whether a metric has two releases and asks for the preprocessed one."""
-    return type(metric) in _STATISTICS and vars(metric)["method"] == checks.PREPROCESSING
+    return type(metric) in _STATISTICS and vars(metric)["method"] == unused.PREPROCESSING
 
 
 def check_removed(owner: str, metric: Metric) -> None:

@@ -180,7 +180,7 @@ class _Extreme(Metric):
         checks.fraction_between(owner, "beta", self.beta, 0, 1)
         check_search(owner, self.search)
         check_candidates(owner, self.candidates)
-        checks.method(self, "search", "candidates", "search", "beta")
+        unused.check_method(self, "search", "candidates", "search", "beta")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -250,7 +250,7 @@ class Mean(Metric):
         checks.one_of("Mean", "per", self.per, ("row", "person"))
         check_clip("Mean", self.clip, self.clip_share)
         check_unit("Mean", self.unit)
-        checks.method(self, "clip", "clip", "clip_share")
+        unused.check_method(self, "clip", "clip", "clip_share")
 
 
 def shown(value: object) -> str:

@@ -130,7 +130,7 @@ class Median(_Searched):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of("Median", "per", self.per, ("person", "row"))
-        checks.method(self, "search", "per", "candidates", "beta")
+        unused.check_method(self, "search", "per", "candidates", "beta")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,10 @@ SEARCH = ("search", "beta")
 """The options of a metric that searches for its output."""
 
 
+PREPROCESSING = "preprocessing"
+"""The method of a metric by which it is released as `spreads.Preprocessed` would be."""
+
+
 def refuse(metric: Any, names: Iterable[str], because: str, mend: str) -> None:
     """Refuse each of these options of a metric if it is not the default.
 
@@ -59,3 +63,20 @@ def check_side(metric: Any) -> None:
     if metric.candidates is not None and metric.candidates.size == 1:
         because = "with candidates of one value, which leave no clip to choose"
         refuse(metric, CLIP, because, "Give several candidates, or leave it out.")
+
+
+def check_method(metric: Any, other: str, *names: str) -> None:
+    """Refuse a method that a metric has not, and options that preprocessing has no use for.
+
+    Args:
+        metric: a record with a `method`.
+        other: the method beside preprocessing.
+        names: the options without effect under preprocessing.
+
+    Raises:
+        ValueError: for another method, and for options that have no effect.
+    """
+    checks.one_of(type(metric).__name__, "method", metric.method, (other, PREPROCESSING))
+    if metric.method == PREPROCESSING:
+        because = 'with method="preprocessing", which has no use for it'
+        refuse(metric, names, because, f'Write method="{other}", or leave it out.')
