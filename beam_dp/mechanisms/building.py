@@ -5,7 +5,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from beam_dp.mechanisms import checks, metrics, ratio
+from beam_dp.mechanisms import checks, metrics
 from beam_dp.mechanisms.budget import Budget, Ledger
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.contributions import Field
@@ -17,7 +17,7 @@ from beam_dp.mechanisms.owned import Relation
 from beam_dp.mechanisms.parts import Options, Part
 from beam_dp.mechanisms.preprocessed import PreprocessedRelease
 from beam_dp.mechanisms.profilers import KthRow, Owners, Profiled, UserProfile
-from beam_dp.mechanisms.ratios import RatioRelease
+from beam_dp.mechanisms.ratios import RatioRelease, mechanism_of
 from beam_dp.mechanisms.releases import ALPHA, OVERSHOOT, ClippedDistinct, ClippedSum, PeopleRelease
 from beam_dp.mechanisms.search import AboveThreshold, RankSearch
 from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure
@@ -72,13 +72,14 @@ class Builder:
         items: tuple[str, ...] = (),
         flags: tuple[tuple[str, Any], ...] = (),
         two_owners: bool = False,
+        partitions: int | None = None,
     ) -> None:
         self.units, self.items, self.flags = units, items, flags
         self._second = len(units) if two_owners else -1
         self.fields: list[Field] = []
         self.steps: list[Step] = []
         self._reach, self._depth, self._quotients = reach, depth, quotients
-        self._single = single
+        self._single, self._partitions = single, 1 if single else partitions
         self._measures, self._shared = 1, 0
 
     def add(self, part: Part, share: Budget, ledger: Ledger) -> None:
@@ -112,7 +113,7 @@ class Builder:
         if part.kind == "preprocessed":
             return self._preprocessed(part, share, alpha)
         if part.kind == "ratio":
-            return self._ratio(part, each, alpha)
+            return self._ratio(part, share, alpha)
         if part.people:
             return PeopleRelease(each, self._source(part), alpha)
         if part.kind == "rank":
@@ -281,7 +282,7 @@ class Builder:
             alpha,
         )
 
-    def _ratio(self, part: Part, each: Budget, alpha: Fraction) -> RatioRelease:
+    def _ratio(self, part: Part, share: Budget, alpha: Fraction) -> RatioRelease:
         equals, method, neighbours = part.detail
         depth = 1 if part.people else self._depth
         checks.require(
@@ -297,8 +298,10 @@ class Builder:
         column = len(self.units) + len(self.items) + flag
         ones, everything = ("max", "count") if part.people else ("sum", "count")
         some, most = Measure(self._field(column, ones)), Measure(self._field(column, everything))
-        mechanism = ratio.mechanism(method, each, depth or 1, neighbours)
-        return RatioRelease(mechanism, some, most, part.people, alpha)
+        reach, changed = self._reach, min(2 * self._reach, self._partitions or 2 * self._reach)
+        mechanism = mechanism_of(method, neighbours, share, depth or 1, reach, changed)
+        each = share.scaled(Fraction(1, reach))
+        return RatioRelease(mechanism, some, most, part.people, alpha, each)
 
     def profiler(self, part: Part, removals: int) -> Profiler:
         """Return what makes the removal profile B[0..removals] of a part."""

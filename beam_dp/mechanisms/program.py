@@ -30,6 +30,7 @@ from beam_dp.mechanisms.parts import (
     weights_of,
 )
 from beam_dp.mechanisms.preprocessed import PreprocessedRelease
+from beam_dp.mechanisms.ratios import check_selected
 from beam_dp.mechanisms.releases import ClippedSum, Released
 from beam_dp.mechanisms.selection import TruncatedGeometric
 from beam_dp.mechanisms.shares import SelectionRequest, epsilon_of, share_out
@@ -159,6 +160,7 @@ def compile_program(
     selection: SelectionRequest | None = None,
     single: bool = False,
     second: str | None = None,
+    partitions: int | None = None,
 ) -> Program:
     """Share the budget out and return the program.
 
@@ -170,16 +172,18 @@ def compile_program(
         selection: how to select partitions; None for public ones.
         single: whether there is one partition for all.
         second: the column of the second owner, where rows have two.
+        partitions: how many there are; None: unknown.
 
     Raises:
         ValueError: when delta is needed and 0, or a column has two units.
     """
     whole, chosen = share_out(budget, weights_of(asked), reach, selection)
-    compared = items_of(asked, second), flags_of(asked), second is not None
+    compared = items_of(asked, second), flags_of(asked), second is not None, partitions
     builder = Builder(units_of(asked), reach, depth, quotients(asked), single, *compared)
     ledger = Ledger(whole)
     selector = None
     if selection is not None:
+        check_selected(asked)
         cost = chosen[None]
         ledger.spend("partition selection", cost, reach)
         selector = TruncatedGeometric(epsilon_of(cost), cost.delta, selection.pre_threshold)

@@ -1,8 +1,20 @@
-"""The metric `Ratio`, and its release."""
+"""The metric `Ratio`, and its release.
+
+One person has rows in at most r partitions, S. *Add-remove*: only these change, so that each may
+cost a part 1 / r of what the ratio may spend, c in all.
+
+*Substitution*: the person has rows in S before and in S' after, both of at most r partitions. That
+is a substitution in each partition of both, and a person more or fewer in each of the others. A
+person more or fewer is half as much for the default: it moves a or b - a, by at most L together,
+where a substitution moves both, and each has noise for half of the budget. So parts of c / r are
+enough for it: (|S and S'| + (|S| + |S'| - 2 |S and S'|) / 2) c / r = (|S| + |S'|) c / (2 r) <= c.
+The noise of the other methods costs as much for one person more or fewer as for a substitution, and
+min(2 r, all partitions) may change: each gets that part. Then none is better than the default.
+"""
 
 import dataclasses
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -40,7 +52,8 @@ class Ratio(Metric):
         method: "kulesza_suresh_wang", "naive", "local_sensitivity" (needs a delta), or "auto" (the
             best by noisy counts that have been paid for; with a delta).
         neighbours: "add-remove", as everywhere; "substitution" also covers one person with other
-            rows, for the noise that this needs. What is released beside it is not covered so.
+            rows, in other partitions too, for the noise that this needs. What is released beside it
+            is not covered so; private partitions, which show themselves, are refused.
     """
 
     column: str
@@ -79,6 +92,7 @@ class RatioRelease:
         all: what one person adds to b.
         by_person: count the people above 0 instead of summing.
         alpha: the chance that the error bound fails.
+        cost: what one partition may cost, of all that a person can have rows in.
     """
 
     mechanism: ratio.Mechanism
@@ -86,16 +100,12 @@ class RatioRelease:
     all: Measure
     by_person: bool
     alpha: Fraction
+    cost: Budget
 
     @property
     def measures(self) -> tuple[Measure, ...]:
         """Both."""
         return (self.ones, self.all)
-
-    @property
-    def cost(self) -> Budget:
-        """What one partition costs."""
-        return self.mechanism.budget
 
     @property
     def shift(self) -> int:
@@ -112,3 +122,34 @@ class RatioRelease:
         if self.by_person:
             return cells.people(place)
         return np.array(cells.totals(place), np.int64)
+
+
+def mechanism_of(
+    method: str, neighbours: str, share: Budget, rows: int, reach: int, changed: int
+) -> ratio.Mechanism:
+    """Return how the ratio of one partition is drawn (see the module).
+
+    Args:
+        method: as in `Ratio`.
+        neighbours: as in `Ratio`.
+        share: what all partitions of one person may cost.
+        rows: the most rows of one person in a partition.
+        reach: the most partitions that a person has rows in.
+        changed: the most partitions that other rows of one person change, at least `reach`.
+    """
+    default = ratio.METHODS[1]
+    if neighbours == ratio.SUBSTITUTION and changed > reach and method != default:
+        if method == "auto":
+            method = default
+        else:
+            reach = changed
+    return ratio.mechanism(method, share.scaled(Fraction(1, reach)), rows, neighbours)
+
+
+def check_selected(asked: Sequence[Metric]) -> None:
+    """Refuse ratios for substitution where partitions are selected by the people in them."""
+    checks.require(
+        all(getattr(metric, "neighbours", "") != ratio.SUBSTITUTION for metric in asked),
+        'Ratio: neighbours must be "add-remove" where partitions are private, not "substitution": '
+        "which of them appear is not covered by it. Give PublicPartitions([...]).",
+    )

@@ -59,8 +59,11 @@ def share_out(
     shares = dict(zip(keys, whole.without_delta().split(values), strict=True))
     given = whole.delta / (2 if selection is not None else 1) if wanting else Fraction(0)
     for part in wanting:
+        amount, delta = shares[part].amount, given / len(wanting)
         if not whole.is_zcdp:
-            shares[part] = Budget(shares[part].amount, given / len(wanting))
+            shares[part] = Budget(amount, delta)
+        elif part.kind == "ratio":  # the searches that want a delta have no form in rho
+            shares[part] = Budget.zcdp(amount, delta)
     if selection is not None:
         amount = shares[None].amount / reach
         delta = (whole.delta - given) / reach

@@ -103,14 +103,16 @@ class PrivateAggregate(beam.PTransform):
 
     def _compile(self) -> Program:
         private = isinstance(self.partitions, PrivatePartitions)
+        number = partition_count(self.partitions)
         return compile_program(
             self.metrics,
             self.budget,
             reach_of(_OWNER, self.bounds, self.partitions),
             self.bounds.depth,
             self.partitions.request() if private else None,
-            partition_count(self.partitions) == 1,
+            number == 1,
             self._second,
+            number,
         )
 
     def plan(self) -> Plan:

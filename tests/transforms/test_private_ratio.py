@@ -84,19 +84,22 @@ def test_nobody_gives_a_half_and_a_function_that_raises_counts_nothing():
     assert released(broken)[0]["ratio_word"] < 1e-9
 
 
-def test_delta_is_shared_with_the_selection_and_costs_add_up():
+@pytest.mark.parametrize("budget", [dp.Budget(3.0, 1e-6), dp.Budget.zcdp(2.0, 1e-6)], ids=repr)
+def test_delta_is_shared_with_the_selection_and_costs_add_up(budget):
     metrics = [
         dp.Ratio("clicked", method="auto"),
         dp.Ratio("word", equals="a", method="local_sensitivity"),
         dp.Count(),
     ]
     transform = dp.PrivateAggregate(
-        "person", metrics, dp.Budget(3.0, 1e-6), ["day"], ROWS_BOUND, dp.PrivatePartitions()
+        "person", metrics, budget, ["day"], ROWS_BOUND, dp.PrivatePartitions()
     )
     entries = transform._program.entries
     assert sum(cost.delta * times for _, cost, times in entries) <= transform.budget.delta
     assert sum(cost.amount * times for _, cost, times in entries) <= transform.budget.amount
     assert sum(cost.delta > 0 for _, cost, _ in entries) == 3
+    costs = {step.part.detail[1]: step.release.cost for step in transform._program.steps[:2]}
+    assert costs["auto"].delta == costs["local_sensitivity"].delta == budget.delta / 2 / 2 / 2
 
 
 @pytest.mark.parametrize(
