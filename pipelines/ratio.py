@@ -7,7 +7,8 @@ For example, which share of a country's impressions was clicked, one person coun
         --epsilon 1 --delta 1e-6 --max_partitions 2
 
 Or which share of the people has clicked at all: --per person. Values are compared as they are
-written: true, 1 and 1.0 are one value, "yes" another: --equals yes. The output has two columns
+written: true, True, 1 and 1.0 are one value, "yes" another: --equals yes. What never occurs has a
+share of about 0: nothing else would say so without showing data. The output has two columns
 beside the partition: the share, from 0 to 1, and <name>_error, a bound that holds for 95%.
 """
 

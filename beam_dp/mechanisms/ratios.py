@@ -43,10 +43,11 @@ class Ratio(Metric):
     without a value count on neither side; 1/2 where nothing is there.
 
     Attributes:
-        column: the column. Its values are compared as in `DistinctCount`: True, 1, 1.0 and "1" are
-            one value.
-        equals: the value that counts; 1: a column of 0 and 1, or of booleans. Or a picklable
-            function of one Python value; where it raises, the value does not count.
+        column: the column. Its values are compared as in `DistinctCount`, and as files of text
+            write them: True, 1, 1.0, "1", "1.0" and "true" are one value. NaN is none.
+        equals: the value that counts; 1: a column of 0 and 1, or of booleans. If it is not in the
+            data at all ("yes" is not 1), the share is about 0. Or a picklable function of one
+            Python value; where it raises, the value does not count.
         per: "row": of rows, which needs `ContributionBounds(rows_per_partition=...)`, whose bound
             the noise is scaled with; keep it small. "person": of people with any such row.
         method: "kulesza_suresh_wang", "naive", "local_sensitivity" (needs a delta), or "auto" (the

@@ -7,6 +7,8 @@ timestamps, lists and everything else are no items: the row counts as a row, but
 """
 
 import contextlib
+import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +22,9 @@ from beam_dp.transforms import identities
 
 _FLOAT = np.uint64(6)  # the second word: integers have 0, keys 2 and 4, texts odd ones
 _WHOLE = float(1 << 63)
+_TRUTHS = {"true": 1, "false": 0}
+_DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,30})\.[0-9]{1,30}")
+_SHORT = 10**15
 
 
 def supported(kind: pa.DataType) -> bool:
@@ -61,16 +66,55 @@ def equal(found: np.ndarray, value: object, key: bytes) -> np.ndarray:
 
     Args:
         found: codes.
-        value: a value.
+        value: a value; all of its `spellings` count.
         key: the run's key.
     """
-    [wanted] = codes_of_values([value], key).tolist()
-    return np.where(found == exact.LOWEST, exact.LOWEST, (found == wanted).astype(np.int64))
+    wanted = codes_of_values(spellings(value), key)
+    return np.where(found == exact.LOWEST, exact.LOWEST, np.isin(found, wanted).astype(np.int64))
+
+
+def spellings(value: object) -> list[object]:
+    """Return a value in all the forms that it has in files whose cells are text.
+
+    1 is also "1.0" (what is written of integers among missing values), and true in three cases.
+    """
+    number = _number(value)
+    if number is None:
+        return [value]
+    truths = [word for word, truth in _TRUTHS.items() if truth == number]
+    words = [form for word in truths for form in (word, word.capitalize(), word.upper())]
+    if abs(number) < _SHORT:  # beyond, floats are written as powers
+        words.append(str(float(number)))
+    return [value, number, *words]
+
+
+def _number(value: object) -> int | float | None:
+    """Return the number that a value is or spells, None for others; 2.0 is 2."""
+    if type(value) is str:
+        if value.lower() in _TRUTHS:
+            return _TRUTHS[value.lower()]
+        if _DECIMAL.fullmatch(value):
+            return _number(float(value))
+        value = identities.canonical(value)
+    if type(value) is float and value.is_integer():
+        return int(value)
+    if type(value) is float and math.isfinite(value):
+        return value
+    return int(value) if type(value) in (int, bool) else None
 
 
 def judged(values: list[object], judge: Callable[[Any], bool]) -> np.ndarray:
-    """Return 1 for the values that a user's function is true for, 0 for others, none for None."""
-    return np.array([exact.LOWEST if v is None else _truth(judge, v) for v in values], np.int64)
+    """Return 1 for the values that a user's function is true for, 0 for others.
+
+    None and NaN, which are missing values, have no code and are not shown to it.
+    """
+    return np.array(
+        [exact.LOWEST if _is_missing(v) else _truth(judge, v) for v in values], np.int64
+    )
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or is_float(value) and math.isnan(value)
 
 
 def _truth(judge: Callable[[Any], bool], value: object) -> bool:

@@ -40,6 +40,30 @@ def test_rates_per_country(clicks, tmp_path, per, bound):
     assert rates == pytest.approx(expected) and 0 < rates["fr"] < 1
 
 
+@pytest.mark.parametrize(
+    "words", [("true", "false"), ("True", "False"), ("1.0", "0.0"), ("1", "0")]
+)
+@pytest.mark.parametrize("equals", [None, "true", "1"])
+def test_a_click_may_be_written_in_any_way(words, equals, tmp_path):
+    """CSV files have no booleans; what no `--equals` fits would be released as a rate of 0."""
+    clicks, out = tmp_path / "clicks.csv", tmp_path / "rates.csv"
+    lines = [f"{n},{words[n % 4 > 0]}" for n in range(400)]
+    clicks.write_text("\n".join(["user,clicked", *lines]) + "\n")
+    asked = [
+        "--input",
+        str(clicks),
+        "--output",
+        str(out),
+        "--person",
+        "user",
+        "--column",
+        "clicked",
+    ]
+    asked += ["--per", "person", "--epsilon", "10000", *(["--equals", equals] if equals else [])]
+    assert ratio.main([*asked, *RUN]) == 0
+    assert [float(row["ratio_clicked"]) for row in table(out)] == [0.25]
+
+
 def test_a_rate_of_rows_needs_a_bound(clicks, tmp_path, capsys):
     words = ["--input", clicks, "--output", str(tmp_path / "x.csv"), "--person", "user"]
     with pytest.raises(SystemExit) as left:

@@ -99,7 +99,7 @@ def truth(value):
             pa.array([18263 * 86_400_000, 2**62 // 86_400_000 * 86_400_000]).view(pa.date64()),
             [1, None],
         ),
-        (pa.array([1.5, math.nan, None], pa.float64()), [1, 0, None]),
+        (pa.array([1.5, math.nan, None], pa.float64()), [1, None, None]),
         (pa.array(np.array([1.5, 2.0], np.float16)), [1, 0]),
     ],
     ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
@@ -118,3 +118,51 @@ def leave(value):
 def test_a_function_that_would_end_the_process_counts_nothing():
     assert items.judged(["4711"], leave).tolist() == [0]
     assert items.judged_column(pa.array(["4711"]), leave).tolist() == [0]
+
+
+def test_a_missing_value_is_not_shown_to_a_function():
+    shown = []
+    found = items.judged([None, math.nan, np.float32("nan"), 0, math.inf], shown.append)
+    assert found.tolist() == [exact.LOWEST] * 3 + [0, 0] and shown == [0, math.inf]
+
+
+# What csv writers make of booleans and of integers: Python's, pandas' with and without missing
+# values, Excel's, JavaScript's.
+SAME = [
+    [1, True, 1.0, "1", "1.0", "true", "True", "TRUE", np.int8(1), np.float32(1)],
+    [0, False, 0.0, -0.0, "0", "0.0", "false", "False", "FALSE"],
+    [-17, "-17", "-17.0", -17.0],
+    [0.5, "0.5", np.float16(0.5)],
+    ["yes"],
+    ["Yes"],
+    ["017"],
+    [17, "17", 17.0, "17.0"],
+    ["t"],
+    ["1e0"],
+    ["1.00001", 1.00001],
+    [2**70, str(2**70)],
+    ["2024-01-02", datetime.date(2024, 1, 2)],
+]
+
+
+def test_a_value_is_all_of_its_spellings_and_no_other():
+    column = [value for group in SAME for value in group]
+    codes = items.codes_of_values(column, KEY)
+    for group in SAME:
+        for wanted in group:
+            if type(wanted) in (int, float, bool, str, datetime.date):
+                found = items.equal(codes, wanted, KEY)
+                assert [v for v, one in zip(column, found, strict=True) if one] == group
+
+
+def test_what_no_file_says_equals_nothing():
+    codes = items.codes_of_values(["", "inf", "nan", None, math.inf, 10**400], KEY)
+    for wanted in (math.inf, 1e300, -math.inf, "\ud800"):
+        assert set(items.equal(codes, wanted, KEY).tolist()) <= {0, exact.LOWEST}
+
+
+def test_one_spelling_alone_is_noticed(monkeypatch):
+    """The broken twin: what a CSV file calls true is not 1."""
+    monkeypatch.setattr(items, "spellings", lambda value: [value])
+    codes = items.codes_of_values(["true", "1.0", "1"], KEY)
+    assert items.equal(codes, 1, KEY).tolist() == [0, 0, 1]
