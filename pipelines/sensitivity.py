@@ -7,13 +7,14 @@ of up to 6 people in 4 bins:
         --output audit.csv --claimed 1
 
 Every histogram and every direction is one piece of work, spread over the workers. The output has
-one line per histogram with the local sensitivity there; what is printed is the largest of them, and
-the exit code is 1 if it is above --claimed. It is an audit on made-up data, not a release: nothing
-here is private, and a function that passes may still be sensitive on larger data.
+one line per histogram with the local sensitivity there; what is printed is the largest of them, the
+two neighbours where it is, and whether the claim holds. The exit code is 1 if it does not. It is an
+audit on made-up data, not a release: nothing here is private, and a function that passes may still
+be sensitive on larger data.
 """
 
 import argparse
-import csv
+import dataclasses
 import importlib
 import math
 import sys
@@ -21,13 +22,37 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
 
 import beam_dp as dp
 from beam_dp.mechanisms import sensitivity
-from pipelines import terminal
+from beam_dp.mechanisms.grids import Number
+from beam_dp.mechanisms.sensitivity import gradient
+from beam_dp.testing.sensitivity import exceeds
+from pipelines import failures, table, terminal
 from pipelines.arguments import command, words
 
+Counts = tuple[int, ...]
+
 _MOST = 1_000_000
+_COLUMNS = ["histogram", "sensitivity"]
+_claim = words.number("a number of at least 0, for example 1", lambda value: value >= 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """A function whose errors say what it was asked; the histograms are made up here."""
+
+    function: Callable[[Any], Any]
+
+    def __call__(self, x: Any) -> Any:
+        """Return what the function returns."""
+        try:
+            return self.function(x)
+        except failures.KINDS as error:
+            raised = " ".join(f"{type(error).__name__} {error}".split())
+            rule = f"f must not raise, and at {_written(x)} it did: {raised}"
+            raise ValueError(f"LocalSensitivity: {rule}") from error
 
 
 def parser() -> command.Parser:
@@ -38,8 +63,8 @@ def parser() -> command.Parser:
     made.add_argument("--people", required=True, type=words.whole, help="most people")
     p_help = "the norm of a vector: 1, 2, ..., inf (default 1)"
     made.add_argument("--p", type=norm, default=1, help=p_help)
-    made.add_argument("--claimed", type=words.amount, help="exit with 1 if it is more than this")
-    made.add_argument("--output", required=True, help="a CSV file, one line per histogram")
+    made.add_argument("--claimed", type=_claim, help="exit with 1 if it is more than this")
+    made.add_argument("--output", required=True, help="a file, one line per histogram")
     made.add_argument("--overwrite", action="store_true", help="replace an output that exists")
     return made
 
@@ -68,15 +93,35 @@ def pipeline(options: argparse.Namespace, line: command.Parser, rest: list[str])
     made = beam.Pipeline(options=line.for_beam(rest))
     every = list(sensitivity.histograms(options.bins, options.people))
     histograms = made | "Histograms" >> beam.Create(every)
-    audited = histograms | "Audit" >> dp.LocalSensitivity(options.function, options.p)
+    audited = histograms | "Audit" >> dp.LocalSensitivity(Asked(options.function), options.p)
     flat = audited | "Flat" >> beam.Map(_flat)
-    columns = ["histogram", "sensitivity"]
-    _ = flat | "Write" >> dp.WriteRows(options.output, columns, options.overwrite)
+    _ = flat | "Write" >> dp.WriteRows(options.output, _COLUMNS, options.overwrite)
     return made
 
 
 def _flat(row: beam.Row) -> beam.Row:
-    return beam.Row(histogram=" ".join(map(str, row.histogram)), sensitivity=row.sensitivity)
+    return beam.Row(histogram=_written(row.histogram), sensitivity=row.sensitivity)
+
+
+def _written(x: Sequence[int]) -> str:
+    return " ".join(map(str, x))
+
+
+def steepest(options: argparse.Namespace) -> tuple[Number, Counts, Counts]:
+    """Return the largest sensitivity of the output, exactly, and two neighbours where it is."""
+    rows = table.rows_of(options.output, _COLUMNS)
+    worst = max(rows, key=lambda row: float(str(row[1])))
+    x = tuple(map(int, str(worst[0]).split()))
+    moves = [(x, i) for i in range(len(x))]
+    moves += [(gradient.step(x, i, -1), i) for i, n in enumerate(x) if n]
+    values = gradient.Values("LocalSensitivity", options.function)
+    norms = [sensitivity.norm(values.difference(*move), options.p) for move in moves]
+    lower, i = moves[norms.index(max(norms))]
+    return max(norms), lower, gradient.step(lower, i, 1)
+
+
+def _readable(number: Number) -> str:
+    return str(number) if number <= sys.float_info.max else "inf"
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -86,12 +131,17 @@ def main(given: Sequence[str] | None = None) -> int:
     with line.refusing():
         made = pipeline(options, line, rest)
     terminal.run(made, "Asking the function")
-    with open(options.output, newline="") as file:
-        rows = list(csv.DictReader(file))
-    worst = max(rows, key=lambda row: float(row["sensitivity"]))
-    sys.stdout.write(f"largest: {worst['sensitivity']} at {worst['histogram']}\n")
-    claimed = math.inf if options.claimed is None else float(options.claimed)
-    return int(float(worst["sensitivity"]) > claimed)
+    if not FileSystems.exists(options.output):  # a template was written, no job has run
+        return 0
+    largest, *pair = steepest(options)
+    between = " and ".join(map(_written, pair))
+    sys.stdout.write(f"largest: {_readable(largest)}, between {between}\n")
+    if options.claimed is None:
+        return 0
+    refuted = exceeds(largest, options.claimed)
+    verdict = "is refuted" if refuted else "holds on these histograms"
+    sys.stdout.write(f"the claim of {float(options.claimed)} {verdict}\n")
+    return int(refuted)
 
 
 if __name__ == "__main__":

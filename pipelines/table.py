@@ -16,7 +16,7 @@ _LONG = re.compile(r"-?\d+\.\d{4,}(e.*)?")
 
 def show(path: str, names: Sequence[str]) -> None:
     """Print the first rows of a released file, aligned."""
-    rows = [[_short(str(cell)) for cell in row] for row in _rows(path, names)]
+    rows = [[_short(str(cell)) for cell in row] for row in rows_of(path, names)]
     table = [list(names), *rows[:SHOWN]]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
@@ -33,7 +33,8 @@ def _short(cell: str) -> str:
     return f"{number:.2f}" if 1 <= abs(number) < 1e15 else f"{number:.4g}"
 
 
-def _rows(path: str, names: Sequence[str]) -> Iterator[Sequence[object]]:
+def rows_of(path: str, names: Sequence[str]) -> Iterator[Sequence[object]]:
+    """Yield the rows of a written file; the cells of a CSV file are text."""
     if path.endswith(".jsonl"):
         with FileSystems.open(path) as file:
             yield from (list(json.loads(line).values()) for line in file.read().splitlines())

@@ -67,15 +67,21 @@ def check_sensitivity(
     check_callable(owner, "f", f)
     power, limit = check_p(owner, p), _limit(owner, claimed)
     checks.positive_integer(owner, "attempts", attempts)
-    wide = limit if limit == math.inf else Fraction(limit) * _ROUNDING
     databases = _databases(owner, f, people, bins, size)
     for x, i in databases.moves(attempts, power):
         moved = databases.moved((x, i), power)
-        if moved > (wide if isinstance(moved, float) else limit):
+        if exceeds(moved, limit):
             smaller, larger = databases.people(x), databases.people(step(x, i, 1))
             rule = "|f(larger) - f(smaller)|_p <= claimed"
             return Counterexample(rule, smaller, larger, (moved, limit), power)
     return None
+
+
+def exceeds(moved: Number, claimed: Number) -> bool:
+    """Return whether a norm refutes a claim; of a float, not by what rounding may do."""
+    if isinstance(moved, float) and claimed != math.inf:
+        return moved > Fraction(claimed) * _ROUNDING
+    return moved > claimed
 
 
 def _limit(owner: str, claimed: object) -> Number:

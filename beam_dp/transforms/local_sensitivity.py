@@ -1,6 +1,8 @@
 """LocalSensitivity: audit a function of histograms on many of them, in parallel."""
 
 import dataclasses
+import math
+import sys
 from collections.abc import Iterator
 
 import apache_beam as beam
@@ -27,8 +29,9 @@ class LocalSensitivity(beam.PTransform):
     It shows how f behaves on the given data: a tool to test your own f before you trust it, on
     made-up histograms. Keep the output where the input is kept.
 
-    Edge cases: an infinite sensitivity where one of both values is infinite. An f that raises
-    fails the run: this is a test of f, not a release.
+    Edge cases: an infinite sensitivity where one of both values is infinite, or the sensitivity is
+    beyond all floats. Equal histograms give one row; one without bins has no neighbours, and none.
+    An f that raises fails the run: this is a test of f, not a release.
 
     Args:
         f: takes an integer array of counts, returns a number or a sequence of them; picklable.
@@ -75,4 +78,5 @@ def _movement(direction: Direction, f: Function, p: checks.Real) -> tuple[Counts
 
 
 def _row(x: Counts, largest: Number) -> beam.Row:
-    return beam.Row(histogram=list(x), sensitivity=float(largest))
+    rounded = math.inf if largest > sys.float_info.max else float(largest)
+    return beam.Row(histogram=list(x), sensitivity=rounded)

@@ -4,6 +4,7 @@ import csv
 import statistics
 import sys
 import types
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -99,18 +100,61 @@ def functions(monkeypatch) -> str:
     """A module with functions of histograms that can be imported by name."""
     module = types.ModuleType("functions_of_a_user")
     module.total = lambda x: int(x.sum())
+    module.third = lambda x: Fraction(int(x[1]), 3) + (x[0] > 1)
+    module.tenths = lambda x: float(x.sum()) * 0.1
+    module.huge = lambda x: 10**9000 * int(x[0])
+    module.mean = lambda x: int(x[1]) / int(x.sum())
+    module.nobody = lambda x: None
     monkeypatch.setitem(sys.modules, "functions_of_a_user", module)
     return "functions_of_a_user"
 
 
-@pytest.mark.parametrize(("claimed", "code"), [("1", 0), ("0.5", 1), (None, 0)])
-def test_the_claim_is_checked(functions, tmp_path, capsys, claimed, code):
-    out = tmp_path / "audit.csv"
+@pytest.mark.parametrize(("claimed", "code"), [("1", 0), ("0.5", 1), ("0", 1), (None, 0)])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_the_claim_is_checked(functions, tmp_path, capsys, claimed, code, kind):
+    out = tmp_path / f"audit.{kind}"
     words = ["--function", f"{functions}:total", "--bins", "2", "--people", "2"]
     claim = ["--claimed", claimed] if claimed else []
     assert sensitivity.main([*words, "--output", str(out), *claim, *RUN]) == code
-    assert "largest: 1.0 at 0 0" in capsys.readouterr().out
-    assert len(table(out)) == 6 and {row["sensitivity"] for row in table(out)} == {"1.0"}
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "largest: 1, between 0 0 and 1 0"
+    assert len(said) == 1 + bool(claimed) and ("is refuted" in said[-1]) == bool(code)
+    if kind == "csv":
+        assert len(table(out)) == 6 and {row["sensitivity"] for row in table(out)} == {"1.0"}
+
+
+@pytest.mark.parametrize(
+    ("name", "claimed", "code", "largest"),
+    [
+        ("third", "1", 0, "1, between 1 0 and 2 0"),
+        ("tenths", "0.1", 0, "0.10000000000000003, between"),  # the rounding of floats
+        ("tenths", "0.0999", 1, "0.10000000000000003, between"),
+        ("huge", "1e300", 1, "inf, between 0 0 and 1 0"),
+    ],
+)
+def test_exact_numbers_are_compared_exactly(
+    functions, tmp_path, capsys, name, claimed, code, largest
+):
+    words = ["--function", f"{functions}:{name}", "--bins", "2", "--people", "2"]
+    rest = ["--output", str(tmp_path / "audit.csv"), "--claimed", claimed]
+    assert sensitivity.main([*words, *rest, *RUN]) == code
+    assert capsys.readouterr().out.startswith(f"largest: {largest}")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("mean", "f must not raise, and at 0 0 it did: ZeroDivisionError division by zero"),
+        ("nobody", "f must return real numbers (int, float or Fraction), not NoneType"),
+    ],
+)
+def test_what_is_wrong_with_the_function_is_said(functions, tmp_path, name, message):
+    """Its histograms are made up here: an error has nothing to hide."""
+    words = ["--function", f"{functions}:{name}", "--bins", "2", "--people", "2"]
+    with pytest.raises(SystemExit) as left:
+        sensitivity.main([*words, "--output", str(tmp_path / "audit.csv"), *RUN])
+    assert str(left.value).startswith(f"error: LocalSensitivity: {message}")
+    assert "\n" not in str(left.value)
 
 
 @pytest.mark.parametrize(

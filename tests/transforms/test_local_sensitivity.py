@@ -21,6 +21,10 @@ def total(x):
     return int(x.sum())
 
 
+def enormous(x):
+    return 10**5000 * int(x[0])
+
+
 def pair(x):
     return [int(x[0]) ** 2, 3 * int(x[-1])]
 
@@ -39,6 +43,11 @@ def test_it_is_the_local_sensitivity_of_every_histogram(f, p):
 
 def test_it_looks_backwards_where_the_gradient_is_zero():
     assert audited(present, [(1,), (0,), (5,)]) == {(1,): 1.0, (0,): 1.0, (5,): 0.0}
+
+
+def test_equal_histograms_are_one_and_nothing_is_too_large():
+    assert audited(total, [(1, 2), [1, 2], ()]) == {(1, 2): 1.0}
+    assert audited(enormous, [(1,)]) == {(1,): math.inf}
 
 
 @pytest.mark.parametrize(
