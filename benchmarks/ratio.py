@@ -31,6 +31,8 @@ BUDGET = dp.Budget(1.0, 1e-6)
 RATIOS = (0.0, 0.1, 0.5, 0.9)
 SIZES = (10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
 TRIALS = 100_000
+STYLES = ("C3s-", "C0o-", "C1v:", "C2^-", "C4x--", "k--")
+"""How the methods are drawn, in the order of `methods`."""
 
 Draw = Callable[[int, int, int], np.ndarray]
 """Releases for a, b and a number of trials."""
@@ -93,7 +95,10 @@ def line(cells: Iterable[str]) -> str:
 
 
 def plot(found: dict[tuple[float, int], dict[str, float]], path: str) -> None:
-    """Draw the errors against b, one picture per a / b.
+    """Draw the errors against b, one column of pictures per a / b.
+
+    Above, the article's figure: four decades, in which most lines are one. So below the same errors
+    times b, which are constants where an error is that of noise on a count.
 
     Args:
         found: the mean absolute errors by a / b, b and method.
@@ -102,14 +107,24 @@ def plot(found: dict[tuple[float, int], dict[str, float]], path: str) -> None:
     from matplotlib.figure import Figure
 
     shares = sorted({share for share, _ in found})
-    figure = Figure(figsize=(4 * len(shares), 4), layout="constrained")
-    for axes, share in zip(figure.subplots(1, len(shares), squeeze=False)[0], shares, strict=True):
+    figure = Figure(figsize=(3.5 * len(shares), 7), layout="constrained")
+    axes = figure.subplots(2, len(shares), squeeze=False, sharex=True, sharey="row")
+    for upper, lower, share in zip(*axes, shares, strict=True):
         sizes = sorted(b for other, b in found if other == share)
-        for name in found[share, sizes[0]]:
-            axes.loglog(sizes, [found[share, b][name] for b in sizes], label=name)
-        axes.set(title=f"a / b = {share}", xlabel="b", ylabel="mean absolute error")
-    axes.legend()
-    figure.savefig(path)
+        for name, style in zip(found[share, sizes[0]], STYLES, strict=False):
+            errors_of = [found[share, b][name] for b in sizes]
+            upper.loglog(sizes, errors_of, style, label=name, markersize=4)
+            scaled = [error * b for error, b in zip(errors_of, sizes, strict=True)]
+            lower.semilogx(sizes, scaled, style, label=name, markersize=4)
+        upper.set(title=f"a / b = {share}")
+        lower.set(xlabel="b")
+        for each in (upper, lower):
+            each.grid(alpha=0.3)
+    axes[0][0].set(ylabel="mean absolute error")
+    axes[1][0].set(ylabel="mean absolute error times b", ylim=(0, None))
+    lines, names = axes[0][0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside lower center", ncols=len(names))
+    figure.savefig(path, dpi=150)
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -66,16 +66,21 @@ class Axes:
 
     def __init__(self) -> None:
         self.lines: dict[str, tuple[list[int], list[float]]] = {}
-        self.labels: dict[str, str] = {}
+        self.labels: dict[str, object] = {}
 
-    def loglog(self, x: list[int], y: list[float], label: str) -> None:
+    def loglog(self, x: list[int], y: list[float], style: str, label: str, **_: int) -> None:
         self.lines[label] = (x, y)
 
-    def set(self, **labels: str) -> None:
-        self.labels = labels
+    semilogx = loglog
 
-    def legend(self) -> None:
+    def set(self, **labels: object) -> None:
+        self.labels |= labels
+
+    def grid(self, **_: float) -> None:
         pass
+
+    def get_legend_handles_labels(self) -> tuple[list[str], list[str]]:
+        return list(self.lines), list(self.lines)
 
 
 class Figure:
@@ -86,11 +91,14 @@ class Figure:
     def __init__(self, **options: object) -> None:
         Figure.made = self
 
-    def subplots(self, rows: int, columns: int, squeeze: bool) -> list[list[Axes]]:
-        self.axes = [Axes() for _ in range(columns)]
-        return [self.axes]
+    def subplots(self, rows: int, columns: int, **_: object) -> list[list[Axes]]:
+        self.axes = [[Axes() for _ in range(columns)] for _ in range(rows)]
+        return self.axes
 
-    def savefig(self, path: str) -> None:
+    def legend(self, lines: list[str], names: list[str], **_: object) -> None:
+        self.names = names
+
+    def savefig(self, path: str, **_: int) -> None:
         self.path = path
 
 
@@ -103,9 +111,13 @@ def test_the_picture_shows_the_table(
     monkeypatch.setitem(sys.modules, "matplotlib.figure", module)
     figures.main(["--trials", "20", "--sizes", "10,30", "--plot", "ratio.svg"])
     rows = [line.split("|")[2:-1] for line in capsys.readouterr().out.splitlines()[2:]]
-    assert Figure.made.path == "ratio.svg" and len(Figure.made.axes) == len(figures.RATIOS)
-    drawn = Figure.made.axes[1]
-    assert drawn.labels["title"] == "a / b = 0.1"
-    for i, (sizes, errors) in enumerate(drawn.lines.values()):
+    made = Figure.made
+    assert made.path == "ratio.svg" and made.names == list(figures.methods(ratio.ADD_REMOVE))
+    assert len(made.names) == len(figures.STYLES) == len({*figures.STYLES})
+    upper, lower = (row[1] for row in made.axes)
+    assert len(made.axes[0]) == len(figures.RATIOS) and upper.labels["title"] == "a / b = 0.1"
+    for i, (sizes, errors) in enumerate(upper.lines.values()):
         assert sizes == [10, 30]
         assert [f"{error:.2e}" for error in errors] == [row[1 + i].strip() for row in rows[2:4]]
+        scaled = list(lower.lines.values())[i][1]
+        assert scaled == [error * b for error, b in zip(errors, sizes, strict=True)]
