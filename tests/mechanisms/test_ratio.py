@@ -192,6 +192,36 @@ def test_the_record_is_the_general_tool() -> None:
         assert ratio.local_sensitivity(a, b, BUDGET, noise=ZeroNoise()) == float(general.value)
 
 
+EXTREME = [
+    Budget(Fraction(1, 2**46), 1e-300),
+    Budget(10**400, 0.999),
+    Budget.zcdp(Fraction(1, 2**20), 1e-9),
+    Budget.zcdp(10**700, Fraction(1, 10**400)),
+]
+
+
+@pytest.mark.parametrize("method", ratio.METHODS)
+@pytest.mark.parametrize("budget", EXTREME, ids=repr)
+def test_no_size_of_a_parameter_or_a_count_raises(budget, method) -> None:
+    """Also where the noise is beyond all floats, and int64."""
+    ones = np.array([0, 0, 1, 5, 2**62], object)
+    totals = np.array([0, 1, 1, 10**6, 2**62 + 2**61], object)
+    most = 10**40 if budget.is_zcdp else 10**330  # the tail of such Gaussian noise takes seconds
+    for kind, rows in itertools.product(BOTH, (1, 10**19, most)):
+        mechanism = ratio.mechanism(method, budget, rows, kind)
+        found = mechanism.release(ones, totals)
+        for numbers in (found.values, found.errors):
+            assert numbers.dtype == np.float64 and ((numbers >= 0) & (numbers <= 1)).all()
+        for a, b in [(3, 10), (10**400, 10**401), (-(10**400), 1), (10**400, 1)]:
+            assert 0 <= mechanism.expected_error(a, b) <= 0.5
+
+
+@pytest.mark.parametrize("method", ["kulesza_suresh_wang", "naive", "local_sensitivity", "auto"])
+def test_half_of_the_least_budget_is_refused_before_there_is_data(method) -> None:
+    with pytest.raises(ValueError, match="at least 2\\^-50"):
+        ratio.mechanism(method, Budget(Fraction(1, 2**50), 1e-9), 1, "substitution")
+
+
 def test_numpy_integers_are_integers() -> None:
     found = ratio.naive(np.int64(3), np.uint8(10), BUDGET, noise=ZeroNoise())
     assert found == 0.3

@@ -21,6 +21,7 @@ from beam_dp.mechanisms.additive import AdditiveNoise
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.ratio.neighbours import (
+    HUGE,
     Counts,
     Estimates,
     Mechanism,
@@ -41,6 +42,10 @@ class Naive(Mechanism):
     One person moves a and b by at most `rows` each, so epsilon / 2 for each is epsilon in all (and
     rho / 2 each is rho), between neighbours of both kinds. The comparison for the others.
     """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self._adder  # refuses half of a budget that is too small, before there is data
 
     @functools.cached_property
     def _adder(self) -> AdditiveNoise:
@@ -73,6 +78,10 @@ class KuleszaSureshWang(Mechanism):
     x_i and on that of 1 - x_i. Here the noise is discrete; their hourglass noise is not used.
     """
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self._adder  # refuses half of a budget that is too small, before there is data
+
     @functools.cached_property
     def _adder(self) -> AdditiveNoise:
         return AdditiveNoise(self.budget.scaled(_HALF) if self.substitution else self.budget)
@@ -95,9 +104,11 @@ def mean_combination(budget: Budget, rows: int, c: float, d: float) -> float:
     noise that is drawn has less than that for large rates: by its standard deviation below rate 1/2
     (within 2%), by summation above (with c and d to 1 / 64).
     """
+    if rows > HUGE:
+        return math.inf
     if budget.is_zcdp:
         return rows * AdditiveNoise(budget).mean_error * math.hypot(c, d)
-    rate = float(budget.amount / rows)
+    rate = float(min(budget.amount / rows, Fraction(HUGE)))
     if rate < _COARSE:
         return (c * c + c * d + d * d) / (c + d) / (2 * math.sinh(rate / 2))
     return _discrete_mean(rate, round(c * _GRID), round(d * _GRID)) / _GRID

@@ -13,7 +13,7 @@ from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.ratio import bound as bounds
 from beam_dp.mechanisms.ratio.bound import Rational, Span
 from beam_dp.mechanisms.ratio.counts import KuleszaSureshWang, Naive
-from beam_dp.mechanisms.ratio.neighbours import Counts, Estimates, Mechanism, add_noise
+from beam_dp.mechanisms.ratio.neighbours import HUGE, Counts, Estimates, Mechanism, add_noise
 from beam_dp.mechanisms.tails import laplace_bound
 
 PARTS, TOTAL = "parts", "total"
@@ -52,7 +52,7 @@ class LocalSensitivity(Mechanism):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of(self._owner, "queries", self.queries, (PARTS, TOTAL))
-        shares(self._owner, self.budget, self.share)
+        _ = self._asker, self._rival, self.fallback  # they refuse what is too small for them
 
     @property
     def costs(self) -> tuple[Budget, Budget]:
@@ -156,7 +156,7 @@ class LocalSensitivity(Mechanism):
         self, pairs: list[tuple[int, int]], found: list[Rational | None]
     ) -> list[Rational | None]:
         """Return the bounds, None for the bail-out."""
-        rival, epsilon = self._rival, float(self.costs[1].amount)
+        rival, epsilon = self._rival, float(min(self.costs[1].amount, Fraction(HUGE)))
         return [
             bound
             if bound and bound[0] / bound[1] / epsilon <= rival.expected_error(*self._seen(*pair))
@@ -170,7 +170,7 @@ class LocalSensitivity(Mechanism):
         That is where the default does best.
         """
         if self.substitution:
-            return second / 2, second
+            return second // 2, second
         return (first, second) if self.queries == TOTAL else (first, first + second)
 
     def _expected(self, ratio: float, total: float) -> float:
@@ -178,7 +178,7 @@ class LocalSensitivity(Mechanism):
         asked = self.queries == TOTAL or self.substitution
         bound = self.bound(ones, round(total) if asked else round(total) - ones)
         if bound is not None:
-            local = bound[0] / bound[1] / float(self.costs[1].amount)
+            local = bound[0] / bound[1] / float(min(self.costs[1].amount, Fraction(HUGE)))
             if local <= self._rival.expected_error(ones, total):
                 return local
         return self.fallback.expected_error(ones, total)

@@ -30,6 +30,9 @@ EMPTY = 0.5
 ALPHA = Fraction(1, 20)
 """The error bounds that are returned fail with at most this probability."""
 
+HUGE = 10**300
+"""Numbers beyond are not told apart in estimates of errors, which are floats."""
+
 Counts = npt.NDArray[Any]  # int64, or Python integers where they need more
 Floats = npt.NDArray[np.float64]
 
@@ -99,8 +102,8 @@ class Mechanism(abc.ABC):
         """
         if not total > 0:
             return EMPTY
-        ratio = min(max(ones / total, 0.0), 1.0)
-        return min(self._expected(ratio, total), EMPTY)
+        ratio = min(max(ones, 0.0), total) / total  # of integers that may be beyond floats
+        return min(self._expected(ratio, min(total, HUGE)), EMPTY)
 
     @abc.abstractmethod
     def _draw(self, ones: Counts, totals: Counts, noise: Noise, alpha: Fraction) -> Estimates:
@@ -128,10 +131,15 @@ def quotient(ones: Counts, zeros: Counts, empty: float = EMPTY) -> Floats:
     be anything (-5 / (-5 + 3) is above 2), and their sum may be 0.
     """
     ones, zeros = np.maximum(ones, 0), np.maximum(zeros, 0)
-    total = exact.add(ones, zeros).astype(float)
-    found = total > 0
-    ratios = np.divide(ones.astype(float), total, out=np.full(len(total), empty), where=found)
-    return np.asarray(ratios, np.float64)
+    total = exact.add(ones, zeros)
+    if object in (
+        ones.dtype,
+        total.dtype,
+    ):  # Python's integers divide without a way by floats, which they exceed
+        pairs = zip(ones.tolist(), total.tolist(), strict=True)
+        return np.array([one / whole if whole else empty for one, whole in pairs], np.float64)
+    ratios = np.full(len(total), empty)
+    return np.asarray(np.divide(ones, total, out=ratios, where=total > 0), np.float64)
 
 
 def estimates(ones: Counts, zeros: Counts, straying: tuple[int, int]) -> Estimates:
