@@ -164,6 +164,8 @@ GRID = [
     (8.0, 0.05, 1 / 10, (8, 20, 1000)),
     (4.0, 1e-3, 1 / 2, (8, 20, 300)),
     (1.0, 0.05, 1 / 2, (20, 60)),
+    (1.0, 1e-3, 1 / 2, (60, 1000)),
+    (0.5, 0.05, 1 / 2, (60, 2000)),
 ]
 
 
@@ -233,6 +235,15 @@ def test_the_printed_version_of_the_article_fails() -> None:
     assert found == [0.900, 0.945, 1.000, 0.749, 0.013, 0.001]
     assert printed_failure(500, 2000) > 0.9999
     assert printed_failure(500, 2000, swapped=False) <= 1e-6
+
+
+@pytest.mark.parametrize("a", [0, 40, 500, 1000, 1500, 2000])
+def test_ours_does_not_at_the_same_points(a: int) -> None:
+    assert failure_of(LocalSensitivity(Budget(1.0, 1e-6)), a, 2000) <= 1e-6
+
+
+def test_nor_with_the_queries_of_the_article() -> None:
+    assert failure_of(LocalSensitivity(Budget(1.0, 1e-6), queries=TOTAL), 500, 2000) <= 1e-6
 
 
 class Exchanged(LocalSensitivity):

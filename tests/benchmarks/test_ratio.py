@@ -25,6 +25,17 @@ def test_the_local_form_is_better_than_the_naive_one(share: float, b: int) -> No
     assert max(found["local, parts"], found["local, total"]) < found["naive"]
 
 
+# Where the local form takes over from its fallback it is the worst: 0.93 of the naive error, in a
+# sweep of 18 sizes and 11 shares. Means of 40,000 errors are within 3.5% but for a chance below
+# 1e-10 (Bernstein: 40,000 * 0.035^2 / 2 = 24.5 > 23).
+@pytest.mark.parametrize(("a", "b"), [(0, 400), (50, 500), (300, 600), (175, 700), (8, 800)])
+def test_it_is_where_it_begins(a: int, b: int) -> None:
+    draws = figures.methods(ratio.ADD_REMOVE)
+    chosen = {name: draws[name] for name in ("naive", "local, parts", "local, total")}
+    found = figures.errors(chosen, a, b, 40_000)
+    assert max(found["local, parts"], found["local, total"]) < found["naive"]
+
+
 def test_without_the_bail_out_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken twin: the article's bail-out, only where b may be 1."""
     monkeypatch.setattr(LocalSensitivity, "_useful", lambda self, pairs, found: found)
