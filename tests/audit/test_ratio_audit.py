@@ -178,6 +178,17 @@ def test_the_bound_fails_with_probability_at_most_delta(epsilon, delta, share, s
             assert failure_of(mechanism, a, b) <= delta
 
 
+@pytest.mark.parametrize("rows", [1, 7])
+@pytest.mark.parametrize("queries", [PARTS, TOTAL])
+@pytest.mark.parametrize("delta", [1e-9, 1e-3, 0.3])
+def test_both_counts_stray_together_with_probability_at_most_delta(queries, rows, delta):
+    """The union bound of the proof, which the sums above do not use up."""
+    mechanism = LocalSensitivity(Budget(2.0, delta), rows, queries=queries)
+    q = math.exp(-mechanism._asker.budget.amount / rows)
+    tail = 2 * q ** (mechanism.straying + 1) / (1 + q)
+    assert 2 * tail <= delta < 2 * tail / q
+
+
 @pytest.mark.parametrize("rows", [2, 5])
 def test_it_does_with_several_rows_per_person(rows: int) -> None:
     mechanism = LocalSensitivity(Budget(8.0, 0.01), rows, share=1 / 2)

@@ -7,7 +7,8 @@
 | `local_sensitivity` | (epsilon, delta)-DP | max(p, 1 - p) / (epsilon_2 b) and more for small b |
 | `automatic` | (epsilon, delta)-DP | the better of the first and the last, for epsilon_2 |
 
-Everywhere but near p = 1/2 and b >= 2000 / epsilon the default is the best. There
+At p = 0 and p = 1, where outputs are cut, it is half of that. Everywhere but near p = 1/2 and
+b >= 2000 / epsilon the default is the best. There
 `local_sensitivity` is better, by about a quarter for small epsilon (by 18% for epsilon 1), as long
 as epsilon / rows is not far above 1: integer noise on the counts is then mostly 0. Between
 add-remove neighbours both are better than `naive` wherever it was measured, for b from 10 to 10^5
