@@ -146,6 +146,13 @@ def test_the_theorem_by_sums_over_all_outcomes() -> None:
         assert 0 < delta_of(tail) <= q ** (tail + 1) / (1 + q) + 1e-12
 
 
+def test_the_printed_hypothesis_is_refuted() -> None:
+    """The article's: P[g <= LS] >= 1 - delta. A bound that is mostly too low keeps it."""
+    q = math.exp(-0.7)
+    above = q**8 / (1 + q)  # P[X > 7]: how often 2 (x + X - 7) + 1 is above 2 x + 1
+    assert delta_of(-7) > 10 * above
+
+
 def test_too_little_noise_is_seen() -> None:
     q = math.exp(-0.7)
     assert delta_of(5, scale=0.5) > q**6 / (1 + q)  # the broken twin: half of the noise
