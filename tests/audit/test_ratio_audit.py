@@ -451,6 +451,21 @@ def test_the_local_form_draws_what_was_audited(monkeypatch: pytest.MonkeyPatch) 
             assert value == float(min(max(expected, 0), 1))
 
 
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("switch", [False, True])
+@pytest.mark.parametrize(("queries", "kind"), LOCAL)
+def test_the_bail_out_has_the_noise_of_the_default_for_what_is_left(queries, kind, switch, rows):
+    """Of epsilon 10 the counts have 4 in all, and the default 6: for each part, or half of it."""
+    mechanism = LocalSensitivity(Budget(10.0, 1e-6), rows, kind, Fraction(2, 5), queries, switch)
+    substituted = kind == ratio.SUBSTITUTION
+    asked = [Fraction(4)] if substituted else [Fraction(4 if queries == PARTS else 2)] * 2
+    rates = [each / rows for each in (*asked, *[Fraction(3 if substituted else 6)] * 2)]
+    zeros, nothing = np.zeros(1, np.int64), np.empty(0, np.int64)
+    noise = Arranged(*[zeros] * len(rates), nothing)
+    values = mechanism.release(np.array([1]), np.array([2]), noise).values
+    assert values.tolist() == [0.5] and noise.rates[:-1] == rates
+
+
 def test_the_test_of_outputs_counts_every_output() -> None:
     masses = defaultdict(float, distribution(KuleszaSureshWang(Budget(3.0)), 3, 10, 24))
     assert sum(masses.values()) == pytest.approx(1, abs=TAIL)
