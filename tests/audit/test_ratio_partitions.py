@@ -125,3 +125,12 @@ def test_private_partitions_show_themselves():
             dp.ContributionBounds(2),
             dp.PrivatePartitions(),
         )
+
+
+@pytest.mark.parametrize("method", ["naive", "kulesza_suresh_wang", "local_sensitivity", "auto"])
+def test_the_noise_is_for_all_rows_of_a_person(method):
+    bounds, budget = dp.ContributionBounds(None, rows_per_partition=7), dp.Budget(1.0, 1e-6)
+    for per, rows in [("row", 7), ("person", 1)]:
+        asked = [dp.Ratio("x", per=per, method=method)]
+        made = compile_program(asked, budget, 1, bounds.depth)
+        assert made.steps[0].release.mechanism.rows == rows
