@@ -2,7 +2,7 @@
 
 import argparse
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
@@ -73,6 +73,8 @@ SEARCHES: dict[str, SearchKind] = {
     "binary": dp.NoisyBinarySearch,
     "scale_then_choose": dp.ScaleThenChoose,
 }
+WAYS: dict[str, SearchKind] = {**SEARCHES, "two_phase": "two-phase"}
+"""The searches, and the way that is none: clip and noise in one transform."""
 
 
 def add(made: argparse.ArgumentParser) -> None:
@@ -84,7 +86,7 @@ def add(made: argparse.ArgumentParser) -> None:
         "release counts, sums and distinct counts from below: not above the truth but for 5%%"
     )
     how.add_argument("--one_sided", action="store_true", help=one_sided)
-    _add_search(how)
+    _add_search(how, WAYS)
     clips = f"possible outputs, or clips, of an output column, public; may be repeated: {_OUTPUTS}"
     form = {"type": grid, "metavar": "NAME=LOW:HIGH:STEP", "help": clips}
     how.add_argument("--candidates", action="append", default=[], dest="grids", **form)
@@ -104,7 +106,7 @@ def add_statistic(made: argparse.ArgumentParser) -> None:
     outputs = f"the values that may be released, public: {_OUTPUTS}"
     form = {"type": candidates, "metavar": "LOW:HIGH:STEP", "help": outputs}
     group.add_argument("--candidates", required=True, **form)
-    _add_search(group)
+    _add_search(group, SEARCHES)
     _add_unit(group)
     made.set_defaults(weights={}, one_sided=True, grids=[])
 
@@ -120,9 +122,10 @@ def _add(argument: Callable[..., argparse.Action], names: Sequence[str]) -> None
             into(f"--{name}", action="append", type=read, metavar=form, help=help_)
 
 
-def _add_search(group: argparse._ArgumentGroup) -> None:
+def _add_search(group: argparse._ArgumentGroup, ways: Mapping[str, SearchKind]) -> None:
     help_ = "how what is released from below is searched; auto: by the smallest proved shift T"
-    form = {"type": search, "metavar": "NAME", "help": f"{help_} ({', '.join(SEARCHES)})"}
+    kind = functools.partial(search, ways=ways)
+    form = {"type": kind, "metavar": "NAME", "help": f"{help_} ({', '.join(ways)})"}
     group.add_argument("--search", **form)
 
 
@@ -132,13 +135,13 @@ def _add_unit(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--unit", dest="units", help=grid_, **form)
 
 
-def search(text: str) -> SearchKind:
+def search(text: str, ways: Mapping[str, SearchKind] = WAYS) -> SearchKind:
     """Return the search of this name."""
-    rule = f"one of {', '.join(SEARCHES)}"
+    rule = f"one of {', '.join(ways)}"
     if text == "unbounded":
         rule += " (an unbounded search is not for jobs: its shift T is known with the answer only)"
-    words.require(text in SEARCHES, rule, text)
-    return SEARCHES[text]
+    words.require(text in ways, rule, text)
+    return ways[text]
 
 
 def candidates(text: str) -> dp.Candidates:

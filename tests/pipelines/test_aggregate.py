@@ -11,7 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
 from beam_dp.mechanisms import metrics as metric_kinds
-from pipelines import aggregate, failures
+from pipelines import aggregate, failures, shifted_inverse
 from pipelines.arguments import command as commands
 from pipelines.arguments import metrics, people, spending
 from tests.pipelines.conftest import DAYS, PEOPLE, write
@@ -239,6 +239,16 @@ def test_the_search_is_that_of_all_that_is_released_from_below(name: str) -> Non
     from_below = parsed(*asked, "--one_sided").metrics
     assert [metric.search for metric in from_below] == [metrics.SEARCHES[name]] * 3
     assert all(metric.one_sided for metric in from_below[:2])
+
+
+def test_two_phases_are_a_way_of_what_else_is_released_from_below(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["--distinct", "day", "--max", "minutes", "--search", "two_phase"]
+    assert [metric.search for metric in parsed(*asked).metrics] == [dp.AboveThreshold, "two-phase"]
+    with pytest.raises(SystemExit):
+        shifted_inverse.parser().parse_args(["--max", "minutes", "--search", "two_phase"])
+    assert "one of auto, above_threshold" in capsys.readouterr().err
 
 
 FORMS: dict[str, list[tuple[str, metric_kinds.Metric]]] = {
