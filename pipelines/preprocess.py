@@ -18,7 +18,8 @@ import sys
 from collections.abc import Callable, Sequence
 
 import beam_dp as dp
-from beam_dp.mechanisms.spreads import PERSON_VALUES, Preprocessing
+from beam_dp.mechanisms.persons import PERSON_VALUES
+from beam_dp.mechanisms.spreads import Preprocessing
 from beam_dp.transforms.rows import plain_name
 from pipelines import releasing
 from pipelines.arguments import command, words

@@ -7,6 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from beam_dp.mechanisms import checks, metrics, ratio
+from beam_dp.mechanisms.black_box import BlackBoxRelease, block_count, search_of
+from beam_dp.mechanisms.blocks import BlockRelation
 from beam_dp.mechanisms.budget import Budget, Ledger
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.contributions import Field
@@ -30,6 +32,7 @@ Release = (
     | RowQuantile
     | RatioRelease
     | PreprocessedRelease
+    | BlackBoxRelease
 )
 
 _VALUE_CLIPS, _ROW_CLIPS = 84, 41
@@ -37,7 +40,7 @@ _MOST_CLIPS = 4096
 _OWNERS = {"rows": "Count", "sum": "Sum", "distinct": "DistinctCount"}  # candidates for clips
 _OPERATIONS = {"valid": "count"}
 _OF_ITEMS = ("distinct", "frequency", "squares", "pairs")
-_EXTREMES = ("max", "min", "kth", "rank", "quantile")
+_EXTREMES = ("max", "min", "kth", "rank", "quantile", "black_box")
 _PREPROCESSING = (Fraction(1, 3), Fraction(1, 6), Fraction(1, 2))  # R, n and g
 _COARSE = Fraction(1, 1000)
 _COUNT_CLIP = Fraction(1, 2)  # of the number of rows: cutting everybody costs more than noise
@@ -111,6 +114,8 @@ class Builder:
             return self._preprocessed(part, share, alpha)
         if part.kind == "ratio":
             return self._ratio(part, each, alpha)
+        if part.kind == "black_box":
+            return self._black_box(part, each)
         if part.people:
             return PeopleRelease(each, self._source(part), alpha)
         if part.kind == "rank":
@@ -257,6 +262,19 @@ class Builder:
             cost.scaled(each),
             alpha,
         )
+
+    def _black_box(self, part: Part, each: Budget) -> BlackBoxRelease:
+        function, blocks, person_value = part.detail
+        candidates, search = self._candidates(part), search_of(each, float(part.options.beta))
+        relation = BlockRelation(
+            self._column(part),
+            blocks=block_count(blocks, search.shift(candidates.size)),
+            person_value=person_value,
+            unit=self._unit(part),
+            candidates=candidates,
+            function=function,
+        )
+        return BlackBoxRelease(relation, search, each.without_delta())
 
     def _ratio(self, part: Part, each: Budget, alpha: Fraction) -> RatioRelease:
         equals, method, neighbours = part.detail

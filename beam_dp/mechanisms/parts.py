@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from beam_dp.mechanisms import checks, metrics, ratios, relational, spreads
+from beam_dp.mechanisms import black_box, checks, metrics, ratios, relational, spreads
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.metrics import Metric, SearchKind
 from beam_dp.mechanisms.relational import share_of
@@ -38,7 +38,7 @@ class Part:
     Attributes:
         kind: "people", "rows", "valid" (rows with a value), "sum", "max", "min"; "kth", "rank",
             "quantile", "distinct", "frequency", "squares", "pairs", "custom" (see `relational`);
-            "ratio" (see `ratios`) or "preprocessed" (see `spreads`).
+            "ratio" (see `ratios`), "preprocessed" (see `spreads`) or "black_box" (see there).
         column: the value column, "" for people and rows.
         people: for "valid" and "ratio": count people instead of rows.
         options: how it is released.
@@ -108,6 +108,9 @@ def _parts_of_rows(metric: Metric) -> tuple[Part, ...]:
             root = isinstance(metric, spreads.StandardDeviation)
             found = metric.statistic, metric.share, metric.person_value, delta, empty, root
             return (Part("preprocessed", metric.columns[0], detail=found),)
+        case black_box.BlackBox():
+            asked = metric.function, metric.blocks, metric.person_value
+            return (Part("black_box", metric.column, False, _plain(metric), asked),)
         case ratios.Ratio():
             compared = metric.equals, metric.method, metric.neighbours
             return (Part("ratio", metric.column, metric.per == "person", detail=compared),)
@@ -124,7 +127,7 @@ def _searched(metric: Any) -> Options:
     return Options("", None, metric.candidates, metric.search, metric.beta)
 
 
-def _plain(metric: relational.Quantile | relational.Median) -> Options:
+def _plain(metric: relational.Quantile | relational.Median | black_box.BlackBox) -> Options:
     return Options("", None, metric.candidates, None, metric.beta)
 
 

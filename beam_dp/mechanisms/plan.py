@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from beam_dp.mechanisms.additive import AdditiveNoise
+from beam_dp.mechanisms.black_box import BlackBoxRelease
 from beam_dp.mechanisms.budget import Budget, readable
 from beam_dp.mechanisms.building import Step
 from beam_dp.mechanisms.direct import DirectRelease, RankRelease, RowQuantile
@@ -133,6 +134,8 @@ def _searched(step: Step) -> str:
     if isinstance(release, PreprocessedRelease):
         how = "given sensitivity" if release.scale is None else "private sensitivity"
         return f"preprocessing for a {how}, then noise"
+    if isinstance(release, BlackBoxRelease):
+        return f"median of a function of {release.relation.blocks} blocks of people"
     if isinstance(release, RatioRelease):
         return f"ratio, {step.part.detail[1]}, at most {release.mechanism.rows} rows per person"
     assert isinstance(release, DirectRelease)
@@ -155,6 +158,8 @@ def _step_row(program: Program, step: Step) -> PlanRow:
         words = f"at most {release.shift} people"
         if isinstance(release, (RatioRelease, PreprocessedRelease)):
             words = "shrinks with the number of rows"
+        if isinstance(release, BlackBoxRelease):
+            words = f"at most {release.shift} blocks"
         searched, reason = _searched(step), _reason(step)
         return PlanRow(", ".join(uses), searched, *costs, "-", release.shift, words, reason)
     adder = AdditiveNoise(release.noise_cost)

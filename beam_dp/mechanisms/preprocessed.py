@@ -18,7 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms import exact
+from beam_dp.mechanisms import persons
 from beam_dp.mechanisms.additive import AdditiveNoise
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.cells import Cells
@@ -131,7 +131,7 @@ class PreprocessedRelease:
         new[1:] = (place[1:] != place[:-1]) | (person[1:] != person[:-1])
         starts = np.flatnonzero(new)
         items, counts = lines.items[order], lines.counts[order]
-        numbers = _of_person(self.person_value, items, counts, starts)
+        numbers = persons.of_people(self.person_value, items, counts, starts)
         return numbers, np.searchsorted(place[starts], np.arange(cells.size + 1))
 
     def _noisy(
@@ -173,20 +173,6 @@ def _grid(delta: Fraction, power: int) -> tuple[int, int]:
     bits = math.floor(math.log2(delta))
     cut = max(0, bits - _BITS) if power == 1 else max(0, (bits - 36) // 2)
     return cut, 1 << max(0, _BITS - bits + power * cut)
-
-
-def _of_person(kind: str, items: np.ndarray, counts: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return one integer per person, from the values of their rows."""
-    if not len(starts):
-        return items
-    if kind == "max":
-        return np.maximum.reduceat(items, starts)
-    if kind == "min":
-        return np.minimum.reduceat(items, starts)
-    sums = exact.segment_sums(exact.product(items, counts), starts)
-    if kind == "sum":
-        return sums
-    return exact.narrow(sums // np.add.reduceat(counts, starts))
 
 
 def _groups(

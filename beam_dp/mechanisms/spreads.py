@@ -6,8 +6,8 @@ from typing import Literal
 
 from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.metrics import UNIT, Metric, check_unit
+from beam_dp.mechanisms.persons import PERSON_VALUES
 
-PERSON_VALUES = ("mean", "sum", "max", "min")
 Sensitivity = checks.Real | Literal["auto"]
 
 

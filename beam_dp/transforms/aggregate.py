@@ -7,6 +7,7 @@ from typing import Any
 import apache_beam as beam
 
 from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.black_box import BlackBox
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.contributions import Bounder
@@ -97,6 +98,9 @@ class PrivateAggregate(beam.PTransform):
                 f"{_OWNER}: budget must be a Budget, not {self.budget!r}. "
                 "Write budget=dp.Budget(epsilon=1.0)."
             )
+        for metric in self.metrics:
+            if isinstance(metric, BlackBox):
+                guards.check_picklable("BlackBox", "function", metric.function)
         rows.check_names(_OWNER, self.partition, self.metrics)
         rows.check_batches(_OWNER, self.batches, isinstance(self.partitions, PrivatePartitions))
         self._once = guards.Once()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import apache_beam as beam
 
 from beam_dp.mechanisms import metrics, relational
+from beam_dp.mechanisms.black_box import BlackBox
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.metrics import Metric
@@ -36,7 +37,7 @@ class PreprocessSensitivity(beam.PTransform):
     Args:
         statistic: `Mean(column)`, `Median(column)`, `Max(column)`, `Min(column)` (of these only
             column, name and unit are used), `Variance(column)`, `StandardDeviation(column)`,
-            `TrimmedMean(column)` or `Preprocessed(column, of)`.
+            `TrimmedMean(column)`, `Preprocessed(column, of)` or `BlackBox(column, function)`.
         person: the column that identifies a person.
         budget: what all partitions together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.
@@ -83,12 +84,14 @@ class PreprocessSensitivity(beam.PTransform):
             name = statistic.output
             of = _NAMES[type(statistic)]
             return Preprocessed(column, of, name=name, unit=named, **options)
-        if isinstance(statistic, Preprocessing):
+        if isinstance(statistic, BlackBox) and self.sensitivity is not None:
+            raise ValueError(f"{_OWNER}: sensitivity must be left out: a BlackBox needs none.")
+        if isinstance(statistic, (Preprocessing, BlackBox)):
             return dataclasses.replace(statistic, **options)
         names = ", ".join(kind.__name__ for kind in _NAMES)
         raise TypeError(
-            f"{_OWNER}: statistic must be {names}, Variance, StandardDeviation, TrimmedMean or "
-            f'Preprocessed, not {statistic!r}. Write statistic=dp.Mean("minutes").'
+            f"{_OWNER}: statistic must be {names}, Variance, StandardDeviation, TrimmedMean, "
+            f'Preprocessed or BlackBox, not {statistic!r}. Write statistic=dp.Mean("minutes").'
         )
 
     def plan(self) -> Plan:
