@@ -41,6 +41,8 @@ def parser() -> command.Parser:
         group.add_argument(f"--{name}", action="append", dest="asked", default=[], **form)
     value = "what a person's values in a partition become (default mean)"
     group.add_argument("--person_value", choices=PERSON_VALUES, default="mean", help=value)
+    last = "for last: the column that says when: numbers, in Parquet also dates and timestamps"
+    group.add_argument("--last_by", type=words.column, metavar="COLUMN", help=last)
     delta = "the most that one person may move each statistic; left out: found privately"
     group.add_argument("--sensitivity", type=words.amount, metavar="DELTA", help=delta)
     releasing.add_spending(made)
@@ -62,7 +64,8 @@ def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
     if not options.asked:
         raise ValueError("a statistic is required: --mean COLUMN, --variance COLUMN, ...")
     delta = "auto" if options.sensitivity is None else options.sensitivity
-    given = {"person_value": options.person_value, "sensitivity": delta}
+    value = {"person_value": options.person_value, "last_by": options.last_by}
+    given = {**value, "sensitivity": delta}
     asked = [dataclasses.replace(metric, **given) for metric in options.asked]
     return releasing.transform(options, asked)
 

@@ -66,7 +66,9 @@ class BlackBox(Metric):
             number. It must be picklable; it is unpickled anew for every block.
         blocks: how many; more than twice the error bound. None: four times that, a public number
             that depends on the budget and the candidates only.
-        person_value: what a person with several rows counts as: "mean", "sum", "max", "min".
+        person_value: what a person with several rows counts as: "mean", "sum", "max", "min" or
+            "last".
+        last_by: for "last": the column that says when, as in `Variance`.
         candidates: the public outputs; None: 0 and all of +-unit 1.01^i up to 10^19.
         beta: how often the guarantee may fail.
         unit: the grid of values.
@@ -81,6 +83,7 @@ class BlackBox(Metric):
     _: dataclasses.KW_ONLY
     blocks: int | None = None
     person_value: str = "mean"
+    last_by: str | None = None
     candidates: Candidates | None = None
     beta: float = 0.05
     unit: checks.Real = UNIT
@@ -94,13 +97,18 @@ class BlackBox(Metric):
                 f"{owner}: function must be hashable, as functions are, not "
                 f"{type(self.function).__name__}. Write function=lambda values: ...."
             )
-        checks.one_of(owner, "person_value", self.person_value, persons.PERSON_VALUES)
+        persons.check_person_value(owner, self.person_value, self.last_by)
         checks.fraction_between(owner, "beta", self.beta, 0, 1)
         check_candidates(owner, self.candidates)
         check_unit(owner, self.unit)
         if self.blocks is not None:
             mend = "Leave it out for a number that suits the budget."
             checks.positive_integer(owner, "blocks", self.blocks, mend)
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """The column of `last_by`, if there is one."""
+        return () if self.last_by is None else (self.last_by,)
 
     @property
     def _prefix(self) -> str:

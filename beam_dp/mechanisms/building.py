@@ -73,8 +73,9 @@ class Builder:
         items: tuple[str, ...] = (),
         flags: tuple[tuple[str, Any], ...] = (),
         two_owners: bool = False,
+        orders: tuple[str, ...] = (),
     ) -> None:
-        self.units, self.items, self.flags = units, items, flags
+        self.units, self.items, self.flags, self.orders = units, items, flags, orders
         self._second = len(units) if two_owners else -1
         self.fields: list[Field] = []
         self.steps: list[Step] = []
@@ -144,6 +145,11 @@ class Builder:
             return list(self.units).index(part.column)
         items = self.items[self._second >= 0 :]
         return len(self.units) + len(self.items) - len(items) + items.index(part.column)
+
+    def _order(self, last_by: str | None) -> int:
+        """Return the place of the column that says which row is the last; -1 for none."""
+        before = len(self.units) + len(self.items) + len(self.flags)
+        return -1 if last_by is None else before + self.orders.index(last_by)
 
     def _unit(self, part: Part) -> Fraction:
         counts = part.kind in ("people", "rows", "valid", *_OF_ITEMS)
@@ -236,7 +242,7 @@ class Builder:
         )
 
     def _preprocessed(self, part: Part, share: Budget, alpha: Fraction) -> PreprocessedRelease:
-        statistic, trim, person_value, sensitivity, empty, root = part.detail
+        statistic, trim, person_value, last_by, sensitivity, empty, root = part.detail
         column, unit, each = self._column(part), self._unit(part), Fraction(1, self._reach)
         scale, people, noise = None, None, share
         if sensitivity is None:
@@ -248,7 +254,7 @@ class Builder:
             people = PeopleRelease(counting.scaled(each), count, alpha)
         cost = share if scale is None else share.scaled(sum(_PREPROCESSING[1:], Fraction(0)))
         return PreprocessedRelease(
-            Relation(column),
+            Relation(column, order=self._order(last_by)),
             unit,
             statistic,
             trim,
@@ -264,10 +270,11 @@ class Builder:
         )
 
     def _black_box(self, part: Part, each: Budget) -> BlackBoxRelease:
-        function, blocks, person_value = part.detail
+        function, blocks, person_value, last_by = part.detail
         candidates, search = self._candidates(part), search_of(each, float(part.options.beta))
         relation = BlockRelation(
             self._column(part),
+            order=self._order(last_by),
             blocks=block_count(blocks, search.shift(candidates.size)),
             person_value=person_value,
             unit=self._unit(part),

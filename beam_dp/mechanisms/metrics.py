@@ -71,6 +71,11 @@ class Metric:
         return ()
 
     @property
+    def orders(self) -> tuple[str, ...]:
+        """The columns that say which of a person's rows is the last."""
+        return ()
+
+    @property
     def output(self) -> str:
         """The name of its output column."""
         return self.name or "_".join((self._prefix, *self.columns))

@@ -106,10 +106,11 @@ def _parts_of_rows(metric: Metric) -> tuple[Part, ...]:
             delta = None if given == "auto" else checks.decimal("Delta", "sensitivity", given)
             empty = checks.decimal("Delta", "empty", metric.empty)
             root = isinstance(metric, spreads.StandardDeviation)
-            found = metric.statistic, metric.share, metric.person_value, delta, empty, root
+            value = metric.person_value, metric.last_by
+            found = metric.statistic, metric.share, *value, delta, empty, root
             return (Part("preprocessed", metric.columns[0], detail=found),)
         case black_box.BlackBox():
-            asked = metric.function, metric.blocks, metric.person_value
+            asked = metric.function, metric.blocks, metric.person_value, metric.last_by
             return (Part("black_box", metric.column, False, _plain(metric), asked),)
         case ratios.Ratio():
             compared = metric.equals, metric.method, metric.neighbours
@@ -178,6 +179,11 @@ def flags_of(asked: Sequence[Metric]) -> tuple[tuple[str, Any], ...]:
     """Return the columns whose values are compared with a given one, and that one."""
     given = {(name, type(value), value): None for m in asked for name, value in m.flags}
     return tuple((name, value) for name, _, value in given)
+
+
+def orders_of(asked: Sequence[Metric]) -> tuple[str, ...]:
+    """Return the columns that say which of a person's rows is the last."""
+    return tuple(dict.fromkeys(name for metric in asked for name in metric.orders))
 
 
 def quotients(asked: Sequence[Metric]) -> frozenset[Part]:

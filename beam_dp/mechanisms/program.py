@@ -24,6 +24,7 @@ from beam_dp.mechanisms.parts import (
     Part,
     flags_of,
     items_of,
+    orders_of,
     parts_of,
     quotients,
     units_of,
@@ -46,6 +47,7 @@ class Program:
         units: the grid of each.
         items: the columns whose values are only compared; the second owner is the first of them.
         flags: the columns that are compared with a given value, and that value.
+        orders: the columns that say which of a person's rows is the last.
         fields: what is aggregated per person and partition.
         steps: the releases, one per part.
         selection: how partitions are selected; None for public ones.
@@ -60,6 +62,7 @@ class Program:
     units: tuple[Fraction, ...]
     items: tuple[str, ...]
     flags: tuple[tuple[str, Any], ...]
+    orders: tuple[str, ...]
     fields: tuple[Field, ...]
     steps: tuple[Step, ...]
     selection: TruncatedGeometric | None
@@ -175,7 +178,7 @@ def compile_program(
         ValueError: when delta is needed and 0, or a column has two units.
     """
     whole, chosen = share_out(budget, weights_of(asked), reach, selection)
-    compared = items_of(asked, second), flags_of(asked), second is not None
+    compared = items_of(asked, second), flags_of(asked), second is not None, orders_of(asked)
     builder = Builder(units_of(asked), reach, depth, quotients(asked), single, *compared)
     ledger = Ledger(whole)
     selector = None
@@ -193,6 +196,7 @@ def compile_program(
         tuple(builder.units.values()),
         builder.items,
         builder.flags,
+        builder.orders,
         tuple(builder.fields),
         tuple(builder.steps),
         selector,

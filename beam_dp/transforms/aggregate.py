@@ -137,6 +137,7 @@ class PrivateAggregate(beam.PTransform):
             self._program.items,
             self._second is not None,
             self._program.flags,
+            self._program.orders,
         )
         bounder = Bounder(
             self.bounds, self._program.fields, layout.key, keep_rows=self._program.keep_rows

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from beam_dp.mechanisms.contributions import Table
 from beam_dp.mechanisms.noise import Noise
-from beam_dp.transforms import identities, items, keys, numbers, public_keys
+from beam_dp.transforms import identities, items, keys, numbers, orders, public_keys
 
 BATCH_ROWS = 1 << 18
 _BUFFERED_ROWS = 1 << 16
@@ -36,10 +36,11 @@ class Layout:
         units: the grid of each value column.
         items: the columns whose values are only compared; after the value columns in a table.
         second: whether the first of them identifies the second owner of a row.
-        flags: the columns that are compared with one value, and that value; last in a table, as 1
-            where they are equal and 0 where not.
+        flags: the columns that are compared with one value, and that value; after the items in a
+            table, as 1 where they are equal and 0 where not.
         public: the public keys; None: partitions are private.
         key: the run's key.
+        orders: the columns that say which row is the last; last in a table (`orders`).
     """
 
     person: str
@@ -51,12 +52,13 @@ class Layout:
     items: tuple[str, ...] = ()
     second: bool = False
     flags: tuple[tuple[str, Any], ...] = ()
+    orders: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that are read, in the order of `collect`."""
         flags = (name for name, _ in self.flags)
-        return (self.person, *self.partition, *self.values, *self.items, *flags)
+        return (self.person, *self.partition, *self.values, *self.items, *flags, *self.orders)
 
     def from_batch(self, batch: pa.RecordBatch) -> Table:
         """Return the contributions in a record batch.
@@ -77,6 +79,7 @@ class Layout:
         compared = found[len(self.units) :]
         values += [items.codes(column, self.key) for column in compared[: len(self.items)]]
         values += map(self._flag, compared[len(self.items) :], self.flags)
+        values += map(orders.ranks, self._last(columns))
         return _table(person, partition, values, valid & kept, names)
 
     def from_lists(self, lists: list[list[object]]) -> list[Table]:
@@ -103,7 +106,11 @@ class Layout:
             items.codes_of_values(column, self.key) for column in compared[: len(self.items)]
         ]
         values += map(self._flag_values, compared[len(self.items) :], self.flags)
+        values += map(orders.ranks_of_values, self._last(lists))
         return _table(person, partition, values, valid & kept, names)
+
+    def _last(self, columns: list[Any]) -> list[Any]:
+        return columns[len(columns) - len(self.orders) :]
 
     def _flag(self, column: pa.Array, flag: tuple[str, Any]) -> np.ndarray:
         """Return 1 where a column has what it is compared with, 0 where not."""
@@ -152,11 +159,17 @@ def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
                 f"column {name!r} must hold integers, text, dates or booleans to identify people "
                 f"or partitions, not {types[name]}. Cast it before this transform."
             )
-    for name in layout.names[len(layout.names) - len(layout.items) - len(layout.flags) :]:
+    for name in (*layout.items, *(flag for flag, _ in layout.flags)):
         if name in types and not items.supported(types[name]):
             raise TypeError(
                 f"column {name!r} must hold numbers, text, dates or booleans to be compared, not "
                 f"{types[name]}. Cast it before this transform."
+            )
+    for name in layout.orders:
+        if name in types and not orders.supported(types[name]):
+            raise TypeError(
+                f"column {name!r} must hold numbers, dates or timestamps to say which row is the "
+                f"last, not {types[name]}. Cast it before this transform."
             )
     for name in layout.values:
         if name in types and not numbers.supported(types[name]):

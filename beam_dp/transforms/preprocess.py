@@ -43,8 +43,9 @@ class PreprocessSensitivity(beam.PTransform):
         partition: the columns whose values name a partition; empty: one partition for all.
         bounds: how much of the data one person may reach.
         partitions: public ones, or how to select private ones.
-        person_value: "mean", "sum", "max" or "min" of a person's values; None: that of the
+        person_value: "mean", "sum", "max", "min" or "last" of a person's values; None: that of the
             statistic, by default the mean.
+        last_by: for "last": the column that says when (numbers, dates, times).
         sensitivity: "auto", or Delta in the scale of the statistic; None: that of the statistic.
         shards: how many parts the people are cut into; a power of two.
 
@@ -62,6 +63,7 @@ class PreprocessSensitivity(beam.PTransform):
     partitions: PublicPartitions | PrivatePartitions | None = None
     person_value: str | None = None
     sensitivity: float | str | None = None
+    last_by: str | None = None
     shards: int = SHARDS
 
     def __post_init__(self) -> None:
@@ -76,7 +78,8 @@ class PreprocessSensitivity(beam.PTransform):
         )
 
     def _metric(self) -> Metric:
-        given = {"person_value": self.person_value, "sensitivity": self.sensitivity}
+        value = {"person_value": self.person_value, "last_by": self.last_by}
+        given = {**value, "sensitivity": self.sensitivity}
         options = {name: value for name, value in given.items() if value is not None}
         statistic = self.statistic
         if type(statistic) in _NAMES:
