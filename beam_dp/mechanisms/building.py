@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from beam_dp.mechanisms import checks, metrics, ratio
+from beam_dp.mechanisms import checks, metrics, preprocessed, ratio, tiered
 from beam_dp.mechanisms.black_box import BlackBoxRelease, block_count, search_of
 from beam_dp.mechanisms.blocks import BlockRelation
 from beam_dp.mechanisms.budget import Budget, Ledger
@@ -23,6 +23,7 @@ from beam_dp.mechanisms.ratios import RatioRelease
 from beam_dp.mechanisms.releases import ALPHA, OVERSHOOT, ClippedDistinct, ClippedSum, PeopleRelease
 from beam_dp.mechanisms.search import AboveThreshold, RankSearch
 from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure
+from beam_dp.mechanisms.tiers import TierRelation
 
 Release = (
     PeopleRelease
@@ -41,7 +42,6 @@ _OWNERS = {"rows": "Count", "sum": "Sum", "distinct": "DistinctCount"}  # candid
 _OPERATIONS = {"valid": "count"}
 _OF_ITEMS = ("distinct", "frequency", "squares", "pairs")
 _EXTREMES = ("max", "min", "kth", "rank", "quantile", "black_box")
-_PREPROCESSING = (Fraction(1, 3), Fraction(1, 6), Fraction(1, 2))  # R, n and g
 _COARSE = Fraction(1, 1000)
 _COUNT_CLIP = Fraction(1, 2)  # of the number of rows: cutting everybody costs more than noise
 _COUNT_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the number of rows
@@ -146,10 +146,10 @@ class Builder:
         items = self.items[self._second >= 0 :]
         return len(self.units) + len(self.items) - len(items) + items.index(part.column)
 
-    def _order(self, last_by: str | None) -> int:
-        """Return the place of the column that says which row is the last; -1 for none."""
-        before = len(self.units) + len(self.items) + len(self.flags)
-        return -1 if last_by is None else before + self.orders.index(last_by)
+    def _order(self, last_by: str | None, place: int = -1) -> int:
+        """Return the place of the column that says which row is the last, or behind; -1: none."""
+        place = place if last_by is None else self.orders.index(last_by)
+        return -1 if place < 0 else len(self.units) + len(self.items) + len(self.flags) + place
 
     def _unit(self, part: Part) -> Fraction:
         counts = part.kind in ("people", "rows", "valid", *_OF_ITEMS)
@@ -242,32 +242,15 @@ class Builder:
         )
 
     def _preprocessed(self, part: Part, share: Budget, alpha: Fraction) -> PreprocessedRelease:
-        statistic, trim, person_value, last_by, sensitivity, empty, root = part.detail
-        column, unit, each = self._column(part), self._unit(part), Fraction(1, self._reach)
-        scale, people, noise = None, None, share
-        if sensitivity is None:
-            search, counting, noise = share.split(_PREPROCESSING)
-            peak = self._field(column, "sum" if person_value == "sum" else "peak")
-            clips = tuple(1 << power for power in range(_VALUE_CLIPS))
-            scale = ClippedSum(peak, True, clips, unit, search, noise, True, alpha)
-            count = self._field(column, "count")
-            people = PeopleRelease(counting.scaled(each), count, alpha)
-        cost = share if scale is None else share.scaled(sum(_PREPROCESSING[1:], Fraction(0)))
-        return PreprocessedRelease(
-            Relation(column, order=self._order(last_by)),
-            unit,
-            statistic,
-            trim,
-            person_value,
-            empty,
-            root,
-            sensitivity,
-            scale,
-            people,
-            noise.scaled(each),
-            cost.scaled(each),
-            alpha,
-        )
+        asked, epsilons = part.detail
+        column, unit, order = self._column(part), self._unit(part), self._order(asked.last_by)
+        field = functools.partial(self._field, column)
+        if epsilons:
+            tier = self._order(None, len(self.orders))
+            lines = TierRelation(column, order=order, tier=tier, person_value=asked.person_value)
+            return tiered.build(asked, lines, unit, epsilons, share, self._reach, alpha, field)
+        relation = Relation(column, order=order)
+        return preprocessed.build(asked, relation, unit, share, self._reach, alpha, field)
 
     def _black_box(self, part: Part, each: Budget) -> BlackBoxRelease:
         function, blocks, person_value, last_by = part.detail

@@ -76,6 +76,11 @@ class Metric:
         return ()
 
     @property
+    def tiers(self) -> tuple[str, tuple[checks.Real, ...]] | None:
+        """The column of people's own epsilons and the public ones, where they have such."""
+        return None
+
+    @property
     def output(self) -> str:
         """The name of its output column."""
         return self.name or "_".join((self._prefix, *self.columns))

@@ -70,9 +70,7 @@ class Relation:
         for column in (self.column, self.second, self.weight):
             if column >= 0:
                 present &= ~exact.is_missing(table.values[column], exact.LOWEST)
-        table = table.take(present)
-        if self.order >= 0:
-            table = _last(table, self.column, self.order)
+        table = self.latest(table.take(present))
         person = code(table.person, key)
         second = person if self.second < 0 else table.values[self.second]
         return Owned(
@@ -84,6 +82,10 @@ class Relation:
             _weights(table, self.weight),
             table.names,
         )
+
+    def latest(self, table: Table) -> Table:
+        """Return of each person and partition the row that counts; all of them without `order`."""
+        return table if self.order < 0 else _last(table, self.column, self.order)
 
 
 def _last(table: Table, column: int, order: int) -> Table:

@@ -8,6 +8,7 @@ from typing import Any
 from beam_dp.mechanisms import black_box, checks, metrics, ratios, relational, spreads
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.metrics import Metric, SearchKind
+from beam_dp.mechanisms.preprocessed import Asked
 from beam_dp.mechanisms.relational import share_of
 from beam_dp.mechanisms.search import ScaleThenChoose
 
@@ -102,13 +103,14 @@ def _parts_of_rows(metric: Metric) -> tuple[Part, ...]:
             detail = metric.profile, metric.lowest
             return (Part("custom", metric.column, False, _searched(metric), detail),)
         case spreads.Preprocessing():
+            tiers = metric.tiers or ("", ())
             given = metric.sensitivity
             delta = None if given == "auto" else checks.decimal("Delta", "sensitivity", given)
             empty = checks.decimal("Delta", "empty", metric.empty)
             root = isinstance(metric, spreads.StandardDeviation)
             value = metric.person_value, metric.last_by
-            found = metric.statistic, metric.share, *value, delta, empty, root
-            return (Part("preprocessed", metric.columns[0], detail=found),)
+            found = Asked(metric.statistic, metric.share, *value, delta, empty, root)
+            return (Part("preprocessed", metric.columns[0], detail=(found, tiers[1])),)
         case black_box.BlackBox():
             asked = metric.function, metric.blocks, metric.person_value, metric.last_by
             return (Part("black_box", metric.column, False, _plain(metric), asked),)

@@ -138,6 +138,7 @@ class PrivateAggregate(beam.PTransform):
             self._second is not None,
             self._program.flags,
             self._program.orders,
+            self._program.tiers,
         )
         bounder = Bounder(
             self.bounds, self._program.fields, layout.key, keep_rows=self._program.keep_rows

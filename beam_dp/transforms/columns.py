@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from beam_dp.mechanisms.contributions import Table
 from beam_dp.mechanisms.noise import Noise
-from beam_dp.transforms import identities, items, keys, numbers, orders, public_keys
+from beam_dp.transforms import identities, items, keys, numbers, orders, public_keys, tiers
 
 BATCH_ROWS = 1 << 18
 _BUFFERED_ROWS = 1 << 16
@@ -40,7 +40,9 @@ class Layout:
             table, as 1 where they are equal and 0 where not.
         public: the public keys; None: partitions are private.
         key: the run's key.
-        orders: the columns that say which row is the last; last in a table (`orders`).
+        orders: the columns that say which row is the last; after the flags (`orders`).
+        tiers: the column of people's own epsilons, and the public ones in rising order; last in a
+            table, as the place of the row's epsilon. Rows with another one are dropped.
     """
 
     person: str
@@ -53,12 +55,15 @@ class Layout:
     second: bool = False
     flags: tuple[tuple[str, Any], ...] = ()
     orders: tuple[str, ...] = ()
+    tiers: tuple[str, tuple[Fraction, ...]] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that are read, in the order of `collect`."""
         flags = (name for name, _ in self.flags)
-        return (self.person, *self.partition, *self.values, *self.items, *flags, *self.orders)
+        epsilons = self.tiers[:1] if self.tiers is not None else ()
+        read = (*self.values, *self.items, *flags, *self.orders, *epsilons)
+        return (self.person, *self.partition, *read)
 
     def from_batch(self, batch: pa.RecordBatch) -> Table:
         """Return the contributions in a record batch.
@@ -80,7 +85,7 @@ class Layout:
         values += [items.codes(column, self.key) for column in compared[: len(self.items)]]
         values += map(self._flag, compared[len(self.items) :], self.flags)
         values += map(orders.ranks, self._last(columns))
-        return _table(person, partition, values, valid & kept, names)
+        return self._table(person, partition, values, valid & kept, names, columns[-1])
 
     def from_lists(self, lists: list[list[object]]) -> list[Table]:
         """Return the contributions in lists of Python values, one per name."""
@@ -107,10 +112,27 @@ class Layout:
         ]
         values += map(self._flag_values, compared[len(self.items) :], self.flags)
         values += map(orders.ranks_of_values, self._last(lists))
-        return _table(person, partition, values, valid & kept, names)
+        return self._table(person, partition, values, valid & kept, names, lists[-1])
 
     def _last(self, columns: list[Any]) -> list[Any]:
-        return columns[len(columns) - len(self.orders) :]
+        end = len(columns) - (self.tiers is not None)
+        return columns[end - len(self.orders) : end]
+
+    def _table(
+        self,
+        person: np.ndarray,
+        partition: np.ndarray,
+        values: list[np.ndarray],
+        valid: np.ndarray,
+        names: dict[tuple[int, int], bytes],
+        last: pa.Array | list[object],
+    ) -> Table:
+        """Return the table of the valid rows; with tiers, of those whose epsilon is one of them."""
+        if self.tiers is not None:
+            tier = tiers.places(last, self.tiers[1])
+            values, valid = [*values, tier], valid & (tier >= 0)
+        table = Table(person, partition, np.ones(len(valid), np.int64), values, names)
+        return table if valid.all() else table.take(valid)
 
     def _flag(self, column: pa.Array, flag: tuple[str, Any]) -> np.ndarray:
         """Return 1 where a column has what it is compared with, 0 where not."""
@@ -171,7 +193,8 @@ def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
                 f"column {name!r} must hold numbers, dates or timestamps to say which row is the "
                 f"last, not {types[name]}. Cast it before this transform."
             )
-    for name in layout.values:
+    epsilons = layout.tiers[:1] if layout.tiers is not None else ()
+    for name in (*layout.values, *epsilons):
         if name in types and not numbers.supported(types[name]):
             raise TypeError(
                 f"column {name!r} must hold numbers, not {types[name]}. "
@@ -187,17 +210,6 @@ def column_of(batch: pa.RecordBatch, name: str) -> pa.Array:
             f"column {name!r} must occur once in every batch, not {len(places)} times."
         )
     return batch.column(places[0])
-
-
-def _table(
-    person: np.ndarray,
-    partition: np.ndarray,
-    values: list[np.ndarray],
-    valid: np.ndarray,
-    names: dict[tuple[int, int], bytes],
-) -> Table:
-    table = Table(person, partition, np.ones(len(valid), np.int64), values, names)
-    return table if valid.all() else table.take(valid)
 
 
 def batches(element: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:

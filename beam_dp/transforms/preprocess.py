@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import metrics, relational
+from beam_dp.mechanisms import checks, metrics, relational, tiers
 from beam_dp.mechanisms.black_box import BlackBox
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
@@ -23,6 +23,9 @@ _NAMES = {
     metrics.Max: "maximum",
     metrics.Min: "minimum",
 }
+
+_PERSONALISED = {metrics.Sum: "sum", metrics.Max: "maximum"}
+_KEPT = ("person_value", "last_by", "sensitivity", "empty", "unit")
 
 
 @dataclasses.dataclass(eq=False)
@@ -45,6 +48,13 @@ class PreprocessSensitivity(beam.PTransform):
         partitions: public ones, or how to select private ones.
         person_value: "mean", "sum", "max", "min" or "last" of a person's values; None: that of the
             statistic, by default the mean.
+        person_epsilon: the column of an epsilon for each person; a public attribute of them, the
+            same in all their rows. See `PersonalisedStatistic`: for `Sum`, `Max` and `Preprocessed`
+            of a maximum or a minimum, a budget of the largest epsilon, and public partitions.
+            Person i gets epsilon_i-differential privacy in all. Rows whose epsilon is none of the
+            public ones are dropped; if a person's rows disagree, they pay at most the largest, and
+            the smallest of the rows that the bounds leave is used.
+        epsilons: the public epsilons that may be in it.
         last_by: for "last": the column that says when (numbers, dates, times).
         sensitivity: "auto", or Delta in the scale of the statistic; None: that of the statistic.
         shards: how many parts the people are cut into; a power of two.
@@ -64,6 +74,8 @@ class PreprocessSensitivity(beam.PTransform):
     person_value: str | None = None
     sensitivity: float | str | None = None
     last_by: str | None = None
+    person_epsilon: str | None = None
+    epsilons: Sequence[float] | None = None
     shards: int = SHARDS
 
     def __post_init__(self) -> None:
@@ -78,6 +90,8 @@ class PreprocessSensitivity(beam.PTransform):
         )
 
     def _metric(self) -> Metric:
+        if self.person_epsilon is not None or self.epsilons is not None:
+            return self._personalised()
         value = {"person_value": self.person_value, "last_by": self.last_by}
         given = {**value, "sensitivity": self.sensitivity}
         options = {name: value for name, value in given.items() if value is not None}
@@ -96,6 +110,25 @@ class PreprocessSensitivity(beam.PTransform):
             f"{_OWNER}: statistic must be {names}, Variance, StandardDeviation, TrimmedMean, "
             f'Preprocessed or BlackBox, not {statistic!r}. Write statistic=dp.Mean("minutes").'
         )
+
+    def _personalised(self) -> Metric:
+        """Return the metric for people with an epsilon of their own."""
+        given = self.statistic
+        of = _PERSONALISED.get(type(given), getattr(given, "of", ""))
+        checks.require(
+            of in tiers.STATISTICS,
+            f"{_OWNER}: statistic must be Sum, Max, or Preprocessed of a maximum or minimum for "
+            "people with an epsilon of their own. No way is known to compute others for unequal "
+            'sensitivities and any number of people. Write statistic=dp.Sum("minutes").',
+        )
+        first = {"person_value": "sum"} if of == "sum" else {}
+        asked = {"person_value": self.person_value, "sensitivity": self.sensitivity}
+        own = {name: value for name, value in vars(given).items() if name in _KEPT and value}
+        options = {name: value for name, value in asked.items() if value is not None}
+        options = {**first, **own, **options, "name": given.output}
+        options["last_by"] = self.last_by or own.get("last_by")
+        column, epsilons = given.columns[0], self.epsilons
+        return tiers.PersonalisedStatistic(column, of, self.person_epsilon, epsilons, **options)
 
     def plan(self) -> Plan:
         """Return what would be spent on what; reads no row."""
