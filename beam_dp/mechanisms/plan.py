@@ -12,9 +12,11 @@ from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.parts import Part, parts_of
 from beam_dp.mechanisms.preprocessed import PreprocessedRelease
 from beam_dp.mechanisms.program import Program
+from beam_dp.mechanisms.promises import promise_of
 from beam_dp.mechanisms.ratios import RatioRelease
 from beam_dp.mechanisms.releases import ClippedSum, PeopleRelease
 from beam_dp.mechanisms.search import why
+from beam_dp.mechanisms.tiered import TieredRelease
 
 _HEADINGS = ("metric", "mechanism", "spends", "noise scale", "shift T", "expected error")
 
@@ -32,7 +34,8 @@ class PlanRow:
         noise_scale: the scale of the noise, in words.
         shift: how many people may be cut or passed over (T).
         expected_error: the mean absolute error of a released number, in words.
-        reason: why this search, where `search="auto"` was asked for.
+        reason: why this search, where `search="auto"` was asked for; of a preprocessed statistic,
+            where it is not changed, and how far the noise strays.
     """
 
     metric: str
@@ -132,7 +135,9 @@ def _searched(step: Step) -> str:
     if isinstance(release, RowQuantile):
         return "noisy number of rows, then the k-th largest"
     if isinstance(release, PreprocessedRelease):
-        how = "given sensitivity" if release.scale is None else "private sensitivity"
+        how = "given sensitivity" if release.sensitivity is not None else "private sensitivity"
+        if isinstance(release, TieredRelease):
+            how += " and an epsilon per person"
         return f"preprocessing for a {how}, then noise"
     if isinstance(release, BlackBoxRelease):
         return f"median of a function of {release.relation.blocks} blocks of people"
@@ -156,8 +161,12 @@ def _step_row(program: Program, step: Step) -> PlanRow:
     release = step.release
     if not isinstance(release, (ClippedSum, PeopleRelease)):
         words = f"at most {release.shift} people"
-        if isinstance(release, (RatioRelease, PreprocessedRelease)):
+        if isinstance(release, RatioRelease):
             words = "shrinks with the number of rows"
+        if isinstance(release, PreprocessedRelease):
+            scale, words, reason = promise_of(release)
+            named = ", ".join(uses), _searched(step)
+            return PlanRow(*named, *costs, scale, release.shift, words, reason)
         if isinstance(release, BlackBoxRelease):
             words = f"at most {release.shift} blocks"
         searched, reason = _searched(step), _reason(step)
