@@ -24,6 +24,7 @@ from beam_dp.mechanisms.releases import ALPHA, OVERSHOOT, ClippedDistinct, Clipp
 from beam_dp.mechanisms.search import AboveThreshold, RankSearch
 from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure
 from beam_dp.mechanisms.tiers import TierRelation
+from beam_dp.mechanisms.weighted import WeightedMedian
 
 Release = (
     PeopleRelease
@@ -34,6 +35,7 @@ Release = (
     | RatioRelease
     | PreprocessedRelease
     | BlackBoxRelease
+    | WeightedMedian
 )
 
 _VALUE_CLIPS, _ROW_CLIPS = 84, 41
@@ -241,13 +243,19 @@ class Builder:
             part.options.candidates is None,
         )
 
-    def _preprocessed(self, part: Part, share: Budget, alpha: Fraction) -> PreprocessedRelease:
+    def _preprocessed(
+        self, part: Part, share: Budget, alpha: Fraction
+    ) -> PreprocessedRelease | WeightedMedian:
         asked, epsilons = part.detail
         column, unit, order = self._column(part), self._unit(part), self._order(asked.last_by)
         field = functools.partial(self._field, column)
         if epsilons:
             tier = self._order(None, len(self.orders))
             lines = TierRelation(column, order=order, tier=tier, person_value=asked.person_value)
+            if asked.statistic == "median":
+                search = RankSearch(share.scaled(Fraction(1, self._reach)), beta=part.options.beta)
+                candidates = part.options.candidates or default_candidates("rank", unit)
+                return WeightedMedian(lines, unit, epsilons, search, candidates)
             return tiered.build(asked, lines, unit, epsilons, share, self._reach, alpha, field)
         relation = Relation(column, order=order)
         return preprocessed.build(asked, relation, unit, share, self._reach, alpha, field)

@@ -11,6 +11,7 @@ from beam_dp.mechanisms.metrics import Metric, SearchKind
 from beam_dp.mechanisms.preprocessed import Asked
 from beam_dp.mechanisms.relational import share_of
 from beam_dp.mechanisms.search import ScaleThenChoose
+from beam_dp.mechanisms.tiers import PersonalisedStatistic
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,13 +105,14 @@ def _parts_of_rows(metric: Metric) -> tuple[Part, ...]:
             return (Part("custom", metric.column, False, _searched(metric), detail),)
         case spreads.Preprocessing():
             tiers = metric.tiers or ("", ())
+            options = _plain(metric) if isinstance(metric, PersonalisedStatistic) else Options()
             given = metric.sensitivity
             delta = None if given == "auto" else checks.decimal("Delta", "sensitivity", given)
             empty = checks.decimal("Delta", "empty", metric.empty)
             root = isinstance(metric, spreads.StandardDeviation)
             value = metric.person_value, metric.last_by
             found = Asked(metric.statistic, metric.share, *value, delta, empty, root)
-            return (Part("preprocessed", metric.columns[0], detail=(found, tiers[1])),)
+            return (Part("preprocessed", metric.columns[0], False, options, (found, tiers[1])),)
         case black_box.BlackBox():
             asked = metric.function, metric.blocks, metric.person_value, metric.last_by
             return (Part("black_box", metric.column, False, _plain(metric), asked),)
@@ -130,7 +132,9 @@ def _searched(metric: Any) -> Options:
     return Options("", None, metric.candidates, metric.search, metric.beta)
 
 
-def _plain(metric: relational.Quantile | relational.Median | black_box.BlackBox) -> Options:
+def _plain(
+    metric: relational.Quantile | relational.Median | black_box.BlackBox | PersonalisedStatistic,
+) -> Options:
     return Options("", None, metric.candidates, None, metric.beta)
 
 

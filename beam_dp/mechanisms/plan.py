@@ -17,6 +17,7 @@ from beam_dp.mechanisms.ratios import RatioRelease
 from beam_dp.mechanisms.releases import ClippedSum, PeopleRelease
 from beam_dp.mechanisms.search import why
 from beam_dp.mechanisms.tiered import TieredRelease
+from beam_dp.mechanisms.weighted import WeightedMedian
 
 _HEADINGS = ("metric", "mechanism", "spends", "noise scale", "shift T", "expected error")
 
@@ -139,6 +140,8 @@ def _searched(step: Step) -> str:
         if isinstance(release, TieredRelease):
             how += " and an epsilon per person"
         return f"preprocessing for a {how}, then noise"
+    if isinstance(release, WeightedMedian):
+        return "rank search, each person counts by their epsilon"
     if isinstance(release, BlackBoxRelease):
         return f"median of a function of {release.relation.blocks} blocks of people"
     if isinstance(release, RatioRelease):

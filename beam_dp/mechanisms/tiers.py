@@ -11,6 +11,7 @@ import numpy as np
 
 from beam_dp.mechanisms import checks, contributions, ordering, persons
 from beam_dp.mechanisms.budget import Budget
+from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.contributions import Table
 from beam_dp.mechanisms.exact import LOWEST, is_missing
 from beam_dp.mechanisms.owned import Owned, Relation, code
@@ -20,7 +21,7 @@ MOST_TIERS = 1 << 10
 _LEAST = Fraction(1, 1_000_000)
 _WIDEST = 1 << 62
 _NOBODY = np.zeros(0, np.int64)
-STATISTICS = ("sum", "maximum", "minimum")
+STATISTICS = ("sum", "maximum", "minimum", "median")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,19 +31,25 @@ class PersonalisedStatistic(Preprocessing):
     With an epsilon_i per person the noise has one scale b, and person i moves g by at most
     Delta_i = b epsilon_i: see `preprocessing.Personalised`. These are the statistics whose g is
     known for unequal Delta_i and any number of people: sums (each person cut to Delta_i) and
-    max(empty, largest value) with its mirror.
+    max(empty, largest value) with its mirror. A median is searched, each person with a weight
+    (`weighted`); `sensitivity` and `empty` do not apply to it.
 
     Attributes:
         column: the value column.
-        of: "sum", "maximum" or "minimum".
+        of: "sum", "maximum", "minimum" or "median".
         person_epsilon: the column that holds each person's epsilon.
         epsilons: the public numbers that may be in it, multiples of a millionth.
+        candidates: the public outputs of a median; None: 0 and all of +-unit 1.01^i up to 10^19.
+        beta: how often the guarantee of a median may fail.
     """
 
     column: str
     of: str
     person_epsilon: str
     epsilons: tuple[checks.Real, ...]
+    _: dataclasses.KW_ONLY
+    candidates: Candidates | None = None
+    beta: float = 0.05
 
     def __post_init__(self) -> None:
         super().__post_init__()

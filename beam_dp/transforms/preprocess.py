@@ -24,7 +24,8 @@ _NAMES = {
     metrics.Min: "minimum",
 }
 
-_PERSONALISED = {metrics.Sum: "sum", metrics.Max: "maximum"}
+_PERSONALISED = {metrics.Sum: "sum", metrics.Max: "maximum", relational.Median: "median"}
+_SEARCHED = ("candidates", "beta")
 _KEPT = ("person_value", "last_by", "sensitivity", "empty", "unit")
 
 
@@ -49,8 +50,8 @@ class PreprocessSensitivity(beam.PTransform):
         person_value: "mean", "sum", "max", "min" or "last" of a person's values; None: that of the
             statistic, by default the mean.
         person_epsilon: the column of an epsilon for each person; a public attribute of them, the
-            same in all their rows. See `PersonalisedStatistic`: for `Sum`, `Max` and `Preprocessed`
-            of a maximum or a minimum, a budget of the largest epsilon, and public partitions.
+            same in all their rows. See `PersonalisedStatistic`: for `Sum`, `Max`, `Median` and
+            `Preprocessed` of an extreme, a budget of the largest epsilon, and public partitions.
             Person i gets epsilon_i-differential privacy in all. Rows whose epsilon is none of the
             public ones are dropped; if a person's rows disagree, they pay at most the largest, and
             the smallest of the rows that the bounds leave is used.
@@ -117,7 +118,7 @@ class PreprocessSensitivity(beam.PTransform):
         of = _PERSONALISED.get(type(given), getattr(given, "of", ""))
         checks.require(
             of in tiers.STATISTICS,
-            f"{_OWNER}: statistic must be Sum, Max, or Preprocessed of a maximum or minimum for "
+            f"{_OWNER}: statistic must be Sum, Max, Median, or Preprocessed of these or a minimum for "
             "people with an epsilon of their own. No way is known to compute others for unequal "
             'sensitivities and any number of people. Write statistic=dp.Sum("minutes").',
         )
@@ -126,6 +127,9 @@ class PreprocessSensitivity(beam.PTransform):
         own = {name: value for name, value in vars(given).items() if name in _KEPT and value}
         options = {name: value for name, value in asked.items() if value is not None}
         options = {**first, **own, **options, "name": given.output}
+        if of == "median":
+            searched = {name: vars(given)[name] for name in _SEARCHED if name in vars(given)}
+            options = {**options, **searched}
         options["last_by"] = self.last_by or own.get("last_by")
         column, epsilons = given.columns[0], self.epsilons
         return tiers.PersonalisedStatistic(column, of, self.person_epsilon, epsilons, **options)
