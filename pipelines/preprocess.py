@@ -10,6 +10,9 @@ Each person becomes one number per partition: the mean of their values, or what 
 The statistic is replaced by the closest one that no person moves by more than Delta, and noise of
 that size is added; Delta is found privately, or given by --sensitivity in the scale of the
 statistic. <name>_error is a bound on the noise that holds for 95%.
+
+A function of your own, --black_box COLUMN=MODULE:NAME, is asked about blocks of people; a private
+median of its answers is released, and the error is a number of answers.
 """
 
 import argparse
@@ -39,6 +42,9 @@ def parser() -> command.Parser:
     for name in (*_NAMED, *_OTHERS):
         form = {"type": _reader(name), "metavar": "COLUMN", "help": name.replace("_", " ")}
         group.add_argument(f"--{name}", action="append", dest="asked", default=[], **form)
+    box = "a Python function of a numpy array; its module must be installed on the workers"
+    form = {"type": black_box, "metavar": "COLUMN=MODULE:NAME", "help": box}
+    group.add_argument("--black_box", action="append", dest="asked", default=[], **form)
     value = "what a person's values in a partition become (default mean)"
     group.add_argument("--person_value", choices=PERSON_VALUES, default="mean", help=value)
     last = "for last: the column that says when: numbers, in Parquet also dates and timestamps"
@@ -47,6 +53,13 @@ def parser() -> command.Parser:
     group.add_argument("--sensitivity", type=words.amount, metavar="DELTA", help=delta)
     releasing.add_spending(made)
     return made
+
+
+def black_box(text: str) -> dp.BlackBox:
+    """Return the metric of COLUMN=MODULE:NAME."""
+    column, found, named = text.rpartition("=")
+    words.require(bool(found), "COLUMN=MODULE:NAME", text)
+    return dp.BlackBox(words.column(column), words.function(named))
 
 
 def _reader(name: str) -> Callable[[str], Preprocessing]:
@@ -65,8 +78,12 @@ def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
         raise ValueError("a statistic is required: --mean COLUMN, --variance COLUMN, ...")
     delta = "auto" if options.sensitivity is None else options.sensitivity
     value = {"person_value": options.person_value, "last_by": options.last_by}
-    given = {**value, "sensitivity": delta}
-    asked = [dataclasses.replace(metric, **given) for metric in options.asked]
+    asked = [
+        dataclasses.replace(metric, **value)
+        if isinstance(metric, dp.BlackBox)
+        else dataclasses.replace(metric, **value, sensitivity=delta)
+        for metric in options.asked
+    ]
     return releasing.transform(options, asked)
 
 

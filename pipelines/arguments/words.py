@@ -1,8 +1,10 @@
 """What a word of the command line may be: numbers, columns, lists; each refused in one phrase."""
 
 import argparse
+import importlib
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 
 def require(ok: bool, rule: str, text: str) -> None:
@@ -105,4 +107,15 @@ def weights(text: str) -> dict[str, Fraction]:
         rule = "output columns with numbers above 0, like sum_spent=2,count=1"
         require(bool(name) and value is not None and value > 0, rule, text)
         found[name] = value or Fraction(0)
+    return found
+
+
+def function(text: str) -> Callable[[Any], Any]:
+    """Return the function MODULE:NAME."""
+    module, _, name = text.partition(":")
+    try:
+        found: Callable[[Any], Any] = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        rule = "must be MODULE:NAME of a function that can be imported"
+        raise argparse.ArgumentTypeError(f"{rule}, not {text!r}") from error
     return found
