@@ -108,7 +108,7 @@ def check_budget(owner: str, budget: Budget, epsilons: tuple[Fraction, ...]) -> 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TierRelation(Relation):
-    """One line per person and partition: their number, and as its count 1 + the place of their tier.
+    """One line per person and partition: their number, with 1 + the place of their tier as count.
 
     A person's tier is the lowest in any of their rows that the bounds leave, in all partitions.
 

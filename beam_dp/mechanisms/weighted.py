@@ -5,7 +5,7 @@ Person i counts w_i = floor(D epsilon_i / epsilon) / D of a person, epsilon the 
 one person changes the queries by d_j, non-decreasing in j, from -p w_i to (1 - p) w_i: every bound
 there is w_i times what it was,
 
-    max((1 - p) w_i eps1, p w_i eps2) and p w_i eps1 + w_i eps2 are at most w_i epsilon <= epsilon_i.
+    max((1 - p) w_i eps1, p w_i eps2) and p w_i eps1 + w_i eps2 <= w_i epsilon <= epsilon_i.
 
 So the release is epsilon_i-differentially private for person i. That is the personalised search in
 place of the exponential mechanism of Cummings and Durfee (2020, Proposition 7.5). What it finds is

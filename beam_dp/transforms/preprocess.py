@@ -118,7 +118,7 @@ class PreprocessSensitivity(beam.PTransform):
         of = _PERSONALISED.get(type(given), getattr(given, "of", ""))
         checks.require(
             of in tiers.STATISTICS,
-            f"{_OWNER}: statistic must be Sum, Max, Median, or Preprocessed of these or a minimum for "
+            f"{_OWNER}: statistic must be Sum, Max, Median, or Preprocessed of an extreme for "
             "people with an epsilon of their own. No way is known to compute others for unequal "
             'sensitivities and any number of people. Write statistic=dp.Sum("minutes").',
         )
