@@ -12,7 +12,10 @@ from statistics import NormalDist
 from scipy.stats import binom
 
 import beam_dp as dp
+from beam_dp.mechanisms import limits
+from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.search.binary import _gaussian_rho as gaussian_rho
+from beam_dp.transforms import owners
 
 BETA = 0.05
 PURE, ZCDP, WITH_DELTA = dp.Budget(1), dp.Budget.zcdp(Fraction(1, 2)), dp.Budget(1, 1e-6)
@@ -50,6 +53,34 @@ def metrics() -> str:
 def _metric(name: str, metric: object) -> list[object]:
     [row] = dp.PrivateAggregate("person", [metric], PURE).plan().rows
     return [name, row.noise_scale, row.shift or "-"]
+
+
+def sizes() -> str:
+    """Return how many rows of one partition each metric takes, by one owner and by two."""
+    candidates = dp.Candidates.linear(0, 1, 1)
+    asked = {
+        "`PeopleCount`, `Mean`, `Ratio`": (dp.PeopleCount(), dp.Mean("a"), dp.Ratio("a")),
+        "`Count`, `Sum`, `Max`, `Min`": (dp.Count(), dp.Sum("a"), dp.Max("a"), dp.Min("a")),
+        "`KthLargest`, `Quantile`, `Median`": (
+            *(dp.KthLargest("a", 1), dp.Quantile("a", 0.5), dp.Median("a", per="row")),
+            dp.Median("a"),
+        ),
+        "`MaxFrequency`, `SumOfSquares`": (dp.MaxFrequency("a"), dp.SumOfSquares("a")),
+        "`CustomProfile`": (dp.CustomProfile("a", len, candidates=candidates),),
+        "`Variance`, `StandardDeviation`, `TrimmedMean`, `Preprocessed`": (
+            *(dp.Variance("a"), dp.StandardDeviation("a"), dp.TrimmedMean("a")),
+            dp.Preprocessed("a", "mean"),
+        ),
+        "`DistinctCount`": (dp.DistinctCount("a"), dp.DistinctCount("a", one_sided=True)),
+    }
+    rows = [_size(name, kinds) for name, kinds in asked.items()]
+    return table(["metric", "most rows of a partition", "with two owners"], rows)
+
+
+def _size(name: str, kinds: Sequence[Metric]) -> list[object]:
+    [most] = {limits.most_rows(metric) for metric in kinds}
+    two = limits.EDGES if isinstance(kinds[0], owners.ALLOWED) else None
+    return [name, f"{most:,}" if most else "any", f"{two:,}" if two else "-"]
 
 
 def searches() -> str:
@@ -153,7 +184,7 @@ def _least(holds: Callable[[int], bool]) -> int:
 
 def tables() -> Iterator[str]:
     """Yield all tables, in the order of the page."""
-    yield from (metrics(), searches(), far(), tolerant())
+    yield from (metrics(), sizes(), searches(), far(), tolerant())
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 import beam_dp as dp
 from pipelines import releasing
-from pipelines.arguments import command, metrics
+from pipelines.arguments import chosen, command, metrics
 
 
 def parser() -> command.Parser:
@@ -31,7 +31,8 @@ def parser() -> command.Parser:
 
 def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
     """Return the release that the options ask for."""
-    return releasing.transform(options, metrics.asked(options))
+    chosen.check(options)
+    return releasing.transform(options, chosen.asked(options))
 
 
 def main(given: Sequence[str] | None = None) -> int:

@@ -21,17 +21,16 @@ import sys
 from collections.abc import Callable, Sequence
 
 import beam_dp as dp
-from beam_dp.mechanisms.persons import PERSON_VALUES
 from beam_dp.mechanisms.spreads import Preprocessing
 from beam_dp.transforms.rows import plain_name
 from pipelines import releasing
-from pipelines.arguments import command, words
+from pipelines.arguments import command, forms, spreads, words
 
 _NAMED = {"mean": "mean", "median": "median", "max": "maximum", "min": "minimum"}
 _OTHERS: dict[str, Callable[[str], Preprocessing]] = {
     "variance": dp.Variance,
     "standard_deviation": dp.StandardDeviation,
-    "trimmed_mean": dp.TrimmedMean,
+    "trimmed_mean": forms.trimmed_mean,
 }
 
 
@@ -40,17 +39,13 @@ def parser() -> command.Parser:
     made = command.parser("preprocess", __doc__)
     group = made.add_argument_group("statistics: as many as wanted, in the order of the output")
     for name in (*_NAMED, *_OTHERS):
-        form = {"type": _reader(name), "metavar": "COLUMN", "help": name.replace("_", " ")}
+        word = "COLUMN[:SHARE]" if name == "trimmed_mean" else "COLUMN"
+        form = {"type": _reader(name), "metavar": word, "help": name.replace("_", " ")}
         group.add_argument(f"--{name}", action="append", dest="asked", default=[], **form)
     box = "a Python function of a numpy array; its module must be installed on the workers"
     form = {"type": black_box, "metavar": "COLUMN=MODULE:NAME", "help": box}
     group.add_argument("--black_box", action="append", dest="asked", default=[], **form)
-    value = "what a person's values in a partition become (default mean)"
-    group.add_argument("--person_value", choices=PERSON_VALUES, default="mean", help=value)
-    last = "for last: the column that says when: numbers, in Parquet also dates and timestamps"
-    group.add_argument("--last_by", type=words.column, metavar="COLUMN", help=last)
-    delta = "the most that one person may move each statistic; left out: found privately"
-    group.add_argument("--sensitivity", type=words.amount, metavar="DELTA", help=delta)
+    spreads.add(group)
     releasing.add_spending(made)
     return made
 
@@ -76,12 +71,8 @@ def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
     """Return the release that the options ask for."""
     if not options.asked:
         raise ValueError("a statistic is required: --mean COLUMN, --variance COLUMN, ...")
-    delta = "auto" if options.sensitivity is None else options.sensitivity
-    value = {"person_value": options.person_value, "last_by": options.last_by}
     asked = [
-        dataclasses.replace(metric, **value)
-        if isinstance(metric, dp.BlackBox)
-        else dataclasses.replace(metric, **value, sensitivity=delta)
+        dataclasses.replace(metric, **spreads.options_of(metric, options))
         for metric in options.asked
     ]
     return releasing.transform(options, asked)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
 from pipelines import releasing
-from pipelines.arguments import command, words
+from pipelines.arguments import command, forms, words
 
 
 def parser() -> command.Parser:
@@ -27,7 +27,7 @@ def parser() -> command.Parser:
     group = made.add_argument_group("share")
     group.add_argument("--column", required=True, type=words.column, help="what is compared")
     group.add_argument("--equals", default="1", metavar="VALUE", help="what counts (default 1)")
-    group.add_argument("--per", choices=("row", "person"), default="row", help="what is counted")
+    group.add_argument("--per", choices=forms.PER, default="row", help="what is counted")
     how = "auto: the better one by noisy counts, with a --delta (default kulesza_suresh_wang)"
     group.add_argument("--method", choices=ratio.METHODS, default=ratio.METHODS[1], help=how)
     releasing.add_spending(made)
@@ -36,7 +36,7 @@ def parser() -> command.Parser:
 
 def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
     """Return the release that the options ask for."""
-    equals = {"true": "1", "false": "0"}.get(options.equals.lower(), options.equals)
+    equals = forms.compared(options.equals)
     asked = dp.Ratio(options.column, equals=equals, per=options.per, method=options.method)
     return releasing.transform(options, [asked])
 

@@ -36,7 +36,7 @@ def rows_of(
     if both and pattern.endswith((".csv", ".csv.gz")):
         raise ValueError(
             f"--input: column {both[0]!r} of a CSV file would have to be text (for --person, "
-            "--partition, --distinct, --max_frequency or --sum_of_squares) and numbers (for "
-            "another metric): convert the file to Parquet, or give it a copy of the column"
+            "--partition, --distinct, --max_frequency, --sum_of_squares or --ratio) and numbers "
+            "(for another metric): convert the file to Parquet, or give it a copy of the column"
         )
     return dp.ReadRows(pattern, list({**text, **numbers}), list(numbers))

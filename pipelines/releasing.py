@@ -35,10 +35,9 @@ def transform(options: argparse.Namespace, asked: Sequence[Metric]) -> dp.Privat
         spending.budget(options),
         people.person(options),
     )
-    batches = isinstance(keys, dp.PublicPartitions)
-    return dp.PrivateAggregate(
-        person, asked, budget, options.partition, bounds, keys, batches=batches
-    )
+    batches, size = isinstance(keys, dp.PublicPartitions), options.partition_rows
+    given = {"partition_rows": size, "batches": batches}
+    return dp.PrivateAggregate(person, asked, budget, options.partition, bounds, keys, **given)
 
 
 def pipeline(

@@ -25,7 +25,7 @@ from beam_dp.mechanisms.search import Search
 from beam_dp.transforms.partitions import reach_of
 from beam_dp.transforms.rows import output_names
 from pipelines import reading, scratch, table, terminal
-from pipelines.arguments import command, files, metrics, people, spending
+from pipelines.arguments import chosen, command, files, metrics, people, spending
 
 BETA = 0.05
 
@@ -43,16 +43,17 @@ def steps(options: argparse.Namespace) -> tuple[dp.RemovalLoss, Search, Candidat
     keys, bounds = people.public_partitions(options), people.bounds(options)
     if bool(options.partition) != (keys is not None):
         raise ValueError("--partition and --public_partitions must be given together")
-    [statistic] = metrics.asked(options)
+    [statistic] = chosen.asked(options)
     # One person moves the loss of at most `reach` partitions: each search gets that part.
     reach = reach_of("shifted_inverse", bounds, keys)
     share = spending.budget(options).scaled(Fraction(1, reach))
     mirrored = isinstance(statistic, dp.Min)
     outputs = options.candidates.mirrored() if mirrored else options.candidates
-    kind = metrics.SEARCHES[options.search or "above_threshold"]
-    search = build_search(kind, share, BETA, outputs.size)
+    search = build_search(options.search or dp.AboveThreshold, share, BETA, outputs.size)
     person, partition, cap = people.person(options), options.partition, search.cap(outputs.size)
-    return dp.RemovalLoss(statistic, person, partition, cap, bounds, keys), search, outputs
+    size = {"partition_rows": options.partition_rows}
+    loss = dp.RemovalLoss(statistic, person, partition, cap, bounds, keys, **size)
+    return loss, search, outputs
 
 
 def write_loss(made: beam.Pipeline, read: dp.ReadRows, loss: dp.RemovalLoss, path: str) -> None:

@@ -1,5 +1,6 @@
 """What the documentation shows, runs; what it counts, is counted again."""
 
+import dataclasses
 import functools
 import itertools
 import re
@@ -11,10 +12,10 @@ import apache_beam as beam
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms import building, metrics, profilers, relational
+from beam_dp.mechanisms import building, metrics, profilers, relational, search
 from beam_dp.mechanisms.removal import coverage, frequency
 from beam_dp.mechanisms.search import ranks
-from beam_dp.transforms import aggregate, release
+from beam_dp.transforms import release
 from docs import tables
 
 ROOT = Path(__file__).parents[1]
@@ -34,7 +35,7 @@ def printed() -> list[str]:
     return list(tables.tables())
 
 
-@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("place", range(5))
 def test_every_table_of_numbers_is_the_one_that_is_printed(printed: list[str], place: int) -> None:
     assert printed[place] in PAGE
     assert PAGE.count(printed[place].splitlines()[0]) == 1
@@ -101,11 +102,28 @@ def test_the_ideal_search_is_better_only_for_very_many_candidates() -> None:
     assert tables.ideal(rho, 450) < above.shift(2**450)
 
 
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1, 10])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6])
+def test_a_delta_makes_no_shift_smaller_up_to_2_256_candidates(epsilon, delta) -> None:
+    for bits in (1, 2, 4, 8, 14, 22, 32, 64, 128, 256):
+        known = [dp.Budget(epsilon), dp.Budget(epsilon, delta)]
+        pure, spending = (search.alternatives(budget, 2**bits)[0] for budget in known)
+        assert spending == dataclasses.replace(pure, search=spending.search)
+        assert spending.search.cost.delta == 0
+    for bits in (512, 1024):
+        assert search.alternatives(known[1], 2**bits)[0].name == "ScaleThenChoose"
+
+
+def test_a_search_that_is_chosen_takes_no_delta_from_others() -> None:
+    metrics = [dp.Max("a", search="auto"), dp.Max("b", search=dp.ScaleThenChoose)]
+    rows = dp.PrivateAggregate("p", metrics, tables.WITH_DELTA).plan().rows
+    assert [row.delta for row in rows] == [0, 1e-6]
+
+
 def test_the_small_numbers_in_the_text() -> None:
     assert f"{ranks.RESOLUTION} of a vote" in PAGE
     assert "4,294,967" in PAGE and profilers._HEAVIEST // 1000 == 4_294_967
     assert "up to 64 parts" in PAGE and release._MANY == 64
-    assert "50 million before" in PAGE and aggregate.MOST_ROWS == 50_000_000
     assert "6,324 (20 million pairs)" in PAGE and frequency.PAIRS == 20_000_000
     assert "(17 bits up to 2^63)" in PAGE and building._SUM_BITS == 17
     assert "a fifth of the budget" in PAGE and building._COUNT_SHARE == Fraction(1, 5)

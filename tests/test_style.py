@@ -16,7 +16,7 @@ MARKERS = re.compile(
 NOISY_MODULES = {"random", "logging", "warnings", "secrets"}
 OURS = {"beam_dp", "pipelines", "tests"}
 PLACES = re.compile("/" + "work|shared/" + "guide")
-SKIPPED = {"build", "dist", "tests", "__pycache__"}
+SKIPPED = {".git", "build", "dist", "tests", "__pycache__"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

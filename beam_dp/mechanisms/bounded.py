@@ -158,7 +158,7 @@ def shares(owner: str, budget: Budget, share: checks.Real) -> tuple[Budget, Budg
     the Renyi divergence of conditioned distributions is not bounded by that of the whole.
     """
     if type(budget) is not Budget:
-        raise TypeError(f"{owner}: budget must be a Budget, not {budget!r}.")
+        raise TypeError(f"{owner}: budget must be a Budget, not {checks.shown(budget)}.")
     part = checks.fraction_between(owner, "share", share, 0, 1)
     checks.require(
         budget.delta > 0,

@@ -225,7 +225,7 @@ class Ledger:
         """
         checks.require(
             type(label) is str and label != "",
-            f"Ledger.spend: label must be a string that is not empty, not {label!r}.",
+            f"Ledger.spend: label must be a string that is not empty, not {checks.shown(label)}.",
         )
         times = checks.positive_integer("Ledger.spend", "times", times)
         amount = self._counted(_checked_budget("Ledger.spend", "cost", cost)) * times
@@ -312,7 +312,7 @@ def _checked_delta(owner: str, value: object) -> Fraction:
 def _checked_weights(weights: object) -> tuple[Fraction, ...]:
     if isinstance(weights, (str, bytes)) or not isinstance(weights, Sequence):
         raise TypeError(
-            f"Budget.split: weights must be a list of numbers, not {weights!r}. "
+            f"Budget.split: weights must be a list of numbers, not {checks.shown(weights)}. "
             "Write budget.split([1, 1])."
         )
     checks.require(
@@ -327,6 +327,7 @@ def _checked_weights(weights: object) -> tuple[Fraction, ...]:
 def _checked_budget(owner: str, name: str, value: object) -> Budget:
     if type(value) is not Budget:
         raise TypeError(
-            f"{owner}: {name} must be a Budget, not {value!r}. Write Budget(epsilon=1.0)."
+            f"{owner}: {name} must be a Budget, not {checks.shown(value)}. "
+            "Write Budget(epsilon=1.0)."
         )
     return value

@@ -61,7 +61,8 @@ class Candidates:
         if type(self.points) not in (tuple, LinearGrid, RoundedGrid):
             raise TypeError(
                 "Candidates: points must be made by Candidates.of(values), Candidates.linear(low, "
-                f"high, step) or Candidates.geometric(low, high, ratio), not {self.points!r}."
+                "high, step) or Candidates.geometric(low, high, ratio), not "
+                f"{checks.shown(self.points)}."
             )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -167,7 +168,9 @@ class Candidates:
             TypeError: if one is not an int, a float or a Fraction (bool and str are refused).
         """
         if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-            raise TypeError(f"Candidates.of: values must be a list of numbers, not {values!r}.")
+            raise TypeError(
+                f"Candidates.of: values must be a list of numbers, not {checks.shown(values)}."
+            )
         points = {_plain("Candidates.of", "values", value) for value in values}
         checks.require(bool(points), "Candidates.of: values must have at least one number.")
         return Candidates(tuple(sorted(points)))

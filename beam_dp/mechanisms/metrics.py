@@ -5,7 +5,7 @@ import math
 from fractions import Fraction
 from typing import Any, Literal
 
-from beam_dp.mechanisms import checks
+from beam_dp.mechanisms import checks, unused
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.search import (
@@ -28,7 +28,8 @@ SearchKind = (
     | Literal["auto"]
 )
 """How a search is asked for: by its class, or "auto" for the smallest proved shift. Its budget
-comes from the plan."""
+comes from the plan; "auto" gets no delta, as for delta <= 1e-6 and up to 2^256 candidates no search
+that spends one has a smaller shift than the others."""
 
 _LEAST_UNIT = Fraction(1, 1 << 200)
 _SEARCHES = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch, ScaleThenChoose)
@@ -105,6 +106,9 @@ class _Additive(Metric):
             an eighth where there is one partition only.
         search: how a one-sided release searches.
         beta: how often a one-sided release may be above the true value, or too far below it.
+
+    Options that have no effect are refused: of the clip with `one_sided=True`, and of the search
+    without.
     """
 
     one_sided: bool = False
@@ -121,8 +125,7 @@ class _Additive(Metric):
         checks.fraction_between(owner, "beta", self.beta, 0, 1)
         check_search(owner, self.search)
         check_candidates(owner, self.candidates)
-        if type(self.one_sided) is not bool:
-            raise TypeError(f"{owner}: one_sided must be True or False, not {self.one_sided!r}.")
+        unused.check_side(self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -248,11 +251,18 @@ class Mean(Metric):
         check_unit("Mean", self.unit)
 
 
+def shown(value: object) -> str:
+    """Return what a message shows of a metric: its class and output; of all else, a short form."""
+    if isinstance(value, Metric):
+        return f"{type(value).__name__} (output column {value.output})"
+    return checks.shown(value)
+
+
 def check_metrics(owner: str, metrics: object) -> tuple[Metric, ...]:
     """Return `metrics` as a tuple; refuse what is no metric, and equal output names."""
     if not isinstance(metrics, (list, tuple)) or not metrics:
         raise TypeError(
-            f"{owner}: metrics must be a list of metrics, not {metrics!r}. "
+            f"{owner}: metrics must be a list of metrics, not {shown(metrics)}. "
             'Write metrics=[dp.Count(), dp.Sum("spent")].'
         )
     for metric in metrics:
@@ -269,7 +279,9 @@ def check_metrics(owner: str, metrics: object) -> tuple[Metric, ...]:
 def check_metric(owner: str, metric: object) -> Metric:
     """Return `metric` if it is an object of one of the metric classes."""
     if isinstance(metric, type) or not isinstance(metric, Metric):
-        raise TypeError(f"{owner}: a metric must be one like dp.Count(), not {metric!r}.")
+        raise TypeError(
+            f"{owner}: a metric must be one like dp.Count(), not {checks.shown(metric)}."
+        )
     return metric
 
 
@@ -297,7 +309,8 @@ def check_search(owner: str, search: object) -> None:
     if search not in _SEARCHES:
         names = ", ".join(kind.__name__ for kind in _SEARCHES)
         raise TypeError(
-            f'{owner}: search must be "auto" or one of the classes {names}, not {search!r}.'
+            f'{owner}: search must be "auto" or one of the classes {names}, not '
+            f"{checks.shown(search)}."
         )
 
 
@@ -305,7 +318,7 @@ def check_candidates(owner: str, candidates: object) -> None:
     """Refuse what is neither None nor Candidates."""
     if candidates is not None and not isinstance(candidates, Candidates):
         raise TypeError(
-            f"{owner}: candidates must be Candidates, not {candidates!r}. "
+            f"{owner}: candidates must be Candidates, not {checks.shown(candidates)}. "
             "Write Candidates.linear(0, 100, 1)."
         )
 

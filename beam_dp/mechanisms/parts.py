@@ -56,7 +56,10 @@ class Part:
 
     @property
     def wants_delta(self) -> bool:
-        """Whether it is released by a mechanism that spends delta."""
+        """Whether it is released by a mechanism that spends delta.
+
+        "auto" does not: the searches that do would win only beyond 2^256 candidates.
+        """
         if self.options.search is ScaleThenChoose:
             return True
         return self.kind == "ratio" and self.detail[1] in ("auto", "local_sensitivity")
@@ -104,22 +107,28 @@ def _parts_of_rows(metric: Metric) -> tuple[Part, ...]:
             detail = metric.profile, metric.lowest
             return (Part("custom", metric.column, False, _searched(metric), detail),)
         case spreads.Preprocessing():
-            tiers = metric.tiers or ("", ())
-            options = _plain(metric) if isinstance(metric, PersonalisedStatistic) else Options()
-            given = metric.sensitivity
-            delta = None if given == "auto" else checks.decimal("Delta", "sensitivity", given)
-            empty = checks.decimal("Delta", "empty", metric.empty)
-            root = isinstance(metric, spreads.StandardDeviation)
-            value = metric.person_value, metric.last_by
-            found = Asked(metric.statistic, metric.share, *value, delta, empty, root)
-            return (Part("preprocessed", metric.columns[0], False, options, (found, tiers[1])),)
+            return (_preprocessed(metric),)
         case black_box.BlackBox():
             asked = metric.function, metric.blocks, metric.person_value, metric.last_by
             return (Part("black_box", metric.column, False, _plain(metric), asked),)
         case ratios.Ratio():
             compared = metric.equals, metric.method, metric.neighbours
             return (Part("ratio", metric.column, metric.per == "person", detail=compared),)
-    raise TypeError(f"PrivateAggregate: a metric must be one of beam_dp's, not {metric!r}.")
+    raise TypeError(
+        f"PrivateAggregate: a metric must be one of beam_dp's, not {metrics.shown(metric)}."
+    )
+
+
+def _preprocessed(metric: spreads.Preprocessing) -> Part:
+    given = metric.sensitivity
+    delta = None if given == "auto" else checks.decimal("Delta", "sensitivity", given)
+    empty = checks.decimal("Delta", "empty", metric.empty)
+    root = isinstance(metric, spreads.StandardDeviation)
+    value = metric.person_value, metric.last_by
+    asked = Asked(metric.statistic, metric.share, *value, delta, empty, root)
+    _, epsilons = metric.tiers or ("", ())
+    options = _plain(metric) if isinstance(metric, PersonalisedStatistic) else Options()
+    return Part("preprocessed", metric.columns[0], False, options, (asked, epsilons))
 
 
 def _additive(metric: metrics.Count | metrics.Sum) -> Options:

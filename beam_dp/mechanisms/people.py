@@ -40,7 +40,7 @@ def records(owner: str, people: Iterable[Any]) -> People:
 def check_callable(owner: str, name: str, value: object) -> None:
     """Raise TypeError unless `value` can be called."""
     if not callable(value):
-        raise TypeError(f"{owner}: {name} must be a function of people, not {value!r}.")
+        raise TypeError(f"{owner}: {name} must be a function of people, not {checks.shown(value)}.")
 
 
 def plain_number(owner: str, value: object) -> Number:
@@ -75,5 +75,5 @@ def removal_count(owner: str, name: str, value: object) -> int:
     """Return `value` if it is an int of at least 0 (bool and numpy integers are refused)."""
     if type(value) is not int or value < 0:
         kind = ValueError if type(value) is int else TypeError
-        raise kind(f"{owner}: {name} must be an int of at least 0, not {value!r}.")
+        raise kind(f"{owner}: {name} must be an int of at least 0, not {checks.shown(value)}.")
     return value

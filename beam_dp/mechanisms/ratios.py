@@ -60,7 +60,7 @@ class Ratio(Metric):
         if not usable and not callable(self.equals):
             raise TypeError(
                 "Ratio: equals must be a number, a string, a date, a boolean or a function, not "
-                f"{self.equals!r}. Write equals=1."
+                f"{checks.shown(self.equals)}. Write equals=1."
             )
 
     @property

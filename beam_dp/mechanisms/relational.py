@@ -4,7 +4,7 @@ import dataclasses
 import math
 from fractions import Fraction
 
-from beam_dp.mechanisms import checks
+from beam_dp.mechanisms import checks, unused
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.metrics import (
     UNIT,
@@ -153,8 +153,9 @@ class DistinctCount(_OfItems):
         column: the column; its values are only compared. Rows without one do not count.
         one_sided: never above the true number but for beta / 2, and below it by about the values
             of `<name>_error` people.
-        clip: as in `Count`.
-        clip_share: as in `Count`.
+        clip: as in `Count`, and refused with `one_sided=True`.
+        clip_share: as in `Count`, and refused with `one_sided=True`. Without, `search` and `beta`
+            are refused, as there is nothing that they could change.
     """
 
     column: str
@@ -166,10 +167,7 @@ class DistinctCount(_OfItems):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_clip("DistinctCount", self.clip, self.clip_share)
-        if type(self.one_sided) is not bool:
-            raise TypeError(
-                f"DistinctCount: one_sided must be True or False, not {self.one_sided!r}."
-            )
+        unused.check_side(self)
 
     @property
     def _prefix(self) -> str:
@@ -204,8 +202,8 @@ class SumOfSquares(_OfItems):
             values make up most of the sum. "pairs" removes them for all values at once: tighter
             where values are evenly frequent, but it needs memory for every pair of people who
             share a value (about 80 bytes).
-        people: the most people of one partition, for "pairs", which is refused above 6,324 people
-            (20 million pairs). It must be true, as memory depends on it; privacy does not.
+        people: the most people of one partition, for "pairs" only, which is refused above 6,324
+            people (20 million pairs). It must be true, as memory depends on it; privacy does not.
     """
 
     column: str
@@ -216,6 +214,9 @@ class SumOfSquares(_OfItems):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of("SumOfSquares", "relaxation", self.relaxation, _RELAXATIONS)
+        if self.relaxation == "items":
+            because = 'with relaxation="items", which takes any number of people'
+            unused.refuse(self, ("people",), because, 'Write relaxation="pairs" beside it.')
         if self.relaxation == "pairs":
             mend = 'Write people=1000, or leave relaxation="pairs" out.'
             people = checks.positive_integer("SumOfSquares", "people", self.people, mend)

@@ -114,7 +114,9 @@ class Variance(Preprocessing):
         super().__post_init__()
         owner = type(self).__name__
         if type(self.sample) is not bool:
-            raise TypeError(f"{owner}: sample must be True or False, not {self.sample!r}.")
+            raise TypeError(
+                f"{owner}: sample must be True or False, not {checks.shown(self.sample)}."
+            )
         checks.require(self.empty == 0, f"{owner}: empty must be 0, the variance of nobody.")
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import checks
+from beam_dp.mechanisms import checks, limits
 from beam_dp.mechanisms.black_box import BlackBox
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
@@ -28,9 +28,6 @@ from beam_dp.transforms.partitions import (
 from beam_dp.transforms.summary import SHARDS
 
 _OWNER = "PrivateAggregate"
-MOST_ROWS = 50_000_000
-"""Rows of one partition that one worker can hold for a metric that needs rows or owners: about 250
-bytes for each line, which is a person, a value and a count."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -63,8 +60,9 @@ class PrivateAggregate(beam.PTransform):
         partitions: `PublicPartitions([...])` or `PrivatePartitions()`; None: private ones if
             there are partition columns.
         shards: how many parts the people are cut into on the way; a power of two.
-        partition_rows: the most rows that one partition has, if you know. It is only held against
-            what one worker can hold (`MOST_ROWS`, for metrics that need rows or owners).
+        partition_rows: the most rows that one partition has, if you know; those of the same person
+            with the same value count once. It is only held against what one worker can take
+            (`mechanisms.limits`, for metrics that need rows or owners).
         batches: release `pyarrow.RecordBatch`es of at most some thousand rows instead of single
             rows, which is faster for many public partitions; not with private ones, whose keys can
             be of any types.
@@ -95,7 +93,7 @@ class PrivateAggregate(beam.PTransform):
             self.metrics = owners.check_two(_OWNER, self.metrics, self.bounds, self.partitions)
         if type(self.budget) is not Budget:
             raise TypeError(
-                f"{_OWNER}: budget must be a Budget, not {self.budget!r}. "
+                f"{_OWNER}: budget must be a Budget, not {checks.shown(self.budget)}. "
                 "Write budget=dp.Budget(epsilon=1.0)."
             )
         for metric in self.metrics:
@@ -105,7 +103,7 @@ class PrivateAggregate(beam.PTransform):
         rows.check_batches(_OWNER, self.batches, isinstance(self.partitions, PrivatePartitions))
         self._once = guards.Once()
         self._program = self._compile()
-        check_size(_OWNER, self.partition_rows, self._program.keep_rows)
+        limits.check_rows(_OWNER, self.partition_rows, self.metrics, self._second is not None)
 
     def _compile(self) -> Program:
         private = isinstance(self.partitions, PrivatePartitions)
@@ -153,16 +151,3 @@ class PrivateAggregate(beam.PTransform):
     def display_data(self) -> dict[str, Any]:
         """Return the public parameters that a monitoring page may show."""
         return {"budget": repr(self.budget), "metrics": ", ".join(m.output for m in self.metrics)}
-
-
-def check_size(owner: str, rows: int | None, keep_rows: bool) -> None:
-    """Refuse partitions that are known to be too large for one worker."""
-    if rows is None:
-        return
-    checks.positive_integer(owner, "partition_rows", rows, "Leave it out if you do not know.")
-    checks.require(
-        not keep_rows or rows <= MOST_ROWS,
-        f"{owner}: partition_rows must be at most {MOST_ROWS} for metrics that need rows or "
-        f"owners, not {rows}. Cut the partitions finer, or release Count, Sum, Max, Min, Mean or "
-        "PeopleCount, which need summaries only.",
-    )

@@ -220,7 +220,7 @@ class BoundContributions(beam.PTransform):
         self.values = checks.columns(_OWNER, "values", self.values)
         if not isinstance(self.bounds, ContributionBounds):
             raise TypeError(
-                f"{_OWNER}: bounds must be ContributionBounds, not {self.bounds!r}. "
+                f"{_OWNER}: bounds must be ContributionBounds, not {checks.shown(self.bounds)}. "
                 "Write bounds=dp.ContributionBounds(partitions=3)."
             )
         checks.require(

@@ -7,7 +7,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.typehints.row_type import RowTypeConstraint
 
-from beam_dp.mechanisms import checks, metrics, relational
+from beam_dp.mechanisms import checks, limits, metrics, relational
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.contributions import Bounder
 from beam_dp.mechanisms.metrics import Metric
@@ -77,13 +77,15 @@ class RemovalLoss(beam.PTransform):
     `MaxFrequency`, `SumOfSquares` and `CustomProfile`, whose losses may be relaxed (see there).
 
     Args:
-        statistic: the metric.
+        statistic: the metric; how it would be released (its side, clip, search, candidates and
+            beta) plays no part here.
         person: the column that identifies a person, or the two columns of rows with two owners.
         partition: the columns whose values name a partition; empty: one partition for all.
         removals: K; `search.cap(candidates.size)` is enough for a search.
         bounds: how much of the data one person may reach.
         partitions: public partitions; None: every partition that has rows (which is not private).
         shards: how many parts the people are cut into; a power of two.
+        partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
 
     Raises:
         TypeError, ValueError: when the pipeline is built.
@@ -99,6 +101,7 @@ class RemovalLoss(beam.PTransform):
     bounds: ContributionBounds | None = None
     partitions: PublicPartitions | None = None
     shards: int = SHARDS
+    partition_rows: int | None = None
 
     def __post_init__(self) -> None:
         self.person, self._second = owners.check_person(_OWNER, self.person)
@@ -111,13 +114,15 @@ class RemovalLoss(beam.PTransform):
         if not isinstance(self.statistic, _MONOTONE):
             raise TypeError(
                 f"{_OWNER}: statistic must be one of {', '.join(k.__name__ for k in _MONOTONE)} "
-                f"(monotone in the set of people), not {self.statistic!r}. "
+                f"(monotone in the set of people), not {metrics.shown(self.statistic)}. "
                 'Write statistic=dp.Max("minutes").'
             )
         self.bounds = check_bounds(_OWNER, self.bounds)
         check_public(_OWNER, self.partition, self.partitions)
         if self._second is not None:
             owners.check_two(_OWNER, [self.statistic], self.bounds, self.partitions)
+        two = self._second is not None
+        limits.check_rows(_OWNER, self.partition_rows, [self.statistic], two)
         summary.check_shards(_OWNER, self.shards)
         rows.check_names(_OWNER, self.partition, ())
         checks.require(

@@ -3,12 +3,13 @@
 import dataclasses
 from collections.abc import Sequence
 
-from beam_dp.mechanisms import checks, metrics
+from beam_dp.mechanisms import checks, metrics, unused
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import Metric
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
 
-_ALLOWED = (metrics.Count, metrics.Sum, metrics.Max, metrics.Min)
+ALLOWED = (metrics.Count, metrics.Sum, metrics.Max, metrics.Min)
+"""The metrics that rows with two owners can have."""
 
 
 def check_person(owner: str, person: object) -> tuple[str, str | None]:
@@ -55,11 +56,13 @@ def check_two(
 
 def _directly(owner: str, metric: Metric) -> Metric:
     if isinstance(metric, (metrics.Count, metrics.Sum)):
+        because = "where rows have two owners, which are released from below, without a clip"
+        unused.refuse(metric, unused.CLIP, because, "Leave it out.")
         return dataclasses.replace(metric, one_sided=True)
-    if isinstance(metric, _ALLOWED):
+    if isinstance(metric, ALLOWED):
         return metric
-    names = ", ".join(kind.__name__ for kind in _ALLOWED)
+    names = ", ".join(kind.__name__ for kind in ALLOWED)
     raise TypeError(
-        f"{owner}: a metric of rows with two owners must be {names}, not {metric!r}: no loss of "
-        "another is proved to move by at most 1 when either owner is removed."
+        f"{owner}: a metric of rows with two owners must be {names}, not {metrics.shown(metric)}: "
+        "no loss of another is proved to move by at most 1 when either owner is removed."
     )

@@ -93,7 +93,7 @@ def _checked(key: tuple[object, ...]) -> Key:
         if clean(part) is None:
             raise TypeError(
                 "PublicPartitions: a key must be an int of 64 bits, a string, a date or a boolean "
-                f"(or a tuple of these), not {part!r}."
+                f"(or a tuple of these), not {checks.shown(part)}."
             )
     return tuple(clean(part) for part in key)
 
@@ -175,7 +175,7 @@ def check_bounds(owner: str, bounds: ContributionBounds | None) -> ContributionB
         return ContributionBounds(None)
     if not isinstance(bounds, ContributionBounds):
         raise TypeError(
-            f"{owner}: bounds must be ContributionBounds, not {bounds!r}. "
+            f"{owner}: bounds must be ContributionBounds, not {checks.shown(bounds)}. "
             "Write bounds=dp.ContributionBounds(partitions=3)."
         )
     return bounds

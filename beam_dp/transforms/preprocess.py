@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import checks, metrics, relational, tiers
+from beam_dp.mechanisms import checks, metrics, relational, tiers, unused
 from beam_dp.mechanisms.black_box import BlackBox
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
@@ -23,6 +23,8 @@ _NAMES = {
     metrics.Max: "maximum",
     metrics.Min: "minimum",
 }
+_TAKEN = ("column", "name", "unit", "weight")
+_MEND = "It is released in another way here: see person_value and sensitivity."
 
 _PERSONALISED = {metrics.Sum: "sum", metrics.Max: "maximum", relational.Median: "median"}
 _SEARCHED = ("candidates", "beta")
@@ -40,8 +42,9 @@ class PreprocessSensitivity(beam.PTransform):
 
     Args:
         statistic: `Mean(column)`, `Median(column)`, `Max(column)`, `Min(column)` (of these only
-            column, name and unit are used), `Variance(column)`, `StandardDeviation(column)`,
-            `TrimmedMean(column)`, `Preprocessed(column, of)` or `BlackBox(column, function)`.
+            column, name and unit are taken, other options are refused), `Variance(column)`,
+            `StandardDeviation(column)`, `TrimmedMean(column)`, `Preprocessed(column, of)` or
+            `BlackBox(column, function)`.
         person: the column that identifies a person.
         budget: what all partitions together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.
@@ -59,6 +62,7 @@ class PreprocessSensitivity(beam.PTransform):
         last_by: for "last": the column that says when (numbers, dates, times).
         sensitivity: "auto", or Delta in the scale of the statistic; None: that of the statistic.
         shards: how many parts the people are cut into; a power of two.
+        partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
 
     Raises:
         TypeError, ValueError: when the pipeline is built.
@@ -78,6 +82,7 @@ class PreprocessSensitivity(beam.PTransform):
     person_epsilon: str | None = None
     epsilons: Sequence[float] | None = None
     shards: int = SHARDS
+    partition_rows: int | None = None
 
     def __post_init__(self) -> None:
         self._aggregate = PrivateAggregate(
@@ -88,6 +93,7 @@ class PreprocessSensitivity(beam.PTransform):
             self.bounds,
             self.partitions,
             self.shards,
+            self.partition_rows,
         )
 
     def _metric(self) -> Metric:
@@ -98,6 +104,8 @@ class PreprocessSensitivity(beam.PTransform):
         options = {name: value for name, value in given.items() if value is not None}
         statistic = self.statistic
         if type(statistic) in _NAMES:
+            others = [f.name for f in dataclasses.fields(statistic) if f.name not in _TAKEN]
+            unused.refuse(statistic, others, f"in {_OWNER}", _MEND)
             column, named = statistic.columns[0], vars(statistic)["unit"]
             name = statistic.output
             of = _NAMES[type(statistic)]
@@ -109,7 +117,8 @@ class PreprocessSensitivity(beam.PTransform):
         names = ", ".join(kind.__name__ for kind in _NAMES)
         raise TypeError(
             f"{_OWNER}: statistic must be {names}, Variance, StandardDeviation, TrimmedMean, "
-            f'Preprocessed or BlackBox, not {statistic!r}. Write statistic=dp.Mean("minutes").'
+            f"Preprocessed or BlackBox, not {metrics.shown(statistic)}. "
+            'Write statistic=dp.Mean("minutes").'
         )
 
     def _personalised(self) -> Metric:

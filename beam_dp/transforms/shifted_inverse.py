@@ -6,7 +6,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import metrics, relational
+from beam_dp.mechanisms import metrics, relational, unused
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
@@ -50,6 +50,7 @@ class ShiftedInverse(beam.PTransform):
             "auto" for the smallest proved shift; None: that of the statistic, by default the first.
         beta: how often the guarantee may fail; None: that of the statistic, by default 5%.
         shards: how many parts the people are cut into; a power of two.
+        partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
 
     Raises:
         TypeError, ValueError: when the pipeline is built.
@@ -68,6 +69,7 @@ class ShiftedInverse(beam.PTransform):
     search: SearchKind | None = None
     beta: float | None = None
     shards: int = SHARDS
+    partition_rows: int | None = None
 
     def __post_init__(self) -> None:
         self._aggregate = PrivateAggregate(
@@ -78,6 +80,7 @@ class ShiftedInverse(beam.PTransform):
             self.bounds,
             self.partitions,
             self.shards,
+            self.partition_rows,
         )
 
     def _direct(self) -> Metric:
@@ -85,14 +88,17 @@ class ShiftedInverse(beam.PTransform):
         given = {"search": self.search, "beta": self.beta, "candidates": self.candidates}
         options: dict[str, Any] = {name: of for name, of in given.items() if of is not None}
         if isinstance(self.statistic, (metrics.Count, metrics.Sum, relational.DistinctCount)):
+            because = f"in {_OWNER}, which searches for the output and clips nobody"
+            unused.refuse(self.statistic, unused.CLIP, because, "Leave it out.")
             return dataclasses.replace(self.statistic, one_sided=True, **options)
         if isinstance(self.statistic, _SEARCHED):
             return dataclasses.replace(self.statistic, **options)
         raise TypeError(
             f"{_OWNER}: statistic must be Count, Sum, DistinctCount, "
-            f"{', '.join(kind.__name__ for kind in _SEARCHED)}, not {self.statistic!r}. The "
-            "number of people moves by 1 per person, and quantiles have a search of their own: "
-            "release these by PrivateAggregate(metrics=[...])."
+            f"{', '.join(kind.__name__ for kind in _SEARCHED)}, not "
+            f"{metrics.shown(self.statistic)}. The number of people moves by 1 per person, "
+            "and quantiles have a search of their own: release these by "
+            "PrivateAggregate(metrics=[...])."
         )
 
     def plan(self) -> Plan:

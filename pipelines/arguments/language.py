@@ -31,6 +31,11 @@ _PHRASES = {
     r"ScaleThenChoose: budget must have an epsilon and a delta.*": (
         "--search scale_then_choose must have --epsilon and a --delta above 0"
     ),
+    r"\w+: candidates for a clip must be at most (\d+), not (\d+)\..*": (
+        r"--candidates of what has a clip must be at most \1 values, not \2: take a coarser grid, "
+        r"like 1:1000000:x2, or --one_sided"
+    ),
+    r"\w+: (partition_rows must .*)": r"--\1",
     r"TruncatedGeometric: (pre_threshold must .*)": r"--\1",
     r"PublicPartitions: a key must be .*, not (.*)": (
         r"--public_partitions: a key must be text, not \1"

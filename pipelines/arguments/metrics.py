@@ -1,53 +1,70 @@
 """Options that say what is released."""
 
 import argparse
-import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from fractions import Fraction
-from typing import Any
 
 import beam_dp as dp
+from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.metrics import Metric, SearchKind
-from beam_dp.transforms.rows import plain_name
-from pipelines.arguments import words
+from pipelines.arguments import forms, spreads, words
+
+Reader = Callable[[str], Metric]
 
 
-def _kth_largest(of: tuple[str, Fraction]) -> Metric:
-    return dp.KthLargest(of[0], int(of[1]))
-
-
-def _quantile(of: tuple[str, Fraction]) -> Metric:
-    return dp.Quantile(*of)
+def _of(made: Callable[[str], Metric]) -> Reader:
+    return lambda text: made(words.column(text))
 
 
 _PLAIN = {
     "count": (dp.Count, "number of rows"),
     "people_count": (dp.PeopleCount, "number of people"),
 }
-_OF_A_COLUMN: dict[str, tuple[Callable[[Any], Metric], str]] = {
-    "sum": (dp.Sum, "sum of a column, clipped at a privately chosen bound"),
-    "max": (dp.Max, "value that nearly nobody exceeds"),
-    "min": (dp.Min, "value that nearly nobody is below"),
-    "mean": (dp.Mean, "mean of a column over rows"),
-    "kth_largest": (_kth_largest, "K-th largest value of all rows, from below"),
-    "quantile": (_quantile, "value with a share P of the rows at or below, each person once"),
-    "median": (dp.Median, "the quantile with P = 0.5"),
-    "distinct": (dp.DistinctCount, "number of different values of a column"),
-    "max_frequency": (dp.MaxFrequency, "rows of the most frequent value, from below"),
-    "sum_of_squares": (dp.SumOfSquares, "sum of squared rows over all values, from below"),
-}
-# How the word of an option is read where it is more than the name of a column.
-_WORDS: dict[str, tuple[Callable[[str], Any], str]] = {
-    "kth_largest": (words.rank, "COLUMN:K"),
-    "quantile": (words.share, "COLUMN:P"),
+_MEANS = forms.counted(dp.Mean, words.column)
+_MEDIANS = forms.counted(dp.Median, words.column)
+_QUANTILES = forms.counted(forms.quantile, words.share)
+_RATIOS = forms.counted(forms.ratio, str)
+_OF_A_COLUMN: dict[str, tuple[Reader, str, str]] = {
+    "sum": (_of(dp.Sum), "COLUMN", "sum of a column, clipped at a privately chosen bound"),
+    "max": (_of(dp.Max), "COLUMN", "value that nearly nobody exceeds"),
+    "min": (_of(dp.Min), "COLUMN", "value that nearly nobody is below"),
+    "mean": (_MEANS, "COLUMN[:person]", "mean of a column over rows; or over people's totals"),
+    "kth_largest": (forms.kth_largest, "COLUMN:K", "K-th largest value of all rows, from below"),
+    "quantile": (
+        _QUANTILES,
+        "COLUMN:P[:row]",
+        "value with a share P of the rows at or below, each person once; or each row",
+    ),
+    "median": (_MEDIANS, "COLUMN[:row]", "the quantile with P = 0.5"),
+    "distinct": (_of(dp.DistinctCount), "COLUMN", "number of different values of a column"),
+    "max_frequency": (
+        _of(dp.MaxFrequency),
+        "COLUMN",
+        "rows of the most frequent value, from below",
+    ),
+    "sum_of_squares": (
+        forms.sum_of_squares,
+        "COLUMN[:PEOPLE]",
+        "sum of squared rows over all values, from below; by pairs of the PEOPLE at most",
+    ),
+    "ratio": (
+        _RATIOS,
+        "COLUMN[=VALUE][:person]",
+        "share of the rows with VALUE (default 1), which needs --max_rows_per_partition; of people",
+    ),
+    "variance": (_of(dp.Variance), "COLUMN", "variance of one number per person"),
+    "standard_deviation": (_of(dp.StandardDeviation), "COLUMN", "the root of the variance"),
+    "trimmed_mean": (
+        forms.trimmed_mean,
+        "COLUMN[:SHARE]",
+        "mean without a tenth, or SHARE, each end",
+    ),
 }
 _MONOTONE = (
     *("count", "sum", "max", "min"),
     *("kth_largest", "distinct", "max_frequency", "sum_of_squares"),
 )
-_TWO_SIDED = (dp.Count, dp.Sum, dp.DistinctCount)
-_OUTPUTS = "the values that may be released, public: LOW below HIGH, STEP above 0, like 0:1440:1"
+_OUTPUTS = "LOW below HIGH, STEP above 0, like 0:1440:1, or xRATIO with LOW above 0, like 1:1e6:x2"
 
 SEARCHES: dict[str, SearchKind] = {
     "auto": "auto",
@@ -59,17 +76,24 @@ SEARCHES: dict[str, SearchKind] = {
 
 
 def add(made: argparse.ArgumentParser) -> None:
-    """Add --count and all other metrics, --one_sided, --search and --weights."""
+    """Add --count and all other metrics, and the options that say how they are released."""
     metrics = made.add_argument_group("metrics: as many as wanted, in the order of the output")
     _add(metrics.add_argument, (*_PLAIN, *_OF_A_COLUMN))
+    how = made.add_argument_group("how they are released")
     one_sided = (
         "release counts, sums and distinct counts from below: not above the truth but for 5%%"
     )
-    metrics.add_argument("--one_sided", action="store_true", help=one_sided)
-    # The parts of a budget that is shared out have no delta, which the last one needs.
-    _add_search(metrics, list(SEARCHES)[:-1])
+    how.add_argument("--one_sided", action="store_true", help=one_sided)
+    _add_search(how)
+    clips = f"possible outputs, or clips, of an output column, public; may be repeated: {_OUTPUTS}"
+    form = {"type": grid, "metavar": "NAME=LOW:HIGH:STEP", "help": clips}
+    how.add_argument("--candidates", action="append", default=[], dest="grids", **form)
+    _add_unit(how)
+    method = f"how a ratio is drawn (default {ratio.METHODS[1]}); auto: the better one, by --delta"
+    how.add_argument("--method", choices=ratio.METHODS, help=method)
+    spreads.add(how)
     shares = "parts of the budget, by output column: sum_spent=2,count=1 (default 1)"
-    metrics.add_argument("--weights", type=words.weights, default={}, help=shares)
+    how.add_argument("--weights", type=words.weights, default={}, help=shares)
 
 
 def add_statistic(made: argparse.ArgumentParser) -> None:
@@ -77,10 +101,12 @@ def add_statistic(made: argparse.ArgumentParser) -> None:
     group = made.add_argument_group("statistic: one of")
     one = group.add_mutually_exclusive_group(required=True)
     _add(one.add_argument, _MONOTONE)
-    outputs = {"type": candidates, "metavar": "LOW:HIGH:STEP", "help": _OUTPUTS}
-    group.add_argument("--candidates", required=True, **outputs)
-    _add_search(group, list(SEARCHES))
-    made.set_defaults(weights={}, one_sided=True)
+    outputs = f"the values that may be released, public: {_OUTPUTS}"
+    form = {"type": candidates, "metavar": "LOW:HIGH:STEP", "help": outputs}
+    group.add_argument("--candidates", required=True, **form)
+    _add_search(group)
+    _add_unit(group)
+    made.set_defaults(weights={}, one_sided=True, grids=[])
 
 
 def _add(argument: Callable[..., argparse.Action], names: Sequence[str]) -> None:
@@ -90,65 +116,50 @@ def _add(argument: Callable[..., argparse.Action], names: Sequence[str]) -> None
             metric, help_ = _PLAIN[name]
             into(f"--{name}", action="append_const", const=metric(), help=help_)
         else:
-            made, help_ = _OF_A_COLUMN[name]
-            read, form = _WORDS.get(name, (words.column, "COLUMN"))
-            into(f"--{name}", action="append", type=_of(made, read), metavar=form, help=help_)
+            read, form, help_ = _OF_A_COLUMN[name]
+            into(f"--{name}", action="append", type=read, metavar=form, help=help_)
 
 
-def _of(made: Callable[[Any], Metric], read: Callable[[str], Any]) -> Callable[[str], Metric]:
-    return lambda text: made(read(text))
-
-
-def _add_search(group: argparse._ArgumentGroup, names: Sequence[str]) -> None:
+def _add_search(group: argparse._ArgumentGroup) -> None:
     help_ = "how what is released from below is searched; auto: by the smallest proved shift T"
-    group.add_argument("--search", choices=names, help=f"{help_} (default above_threshold)")
+    form = {"type": search, "metavar": "NAME", "help": f"{help_} ({', '.join(SEARCHES)})"}
+    group.add_argument("--search", **form)
+
+
+def _add_unit(group: argparse._ArgumentGroup) -> None:
+    grid_ = "the grid of a column's values: spent=0.01,minutes=1 (default 0.000001)"
+    form = {"type": words.units, "metavar": "COLUMN=UNIT", "default": {}}
+    group.add_argument("--unit", dest="units", help=grid_, **form)
+
+
+def search(text: str) -> SearchKind:
+    """Return the search of this name."""
+    rule = f"one of {', '.join(SEARCHES)}"
+    if text == "unbounded":
+        rule += " (an unbounded search is not for jobs: its shift T is known with the answer only)"
+    words.require(text in SEARCHES, rule, text)
+    return SEARCHES[text]
 
 
 def candidates(text: str) -> dp.Candidates:
-    """Return the possible outputs in LOW:HIGH:STEP."""
+    """Return the possible outputs in LOW:HIGH:STEP or LOW:HIGH:xRATIO."""
     exact = words.number("LOW:HIGH:STEP, like 0:1440:1", lambda value: True)
     try:
-        low, high, step = map(exact, text.split(":"))
-        return dp.Candidates.linear(low, high, step)
+        low, high, step = text.split(":")
+        if step.startswith("x"):
+            return dp.Candidates.geometric(exact(low), exact(high), exact(step[1:]))
+        return dp.Candidates.linear(exact(low), exact(high), exact(step))
     except (argparse.ArgumentTypeError, ValueError) as error:
-        rule = "LOW:HIGH:STEP with LOW below HIGH and a STEP above 0, like 0:1440:1"
+        rule = (
+            "LOW:HIGH:STEP with LOW below HIGH and a STEP above 0, like 0:1440:1 (or "
+            "LOW:HIGH:xRATIO with LOW above 0 and a RATIO above 1, like 1:1000000:x2)"
+        )
         raise argparse.ArgumentTypeError(f"must be {rule}, not {text!r}") from error
 
 
-def asked(options: argparse.Namespace) -> list[Metric]:
-    """Return the metrics with their names, sides, searches and weights."""
-    left, found = dict(options.weights), {}
-    for metric in options.metrics:
-        name = plain_name(metric.output)
-        if name in found:
-            raise ValueError(f"two metrics would be the output column {name!r}: ask for it once")
-        weight, chosen = left.pop(name, 1), _chosen(metric, options)
-        found[name] = dataclasses.replace(metric, name=name, weight=weight, **chosen)
-    if not found:
-        raise ValueError("a metric is required: --count, --people_count, --sum COLUMN, ...")
-    if left:
-        names = ", ".join(found)
-        raise ValueError(f"--weights: {min(left)!r} is none of the output columns {names}")
-    if options.search and not any(_is_searched(metric, options) for metric in options.metrics):
-        raise ValueError(
-            "--search is for what is released from below: --max, --min, --kth_largest, "
-            "--max_frequency, --sum_of_squares, and with --one_sided --count, --sum and --distinct"
-        )
-    return list(found.values())
-
-
-def _chosen(metric: Metric, options: argparse.Namespace) -> dict[str, Any]:
-    """Return the side and the search of a metric that has them."""
-    sides = {"one_sided": options.one_sided} if isinstance(metric, _TWO_SIDED) else {}
-    if not options.search or not _is_searched(metric, options):
-        return sides
-    return {**sides, "search": SEARCHES[options.search]}
-
-
-def _is_searched(metric: Metric, options: argparse.Namespace) -> bool:
-    from_below = _two_owners(options) or options.one_sided or not isinstance(metric, _TWO_SIDED)
-    return "search" in vars(metric) and from_below
-
-
-def _two_owners(options: argparse.Namespace) -> bool:
-    return len(options.person) > 1
+def grid(text: str) -> tuple[str, dp.Candidates]:
+    """Return an output column and its candidates, in NAME=LOW:HIGH:STEP."""
+    name, equals, outputs = text.rpartition("=")
+    rule = "an output column and its candidates, like max_minutes=0:1440:1"
+    words.require(bool(name and equals), rule, text)
+    return name, candidates(outputs)

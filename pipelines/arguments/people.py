@@ -14,7 +14,7 @@ _LIMITS = {"partitions": "partitions", "rows_per_partition": "rows per partition
 
 
 def add(made: argparse.ArgumentParser) -> None:
-    """Add --person, --partition, --public_partitions and the limits per person."""
+    """Add --person, --partition, --public_partitions and the limits of people and partitions."""
     people = made.add_argument_group("people and partitions")
     people.add_argument(
         "--person",
@@ -41,6 +41,8 @@ def add(made: argparse.ArgumentParser) -> None:
     for name, of_what in _LIMITS.items():
         most = f"most {of_what} of one person; more is cut by a keyed hash"
         people.add_argument(f"--max_{name}", type=words.whole, metavar="N", help=most)
+    size = "the most rows of a partition, if you know: refused if they are too many for one worker"
+    people.add_argument("--partition_rows", type=words.whole, metavar="N", help=size)
 
 
 def person(options: argparse.Namespace) -> str | list[str]:

@@ -98,16 +98,33 @@ rank = of_column(
 )
 
 
-def weights(text: str) -> dict[str, Fraction]:
-    """Return the weights in NAME=NUMBER[,NAME=NUMBER]."""
-    found = {}
-    for word in listed(text):
-        name, _, weight = word.rpartition("=")
-        value = _fraction(weight)
-        rule = "output columns with numbers above 0, like sum_spent=2,count=1"
-        require(bool(name) and value is not None and value > 0, rule, text)
-        found[name] = value or Fraction(0)
-    return found
+def named(rule: str, holds: Callable[[Fraction], bool]) -> Callable[[str], dict[str, Fraction]]:
+    """Return the reader of NAME=NUMBER[,NAME=NUMBER].
+
+    Args:
+        rule: what the text must be, in words.
+        holds: whether a number is that.
+    """
+
+    def read(text: str) -> dict[str, Fraction]:
+        found = {}
+        for word in listed(text):
+            name, _, amount = word.rpartition("=")
+            value = _fraction(amount)
+            require(bool(name) and value is not None and holds(value), rule, text)
+            found[name] = value or Fraction(0)
+        return found
+
+    return read
+
+
+weights = named(
+    "output columns with numbers above 0, like sum_spent=2,count=1", lambda value: value > 0
+)
+units = named(
+    "columns with numbers from 1e-50 to 1e50, like spent=0.01,minutes=1",
+    lambda value: Fraction(1, 10**50) <= value <= 10**50,
+)
 
 
 def function(text: str) -> Callable[[Any], Any]:

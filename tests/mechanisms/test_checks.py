@@ -129,3 +129,26 @@ def test_unknown_choice_is_refused(value: object) -> None:
     with pytest.raises(ValueError, match="^Owner: name must be one of laplace, gaussian, not"):
         checks.one_of("Owner", "name", value, ("laplace", "gaussian"))
     assert checks.one_of("Owner", "name", "laplace", ("laplace", "gaussian")) == "laplace"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (3, "3"),
+        (Fraction(1, 1000), "Fraction(1, 1000)"),
+        ("wrong", "'wrong'"),
+        (None, "None"),
+        (float, "the class float"),
+        ([1, "a"], "[1, 'a']"),
+    ],
+)
+def test_small_parameters_are_shown_as_python_writes_them(value, text):
+    assert checks.shown(value) == text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [list(range(10**6)), "a" * 10**6, 10**4000, np.zeros(999), {n: n for n in range(10**5)}],
+)
+def test_large_parameters_are_not_shown_whole(value):
+    assert 0 < len(checks.shown(value)) <= 100

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import beam_dp as dp
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.metrics import (
@@ -160,3 +161,37 @@ def test_searches_are_built_with_their_budget():
     assert build_search(NoisyBinarySearch, Budget.zcdp(1.0), 0.1, 1000).noise == "bit"
     assert build_search(NoisyBinarySearch, Budget.zcdp(1e-6), 0.1, 1 << 64).noise == "gaussian"
     assert build_search("auto", Budget(1.0), 0.1, 1000) == AboveThreshold(Budget(1.0), 0.1)
+
+
+LARGE = Candidates.of(range(10_000))
+WHOLE = "people are many " * 1000
+MESSAGES = {
+    "owners": lambda: dp.PrivateAggregate(["a", "b"], [dp.KthLargest("x", 2)], Budget(1.0)),
+    "shifted inverse": lambda: dp.ShiftedInverse(
+        dp.Median("x", candidates=LARGE), "p", Budget(1.0)
+    ),
+    "preprocess": lambda: dp.PreprocessSensitivity(dp.KthLargest("x", 2), "p", Budget(1.0)),
+    "loss": lambda: dp.RemovalLoss(dp.Mean("x", name="mean"), "p"),
+    "metrics": lambda: dp.PrivateAggregate("p", Max("x", candidates=LARGE), Budget(1.0)),
+    "no metric": lambda: dp.PrivateAggregate("p", [list(range(10_000))], Budget(1.0)),
+    "candidates": lambda: dp.Max("x", candidates=list(range(10_000))),
+    "points": lambda: dp.Candidates(list(range(10_000))),
+    "values": lambda: dp.Candidates.of(WHOLE),
+    "budget": lambda: dp.PrivateAggregate("p", [dp.Count()], WHOLE),
+    "bounds": lambda: dp.PrivateAggregate("p", [dp.Count()], Budget(1.0), bounds=WHOLE),
+    "equals": lambda: dp.Ratio("x", equals=list(range(10_000))),
+    "person": lambda: dp.PrivateAggregate(dict.fromkeys(range(1000)), [dp.Count()], Budget(1.0)),
+}
+
+
+@pytest.mark.parametrize("call", MESSAGES.values(), ids=MESSAGES)
+def test_messages_name_a_metric_and_do_not_quote_it(call):
+    with pytest.raises(TypeError) as refused:
+        call()
+    assert len(str(refused.value)) < 350
+    assert "unit=" not in str(refused.value) and "=None" not in str(refused.value)
+
+
+def test_a_metric_is_shown_by_class_and_output():
+    with pytest.raises(TypeError, match=r"not KthLargest \(output column largest_2_x\)"):
+        dp.PrivateAggregate(["a", "b"], [dp.KthLargest("x", 2)], Budget(1.0))

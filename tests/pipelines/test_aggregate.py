@@ -10,6 +10,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
+from beam_dp.mechanisms import metrics as metric_kinds
 from pipelines import aggregate, failures
 from pipelines.arguments import command as commands
 from pipelines.arguments import metrics, people, spending
@@ -238,6 +239,125 @@ def test_the_search_is_that_of_all_that_is_released_from_below(name: str) -> Non
     from_below = parsed(*asked, "--one_sided").metrics
     assert [metric.search for metric in from_below] == [metrics.SEARCHES[name]] * 3
     assert all(metric.one_sided for metric in from_below[:2])
+
+
+FORMS: dict[str, list[tuple[str, metric_kinds.Metric]]] = {
+    "quantile": [
+        ("a:0.5:row", dp.Quantile("a", Fraction(1, 2), per="row", name="quantile_0_5_a_per_row")),
+        ("a:0.5:person", dp.Quantile("a", Fraction(1, 2), name="quantile_0_5_a")),
+        ("b:a:0.5", dp.Quantile("b:a", Fraction(1, 2), name="quantile_0_5_b_a")),
+    ],
+    "median": [
+        ("a", dp.Median("a", name="median_a")),
+        ("a:row", dp.Median("a", per="row", name="median_a_per_row")),
+        ("a:row:person", dp.Median("a:row", name="median_a_row")),
+    ],
+    "mean": [
+        ("a:row", dp.Mean("a", name="mean_a")),
+        ("a:person", dp.Mean("a", per="person", name="mean_a_per_person")),
+    ],
+    "ratio": [
+        ("a:person", dp.Ratio("a", equals="1", per="person", name="ratio_a_per_person")),
+        ("a=no:person", dp.Ratio("a", equals="no", per="person", name="ratio_a_no_per_person")),
+        ("a=FALSE", dp.Ratio("a", equals="0", name="ratio_a_FALSE")),
+        ("a=b=c:d", dp.Ratio("a", equals="b=c:d", name="ratio_a_b_c_d")),
+    ],
+    "sum_of_squares": [
+        ("a", dp.SumOfSquares("a", name="sum_of_squares_a")),
+        (
+            "a:99",
+            dp.SumOfSquares("a", relaxation="pairs", people=99, name="sum_of_squares_a_by_pairs"),
+        ),
+    ],
+    "variance": [("a", dp.Variance("a", name="variance_a"))],
+    "standard_deviation": [("a", dp.StandardDeviation("a", name="standard_deviation_a"))],
+    "trimmed_mean": [
+        ("a", dp.TrimmedMean("a", name="trimmed_mean_a")),
+        ("a:0.2", dp.TrimmedMean("a", trim=Fraction(1, 5), name="trimmed_mean_a_0_2")),
+        ("a:b", dp.TrimmedMean("a:b", name="trimmed_mean_a_b")),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("flag", "word", "metric"), [(flag, *form) for flag, forms in FORMS.items() for form in forms]
+)
+def test_every_form_of_a_word_is_a_metric(
+    flag: str, word: str, metric: metric_kinds.Metric
+) -> None:
+    found = parsed(f"--{flag}", word, "--max_rows_per_partition", "3").metrics
+    assert found == (metric,)
+
+
+def test_both_ways_to_count_can_be_asked_for_together() -> None:
+    words = ["--median", "a", "--median", "a:row", "--mean", "a", "--mean", "a:person"]
+    words += ["--sum_of_squares", "b", "--sum_of_squares", "b:9"]
+    outputs = [metric.output for metric in parsed(*words).metrics]
+    assert len(set(outputs)) == 6 and outputs[:2] == ["median_a", "median_a_per_row"]
+
+
+def test_units_candidates_and_options_reach_the_metrics_that_have_them() -> None:
+    words = ["--sum", "a", "--max", "a", "--median", "b", "--count", "--ratio", "c:person"]
+    words += ["--variance", "b", "--distinct", "a", "--unit", "a=0.01", "--method", "naive"]
+    words += ["--candidates", "max_a=-5:5:0.5", "--candidates", "sum_a=1:1e3:x10"]
+    words += ["--person_value", "max", "--sensitivity", "3"]
+    named = {metric.output: metric for metric in parsed(*words).metrics}
+    cent, grid = Fraction(1, 100), dp.Candidates.linear(-5, 5, Fraction(1, 2))
+    clips = dp.Candidates.geometric(1, 1000, 10)
+    assert named == {
+        "sum_a": dp.Sum("a", name="sum_a", unit=cent, candidates=clips),
+        "max_a": dp.Max("a", name="max_a", unit=cent, candidates=grid),
+        "median_b": dp.Median("b", name="median_b"),
+        "count": dp.Count(name="count"),
+        "ratio_c_per_person": dp.Ratio(
+            "c", equals="1", per="person", method="naive", name="ratio_c_per_person"
+        ),
+        "variance_b": dp.Variance("b", name="variance_b", person_value="max", sensitivity=3),
+        "distinct_a": dp.DistinctCount("a", name="distinct_a"),
+    }
+
+
+@pytest.mark.parametrize("flag", ["--count", "--max=a", "--distinct=a"])
+def test_the_size_of_a_partition_reaches_the_transform(flag: str) -> None:
+    assert parsed(flag, "--partition_rows", "1000").partition_rows == 1000
+
+
+def test_a_search_for_two_owners_is_one_from_below() -> None:
+    options, _ = aggregate.parser().read(
+        ["--person", "from,to", "--epsilon", "1", "--count", "--search", "exponential"]
+    )
+    [metric] = aggregate.transform(options).metrics
+    assert metric == dp.Count(one_sided=True, search=dp.ExponentialMechanism, name="count")
+
+
+def test_a_search_with_delta_is_paid_from_that_of_the_budget() -> None:
+    words = ["--max", "minutes", "--search", "scale_then_choose", "--delta", "1e-6"]
+    [row] = parsed(*words).plan().rows
+    assert row.delta == pytest.approx(1e-6) and "ScaleThenChoose" in row.mechanism
+
+
+def test_shares_and_spreads_are_released(visits: str, tmp_path: Path) -> None:
+    """Each of 5 metrics and 3 days has epsilon 6,000: 0.02 off needs a draw of e^-100 or less."""
+    out = str(tmp_path / "out.csv")
+    asked = [
+        "--ratio",
+        "minutes=30:person",
+        "--ratio",
+        "minutes=31:person",
+        "--ratio",
+        "minutes=30",
+    ]
+    asked += ["--max_rows_per_partition", "1", "--variance", "spent", "--sensitivity", "1"]
+    asked += ["--max_partitions", "3", "--sum", "spent", "--unit", "spent=0.5"]
+    words = command("--input", visits, "--output", out, *asked, *RUN)
+    words[words.index("--epsilon") + 1] = "90000"
+    assert aggregate.main(words) == 0
+    for row in read(out):
+        assert float(row["ratio_minutes_30_per_person"]) == pytest.approx(1, abs=0.02)
+        assert float(row["ratio_minutes_31_per_person"]) == pytest.approx(0, abs=0.02)
+        assert float(row["ratio_minutes_30"]) == pytest.approx(1, abs=0.02)
+        assert float(row["variance_spent"]) == pytest.approx(0, abs=0.02)
+        assert float(row["sum_spent"]) == pytest.approx(300, abs=1)
 
 
 def test_metrics_of_rows_and_values_are_released(visits: str, tmp_path: Path) -> None:

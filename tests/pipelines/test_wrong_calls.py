@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from beam_dp.mechanisms import limits
 from pipelines import aggregate, shifted_inverse
 from pipelines.arguments import language
 
@@ -53,7 +54,7 @@ AGGREGATE = {
     "no partitions of 0": (counted("--max_partitions", "0"), "--max_partitions: must be a whole numb"),
     "rows below 0": (counted("--max_rows", "-1"), "--max_rows: must be a whole number of at least 1"),
     "rows and a half": (counted("--max_rows_per_partition", "1.5"), "whole number of at least 1, not"),
-    "an unknown weight": (counted("--weights", "cuont=2"), "'cuont' is none of the output columns co"),
+    "an unknown weight": (counted("--weights", "cuont=2"), "'cuont' is none of the output columns: c"),
     "a weight alone": (counted("--weights", "count"), "--weights: must be output columns with numbers"),
     "a weight of 0": (counted("--weights", "count=0"), "--weights: must be output columns with numbe"),
     "private without delta": (
@@ -66,7 +67,8 @@ AGGREGATE = {
     ),
     "a search of nothing": (counted("--search", "auto"), "--search is for what is released from bel"),
     "a search that no part pays": (
-        [*FILES, *command("--max", "a", "--search", "scale_then_choose")], "--search: invalid choice"
+        [*FILES, *command("--max", "a", "--search", "scale_then_choose")],
+        "--search scale_then_choose must have --epsilon and a --delta above 0",
     ),
     "a quantile without share": (
         [*FILES, *command("--quantile", "a")], "--quantile: must be COLUMN:P with P above 0 and bel"
@@ -156,6 +158,76 @@ AGGREGATE = {
         [*FILES, *DAYS, *ONE, "--count", "--delta=1e-6", "--max_rows=3", f"--pre_threshold={10**30}"],
         "--pre_threshold must be at most 2^62",
     ),
+    "a search without end": (
+        [*FILES, *command("--max", "a", "--search", "unbounded")],
+        "(an unbounded search is not for jobs: its shift T is known with the answer only), not 'unb",
+    ),
+    "a side of nothing": ([*FILES, *command("--max", "a", "--one_sided")], "--one_sided is for --count, "),
+    "a method of nothing": (counted("--method", "naive"), "--method is for --ratio"),
+    "a method without delta": (
+        [*FILES, *command("--ratio", "a:person", "--method", "local_sensitivity")],
+        "--method local_sensitivity must have --epsilon and a --delta above 0",
+    ),
+    "a sensitivity of nothing": (counted("--sensitivity", "2"), "are for --variance, --standard_dev"),
+    "a value of nothing": (counted("--person_value", "max"), "are for --variance, --standard_dev"),
+    "a rate of any number of rows": (
+        [*FILES, *command("--ratio", "a")],
+        "--max_rows_per_partition must be given where --ratio counts every row: add --max_rows_per_",
+    ),
+    "a rate of no value": ([*FILES, *command("--ratio", "a=")], "--ratio: must be COLUMN, or COLUMN=VALUE"),
+    "a rate of no column": ([*FILES, *command("--ratio", "=a")], "device=mobile, not '=a'"),
+    "a rate of two owners": (
+        [*FILES, *OWNERS, *ONE, "--ratio", "a:person"],
+        "--count, --sum, --max and --min are all that --person with two columns can have",
+    ),
+    "a mean of nothing per person": (
+        [*FILES, *command("--mean", ":person")], "--mean: must be the name of a column"
+    ),
+    "a quantile per table": (
+        [*FILES, *command("--quantile", "a:0.5:table")], "--quantile: must be COLUMN:P with P above"
+    ),
+    "too many pairs": (
+        [*FILES, *command("--sum_of_squares", "a:6325")],
+        "--sum_of_squares: must be COLUMN, or COLUMN:N with the most people of a partition, at most 6324",
+    ),
+    "no pairs": ([*FILES, *command("--sum_of_squares", "a:0")], "at most 6324, to take pairs of people"),
+    "half trimmed": (
+        [*FILES, *command("--trimmed_mean", "a:0.5")], "--trimmed_mean: must be COLUMN, or COLUMN:SHARE"
+    ),
+    "a unit of 0": ([*FILES, *command("--sum", "a", "--unit", "a=0")], "--unit: must be columns with num"),
+    "a unit too small": ([*FILES, *command("--sum", "a", "--unit", "a=1e-99")], "from 1e-50 to 1e50"),
+    "a unit of nothing": (
+        counted("--unit", "a=1"), "--unit: 'a' is none of the columns whose numbers are released: there"
+    ),
+    "a unit of items": (
+        [*FILES, *command("--distinct", "b", "--sum", "a", "--unit", "b=1")],
+        "--unit: 'b' is none of the columns whose numbers are released: a",
+    ),
+    "candidates of nothing": (
+        [*FILES, *command("--mean", "a", "--candidates", "mean_a=0:1:1")],
+        "--candidates: 'mean_a' is none of the output columns that can have them: there are none",
+    ),
+    "candidates without a name": (
+        [*FILES, *command("--max", "a", "--candidates", "0:60:1")],
+        "--candidates: must be an output column and its candidates, like max_minutes=0:1440:1, not",
+    ),
+    "candidates twice": (
+        [*FILES, *command("--max", "a", *["--candidates", "max_a=0:60:1"] * 2)],
+        "--candidates must be given once for an output column",
+    ),
+    "too many clips": (
+        [*FILES, *command("--sum", "a", "--candidates", "sum_a=0:100000:1")],
+        "--candidates of what has a clip must be at most 4096 values, not 100001: take a coarser grid",
+    ),
+    "a grid from 0": (
+        [*FILES, *command("--max", "a", "--candidates", "max_a=0:60:x2")],
+        "must be LOW:HIGH:STEP with LOW below HIGH",
+    ),
+    "a partition of none": (counted("--partition_rows", "0"), "--partition_rows: must be a whole num"),
+    "a partition of too many": (
+        counted("--distinct", "a", "--partition_rows", str(10**8)),
+        f"--partition_rows must be at most {limits.VALUES} for DistinctCount (output column distinct_a), n",
+    ),
     "output is input": (
         ["--input", "a.csv", "--output", "a.csv", *command("--count")],
         "--output must name another file than --input",
@@ -200,9 +272,13 @@ SHIFTED_INVERSE = {
         "--search scale_then_choose must have --epsilon and a --delta above 0",
     ),
     "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a", "--candidates=0:60:1"], "--count --sum"),
+    "a partition of too many": (
+        [*FILES, *PUBLIC, *ONE, "--kth_largest", "a:2", "--candidates=0:60:1", "--partition_rows=99999999"],
+        f"--partition_rows must be at most {limits.LINES} for KthLargest (output column largest_2_a), not",
+    ),
     "an unknown search": (
         [*FILES, *PUBLIC, *ONE, *MOST, "--candidates", "0:60:1", "--search", "best"],
-        "--search: invalid choice: 'best'",
+        "--search: must be one of auto, above_threshold, exponential, binary, scale_then_choose, not 'best'",
     ),
 }  # fmt: skip
 CALLS = [
@@ -253,6 +329,26 @@ ASKED = [
     ["--max", "class", "--min", "0"],
     ["--kth_largest", "a:9", "--median", "a", "--distinct", "b", "--search", "auto"],
     ["--max_frequency", "a", "--sum_of_squares", "b", "--quantile", "c:1e-9"],
+    [
+        "--variance",
+        "a",
+        "--trimmed_mean",
+        "a:0.2",
+        "--standard_deviation",
+        "a",
+        "--unit",
+        "a=1e-50",
+    ],
+    [
+        "--ratio",
+        "a:person",
+        "--ratio",
+        "a=b:person",
+        "--median",
+        "c:row",
+        "--sum_of_squares",
+        "b:9",
+    ],
 ]
 
 

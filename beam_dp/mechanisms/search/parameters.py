@@ -19,7 +19,9 @@ AUDITED = 64  # candidates that `distribution` takes
 def check(owner: str, budget: object, beta: object) -> None:
     """Refuse what is no budget, and a failure probability that is not inside (0, 1)."""
     if not isinstance(budget, Budget):
-        raise TypeError(f"{owner}: budget must be a Budget, not {budget!r}. Write Budget(1.0).")
+        raise TypeError(
+            f"{owner}: budget must be a Budget, not {checks.shown(budget)}. Write Budget(1.0)."
+        )
     checks.fraction_between(owner, "beta", beta, 0, 1, "Write beta=0.05.")
 
 

@@ -7,16 +7,19 @@ from typing import Any
 
 from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.grids import Number
+from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.monotone import EVALUATIONS, Monotone
 from beam_dp.mechanisms.people import Statistic, check_callable, is_infinite, removal_count
 from beam_dp.mechanisms.profile import Profile
+from beam_dp.mechanisms.sensitivity.rows import monotone
 
 
 def down_sensitivity(
-    f: Profile | Monotone | Statistic,
+    f: Profile | Monotone | Metric | Statistic,
     people: Iterable[Any] | None = None,
     k: int = 1,
     limit: int = EVALUATIONS,
+    person: str | None = None,
 ) -> Number:
     """Return DS^k(x) = max over |R| <= k of f(x) - f(x without R): what k removals can take away.
 
@@ -29,18 +32,25 @@ def down_sensitivity(
 
     Args:
         f: a `Profile`, a `Monotone`, or a monotone function of a tuple of people's records, which
-            is searched (`Monotone` says what that costs and what must be true of it).
-        people: one record per person, for a function; else they are known and it must be None.
+            is searched (`Monotone` says what that costs and what must be true of it). Or a metric
+            like `Count()`, of rows with one owner: of any number of people for counts, sums (people
+            below 0 count as 0) and extremes (of `Min`, its mirror -min), else searched like a
+            function. The statistic is that of the given values, not rounded to the metric's unit;
+            values that are no numbers, or None where they are compared, are absent. Items are equal
+            where Python says so.
+        people: one record per person, for a function; the rows, as dicts, for a metric; else they
+            are known and it must be None.
         k: how many people may be removed, from 0.
         limit: the most evaluations of a function.
+        person: for a metric, the column that identifies a person.
 
     Raises:
-        TypeError: for other types.
+        TypeError: for other types, and for metrics that are not monotone: quantiles, means, ratios.
         ValueError: if k is negative or beyond a profile that is given, or the limit is reached.
     """
     removal_count("down_sensitivity", "k", k)
     if not isinstance(f, Profile):
-        f = _with_people(f, people, limit)
+        f = _with_people(f, people, limit, person)
         k = min(k, len(f.people))
     elif people is not None:
         raise _needless(f)
@@ -53,7 +63,15 @@ def down_sensitivity(
     return _difference(values[0], values[k])
 
 
-def _with_people(f: Monotone | Statistic, people: Iterable[Any] | None, limit: int) -> Monotone:
+def _with_people(
+    f: Monotone | Metric | Statistic, people: Iterable[Any] | None, limit: int, person: str | None
+) -> Monotone:
+    if isinstance(f, Metric):
+        return _of_rows(f, people, limit, person)
+    checks.require(
+        person is None,
+        "down_sensitivity: person must be left out for all but a metric, like dp.Count().",
+    )
     if isinstance(f, Monotone):
         if people is not None:
             raise _needless(f)
@@ -62,6 +80,17 @@ def _with_people(f: Monotone | Statistic, people: Iterable[Any] | None, limit: i
     if people is None:
         raise TypeError("down_sensitivity: people must be a list of records, not None.")
     return Monotone(f, people, limit=limit)
+
+
+def _of_rows(
+    metric: Metric, rows: Iterable[Any] | None, limit: int, person: str | None
+) -> Monotone:
+    if rows is None or person is None:
+        raise TypeError(
+            "down_sensitivity: people must be the rows, and person the column that identifies a "
+            'person, for a metric. Write down_sensitivity(dp.Count(), rows, person="id").'
+        )
+    return monotone("down_sensitivity", metric, rows, person, limit)
 
 
 def _needless(f: object) -> TypeError:

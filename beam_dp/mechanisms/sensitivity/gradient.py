@@ -128,7 +128,7 @@ class Values:
 
     def __init__(self, owner: str, f: Function) -> None:
         if not callable(f):
-            raise TypeError(f"{owner}: f must be a function of histograms, not {f!r}.")
+            raise TypeError(f"{owner}: f must be a function of histograms, not {checks.shown(f)}.")
         self._owner, self._f = owner, f
         self._known: dict[tuple[int, ...], Vector] = {}
         self._length: int | None = None

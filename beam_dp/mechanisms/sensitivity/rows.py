@@ -1,0 +1,134 @@
+"""Metrics as monotone functions of people whose rows are given: small data, in memory, exact."""
+
+import collections
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from beam_dp.mechanisms import checks, metrics, relational
+from beam_dp.mechanisms.grids import Number
+from beam_dp.mechanisms.metrics import Metric
+from beam_dp.mechanisms.monotone import Monotone
+from beam_dp.mechanisms.people import People, ProfileFunction, Statistic
+
+
+def monotone(
+    owner: str, metric: Metric, rows: Iterable[Mapping[str, Any]], person: str, limit: int
+) -> Monotone:
+    """Return what a metric is of these rows, as a function of the people who are kept.
+
+    A person's record is the tuple of their values, one for each row. The statistic is the exact
+    one, of which the removal loss of a release may be a relaxation.
+
+    Args:
+        owner: who asks.
+        metric: a monotone one.
+        rows: dicts with the columns of the metric and of the person.
+        person: the column that identifies a person; rows without one are dropped.
+        limit: the most evaluations where removals are searched.
+
+    Raises:
+        TypeError: for metrics that are not monotone, and rows that are no dicts.
+    """
+    column = checks.column(owner, "person", person)
+    statistic, profile = _functions(owner, metric)
+    read = _item if metric.items else _number
+    groups: dict[Any, list[Any]] = {}
+    for row in rows:
+        if not isinstance(row, Mapping):
+            raise TypeError(f"{owner}: people must be rows, as dicts, not {type(row).__name__}.")
+        if row.get(column) is not None:
+            values = [read(row.get(name)) for name in metric.columns]
+            groups.setdefault(row[column], []).append(values[0] if values else None)
+    return Monotone(statistic, map(tuple, groups.values()), profile, limit)
+
+
+def _functions(owner: str, metric: Metric) -> tuple[Statistic, ProfileFunction | None]:
+    """Return the statistic of a tuple of records, and its profile where that needs no search."""
+    match metric:
+        case metrics.PeopleCount():
+            return len, _additive(lambda record: 1)
+        case metrics.Count():
+            return lambda people: sum(map(len, people)), _additive(len)
+        case metrics.Sum():
+            return lambda people: sum(map(_total, people)), _additive(_total)
+        case metrics.Max():
+            return _largest(1), _extremes(1)
+        case metrics.Min():
+            return _largest(-1), _extremes(-1)
+        case relational.KthLargest():
+            return _kth(metric.k), None
+        case relational.DistinctCount():
+            return lambda people: len(_counts(people)), None
+        case relational.MaxFrequency():
+            return lambda people: max(_counts(people).values(), default=0), None
+        case relational.SumOfSquares():
+            return lambda people: sum(n * n for n in _counts(people).values()), None
+    raise TypeError(
+        f"{owner}: f must be a monotone metric, not {metrics.shown(metric)}: removing people may "
+        "make it larger as well as smaller, and no profile says by how much. Give Count, Sum, Max, "
+        "Min, PeopleCount, KthLargest, DistinctCount, MaxFrequency or SumOfSquares, or a function."
+    )
+
+
+def _number(value: object) -> Fraction | None:
+    """Return a number as the decimal that it prints as; None for all else, which is absent."""
+    try:
+        return checks.decimal("rows", "value", value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _item(value: object) -> object:
+    """Return a value that is compared; None for NaN, which is absent."""
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _present(people: People) -> Iterator[Any]:
+    return (value for record in people for value in record if value is not None)
+
+
+def _total(record: People) -> Number:
+    return max(Fraction(0), sum(_present((record,)), Fraction(0)))
+
+
+def _counts(people: People) -> collections.Counter[Any]:
+    return collections.Counter(_present(people))
+
+
+def _largest(sign: int) -> Statistic:
+    return lambda people: max((sign * value for value in _present(people)), default=-math.inf)
+
+
+def _kth(k: int) -> Statistic:
+    def statistic(people: People) -> Number:
+        ordered = sorted(_present(people), reverse=True)
+        return ordered[k - 1] if len(ordered) >= k else -math.inf
+
+    return statistic
+
+
+def _additive(part: Callable[[Any], Number]) -> ProfileFunction:
+    """Return B[k] = the sum without the k largest parts, for parts of at least 0."""
+
+    def profile(people: People) -> Iterator[Number]:
+        parts = sorted(map(part, people), reverse=True)
+        left = sum(parts)
+        yield left
+        for largest in parts:
+            left -= largest
+            yield left
+
+    return profile
+
+
+def _extremes(sign: int) -> ProfileFunction:
+    """Return B[k] = the largest value of the (k + 1)-th person, -inf where there is none."""
+    largest = _largest(sign)
+
+    def profile(people: People) -> Iterator[Number]:
+        yield from sorted((largest((record,)) for record in people), reverse=True)
+        yield -math.inf
+
+    return profile

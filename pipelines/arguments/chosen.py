@@ -1,0 +1,108 @@
+"""The metrics that the options ask for, each with what the options choose for it."""
+
+import argparse
+import dataclasses
+from collections.abc import Collection
+from typing import Any
+
+import beam_dp as dp
+from beam_dp.mechanisms.metrics import Metric
+from beam_dp.transforms.rows import plain_name
+from pipelines.arguments import spreads
+
+_TWO_SIDED = (dp.Count, dp.Sum, dp.DistinctCount)
+
+
+def asked(options: argparse.Namespace) -> list[Metric]:
+    """Return the metrics with their names, weights, sides, searches, candidates and units.
+
+    Raises:
+        ValueError: without a metric, for one name of two, and for options that nothing has.
+    """
+    found: dict[str, Metric] = {}
+    for metric in options.metrics:
+        name = plain_name(metric.output)
+        if name in found:
+            raise ValueError(f"two metrics would be the output column {name!r}: ask for it once")
+        found[name] = dataclasses.replace(metric, name=name, **_chosen(name, metric, options))
+    if not found:
+        raise ValueError("a metric is required: --count, --people_count, --sum COLUMN, ...")
+    _check_names("--weights", options.weights, "output columns", found)
+    columns = {name for m in found.values() if _has(m, "unit") for name in m.columns}
+    _check_names("--unit", options.units, "columns whose numbers are released", columns)
+    return list(found.values())
+
+
+def check(options: argparse.Namespace) -> None:
+    """Refuse options that no metric of the command line has, and rates of rows without a bound.
+
+    Raises:
+        ValueError: with the option, and what it is for.
+    """
+    if options.one_sided and not any(isinstance(m, _TWO_SIDED) for m in options.metrics):
+        raise ValueError("--one_sided is for --count, --sum and --distinct")
+    if options.search and not any(_is_searched(metric, options) for metric in options.metrics):
+        raise ValueError(
+            "--search is for what is released from below: --max, --min, --kth_largest, "
+            "--max_frequency, --sum_of_squares, and with --one_sided --count, --sum and --distinct"
+        )
+    spreads.check(options, options.metrics)
+    _check_grids(options)
+    _check_ratios(options)
+
+
+def _check_grids(options: argparse.Namespace) -> None:
+    names = [name for name, _ in options.grids]
+    if len(set(names)) < len(names):
+        raise ValueError("--candidates must be given once for an output column")
+    outputs = {plain_name(m.output) for m in options.metrics if _has(m, "candidates")}
+    _check_names("--candidates", names, "output columns that can have them", outputs)
+
+
+def _check_ratios(options: argparse.Namespace) -> None:
+    ratios = [metric for metric in options.metrics if isinstance(metric, dp.Ratio)]
+    if options.method and not ratios:
+        raise ValueError("--method is for --ratio")
+    of_rows = any(metric.per == "row" for metric in ratios) and not _two_owners(options)
+    if of_rows and options.max_rows_per_partition is None:
+        raise ValueError(
+            "--max_rows_per_partition must be given where --ratio counts every row: add "
+            "--max_rows_per_partition 10, or count people: --ratio COLUMN:person"
+        )
+
+
+def _check_names(flag: str, given: Collection[str], kind: str, known: Collection[str]) -> None:
+    for name in sorted(given):
+        if name not in known:
+            which = ", ".join(sorted(known)) or "there are none"
+            raise ValueError(f"{flag}: {name!r} is none of the {kind}: {which}")
+
+
+def _chosen(name: str, metric: Metric, options: argparse.Namespace) -> dict[str, Any]:
+    """Return what the options choose for a metric, as its parameters."""
+    chosen: dict[str, Any] = {"weight": options.weights.get(name, 1)}
+    if isinstance(metric, _TWO_SIDED):
+        chosen["one_sided"] = options.one_sided or _two_owners(options)
+    if options.search and _is_searched(metric, options):
+        chosen["search"] = options.search
+    if name in dict(options.grids):
+        chosen["candidates"] = dict(options.grids)[name]
+    if _has(metric, "unit"):
+        [column] = metric.columns
+        chosen["unit"] = options.units.get(column, vars(metric)["unit"])
+    if isinstance(metric, dp.Ratio) and options.method:
+        chosen["method"] = options.method
+    return {**chosen, **spreads.options_of(metric, options)}
+
+
+def _has(metric: Metric, option: str) -> bool:
+    return option in vars(metric)
+
+
+def _is_searched(metric: Metric, options: argparse.Namespace) -> bool:
+    from_below = _two_owners(options) or options.one_sided or not isinstance(metric, _TWO_SIDED)
+    return _has(metric, "search") and from_below
+
+
+def _two_owners(options: argparse.Namespace) -> bool:
+    return len(options.person) > 1

@@ -1,0 +1,106 @@
+"""Bounds on the size of partitions are held against what one worker takes, by kind of statistic."""
+
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms import limits
+
+GRID = dp.Candidates.linear(0, 10, 1)
+FREE = [dp.Count(), dp.Sum("a"), dp.Max("a"), dp.Min("a"), dp.Mean("a"), dp.PeopleCount()]
+LINES = [
+    *(dp.KthLargest("a", 3), dp.Quantile("a", 0.9), dp.Median("a"), dp.Median("a", per="row")),
+    *(
+        dp.MaxFrequency("a"),
+        dp.SumOfSquares("a"),
+        dp.SumOfSquares("a", relaxation="pairs", people=9),
+    ),
+    *(dp.CustomProfile("a", len, candidates=GRID), dp.Variance("a"), dp.Preprocessed("a", "mean")),
+]
+VALUES = [dp.DistinctCount("a"), dp.DistinctCount("a", one_sided=True)]
+OF_KINDS = [
+    *((metric, None) for metric in (*FREE, dp.Ratio("a", per="person"))),
+    *((metric, limits.LINES) for metric in LINES),
+    *((metric, limits.VALUES) for metric in VALUES),
+]
+
+
+def aggregate(metric, **options):
+    return dp.PrivateAggregate("person", [dp.Count(), metric], dp.Budget(1.0), **options)
+
+
+@pytest.mark.parametrize(("metric", "most"), OF_KINDS, ids=lambda value: str(value)[:40])
+def test_every_kind_has_its_limit(metric, most):
+    assert limits.most_rows(metric) == most
+    assert limits.most_rows(metric, two_owners=True) == limits.EDGES
+    program = dp.PrivateAggregate("person", [metric], dp.Budget(1.0))._program
+    assert program.keep_rows == (most is not None)
+
+
+def test_what_takes_longer_has_the_lower_limit():
+    assert limits.VALUES < limits.EDGES < limits.LINES
+
+
+@pytest.mark.parametrize("owners", ["person", ["person", "other"]])
+def test_a_size_that_is_not_known_or_small_is_taken(owners):
+    for rows in (None, 1, limits.EDGES):
+        assert dp.PrivateAggregate(owners, [dp.Count()], dp.Budget(1.0), partition_rows=rows)
+
+
+def released(metric, rows):
+    return dp.PrivateAggregate(
+        "person", [dp.Mean("b"), metric], dp.Budget(1.0), partition_rows=rows
+    )
+
+
+def inverted(metric, rows):
+    return dp.ShiftedInverse(metric, "person", dp.Budget(1.0), partition_rows=rows)
+
+
+def removed(metric, rows):
+    return dp.RemovalLoss(metric, "person", partition_rows=rows)
+
+
+@pytest.mark.parametrize("make", [released, inverted, removed])
+@pytest.mark.parametrize(
+    ("metric", "most", "named"),
+    [
+        (dp.DistinctCount("a"), limits.VALUES, r"DistinctCount \(output column distinct_a\)"),
+        (dp.KthLargest("a", 2, name="it"), limits.LINES, r"KthLargest \(output column it\)"),
+    ],
+)
+def test_too_many_rows_are_refused_with_metric_limit_and_mend(make, metric, most, named):
+    assert make(metric, most)
+    rule = rf"partition_rows must be at most {most} for {named}, not {most + 1}: .*Cut the part"
+    with pytest.raises(ValueError, match=rule):
+        make(metric, most + 1)
+
+
+@pytest.mark.parametrize("kind", [dp.ShiftedInverse, dp.RemovalLoss])
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "9"])
+def test_a_size_is_a_whole_number(kind, wrong):
+    budget = () if kind is dp.RemovalLoss else (dp.Budget(1.0),)
+    with pytest.raises((TypeError, ValueError), match=f"{kind_name(kind)}: partition_rows must be"):
+        kind(dp.Max("a"), "person", *budget, partition_rows=wrong)
+
+
+def kind_name(kind):
+    return "PrivateAggregate" if kind is dp.ShiftedInverse else kind.__name__
+
+
+@pytest.mark.parametrize("metric", [dp.Count(), dp.Max("a")])
+def test_rows_with_two_owners_have_a_limit_for_every_metric(metric):
+    two = ["from", "to"]
+    rule = f"at most {limits.EDGES} for {type(metric).__name__} of rows with two owners"
+    with pytest.raises(ValueError, match=rule):
+        dp.PrivateAggregate(two, [metric], dp.Budget(1.0), partition_rows=limits.EDGES + 1)
+    with pytest.raises(ValueError, match=rule):
+        dp.RemovalLoss(metric, two, partition_rows=limits.EDGES + 1)
+    assert aggregate(dp.Max("a"), partition_rows=10**12)
+
+
+def test_a_preprocessed_statistic_has_one_too():
+    rule = f"at most {limits.LINES} for Variance"
+    with pytest.raises(ValueError, match=rule):
+        dp.PreprocessSensitivity(
+            dp.Variance("a"), "person", dp.Budget(1.0), partition_rows=limits.LINES + 1
+        )
