@@ -76,7 +76,8 @@ def _write(row: beam.Row, output: str, names: Sequence[str]) -> None:
     Path(output).write_text(json.dumps([float(number) for number in numbers]))
 
 
-def _codes(column: np.ndarray) -> np.ndarray:
+def codes(column: np.ndarray) -> np.ndarray:
+    """Return the values of a column as numbers from 0 on."""
     return np.unique(column, return_inverse=True)[1]
 
 
@@ -84,7 +85,7 @@ def _of_sums(case: Case, columns: Columns) -> list[float]:
     """Return the profile of a count or a sum of one owner: the total without the largest."""
     [(kind, options)] = case.metrics
     values = columns[str(options["column"])] if kind == "Sum" else None
-    sums = np.bincount(_codes(columns[case.person[0]]), values)
+    sums = np.bincount(codes(columns[case.person[0]]), values)
     largest = -np.sort(-np.partition(sums, -case.removals)[-case.removals :])
     return [float(sums.sum() - cut) for cut in np.append(0, largest.cumsum())]
 
@@ -103,7 +104,7 @@ def _sums(case: Case, columns: Columns) -> list[float]:
 def _kth(case: Case, columns: Columns) -> list[float]:
     [(_, options)] = case.metrics
     values, places = np.unique(columns["price"], return_inverse=True)
-    ones, people = np.ones(len(places), np.int64), _codes(columns[case.person[0]])
+    ones, people = np.ones(len(places), np.int64), codes(columns[case.person[0]])
     found = ranks.profile(people, places, ones, int(str(options["k"])), case.removals)
     return [float(values[place]) for place in found]
 
@@ -111,7 +112,7 @@ def _kth(case: Case, columns: Columns) -> list[float]:
 def _median(case: Case, columns: Columns) -> list[float]:
     """Return the increments of the ranks of all different values."""
     values, places = np.unique(columns["price"], return_inverse=True)
-    ones, people = np.ones(len(places), np.int64), _codes(columns[case.person[0]])
+    ones, people = np.ones(len(places), np.int64), codes(columns[case.person[0]])
     RankProfile(*increments(people, places, ones))
     return [float(values[0]), float(values[-1])]
 
@@ -123,7 +124,7 @@ def _distinct(case: Case, columns: Columns) -> list[float]:
 
 def _frequency(case: Case, columns: Columns) -> list[float]:
     [(kind, options)] = case.metrics
-    people, items = (_codes(columns[name]) for name in case.columns)
+    people, items = (codes(columns[name]) for name in case.columns)
     counts = np.ones(len(people), np.int64)
     if options.get("relaxation") == "pairs":
         pairs = frequency.squares_edges(people, items, counts)

@@ -47,7 +47,7 @@ def is_met(goal: Goal, contestant: Contestant, main: Contestant) -> bool:
 
 
 def line(case: Case, way: str, contestant: Contestant, main: Contestant) -> str:
-    """Return a process's line of the table."""
+    """Return a process's line of the table; the last cell is NO where its goal is missed."""
     cells = [
         case.name,
         way,
@@ -80,16 +80,19 @@ def table(file: str, cases: Sequence[Case], rounds: int) -> str:
     )
 
 
-def speed(only: str, rounds: int) -> None:
-    """Print the tables of the files with a case of that name, for all of their cases so named."""
-    asked = [case for case in CASES if only in case.name]
+def speed(only: str, rounds: int) -> int:
+    """Print the tables of the files with a case of that name; return 1 if a goal is missed."""
+    asked, missed = [case for case in CASES if only in case.name], False
     for file in dict.fromkeys(case.file for case in asked):
-        sys.stdout.write(f"{table(file, asked, rounds)}\n\n")
+        found = table(file, asked, rounds)
+        missed = missed or "| NO |" in found
+        sys.stdout.write(f"{found}\n\n")
         sys.stdout.flush()
+    return int(missed)
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Print what the command line asks for; return 1 where nothing came of it."""
+    """Print what the command line asks for; return 1 where a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--accuracy", action="store_true", help="errors instead of times")
     parser.add_argument("--only", default="", help="a part of the names of the statistics")
@@ -100,8 +103,7 @@ def main(words: Sequence[str] | None = None) -> int:
         options = ["--runs", str(given.runs), "--only", given.only]
         command = [sys.executable, "-m", "benchmarks.published", *options]
         return subprocess.run(command, check=False).returncode
-    speed(given.only, given.rounds)
-    return 0
+    return speed(given.only, given.rounds)
 
 
 if __name__ == "__main__":

@@ -41,6 +41,8 @@ def metrics() -> str:
         '`DistinctCount("a", one_sided=True)`': dp.DistinctCount("a", one_sided=True),
         '`MaxFrequency("a")`': dp.MaxFrequency("a"),
         '`SumOfSquares("a")`': dp.SumOfSquares("a"),
+        '`SumOfSquares("a", search="two-phase")`': dp.SumOfSquares("a", search="two-phase"),
+        '`Max("a", search="two-phase")`': dp.Max("a", search="two-phase"),
         '`Max("a")`, `Min("a")`': dp.Max("a"),
         '`KthLargest("a", 10)`': dp.KthLargest("a", 10),
         '`Median("a")`': dp.Median("a"),

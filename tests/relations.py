@@ -17,7 +17,7 @@ from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.cells import Cells
 from beam_dp.mechanisms.contributions import Bounder
 from beam_dp.mechanisms.program import Loss, Program, compile_loss
-from beam_dp.mechanisms.removal import coverage, edges, frequency
+from beam_dp.mechanisms.removal import coverage, covers, edges, frequency
 from beam_dp.transforms import release, summary
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.loss import measures_of
@@ -129,6 +129,14 @@ def extreme(rows: Rows, sign: int) -> Sequence[float]:
             for level in edges.max_profile(*given, REMOVALS, -math.inf)]  # fmt: skip
 
 
+def covered(rows: Rows) -> Sequence[int]:
+    """Return the profile of a distinct count of rows with two owners, straight from the rows."""
+    kept = [row for row in owned_twice(rows) if row.item is not None]
+    second = np.array([row.to for row in kept], np.int64)
+    people, items, _ = coded(kept)
+    return covers.profile(people, second, items, REMOVALS)
+
+
 def owned_twice(rows: Rows) -> Rows:
     return [row for row in rows if row.to is not None]
 
@@ -174,6 +182,12 @@ TWO_OWNERS = {
         dp.Sum("value"),
         lambda rows: float(sum(weights(owned_twice(rows))) * THOUSANDTH),
         functools.partial(shared, weighted=True),
+        "to",
+    ),
+    "distinct of two": Statistic(
+        dp.DistinctCount("item", one_sided=True),
+        lambda rows: len(counts(owned_twice(rows))),
+        covered,
         "to",
     ),
     "max of two": Statistic(

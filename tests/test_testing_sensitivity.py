@@ -47,12 +47,13 @@ def covered(cap):
 
 
 def matched(cap):
-    """Return the weight of the rows between the people present, a friendship each way."""
+    """Return the twin of the rows between the people present, a friendship each way."""
 
     def weight(people):
         rows = [(i, j) for i, near in people for j in near if j in dict(people)]
         first, second = (np.array([row[side] for row in rows], np.int64) for side in (0, 1))
-        return edges.capped(first, second, None, cap)
+        found = edges.Edges(first, second, None)
+        return float(found.total - found.point(Fraction(cap), 0).loss)
 
     return weight
 

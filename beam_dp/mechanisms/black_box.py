@@ -69,7 +69,7 @@ class BlackBox(Metric):
         person_value: what a person with several rows counts as: "mean", "sum", "max", "min" or
             "last".
         last_by: for "last": the column that says when, as in `Variance`.
-        candidates: the public outputs; None: 0 and all of +-unit 1.01^i up to 10^19.
+        candidates: the public outputs; None: as for `Median`.
         beta: how often the guarantee may fail.
         unit: the grid of values.
 
@@ -185,3 +185,36 @@ class BlackBoxRelease:
 def profile_of(votes: np.ndarray) -> RankProfile:
     """Return the ranks of votes, which are places of candidates; each counts one."""
     return RankProfile(votes, np.ones(len(votes), np.int64), 1)
+
+
+def build(
+    asked: tuple[BlockFunction, int | None, str, str | None],
+    column: int,
+    order: int,
+    unit: Fraction,
+    candidates: Candidates,
+    beta: float,
+    each: Budget,
+) -> BlackBoxRelease:
+    """Return the release of what a metric asks for: function, blocks, value of a person.
+
+    Args:
+        asked: these.
+        column: the place of the value column.
+        order: that of the column that says which row is the last; -1: none.
+        unit: the grid of values.
+        candidates: the public outputs.
+        beta: how often the guarantee may fail.
+        each: what one partition may cost.
+    """
+    search = search_of(each, beta)
+    relation = BlockRelation(
+        column,
+        order=order,
+        blocks=block_count(asked[1], search.shift(candidates.size)),
+        person_value=asked[2],
+        unit=unit,
+        candidates=candidates,
+        function=asked[0],
+    )
+    return BlackBoxRelease(relation, search, each.without_delta())

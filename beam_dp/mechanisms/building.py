@@ -6,12 +6,12 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from beam_dp.mechanisms import checks, metrics, preprocessed, ratio, tiered
-from beam_dp.mechanisms.black_box import BlackBoxRelease, block_count, search_of
-from beam_dp.mechanisms.blocks import BlockRelation
+from beam_dp.mechanisms import black_box, checks, metrics, preprocessed, ratio, tiered
+from beam_dp.mechanisms.black_box import BlackBoxRelease
 from beam_dp.mechanisms.budget import Budget, Ledger
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.contributions import Field
+from beam_dp.mechanisms.defaults import EXTREMES, VALUE_CLIPS, default_candidates
 from beam_dp.mechanisms.direct import DirectRelease, Profiler, RankRelease, RowQuantile
 from beam_dp.mechanisms.metrics import SearchKind
 from beam_dp.mechanisms.monotone import GuardedProfile
@@ -24,12 +24,15 @@ from beam_dp.mechanisms.releases import ALPHA, OVERSHOOT, ClippedDistinct, Clipp
 from beam_dp.mechanisms.search import AboveThreshold, RankSearch
 from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure
 from beam_dp.mechanisms.tiers import TierRelation
+from beam_dp.mechanisms.two_phase import TwoPhase, TwoPhaseDistinct, floor_search, split
 from beam_dp.mechanisms.weighted import WeightedMedian
 
 Release = (
     PeopleRelease
     | ClippedSum
     | DirectRelease
+    | TwoPhase
+    | TwoPhaseDistinct
     | RankRelease
     | RowQuantile
     | RatioRelease
@@ -38,16 +41,15 @@ Release = (
     | WeightedMedian
 )
 
-_VALUE_CLIPS, _ROW_CLIPS = 84, 41
+_ROW_CLIPS = 41
 _MOST_CLIPS = 4096
 _OWNERS = {"rows": "Count", "sum": "Sum", "distinct": "DistinctCount"}  # candidates for clips
 _OPERATIONS = {"valid": "count"}
 _OF_ITEMS = ("distinct", "frequency", "squares", "pairs")
-_EXTREMES = ("max", "min", "kth", "rank", "quantile", "black_box")
 _COARSE = Fraction(1, 1000)
 _COUNT_CLIP = Fraction(1, 2)  # of the number of rows: cutting everybody costs more than noise
 _COUNT_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the number of rows
-_SUM_BITS, _EXTREME_RATIO = 17, 1.01
+_THINNED = 1 << 22  # rows that a k-th largest may be thinned to; sorting for more saves nothing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,7 +128,12 @@ class Builder:
         if part.kind == "quantile":
             return self._row_quantile(part, share, alpha)
         if part.options.search is not None:
+            if part.options.search == metrics.TWO_PHASE:
+                return self._two_phase(part, each)
             return self._direct(part, part.options.search, each)
+        if part.kind == "distinct" and self._is_alone(part):
+            relation, clip = Relation(self._column(part)), part.options.clip_share
+            return TwoPhaseDistinct.of(relation, each, clip, alpha)
         return self._clipped(part, share, alpha)
 
     def _source(self, part: Part) -> int:
@@ -199,7 +206,7 @@ class Builder:
             )
             return tuple(sorted({max(1, math.ceil(Fraction(y) / unit)) for y in candidates}))
         if part.kind == "sum":
-            return tuple(1 << power for power in range(_VALUE_CLIPS))
+            return tuple(1 << power for power in range(VALUE_CLIPS))
         powers = [1 << power for power in range(_ROW_CLIPS)]
         if self._depth is None or part.kind == "distinct":
             return tuple(powers)
@@ -207,17 +214,33 @@ class Builder:
 
     def _direct(self, part: Part, kind: SearchKind, each: Budget) -> DirectRelease:
         candidates = self._candidates(part)
-        if part.kind == "min":
-            candidates = candidates.mirrored()
         search = metrics.build_search(kind, each, float(part.options.beta), candidates.size)
         profiler = self.profiler(part, search.cap(candidates.size))
-        blank = part.kind in _EXTREMES and part.options.candidates is None
-        return DirectRelease(profiler, search, candidates, blank)
+        return DirectRelease(profiler, search, candidates, _is_blank(part))
+
+    def _two_phase(self, part: Part, each: Budget) -> TwoPhase:
+        checks.require(
+            part.kind not in _OWNERS or (self._second >= 0 and part.kind != "distinct"),
+            f'{_OWNERS.get(part.kind)}: search="two-phase" must go without one_sided=True, which '
+            "it is not. Leave both out: two phases are the default there.",
+        )
+        floor, prices, noise = split(each)
+        candidates, unit = self._candidates(part), self._unit(part)
+        search = floor_search(floor, float(part.options.beta))
+        # The shift is proved for losses cut above it: more of the profile would be of no use.
+        profiler = self.profiler(part, max(1, search.shift(candidates.size)))
+        return TwoPhase(profiler, unit, search, prices, noise, candidates, _is_blank(part))
+
+    def _is_alone(self, part: Part) -> bool:
+        """Return whether a clip is chosen in each partition, and nobody gave the clips."""
+        given = part.options
+        return given.candidates is None and (self._single or given.clip == "partition")
 
     def _candidates(self, part: Part) -> Candidates:
-        if part.options.candidates is not None:
-            return part.options.candidates
-        return default_candidates(part.kind, self._unit(part))
+        """Return the outputs of a search, in the order of the profile: mirrored for a minimum."""
+        given = part.options.candidates
+        found = default_candidates(part.kind, self._unit(part)) if given is None else given
+        return found.mirrored() if part.kind == "min" else found
 
     def _ranks(self, part: Part, each: Budget) -> RankRelease:
         search = RankSearch(each, part.detail[0], float(part.options.beta))
@@ -261,18 +284,9 @@ class Builder:
         return preprocessed.build(asked, relation, unit, share, self._reach, alpha, field)
 
     def _black_box(self, part: Part, each: Budget) -> BlackBoxRelease:
-        function, blocks, person_value, last_by = part.detail
-        candidates, search = self._candidates(part), search_of(each, float(part.options.beta))
-        relation = BlockRelation(
-            self._column(part),
-            order=self._order(last_by),
-            blocks=block_count(blocks, search.shift(candidates.size)),
-            person_value=person_value,
-            unit=self._unit(part),
-            candidates=candidates,
-            function=function,
-        )
-        return BlackBoxRelease(relation, search, each.without_delta())
+        place = self._column(part), self._order(part.detail[3]), self._unit(part)
+        candidates, beta = self._candidates(part), float(part.options.beta)
+        return black_box.build(part.detail, *place, candidates, beta, each)
 
     def _ratio(self, part: Part, each: Budget, alpha: Fraction) -> RatioRelease:
         equals, method, neighbours = part.detail
@@ -296,7 +310,7 @@ class Builder:
     def profiler(self, part: Part, removals: int) -> Profiler:
         """Return what makes the removal profile B[0..removals] of a part."""
         unit, sign = self._unit(part), -1 if part.kind == "min" else 1
-        if part.kind in _EXTREMES[:2] and self._second >= 0:
+        if part.kind in EXTREMES[:2] and self._second >= 0:
             relation = Relation(self._column(part), self._second)
             return Owners("largest", relation, removals, unit, sign)
         if part.kind in ("rows", "sum") and self._second >= 0:
@@ -304,14 +318,24 @@ class Builder:
             relation, coarse = Relation(-1, self._second, weight), _coarse(part.kind, unit)
             return Owners("rows", relation, removals, unit, coarse=coarse)
         if part.kind in _OF_ITEMS:
-            return Owners(part.kind, Relation(self._column(part)), removals)
+            most = removals + 1 if part.kind == "distinct" and self._second < 0 else 0
+            relation = Relation(self._column(part), self._second, most=most)
+            return Owners(part.kind, relation, removals)
         if part.kind == "kth":
-            return KthRow(Relation(self._column(part)), unit, part.detail[0], removals)
+            rank = part.detail[0]
+            most = removals + 1 if rank * (removals + 1) <= _THINNED else 0
+            relation = Relation(self._column(part), most=most, rank=rank)
+            return KthRow(relation, unit, rank, removals)
         if part.kind == "custom":
             function = GuardedProfile(part.detail[0], removals, part.detail[1])
             return UserProfile(Relation(self._column(part)), unit, function)
-        additive = part.kind not in _EXTREMES
+        additive = part.kind not in EXTREMES
         return Profiled(Measure(self._source(part), sign, (), removals + 1, additive), unit)
+
+
+def _is_blank(part: Part) -> bool:
+    """Return whether the lowest candidate stands for nobody: on the default grid of extremes."""
+    return part.kind in EXTREMES and part.options.candidates is None
 
 
 def _coarse(kind: str, unit: Fraction) -> int:
@@ -320,19 +344,3 @@ def _coarse(kind: str, unit: Fraction) -> int:
     while kind == "sum" and unit * factor * 10 <= _COARSE:
         factor *= 10
     return factor
-
-
-@functools.lru_cache(maxsize=16)
-def default_candidates(kind: str, unit: Fraction) -> Candidates:
-    """Return the public outputs of a one-sided release that need no input.
-
-    Counts and sums: the multiples of the unit of at most 17 significant bits, up to 2^63, so that
-    neighbours differ by less than 2^-16 of their size. Extremes and quantiles: 0 and +-unit 1.01^i
-    up to 2^83 units (about 10^19 at the default unit of one millionth): one person in the middle of
-    the others moves a maximum far more than 1%, and fewer candidates let a search pass over fewer.
-    """
-    if kind not in _EXTREMES:
-        return Candidates.rounded(1 << 63, _SUM_BITS, max(1, math.ceil(1 / unit)))
-    count = math.ceil((_VALUE_CLIPS - 1) * math.log(2) / math.log(_EXTREME_RATIO))
-    steps = [float(unit * Fraction(_EXTREME_RATIO**power)) for power in range(count + 1)]
-    return Candidates.of([*(-value for value in steps), 0.0, *steps])

@@ -18,7 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_dp.mechanisms import checks
-from beam_dp.mechanisms.grids import WIDE, Indexes, LinearGrid, Number, RoundedGrid
+from beam_dp.mechanisms.grids import (
+    WIDE,
+    Indexes,
+    LinearGrid,
+    Number,
+    RoundedGrid,
+    SymmetricGrid,
+)
 
 MATERIALISED = 2**22  # values that a geometric grid may hold in memory
 
@@ -55,10 +62,10 @@ class Candidates:
     `sys.maxsize`; `size` always does.
     """
 
-    points: tuple[Number, ...] | LinearGrid | RoundedGrid
+    points: tuple[Number, ...] | LinearGrid | RoundedGrid | SymmetricGrid
 
     def __post_init__(self) -> None:
-        if type(self.points) not in (tuple, LinearGrid, RoundedGrid):
+        if type(self.points) not in (tuple, LinearGrid, RoundedGrid, SymmetricGrid):
             raise TypeError(
                 "Candidates: points must be made by Candidates.of(values), Candidates.linear(low, "
                 "high, step) or Candidates.geometric(low, high, ratio), not "
@@ -196,6 +203,8 @@ class Candidates:
 
     def mirrored(self) -> "Candidates":
         """Return the candidates with the opposite sign, in rising order."""
+        if isinstance(self.points, SymmetricGrid):
+            return self
         if isinstance(self.points, LinearGrid):
             grid = self.points
             last = grid.start + (grid.size - 1) * grid.stride
@@ -234,7 +243,7 @@ class Candidates:
 
     def _fast_indexes(self, array: npt.NDArray[np.float64] | Indexes) -> Indexes | None:
         if not isinstance(self.points, tuple):
-            return self.points.indexes(array) if isinstance(self.points, LinearGrid) else None
+            return None if isinstance(self.points, RoundedGrid) else self.points.indexes(array)
         if array.dtype.kind == "f":
             return np.asarray(np.searchsorted(self._floors, array), dtype=np.int64)
         unreachable, wholes = self._wholes

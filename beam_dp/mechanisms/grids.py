@@ -1,5 +1,7 @@
-"""Grids of values that are computed from their index, never held in memory."""
+"""Grids of values that are computed from a few numbers, so that they travel light."""
 
+import bisect
+import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -114,3 +116,49 @@ class RoundedGrid:
         while self[i] < value:
             i += 1
         return i
+
+
+@dataclass(frozen=True)
+class SymmetricGrid:
+    """0 and all +-m unit, m an integer up to 2^power of at most `bits` significant bits, as floats.
+
+    It is made as an array once per process, and travels as three numbers. All operations on floats
+    are correctly rounded, so that the values are the same on every machine; neighbours differ by at
+    least 2^-bits of their size, far more than rounding moves them.
+    """
+
+    unit: Fraction
+    bits: int
+    power: int
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return len(_symmetric(self))
+
+    def __getitem__(self, i: int) -> float:
+        return float(_symmetric(self)[i])
+
+    def index(self, value: Number) -> int:
+        """Return the first i whose value is >= `value`, which lies within the grid; exact."""
+        return bisect.bisect_left(_symmetric(self), value, key=float)
+
+    def indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes:
+        """Return `index` of each value, and the size above the top."""
+        grid = _symmetric(self)
+        if values.dtype.kind == "f":
+            return np.asarray(np.searchsorted(grid, values), np.int64)
+        # For an int v, a float c is >= v iff floor(c) is; what int64 does not hold is cut.
+        bounds = np.iinfo(np.int64)
+        floors = [min(max(math.floor(c), bounds.min), bounds.max) for c in grid.tolist()]
+        return np.asarray(np.searchsorted(np.array(floors, np.int64), values), np.int64)
+
+
+@functools.lru_cache(maxsize=16)
+def _symmetric(grid: SymmetricGrid) -> npt.NDArray[np.float64]:
+    half = 1 << (grid.bits - 1)
+    mantissas = np.arange(half, 2 * half, dtype=np.float64)
+    powers = [mantissas * 2.0**p for p in range(1, grid.power + 1 - grid.bits)]
+    whole = np.concatenate([np.arange(1, 2 * half), *powers, [2.0**grid.power]])
+    found = whole * float(grid.unit.numerator) / float(grid.unit.denominator)
+    return np.asarray(np.concatenate([-found[::-1], [0.0], found]), np.float64)

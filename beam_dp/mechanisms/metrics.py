@@ -25,11 +25,14 @@ SearchKind = (
     | type[ExponentialMechanism]
     | type[NoisyBinarySearch]
     | type[ScaleThenChoose]
-    | Literal["auto"]
+    | Literal["auto", "two-phase"]
 )
 """How a search is asked for: by its class, or "auto" for the smallest proved shift. Its budget
 comes from the plan; "auto" gets no delta, as for delta <= 1e-6 and up to 2^256 candidates no search
-that spends one has a smaller shift than the others."""
+that spends one has a smaller shift than the others. "two-phase" is no search: what one person
+counts is chosen, then noise is added."""
+
+TWO_PHASE = "two-phase"
 
 _LEAST_UNIT = Fraction(1, 1 << 200)
 _SEARCHES = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch, ScaleThenChoose)
@@ -166,8 +169,8 @@ class _Extreme(Metric):
     """The largest or smallest number of a column, by the shifted inverse mechanism.
 
     Attributes:
-        candidates: the public outputs; None: 0 and all of +-unit 1.01^i up to 10^19.
-        search: the search over the removal loss.
+        candidates: the public outputs; None: 0 and numbers 0.025% apart, of both signs, to 10^19.
+        search: the search over the removal loss; "two-phase" for clip and noise (see `TwoPhase`).
         beta: how often the guarantee may fail.
         unit: the grid of values.
     """
@@ -303,14 +306,14 @@ def check_clip(owner: str, clip: str, share: checks.Real | None) -> None:
 
 
 def check_search(owner: str, search: object) -> None:
-    """Refuse what is neither "auto" nor a search class."""
-    if type(search) is str and search == "auto":
+    """Refuse what is neither "auto", "two-phase" nor a search class."""
+    if type(search) is str and search in ("auto", TWO_PHASE):
         return
     if search not in _SEARCHES:
         names = ", ".join(kind.__name__ for kind in _SEARCHES)
         raise TypeError(
-            f'{owner}: search must be "auto" or one of the classes {names}, not '
-            f"{checks.shown(search)}."
+            f'{owner}: search must be "auto", "two-phase" or one of the classes {names}, '
+            f"not {checks.shown(search)}."
         )
 
 
@@ -332,7 +335,7 @@ def build_search(search: SearchKind, budget: Budget, beta: float, size: int) -> 
         beta: how often it may fail.
         size: the number of candidates.
     """
-    if search == "auto":
+    if isinstance(search, str):
         return auto(budget, size, beta)
     if search is NoisyBinarySearch:
         if budget.is_zcdp and (bits := NoisyBinarySearch(budget, beta, noise="bit")).fits(size):

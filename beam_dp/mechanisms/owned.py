@@ -55,12 +55,17 @@ class Relation:
             below 0 count as 0.
         order: the place of a column by which each person's last row in a partition, and of equally
             late ones the largest value, is the only one that counts, once; -1: all rows.
+        most: K + 1 where K removals need not know all lines (see `thinning`): so many owners per
+            item, or with a rank so many times its rows; 0: all lines are needed.
+        rank: the k of a k-th largest row; 0: none.
     """
 
     column: int = -1
     second: int = -1
     weight: int = -1
     order: int = -1
+    most: int = 0
+    rank: int = 0
 
     keep = 0
 

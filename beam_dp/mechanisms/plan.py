@@ -17,6 +17,7 @@ from beam_dp.mechanisms.ratios import RatioRelease
 from beam_dp.mechanisms.releases import ClippedSum, PeopleRelease
 from beam_dp.mechanisms.search import why
 from beam_dp.mechanisms.tiered import TieredRelease
+from beam_dp.mechanisms.two_phase import TwoPhase, TwoPhaseDistinct
 from beam_dp.mechanisms.weighted import WeightedMedian
 
 _HEADINGS = ("metric", "mechanism", "spends", "noise scale", "shift T", "expected error")
@@ -146,6 +147,9 @@ def _searched(step: Step) -> str:
         return f"median of a function of {release.relation.blocks} blocks of people"
     if isinstance(release, RatioRelease):
         return f"ratio, {step.part.detail[1]}, at most {release.mechanism.rows} rows per person"
+    if isinstance(release, (TwoPhase, TwoPhaseDistinct)):
+        noise = AdditiveNoise(release.noise_cost).name
+        return f"what one person counts for each partition, then {noise}"
     assert isinstance(release, DirectRelease)
     return f"shifted inverse, {type(release.search).__name__}"
 
@@ -163,7 +167,11 @@ def _step_row(program: Program, step: Step) -> PlanRow:
     costs = _cost(program, step.label)
     release = step.release
     if not isinstance(release, (ClippedSum, PeopleRelease)):
-        words = f"at most {release.shift} people"
+        words, scale = f"at most {release.shift} people", "-"
+        if isinstance(release, (TwoPhase, TwoPhaseDistinct)):
+            adder = AdditiveNoise(release.noise_cost)
+            scale = f"{adder.scale:.4g} clips"
+            words = f"{adder.mean_error:.4g} clips, and what is cut"
         if isinstance(release, RatioRelease):
             words = "shrinks with the number of rows"
         if isinstance(release, PreprocessedRelease):
@@ -173,7 +181,7 @@ def _step_row(program: Program, step: Step) -> PlanRow:
         if isinstance(release, BlackBoxRelease):
             words = f"at most {release.shift} blocks"
         searched, reason = _searched(step), _reason(step)
-        return PlanRow(", ".join(uses), searched, *costs, "-", release.shift, words, reason)
+        return PlanRow(", ".join(uses), searched, *costs, scale, release.shift, words, reason)
     adder = AdditiveNoise(release.noise_cost)
     if isinstance(release, ClippedSum) and release.search is not None:
         where = "all partitions" if release.shared else "each partition"

@@ -13,7 +13,7 @@ from beam_dp.mechanisms.grids import Number
 from beam_dp.mechanisms.monotone import GuardedProfile
 from beam_dp.mechanisms.owned import Lines, Relation
 from beam_dp.mechanisms.profile import Profile
-from beam_dp.mechanisms.removal import coverage, edges, frequency, ranks
+from beam_dp.mechanisms.removal import coverage, covers, edges, frequency, ranks
 from beam_dp.mechanisms.statistics import Measure
 
 
@@ -64,7 +64,7 @@ class Profiled:
 class Owners:
     """A statistic of who owns what, by its kind.
 
-    * "distinct": the number of different items, relaxed (`coverage`);
+    * "distinct": the number of different items, relaxed (`coverage`, with two owners `covers`);
     * "frequency": the most rows of one item, relaxed (`frequency.max_profile`);
     * "squares" and "pairs": the sum over items of their squared numbers of rows, by item
       (`frequency.squares_profile`) or by pairs of people (`edges`, at most 2^32 a pair); relaxed;
@@ -101,6 +101,8 @@ class Owners:
     def _units(self, lines: Lines) -> Sequence[Number]:
         people, second, items, counts = lines
         match self.kind:
+            case "distinct" if self.relation.second >= 0:
+                return covers.profile(people, second, items, self.removals)
             case "distinct":
                 return coverage.profile(people, items, self.removals)
             case "frequency":

@@ -39,7 +39,7 @@ class PersonalisedStatistic(Preprocessing):
         of: "sum", "maximum", "minimum" or "median".
         person_epsilon: the column that holds each person's epsilon.
         epsilons: the public numbers that may be in it, multiples of a millionth.
-        candidates: the public outputs of a median; None: 0 and all of +-unit 1.01^i up to 10^19.
+        candidates: the public outputs of a median; None: as for `Median`.
         beta: how often the guarantee of a median may fail.
     """
 

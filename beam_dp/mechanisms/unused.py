@@ -53,7 +53,9 @@ def check_side(metric: Any) -> None:
         refuse(metric, CLIP, because, "Leave one of the two out.")
         return
     because = "with one_sided=False, which chooses a clip and does not search for the output"
-    refuse(metric, SEARCH, because, "Write one_sided=True beside it, or leave it out.")
+    # Two phases are what is meant: with one owner by default, with two if they are asked for.
+    searched = SEARCH[1:] if metric.search == "two-phase" else SEARCH
+    refuse(metric, searched, because, "Write one_sided=True beside it, or leave it out.")
     if metric.candidates is not None and metric.candidates.size == 1:
         because = "with candidates of one value, which leave no clip to choose"
         refuse(metric, CLIP, because, "Give several candidates, or leave it out.")

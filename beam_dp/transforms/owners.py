@@ -3,12 +3,13 @@
 import dataclasses
 from collections.abc import Sequence
 
-from beam_dp.mechanisms import checks, metrics, unused
+from beam_dp.mechanisms import checks, metrics, relational, unused
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import Metric
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
 
-ALLOWED = (metrics.Count, metrics.Sum, metrics.Max, metrics.Min)
+_COUNTED = (metrics.Count, metrics.Sum, relational.DistinctCount)
+ALLOWED = (*_COUNTED, metrics.Max, metrics.Min)
 """The metrics that rows with two owners can have."""
 
 
@@ -55,7 +56,7 @@ def check_two(
 
 
 def _directly(owner: str, metric: Metric) -> Metric:
-    if isinstance(metric, (metrics.Count, metrics.Sum)):
+    if isinstance(metric, _COUNTED):
         because = "where rows have two owners, which are released from below, without a clip"
         unused.refuse(metric, unused.CLIP, because, "Leave it out.")
         return dataclasses.replace(metric, one_sided=True)

@@ -24,7 +24,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.typehints.batch import BatchConverter
 from apache_beam.typehints.row_type import RowTypeConstraint
 
-from beam_dp.mechanisms import blobs, checks, contributions, owned, statistics
+from beam_dp.mechanisms import blobs, checks, contributions, owned, statistics, thinning
 from beam_dp.mechanisms.accumulation import HELD_LINES, Accumulator
 from beam_dp.mechanisms.contributions import Bounder, Table
 from beam_dp.mechanisms.owned import Owned, Relation
@@ -193,7 +193,8 @@ class Settle(beam.DoFn):
             for bucket, index in self._split(summary.partition):
                 yield bucket, blobs.pack_summary(summary.take(index))
         if lines:
-            found, packed = votes.split(owned.merge(lines), self._measures, self._bounder.key)
+            merged = thinning.merge(lines, self._measures)
+            found, packed = votes.split(merged, self._measures, self._bounder.key)
             for bucket, index in self._split(found.partition):
                 yield bucket, blobs.pack_owned(found.take(index))
             yield from (TaggedOutput(votes.TAG, element) for element in packed)
@@ -303,15 +304,22 @@ class Summarise(beam.PTransform):
 def open_bucket(
     packed: Iterable[bytes], measures: Sequence[Measure | Relation]
 ) -> tuple[Summary, Owned]:
-    """Return the merged summary and lines of one bucket; they may be empty."""
+    """Return the merged summary and lines of one bucket; they may be empty.
+
+    Little more than what is kept is held at a time.
+    """
+    limit = 4 * _SUMMARY_LINES
     found: list[Summary] = []
     lines: list[Owned] = []
     for blob in filter(None, packed):
         if blobs.is_owned(blob):
             lines.append(blobs.unpack_owned(blob))
+            if sum(map(len, lines)) >= limit:
+                lines = [thinning.merge(lines, measures)]
+                limit = max(4 * _SUMMARY_LINES, 2 * len(lines[0]))
         else:
             found.append(blobs.unpack_summary(blob))
-    return merge(found or [_nothing()], measures), owned.merge(lines)
+    return merge(found or [_nothing()], measures), thinning.merge(lines, measures)
 
 
 def open_summary(packed: Iterable[bytes], measures: Sequence[Measure]) -> Summary:

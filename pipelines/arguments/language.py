@@ -26,7 +26,8 @@ _PHRASES = {
         f"the partitions must be named where --person names two columns: {_NAMED}"
     ),
     r"\w+: a metric of rows with two owners must be .*": (
-        "--count, --sum, --max and --min are all that --person with two columns can have"
+        "--count, --sum, --max, --min and --distinct are all that --person with two columns can "
+        "have"
     ),
     r"ScaleThenChoose: budget must have an epsilon and a delta.*": (
         "--search scale_then_choose must have --epsilon and a --delta above 0"

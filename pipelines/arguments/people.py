@@ -22,7 +22,8 @@ def add(made: argparse.ArgumentParser) -> None:
         type=words.owners,
         metavar="COLUMN[,COLUMN]",
         help="the column that identifies a person; or the two of rows with two owners, which "
-        "disappear with either: --count, --sum, --max and --min from below, without limits",
+        "disappear with either: --count, --sum, --max, --min and --distinct from below, without "
+        "limits",
     )
     people.add_argument(
         "--partition",

@@ -94,8 +94,8 @@ def test_wrong_ways_to_clip_are_refused(make, name, value):
     ("options", "message"),
     [
         ({"one_sided": 1}, "one_sided must be True or False, not 1"),
-        ({"search": "above"}, 'search must be "auto" or one of the classes AboveThreshold, '),
-        ({"search": AboveThreshold(Budget(1.0))}, 'search must be "auto" or one of the classes'),
+        ({"search": "above"}, 'search must be "auto", "two-phase" or one of the classes '),
+        ({"search": AboveThreshold(Budget(1.0))}, 'search must be "auto", "two-phase" or'),
         (
             {"candidates": [1, 2]},
             r"candidates must be Candidates, not \[1, 2\]\. Write Candidates\.",

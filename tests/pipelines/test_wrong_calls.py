@@ -107,7 +107,7 @@ AGGREGATE = {
     ),
     "a mean of two owners": (
         [*FILES, *OWNERS, *ONE, "--count", "--mean", "a"],
-        "--count, --sum, --max and --min are all that --person with two columns can have",
+        "--count, --sum, --max, --min and --distinct are all that --person with two columns can have",
     ),
     "keys of two lengths": (
         counted("--partition", "hour", "--public_partitions", "1/2,3"),
@@ -178,7 +178,7 @@ AGGREGATE = {
     "a rate of no column": ([*FILES, *command("--ratio", "=a")], "device=mobile, not '=a'"),
     "a rate of two owners": (
         [*FILES, *OWNERS, *ONE, "--ratio", "a:person"],
-        "--count, --sum, --max and --min are all that --person with two columns can have",
+        "--count, --sum, --max, --min and --distinct are all that --person with two columns can have",
     ),
     "a mean of nothing per person": (
         [*FILES, *command("--mean", ":person")], "--mean: must be the name of a column"
@@ -263,9 +263,9 @@ SHIFTED_INVERSE = {
         [*FILES, *OWNERS, *ONE, *MOST, "--candidates=0:60:1", "--max_rows", "3"],
         "must be left out where --person names two columns",
     ),
-    "distinct values of two owners": (
-        [*FILES, *OWNERS, *ONE, "--distinct", "a", "--candidates=0:60:1"],
-        "--count, --sum, --max and --min are all that --person with two columns can have",
+    "frequencies of two owners": (
+        [*FILES, *OWNERS, *ONE, "--max_frequency", "a", "--candidates=0:60:1"],
+        "--count, --sum, --max, --min and --distinct are all that --person with two columns can have",
     ),
     "a search that needs delta": (
         [*FILES, *PUBLIC, *ONE, *MOST, "--candidates=0:60:1", "--search", "scale_then_choose"],

@@ -16,9 +16,16 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
+from beam_dp.mechanisms import blobs
+from beam_dp.mechanisms.contributions import Bounder
+from beam_dp.transforms import summary
+from beam_dp.transforms.columns import Layout
+from beam_dp.transforms.loss import measures_of
 from tests.hostile import support
 from tests.relations import (
     BOUNDS,
+    FREE,
+    KEY,
     ONE_OWNER,
     REMOVALS,
     STATISTICS,
@@ -27,9 +34,13 @@ from tests.relations import (
     Statistic,
     as_dicts,
     brute,
+    bundle,
     by_day,
+    compiled,
     data_of,
+    grouped,
     moves,
+    views,
 )
 
 HUGE = dp.Budget(1e6)
@@ -294,3 +305,19 @@ def test_metrics_can_differ_in_everything_but_their_names() -> None:
     asked = [dataclasses.replace(metric, candidates=grid) for metric in metrics]
     [row] = run(given, dp.PrivateAggregate("person", asked, HUGE))
     assert (row.k1, row.k2, row.k3) == (99, 98, 97)
+
+
+@pytest.mark.parametrize(("name", "most"), [("distinct", 5), ("1-th", 5), ("5-th", 25)])
+def test_no_more_is_held_than_removals_can_bring_to_light(name: str, most: int) -> None:
+    """Already what a part of the people hands on is that small, whoever else there is."""
+    loss = compiled(ONE_OWNER[name])
+    rows = as_dicts([Row(person, 0, float(person), "a") for person in range(400)])
+    for shards in (1, 4):
+        [view] = views(rows, loss, bundles=3, shards=shards)
+        assert len(view.cells.owned(1)[0].people) == most
+        layout = Layout("person", ("day",), loss.columns, loss.units, None, KEY, loss.items, False)
+        bounder = Bounder(FREE, loss.fields, KEY, keep_rows=True)
+        collected = bundle(summary.Collect(layout, bounder, shards), rows)
+        settle = summary.Settle(bounder, measures_of(loss), (), 1)
+        settled = bundle(settle, grouped([collected]).items())
+        assert sum(len(blobs.unpack_owned(b)) for _, b in settled if blobs.is_owned(b)) == most

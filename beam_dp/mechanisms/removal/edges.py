@@ -56,26 +56,15 @@ def profile(
     Args:
         first: one owner per row, any integer codes.
         second: the other owner, of the same codes; equal to `first` for rows of one owner.
-        weights: integers from 0, below 2^61 in all; None: 1 each, which counts the rows.
+        weights: integers from 0, each of which counts as at most 2^61; None: 1 each, which counts
+            the rows. Sums beyond 64 bits are exact too, and slow.
         removals: K, at least 1.
 
     Raises:
-        ValueError: if a weight is negative or they are too large in all.
+        ValueError: if a weight is negative.
     """
     checks.positive_integer("edges.profile", "removals", removals)
     return envelope.profile(Edges(first, second, weights), removals)
-
-
-def capped(
-    first: npt.ArrayLike, second: npt.ArrayLike, weights: npt.ArrayLike | None, cap: int
-) -> int:
-    """Return the most weight that rows may keep if no person keeps more than `cap` in all of hers.
-
-    Rounded down to an integer. A person more raises it by 0..cap; it is never above the total.
-    """
-    checks.positive_integer("edges.capped", "cap", cap)
-    rows = Edges(first, second, weights)
-    return int((rows.total - rows.point(Fraction(cap), 0).loss) // 1)
 
 
 def max_profile(
@@ -137,6 +126,10 @@ class Edges:
         """Return 0: the relaxation is the same for every k."""
         return 0
 
+    def everyone(self, level: int) -> envelope.Point:
+        """Return the weight of all rows, and the number of people."""
+        return envelope.Point(Fraction(self.total), Fraction(len(self.degrees)))
+
     def point(self, price: Fraction, level: int) -> envelope.Point:
         """Return the weight that is lost at this price, and how many people are removed."""
         below = price.numerator // price.denominator
@@ -161,20 +154,23 @@ def _columns(
     # Where int64 and uint64 meet, numpy makes floats, in which different codes are equal.
     integers = np.result_type(one, two).kind in "iu" or not len(one)
     checks.require(integers, "edges: first and second must be integers, both signed or neither.")
-    # A float sum does not wrap; it is right to many digits, and int64 has two bits to spare.
-    fits = len(weight) == 0 or (weight.min() >= 0 and weight.sum(dtype=np.float64) < _MOST)
     checks.require(
-        bool(fits) and (len(weight) == 0 or weight.dtype.kind in "iu"),
-        "edges: weights must be integers from 0, below 2^61 in all.",
+        len(weight) == 0 or (weight.dtype.kind in "iu" and int(weight.min()) >= 0),
+        "edges: weights must be integers from 0.",
     )
+    weight = np.minimum(weight, _MOST).astype(np.int64)
+    # A float sum does not wrap; it is right to many digits, and int64 has two bits to spare. What
+    # does not fit is summed as Python's integers, so that no data are too large.
+    if weight.sum(dtype=np.float64) >= _MOST:
+        weight = weight.astype(object)
     names, codes = np.unique(np.concatenate([one, two]), return_inverse=True)
     low, high = np.split(codes.astype(np.int64), 2)
-    return low, high, weight.astype(np.int64), len(names)
+    return low, high, weight, len(names)
 
 
 def _sums(codes: Integers, weights: Integers, count: int) -> Integers:
     """Return the exact sum of the weights per code."""
-    sums = np.zeros(count, np.int64)
+    sums = np.zeros(count, weights.dtype)
     np.add.at(sums, codes, weights)
     return sums
 
@@ -232,10 +228,10 @@ class _Kernel:
         scale, both = self.price.denominator, np.concatenate([self.low, self.high])
         names, codes = np.unique(both, return_inverse=True)
         low, high = np.split(codes, 2)
-        room = self.price.numerator - self.alone[names] * scale
+        room = (self.price.numerator - self.alone[names] * scale).astype(np.int64)
         # Nothing beyond the room is needed; it is below 2^62, the scaled weight need not be.
         most = -(-self.price.numerator // scale)
-        pipe = np.minimum(self.weights, most) * scale
+        pipe = np.asarray(np.minimum(self.weights, most) * scale, np.int64)
         people, each = len(names), np.arange(len(names))
         found = flow.maximum(
             np.concatenate([np.full(people, 2 * people), low, high, people + each]),

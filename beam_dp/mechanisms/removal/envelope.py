@@ -28,13 +28,15 @@ D2 of the grid gives at least twin_D - k D2, for twin never falls, so f - B[k] g
 factor D2 / D, and by k / 64 where D is below the least price. Prices m 2^e with 64 <= m < 128 make
 that factor 65/64, and hold every integer up to 128.
 
-*The search*: for one k, the function D -> f - twin_D + k D is convex, and a minimiser r gives the
-slope k - sum(r) of a line that touches it from below (F(1 - r) + D' sum(r) bounds the twin at every
-D'). The lines at both ends of an interval bound all that lies between them: an interval is given
-up only when they show that nothing in it is better, so the result is the maximum over the whole
+*The search*: a minimiser r at one price gives a line below f - twin at every price: F(1 - r) +
+D' sum(r) bounds the twin at D'. So does the removal of everybody. Where F depends on k it must not
+rise with k, so that the lines of one k hold for all later ones. The next price that is tried is the
+grid's best by all lines so far (Kelley's cutting planes, 1960); where that one has been computed,
+its line is exact there, and nothing else can be better: the result is the maximum over the whole
 grid exactly, plateaus included.
 """
 
+import bisect
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
@@ -63,6 +65,9 @@ class Relaxation(Protocol):
 
     def level(self, price: Fraction, removals: int) -> int:
         """Return a name of the relaxation for this k; equal names have equal points."""
+
+    def everyone(self, level: int) -> Point:
+        """Return f - F(0), what the removal of everybody loses, and how many people that takes."""
 
     def point(self, price: Fraction, level: int) -> Point:
         """Return the loss at a price, and the number removed."""
@@ -96,59 +101,85 @@ def profile(relaxation: Relaxation, removals: int) -> list[Fraction]:
     return values
 
 
+class _Lower:
+    """The largest of several falling lines loss = start - slope * D, for D >= 0.
+
+    Lines are kept by falling slope, each with the price from which the next one is above it.
+    """
+
+    def __init__(self) -> None:
+        self.lines = [(Fraction(0), Fraction(0))]
+
+    def add(self, start: Fraction, slope: Fraction) -> None:
+        """Take one more line; those that are nowhere above the others are dropped."""
+        place = bisect.bisect_left(self.lines, -slope, key=lambda line: -line[1])
+        if place < len(self.lines) and self.lines[place][1] == slope:
+            if self.lines[place][0] >= start:
+                return
+            del self.lines[place]
+        self.lines.insert(place, (start, slope))
+        if not self._needed(place):
+            del self.lines[place]
+            return
+        while place + 1 < len(self.lines) and not self._needed(place + 1):
+            del self.lines[place + 1]
+        while place and not self._needed(place - 1):
+            del self.lines[place - 1]
+            place -= 1
+
+    def _needed(self, place: int) -> bool:
+        """Return whether a line is above both of its neighbours somewhere at D >= 0."""
+        start, slope = self.lines[place]
+        if place + 1 == len(self.lines):
+            return True
+        after, low = self.lines[place + 1]
+        if after >= start:
+            return False
+        if place == 0:
+            return True
+        before, high = self.lines[place - 1]
+        # It is above the one before from (before - start) / (high - slope) on.
+        return (before - start) * (slope - low) < (start - after) * (high - slope)
+
+    def kink(self, k: int) -> Fraction:
+        """Return the price at which this maximum + k D is least."""
+        place = bisect.bisect_left(self.lines, Fraction(-k), key=lambda line: -line[1])
+        if place == 0:
+            return Fraction(0)
+        (high, steep), (low, flat) = self.lines[place - 1], self.lines[place]
+        return (high - low) / (steep - flat)
+
+    def at(self, price: Fraction, k: int) -> Fraction:
+        """Return the least that this maximum leaves possible for the height at a price."""
+        return max(start - slope * price for start, slope in self.lines) + k * price
+
+
 class _Search:
     """The least of loss + k D over the grid, with the points that were computed before."""
 
     def __init__(self, relaxation: Relaxation) -> None:
         self.relaxation = relaxation
         self.top = first_price(relaxation.steepest)
-        self.start = self.top
         self.known: dict[tuple[int, int], Point] = {}
+        self.lower = _Lower()
+        self.level = -1
 
     def least(self, k: int) -> Fraction:
-        """Return the minimum over the grid of f - twin + k D; the next call starts there."""
-        low, high = self._bracket(k)
-        while high - low > 1:
-            middle = self._middle(low, high, k)
-            if middle is None:
-                break
-            removed = self._point(middle, k).removed
-            low, high = (middle if removed >= k else low), (middle if removed <= k else high)
-        self.start = min((low, high), key=lambda index: self._height(index, k))
-        return self._height(self.start, k)
+        """Return the minimum over the grid of f - twin + k D, for rising k."""
+        self._everyone(k)
+        while True:
+            above = min(first_price(self.lower.kink(k)), self.top)
+            index = min((max(0, above - 1), above), key=lambda i: self.lower.at(price(i), k))
+            at = price(index)
+            key = index, self.relaxation.level(at, k)
+            if key in self.known:
+                return self.known[key].loss + k * at
+            found = self.known[key] = self.relaxation.point(at, key[1])
+            self.lower.add(found.loss + found.removed * at, found.removed)
 
-    def _point(self, index: int, k: int) -> Point:
-        at = price(index)
-        key = index, self.relaxation.level(at, k)
-        if key not in self.known:
-            self.known[key] = self.relaxation.point(at, key[1])
-        return self.known[key]
-
-    def _height(self, index: int, k: int) -> Fraction:
-        return self._point(index, k).loss + k * price(index)
-
-    def _bracket(self, k: int) -> tuple[int, int]:
-        """Return low <= high between which the minimum lies: k removed or more, k or fewer."""
-        low = high = self.start
-        step = 1
-        while high < self.top and self._point(high, k).removed > k:
-            low, high, step = high, min(self.top, high + step), 2 * step
-        while low > 0 and self._point(low, k).removed < k:
-            low, high, step = max(0, low - step), low, 2 * step
-        return low, high
-
-    def _middle(self, low: int, high: int, k: int) -> int | None:
-        """Return a price at which the lines of both ends leave room below them, or None.
-
-        Only called with more than k removed at `low`, unless low is 0, and fewer at `high`.
-        """
-        fall = self._point(low, k).removed - k
-        rise = k - self._point(high, k).removed
-        if fall <= 0 or rise <= 0:
-            return None
-        lower, upper = self._height(low, k), self._height(high, k)
-        width = price(high) - price(low)
-        along = (lower - upper + rise * width) / (fall + rise)
-        if lower - fall * along >= min(lower, upper):
-            return None
-        return min(max(first_price(price(low) + along), low + 1), high - 1)
+    def _everyone(self, k: int) -> None:
+        """Take the line of everybody's removal, where this k can remove more than the last."""
+        level = self.relaxation.level(price(0), k)
+        if level != self.level:
+            self.lower.add(*self.relaxation.everyone(level))
+            self.level = level

@@ -19,13 +19,14 @@ _BITS = 30  # the solver has 32-bit integers, and adds the capacities of opposit
 
 
 class Flow(NamedTuple):
-    """The value of a maximum flow, and which nodes the source still reaches beside it.
+    """The value of a maximum flow, which nodes the source still reaches beside it, and itself.
 
-    The reached nodes are the source's side of a minimum cut.
+    The reached nodes are the source's side of a minimum cut; `carried` is the flow of every arc.
     """
 
     value: int
     reached: Flags
+    carried: Integers
 
 
 class _Arcs:
@@ -59,7 +60,13 @@ class _Arcs:
 
 
 def maximum(
-    tails: Integers, heads: Integers, capacities: Integers, nodes: int, source: int, sink: int
+    tails: Integers,
+    heads: Integers,
+    capacities: Integers,
+    nodes: int,
+    source: int,
+    sink: int,
+    carried: Integers | None = None,
 ) -> Flow:
     """Return a maximum flow from `source` to `sink`, exactly.
 
@@ -71,17 +78,18 @@ def maximum(
     Args:
         tails: where each arc starts, nodes 0..nodes-1.
         heads: where it ends; no arc may be given twice, or beside its opposite.
-        capacities: integers from 0 below 2^62; no flow may have a value of 2^63 or more.
+        capacities: integers from 0 to 2^62; the value of the flow may be larger.
         nodes: how many nodes there are.
         source: the node that the flow leaves.
         sink: the node that it enters.
+        carried: a flow to start from; None: nothing. It helps where no capacity is above 2^30.
     """
     arcs = _Arcs(tails, heads, nodes)
     most = int(capacities.max(initial=0))
     shift = max(0, most.bit_length() - _BITS)
     step = max(1, _BITS - 1 - len(tails).bit_length())
-    flow = np.zeros(len(tails), np.int64)
-    flow += arcs.augment(capacities >> shift, flow, source, sink)
+    flow = np.zeros(len(tails), np.int64) if shift or carried is None else carried
+    flow = flow + arcs.augment((capacities >> shift) - flow, flow, source, sink)
     while shift:
         bits = min(step, shift)
         shift -= bits
@@ -92,4 +100,10 @@ def maximum(
     reached = np.zeros(nodes, np.bool_)
     order = graphs.solvers().breadth_first_order(graph, source, return_predecessors=False)
     reached[order] = True
-    return Flow(int(flow[tails == source].sum() - flow[heads == source].sum()), reached)
+    return Flow(_sum(flow[tails == source]) - _sum(flow[heads == source]), reached, flow)
+
+
+def _sum(numbers: Integers) -> int:
+    """Return the exact sum, also beyond 64 bits."""
+    high, low = numbers >> _BITS, numbers & ((1 << _BITS) - 1)
+    return (int(high.sum()) << _BITS) + int(low.sum())

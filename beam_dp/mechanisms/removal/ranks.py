@@ -16,7 +16,6 @@ the same.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -161,48 +160,6 @@ class _Search:
             buckets=node.buckets[lines],
             counts=node.counts[lines],
         )
-
-
-def reduce(
-    people: Sequence[np.ndarray], buckets: np.ndarray, counts: np.ndarray, k: int, keep: int
-) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-    """Return at most keep k rows that have the same B[0..keep-1]: for small k, mergeable.
-
-    Per person the k largest rows, then over all people the keep k largest of those. Reduced
-    shards, put together and reduced again in any order, have the profile of all rows.
-
-    Proof. Let c'_i(y) = min(k, c_i(y)) and C' their sum: they decide every loss. For every y,
-    either all c'_i(y) are what they were, or C'(y) >= keep k both before and after, where the loss
-    is keep or more: keep - 1 people own at most (keep - 1) k of the cut rows, k remain. A row
-    above y is left out beyond the k-th of its person only (c'_i stays) or when keep k others,
-    none smaller, are kept, at most k of each person. Unions keep the property: cut counts of a
-    union follow from those of its parts and are not below them.
-
-    Args:
-        people: the columns that together name a person (arrays of one length).
-        buckets: per line the index of a candidate.
-        counts: per line how many rows, at least 1.
-        k: the rank.
-        keep: K + 1, for K removals.
-    """
-    order = np.lexsort((-buckets, *people))
-    columns, buckets = [column[order] for column in people], buckets[order]
-    starts = np.ones(len(order), bool)
-    starts[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
-    counts = _cut(counts[order], np.flatnonzero(starts), k)
-    order = np.argsort(-buckets, kind="stable")
-    order = order[counts[order] > 0]
-    cut = _cut(counts[order], np.zeros(min(1, len(order)), np.int64), keep * k)
-    order, cut = order[cut > 0], cut[cut > 0]
-    return [column[order] for column in columns], buckets[order], cut
-
-
-def _cut(counts: np.ndarray, starts: np.ndarray, most: int) -> np.ndarray:
-    """Return the counts with only the first `most` rows of each segment."""
-    sizes = np.diff(np.append(starts, len(counts)))
-    before = counts.cumsum() - counts
-    before -= np.repeat(before[starts], sizes)
-    return np.asarray(np.minimum(counts, np.maximum(most - before, 0)))
 
 
 def _compressed(buckets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -136,57 +136,16 @@ def test_the_same_safe_items_at_all_levels_would_break_it(monkeypatch):
     assert not interlaced(*(coverage.profile(*columns(s), removals) for s in (before, after)))
 
 
-def reduced(sets, keep, generator):
-    """Return the pairs, reduced in three shards and then together."""
-    people, items = columns(sets).astype(np.uint64)
-    shard = generator.integers(0, 3, len(people))
-    parts = [coverage.reduce_owners(items[shard == s], people[shard == s], keep) for s in range(3)]
-    order = generator.permutation(3)
-    whole = [np.concatenate([parts[s][column] for s in order]) for column in range(2)]
-    return coverage.reduce_owners(*whole, keep)
-
-
-def test_reducing_shards_changes_nothing():
-    generator = np.random.default_rng(6)
-    different = 0
-    for _ in range(100):
-        sets = people_of(generator, most=12, items=5)
-        people, items = columns(sets).astype(np.uint64)
-        kept = reduced(sets, 3, generator)
-        once = coverage.reduce_owners(items, people, 3)
-        assert all(np.array_equal(a, b) for a, b in zip(kept, once, strict=True))
-        assert all(count <= 3 for count in np.unique(kept[0], return_counts=True)[1])
-        whole = coverage.profile(people, items, 2)
-        assert coverage.profile(kept[1], kept[0], 2) == whole
-        few = coverage.reduce_owners(items, people, 2)  # the broken twin: K owners, not K + 1
-        different += coverage.profile(few[1], few[0], 2) != whole
-    assert different > 10
-
-
-@pytest.mark.parametrize("keep", [None, 2, 3])
 @pytest.mark.parametrize("cap", [1, 2, 3])
-def test_a_capped_count_moves_by_at_most_the_cap(cap, keep):
+def test_a_capped_count_moves_by_at_most_the_cap(cap):
     def statistic(sets):
-        people, items = columns(sets).astype(np.uint64)
-        if keep is not None:
-            items, people = coverage.reduce_owners(items, people, keep)
-        return coverage.capped(people, items, cap, keep), len(set().union(*sets))
+        return coverage.capped(*columns(sets), cap), len(set().union(*sets))
 
     moves = set()
     for before, after in chains(statistic, 700, 7 + cap):
         moves.add(after[0] - before[0])
         assert after[0] <= after[1]
     assert moves == set(range(cap + 1))
-
-
-def test_a_capped_count_of_reduced_pairs_without_its_bound_would_jump():
-    # The broken twin: keep * cap left out. 100 items of two owners, cap 1: from 2 to 100.
-    for owners, expected in ((2, 2), (3, 3)):
-        people, items = columns([set(range(100))] * owners)
-        assert coverage.capped(people, items, 1, 3) == expected
-        cover = Coverage(people, items, 2)
-        unbounded = cover.total - cover.point(Fraction(1), cover.most).loss
-        assert unbounded == {2: 2, 3: 100}[owners]
 
 
 def test_a_capped_count_is_the_linear_program():
@@ -213,5 +172,3 @@ def test_wrong_calls():
         coverage.profile([1], [1], 0)
     with pytest.raises(TypeError, match="cap must be"):
         coverage.capped([1], [1], 1.5)
-    with pytest.raises(ValueError, match="keep must be"):
-        coverage.reduce_owners(np.zeros(0, np.uint64), np.zeros(0, np.uint64), 0)

@@ -140,26 +140,34 @@ def test_people_of_one_side_of_a_cover_would_count_twice():
     assert not all(interlaced(*pair) for pair in chains(apart, 300, 6))
 
 
-@pytest.mark.parametrize("cap", [1, 2, 3])
-def test_a_capped_weight_moves_by_at_most_the_cap(cap):
-    def statistic(first, second, weights):
-        return edges.capped(first, second, weights % 5, cap), int((weights % 5).sum())
+def test_no_weights_are_too_large():
+    """Sums beyond 64 bits are those of small weights: the grid of prices scales with them.
 
-    moves = set()
-    for before, after in chains(statistic, 700, 7 + cap):
-        moves.add(after[0] - before[0])
-        assert after[0] <= after[1]
-    assert moves == set(range(cap + 1))
-
-
-def test_a_capped_weight_is_the_linear_program_rounded_down():
+    But for its low end: the small weights lack prices below 1/64, which costs at most k / 64.
+    """
     generator = np.random.default_rng(9)
     for _ in range(60):
-        people = rows_of(generator)
-        first, second, weights = columns(people)
-        rows = list(zip(first.tolist(), second.tolist(), (weights % 5).tolist(), strict=True))
-        expected = int(program(rows, len(people), 3) + 1e-7)
-        assert edges.capped(first, second, weights % 5, 3) == expected
+        first, second, weights = columns(rows_of(generator))
+        alone = np.arange(30) + 10  # so that there are 2^61 and more in all
+        first, second = np.append(first, alone), np.append(second, alone)
+        weights = np.append(weights % 7, np.full(30, 6))
+        small = edges.profile(first, second, weights, 4)
+        scaled = [level / 2**55 for level in edges.profile(first, second, weights << 55, 4)]
+        assert scaled[0] == small[0] > 2**6
+        for k, pair in enumerate(zip(small, scaled, strict=True)):
+            assert 0 <= pair[1] - pair[0] <= Fraction(k, 64)
+
+
+def test_weights_beyond_64_bits_interlace_and_count_for_at_most_2_to_61():
+    huge = np.array([2**64 - 1, 2**63, 5], np.uint64)
+    assert edges.profile([1, 2, 3], [1, 2, 3], huge, 3) == [2**62 + 5, 2**61 + 5, 5, 0]
+
+    def statistic(first, second, weights):
+        return edges.profile(first, second, (weights % 5) << 60, 4)
+
+    found = list(chains(statistic, 500, 12))
+    assert all(interlaced(*pair) for pair in found)
+    assert max(after[0] for _, after in found) >= 2**63
 
 
 def test_maxima_lie_between_the_half_and_the_whole_of_the_loss():
@@ -203,8 +211,8 @@ def test_rows_that_cannot_matter_for_a_maximum_are_left_out():
 def test_wrong_calls():
     with pytest.raises(ValueError, match="same length"):
         edges.profile([1, 2], [1], None, 1)
-    for weights in ([-1], [2**61], [0.5]):
-        with pytest.raises(ValueError, match="weights must be integers from 0, below 2"):
+    for weights in ([-1], [0.5]):
+        with pytest.raises(ValueError, match="weights must be integers from 0"):
             edges.profile([1], [2], weights, 1)
     with pytest.raises(ValueError, match="must be integers, both signed"):
         edges.profile(np.array([2**63], np.uint64), np.array([1]), None, 1)  # floats together

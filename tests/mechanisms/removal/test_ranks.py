@@ -1,4 +1,4 @@
-"""The k-th largest row: exact removals by brute force, neighbours, reductions and its edges."""
+"""The k-th largest row: exact removals by brute force, neighbours and its edges."""
 
 import itertools
 from fractions import Fraction
@@ -98,44 +98,6 @@ def test_edges():
     assert ranks.profile(*one, 2**70, 0) == [-1]
     with pytest.raises(ValueError, match=r"^ranks\.profile: k must be an int of at least 1, not 0"):
         ranks.profile(*one, 0, 1)
-
-
-def reduced(shards, k: int, keep: int):
-    """Return the reduction of the reductions of some shards, put together."""
-    parts = [ranks.reduce([p, p % 3], b, c, k, keep) for p, b, c in shards]
-    names = [np.concatenate([part[0][i] for part in parts]) for i in (0, 1)]
-    buckets, counts = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
-    return ranks.reduce(names, buckets, counts, k, keep)
-
-
-def test_reduced_shards_keep_the_profile():
-    random = np.random.default_rng(4)
-    wrong = 0
-    for _ in range(1500):
-        people, buckets, counts = lines(random, 8, 60)
-        k, keep = int(random.integers(1, 5)), int(random.integers(1, 5))
-        expected = ranks.profile(people, buckets, counts, k, keep - 1)
-        shard = random.integers(0, 3, len(people))
-        shards = [(people[shard == s], buckets[shard == s], counts[shard == s]) for s in range(3)]
-        (names, _), kept, left = reduced(shards, k, keep)
-        assert left.sum() <= keep * k
-        assert ranks.profile(names, kept, left, k, keep - 1) == expected
-        # The broken twin keeps keep k - 1 rows.
-        fewer = left.copy()
-        fewer[-1] -= 1
-        there = fewer > 0
-        twin = ranks.profile(names[there], kept[there], fewer[there], k, keep - 1)
-        wrong += twin != expected
-    assert wrong > 50
-
-
-def test_a_person_is_cut_before_everybody_is():
-    # One person with all the largest rows must not push the others out.
-    people, buckets = np.array([0] * 50 + [1, 2]), np.array([9] * 50 + [5, 4])
-    (names,), kept, left = ranks.reduce([people], buckets, np.ones(52, np.int64), 1, 3)
-    assert ranks.profile(names, kept, left, 1, 2) == [9, 5, 4]
-    empty = np.empty(0, np.int64)
-    assert [len(part) for part in ranks.reduce([empty], empty, empty, 2, 3)] == [1, 0, 0]
 
 
 @pytest.mark.parametrize(
