@@ -18,6 +18,7 @@ to refute what a function of your own claims.
 """
 
 from beam_dp import testing as testing
+from beam_dp.mechanisms.black_box import BlackBox as BlackBox
 from beam_dp.mechanisms.bounds import ContributionBounds as ContributionBounds
 from beam_dp.mechanisms.budget import Budget as Budget
 from beam_dp.mechanisms.candidates import Candidates as Candidates

@@ -10,6 +10,9 @@ Each person becomes one number per partition: the mean of their values, or what 
 The statistic is replaced by the closest one that no person moves by more than Delta, and noise of
 that size is added; Delta is found privately, or given by --sensitivity in the scale of the
 statistic. <name>_error is a bound on the noise that holds for 95%.
+
+A function of your own, --black_box COLUMN=MODULE:NAME, is asked about blocks of people; a private
+median of its answers is released, and the error is a number of answers.
 """
 
 import argparse
@@ -39,9 +42,19 @@ def parser() -> command.Parser:
         word = "COLUMN[:SHARE]" if name == "trimmed_mean" else "COLUMN"
         form = {"type": _reader(name), "metavar": word, "help": name.replace("_", " ")}
         group.add_argument(f"--{name}", action="append", dest="asked", default=[], **form)
+    box = "a Python function of a numpy array; its module must be installed on the workers"
+    form = {"type": black_box, "metavar": "COLUMN=MODULE:NAME", "help": box}
+    group.add_argument("--black_box", action="append", dest="asked", default=[], **form)
     spreads.add(group)
     releasing.add_spending(made)
     return made
+
+
+def black_box(text: str) -> dp.BlackBox:
+    """Return the metric of COLUMN=MODULE:NAME."""
+    column, found, named = text.rpartition("=")
+    words.require(bool(found), "COLUMN=MODULE:NAME", text)
+    return dp.BlackBox(words.column(column), words.function(named))
 
 
 def _reader(name: str) -> Callable[[str], Preprocessing]:

@@ -29,7 +29,7 @@ def rows_of(
     numbers = dict.fromkeys(
         n
         for metric in metrics
-        for n in metric.columns
+        for n in (*metric.columns, *metric.orders)
         if n not in metric.items and not metric.flags
     )
     both = [name for name in numbers if name in text]

@@ -15,7 +15,6 @@ be sensitive on larger data.
 
 import argparse
 import dataclasses
-import importlib
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -58,7 +57,7 @@ class Asked:
 def parser() -> command.Parser:
     """Return the command line."""
     made = command.plain("sensitivity", __doc__)
-    made.add_argument("--function", required=True, type=function, metavar="MODULE:NAME")
+    made.add_argument("--function", required=True, type=words.function, metavar="MODULE:NAME")
     made.add_argument("--bins", required=True, type=words.whole, help="records a person can be")
     made.add_argument("--people", required=True, type=words.whole, help="most people")
     p_help = "the norm of a vector: 1, 2, ..., inf (default 1)"
@@ -67,17 +66,6 @@ def parser() -> command.Parser:
     made.add_argument("--output", required=True, help="a file, one line per histogram")
     made.add_argument("--overwrite", action="store_true", help="replace an output that exists")
     return made
-
-
-def function(text: str) -> Callable[[Any], Any]:
-    """Return the function MODULE:NAME."""
-    module, _, name = text.partition(":")
-    try:
-        found: Callable[[Any], Any] = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        rule = "must be MODULE:NAME of a function that can be imported"
-        raise argparse.ArgumentTypeError(f"{rule}, not {text!r}") from error
-    return found
 
 
 def norm(text: str) -> float:

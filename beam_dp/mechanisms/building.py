@@ -1,17 +1,18 @@
 """Build the releases of a program, part by part, and enter what each of them spends."""
 
 import dataclasses
+import functools
 import math
 from fractions import Fraction
 from typing import Any
 
-from beam_dp.mechanisms import checks, metrics
+from beam_dp.mechanisms import black_box, checks, preprocessed, tiered
+from beam_dp.mechanisms.black_box import BlackBoxRelease
 from beam_dp.mechanisms.budget import Budget, Ledger
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.contributions import Field
 from beam_dp.mechanisms.defaults import EXTREMES, VALUE_CLIPS, default_candidates
 from beam_dp.mechanisms.direct import DirectRelease, Profiler, RankRelease, RowQuantile
-from beam_dp.mechanisms.metrics import SearchKind
 from beam_dp.mechanisms.monotone import GuardedProfile
 from beam_dp.mechanisms.owned import Relation
 from beam_dp.mechanisms.parts import Options, Part
@@ -20,8 +21,11 @@ from beam_dp.mechanisms.profilers import KthRow, Owners, Profiled, UserProfile
 from beam_dp.mechanisms.ratios import RatioRelease, mechanism_of
 from beam_dp.mechanisms.releases import ALPHA, OVERSHOOT, ClippedDistinct, ClippedSum, PeopleRelease
 from beam_dp.mechanisms.search import AboveThreshold, RankSearch
+from beam_dp.mechanisms.searching import TWO_PHASE, SearchKind, build_search
 from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure
+from beam_dp.mechanisms.tiers import TierRelation
 from beam_dp.mechanisms.two_phase import TwoPhase, TwoPhaseDistinct, floor_search, split
+from beam_dp.mechanisms.weighted import WeightedMedian
 
 Release = (
     PeopleRelease
@@ -33,6 +37,8 @@ Release = (
     | RowQuantile
     | RatioRelease
     | PreprocessedRelease
+    | BlackBoxRelease
+    | WeightedMedian
 )
 
 _ROW_CLIPS = 41
@@ -40,7 +46,6 @@ _MOST_CLIPS = 4096
 _OWNERS = {"rows": "Count", "sum": "Sum", "distinct": "DistinctCount"}  # candidates for clips
 _OPERATIONS = {"valid": "count"}
 _OF_ITEMS = ("distinct", "frequency", "squares", "pairs")
-_PREPROCESSING = (Fraction(1, 3), Fraction(1, 6), Fraction(1, 2))  # R, n and g
 _COARSE = Fraction(1, 1000)
 _COUNT_CLIP = Fraction(1, 2)  # of the number of rows: cutting everybody costs more than noise
 _COUNT_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the number of rows
@@ -73,8 +78,9 @@ class Builder:
         flags: tuple[tuple[str, Any], ...] = (),
         two_owners: bool = False,
         partitions: int | None = None,
+        orders: tuple[str, ...] = (),
     ) -> None:
-        self.units, self.items, self.flags = units, items, flags
+        self.units, self.items, self.flags, self.orders = units, items, flags, orders
         self._second = len(units) if two_owners else -1
         self.fields: list[Field] = []
         self.steps: list[Step] = []
@@ -114,6 +120,8 @@ class Builder:
             return self._preprocessed(part, share, alpha)
         if part.kind == "ratio":
             return self._ratio(part, share, alpha)
+        if part.kind == "black_box":
+            return self._black_box(part, each)
         if part.people:
             return PeopleRelease(each, self._source(part), alpha)
         if part.kind == "rank":
@@ -121,7 +129,7 @@ class Builder:
         if part.kind == "quantile":
             return self._row_quantile(part, share, alpha)
         if part.options.search is not None:
-            if part.options.search == metrics.TWO_PHASE:
+            if part.options.search == TWO_PHASE:
                 return self._two_phase(part, each)
             return self._direct(part, part.options.search, each)
         if part.kind == "distinct" and self._is_alone(part):
@@ -147,6 +155,11 @@ class Builder:
             return list(self.units).index(part.column)
         items = self.items[self._second >= 0 :]
         return len(self.units) + len(self.items) - len(items) + items.index(part.column)
+
+    def _order(self, last_by: str | None, place: int = -1) -> int:
+        """Return the place of the column that says which row is the last, or behind; -1: none."""
+        place = place if last_by is None else self.orders.index(last_by)
+        return -1 if place < 0 else len(self.units) + len(self.items) + len(self.flags) + place
 
     def _unit(self, part: Part) -> Fraction:
         counts = part.kind in ("people", "rows", "valid", *_OF_ITEMS)
@@ -202,7 +215,7 @@ class Builder:
 
     def _direct(self, part: Part, kind: SearchKind, each: Budget) -> DirectRelease:
         candidates = self._candidates(part)
-        search = metrics.build_search(kind, each, float(part.options.beta), candidates.size)
+        search = build_search(kind, each, float(part.options.beta), candidates.size)
         profiler = self.profiler(part, search.cap(candidates.size))
         return DirectRelease(profiler, search, candidates, _is_blank(part))
 
@@ -254,33 +267,27 @@ class Builder:
             part.options.candidates is None,
         )
 
-    def _preprocessed(self, part: Part, share: Budget, alpha: Fraction) -> PreprocessedRelease:
-        statistic, trim, person_value, sensitivity, empty, root = part.detail
-        column, unit, each = self._column(part), self._unit(part), Fraction(1, self._reach)
-        scale, people, noise = None, None, share
-        if sensitivity is None:
-            search, counting, noise = share.split(_PREPROCESSING)
-            peak = self._field(column, "sum" if person_value == "sum" else "peak")
-            clips = tuple(1 << power for power in range(VALUE_CLIPS))
-            scale = ClippedSum(peak, True, clips, unit, search, noise, True, alpha)
-            count = self._field(column, "count")
-            people = PeopleRelease(counting.scaled(each), count, alpha)
-        cost = share if scale is None else share.scaled(sum(_PREPROCESSING[1:], Fraction(0)))
-        return PreprocessedRelease(
-            Relation(column),
-            unit,
-            statistic,
-            trim,
-            person_value,
-            empty,
-            root,
-            sensitivity,
-            scale,
-            people,
-            noise.scaled(each),
-            cost.scaled(each),
-            alpha,
-        )
+    def _preprocessed(
+        self, part: Part, share: Budget, alpha: Fraction
+    ) -> PreprocessedRelease | WeightedMedian:
+        asked, epsilons = part.detail
+        column, unit, order = self._column(part), self._unit(part), self._order(asked.last_by)
+        field = functools.partial(self._field, column)
+        if epsilons:
+            tier = self._order(None, len(self.orders))
+            lines = TierRelation(column, order=order, tier=tier, person_value=asked.person_value)
+            if asked.statistic == "median":
+                search = RankSearch(share.scaled(Fraction(1, self._reach)), beta=part.options.beta)
+                candidates = part.options.candidates or default_candidates("rank", unit)
+                return WeightedMedian(lines, unit, epsilons, search, candidates)
+            return tiered.build(asked, lines, unit, epsilons, share, self._reach, alpha, field)
+        relation = Relation(column, order=order)
+        return preprocessed.build(asked, relation, unit, share, self._reach, alpha, field)
+
+    def _black_box(self, part: Part, each: Budget) -> BlackBoxRelease:
+        place = self._column(part), self._order(part.detail[3]), self._unit(part)
+        candidates, beta = self._candidates(part), float(part.options.beta)
+        return black_box.build(part.detail, *place, candidates, beta, each)
 
     def _ratio(self, part: Part, share: Budget, alpha: Fraction) -> RatioRelease:
         equals, method, neighbours = part.detail

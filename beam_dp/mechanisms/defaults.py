@@ -7,7 +7,7 @@ from fractions import Fraction
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.grids import SymmetricGrid
 
-EXTREMES = ("max", "min", "kth", "rank", "quantile")
+EXTREMES = ("max", "min", "kth", "rank", "quantile", "black_box")
 """Kinds of parts that release one of the values, which may be below 0."""
 VALUE_CLIPS = 84
 """Powers of two, from one unit on, that a value may be cut at."""

@@ -3,39 +3,17 @@
 import dataclasses
 import math
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 from beam_dp.mechanisms import checks, unused
-from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.search import (
-    AboveThreshold,
-    ExponentialMechanism,
-    NoisyBinarySearch,
-    ScaleThenChoose,
-    Search,
-    auto,
-)
+from beam_dp.mechanisms.search import AboveThreshold
+from beam_dp.mechanisms.searching import SearchKind, check_search
 
 UNIT = Fraction(1, 1_000_000)
 """The default grid of values: integers and decimals of up to six places are exact on it."""
 
-SearchKind = (
-    type[AboveThreshold]
-    | type[ExponentialMechanism]
-    | type[NoisyBinarySearch]
-    | type[ScaleThenChoose]
-    | Literal["auto", "two-phase"]
-)
-"""How a search is asked for: by its class, or "auto" for the smallest proved shift. Its budget
-comes from the plan; "auto" gets no delta, as for delta <= 1e-6 and up to 2^256 candidates no search
-that spends one has a smaller shift than the others. "two-phase" is no search: what one person
-counts is chosen, then noise is added."""
-
-TWO_PHASE = "two-phase"
-
 _LEAST_UNIT = Fraction(1, 1 << 200)
-_SEARCHES = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch, ScaleThenChoose)
 _CLIPS = ("shared", "partition")
 
 
@@ -73,6 +51,16 @@ class Metric:
     def flags(self) -> tuple[tuple[str, Any], ...]:
         """Those of them whose values are only compared with a given one, and that one."""
         return ()
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """The columns that say which of a person's rows is the last."""
+        return ()
+
+    @property
+    def tiers(self) -> tuple[str, tuple[checks.Real, ...]] | None:
+        """The column of people's own epsilons and the public ones, where they have such."""
+        return None
 
     @property
     def output(self) -> str:
@@ -304,18 +292,6 @@ def check_clip(owner: str, clip: str, share: checks.Real | None) -> None:
         checks.fraction_between(owner, "clip_share", share, 0, 1)
 
 
-def check_search(owner: str, search: object) -> None:
-    """Refuse what is neither "auto", "two-phase" nor a search class."""
-    if type(search) is str and search in ("auto", TWO_PHASE):
-        return
-    if search not in _SEARCHES:
-        names = ", ".join(kind.__name__ for kind in _SEARCHES)
-        raise TypeError(
-            f'{owner}: search must be "auto", "two-phase" or one of the classes {names}, '
-            f"not {checks.shown(search)}."
-        )
-
-
 def check_candidates(owner: str, candidates: object) -> None:
     """Refuse what is neither None nor Candidates."""
     if candidates is not None and not isinstance(candidates, Candidates):
@@ -323,22 +299,3 @@ def check_candidates(owner: str, candidates: object) -> None:
             f"{owner}: candidates must be Candidates, not {checks.shown(candidates)}. "
             "Write Candidates.linear(0, 100, 1)."
         )
-
-
-def build_search(search: SearchKind, budget: Budget, beta: float, size: int) -> Search:
-    """Return the search with its budget; binary search takes the noise that suits it.
-
-    Args:
-        search: what was asked for.
-        budget: what one choice may spend.
-        beta: how often it may fail.
-        size: the number of candidates.
-    """
-    if isinstance(search, str):
-        return auto(budget, size, beta)
-    if search is NoisyBinarySearch:
-        if budget.is_zcdp and (bits := NoisyBinarySearch(budget, beta, noise="bit")).fits(size):
-            return bits
-        gaussian = budget.is_zcdp or budget.delta > 0
-        return NoisyBinarySearch(budget, beta, noise="gaussian" if gaussian else "laplace")
-    return search(budget, beta)

@@ -53,6 +53,8 @@ class Relation:
         second: the place of the column that holds the code of a second owner; -1: one owner.
         weight: the place of the column whose values are summed instead of rows; -1: rows. Values
             below 0 count as 0.
+        order: the place of a column by which each person's last row in a partition, and of equally
+            late ones the largest value, is the only one that counts, once; -1: all rows.
         most: K + 1 where K removals need not know all lines (see `thinning`): so many owners per
             item, or with a rank so many times its rows; 0: all lines are needed.
         rank: the k of a k-th largest row; 0: none.
@@ -61,6 +63,7 @@ class Relation:
     column: int = -1
     second: int = -1
     weight: int = -1
+    order: int = -1
     most: int = 0
     rank: int = 0
 
@@ -72,7 +75,7 @@ class Relation:
         for column in (self.column, self.second, self.weight):
             if column >= 0:
                 present &= ~exact.is_missing(table.values[column], exact.LOWEST)
-        table = table.take(present)
+        table = self.latest(table.take(present))
         person = code(table.person, key)
         second = person if self.second < 0 else table.values[self.second]
         return Owned(
@@ -84,6 +87,20 @@ class Relation:
             _weights(table, self.weight),
             table.names,
         )
+
+    def latest(self, table: Table) -> Table:
+        """Return of each person and partition the row that counts; all of them without `order`."""
+        return table if self.order < 0 else _last(table, self.column, self.order)
+
+
+def _last(table: Table, column: int, order: int) -> Table:
+    """Return one line per person and partition: the latest row, of these the largest value."""
+    times = table.values[order]
+    pairs = np.concatenate([table.person, table.partition])
+    sort = np.lexsort((_items(table, column), times, *pairs))
+    table, pairs = table.take(sort), pairs[:, sort]
+    last = np.roll(ordering.changes(pairs), -1)  # what stands before the first of the next pair
+    return dataclasses.replace(table, rows=np.ones_like(table.rows)).take(last)
 
 
 def _items(table: Table, column: int) -> np.ndarray:

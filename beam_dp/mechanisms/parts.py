@@ -5,11 +5,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from beam_dp.mechanisms import checks, methods, metrics, ratios, relational, spreads
+from beam_dp.mechanisms import black_box, checks, methods, metrics, ratios, relational, spreads
 from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.metrics import Metric, SearchKind
+from beam_dp.mechanisms.metrics import Metric
+from beam_dp.mechanisms.preprocessed import Asked
 from beam_dp.mechanisms.relational import share_of
 from beam_dp.mechanisms.search import ScaleThenChoose
+from beam_dp.mechanisms.searching import SearchKind
+from beam_dp.mechanisms.tiers import PersonalisedStatistic
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Part:
     Attributes:
         kind: "people", "rows", "valid" (rows with a value), "sum", "max", "min"; "kth", "rank",
             "quantile", "distinct", "frequency", "squares", "pairs", "custom" (see `relational`);
-            "ratio" (see `ratios`) or "preprocessed" (see `spreads`).
+            "ratio" (see `ratios`), "preprocessed" (see `spreads`) or "black_box" (see there).
         column: the value column, "" for people and rows.
         people: for "valid" and "ratio": count people instead of rows.
         options: how it is released.
@@ -106,18 +109,28 @@ def _parts_of_rows(metric: Metric) -> tuple[Part, ...]:
             detail = metric.profile, metric.lowest
             return (Part("custom", metric.column, False, _searched(metric), detail),)
         case spreads.Preprocessing():
-            given = metric.sensitivity
-            delta = None if given == "auto" else checks.decimal("Delta", "sensitivity", given)
-            empty = checks.decimal("Delta", "empty", metric.empty)
-            root = isinstance(metric, spreads.StandardDeviation)
-            found = metric.statistic, metric.share, metric.person_value, delta, empty, root
-            return (Part("preprocessed", metric.columns[0], detail=found),)
+            return (_preprocessed(metric),)
+        case black_box.BlackBox():
+            asked = metric.function, metric.blocks, metric.person_value, metric.last_by
+            return (Part("black_box", metric.column, False, _plain(metric), asked),)
         case ratios.Ratio():
             compared = metric.equals, metric.method, metric.neighbours
             return (Part("ratio", metric.column, metric.per == "person", detail=compared),)
     raise TypeError(
         f"PrivateAggregate: a metric must be one of beam_dp's, not {metrics.shown(metric)}."
     )
+
+
+def _preprocessed(metric: spreads.Preprocessing) -> Part:
+    given = metric.sensitivity
+    delta = None if given == "auto" else checks.decimal("Delta", "sensitivity", given)
+    empty = checks.decimal("Delta", "empty", metric.empty)
+    root = isinstance(metric, spreads.StandardDeviation)
+    value = metric.person_value, metric.last_by
+    asked = Asked(metric.statistic, metric.share, *value, delta, empty, root)
+    _, epsilons = metric.tiers or ("", ())
+    options = _plain(metric) if isinstance(metric, PersonalisedStatistic) else Options()
+    return Part("preprocessed", metric.columns[0], False, options, (asked, epsilons))
 
 
 def _additive(metric: metrics.Count | metrics.Sum) -> Options:
@@ -130,7 +143,9 @@ def _searched(metric: Any) -> Options:
     return Options("", None, metric.candidates, metric.search, metric.beta)
 
 
-def _plain(metric: relational.Quantile | relational.Median) -> Options:
+def _plain(
+    metric: relational.Quantile | relational.Median | black_box.BlackBox | PersonalisedStatistic,
+) -> Options:
     return Options("", None, metric.candidates, None, metric.beta)
 
 
@@ -181,6 +196,11 @@ def flags_of(asked: Sequence[Metric]) -> tuple[tuple[str, Any], ...]:
     """Return the columns whose values are compared with a given one, and that one."""
     given = {(name, type(value), value): None for m in asked for name, value in m.flags}
     return tuple((name, value) for name, _, value in given)
+
+
+def orders_of(asked: Sequence[Metric]) -> tuple[str, ...]:
+    """Return the columns that say which of a person's rows is the last."""
+    return tuple(dict.fromkeys(name for metric in asked for name in metric.orders))
 
 
 def quotients(asked: Sequence[Metric]) -> frozenset[Part]:

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from beam_dp.mechanisms.additive import AdditiveNoise
+from beam_dp.mechanisms.black_box import BlackBoxRelease
 from beam_dp.mechanisms.budget import Budget, readable
 from beam_dp.mechanisms.building import Step
 from beam_dp.mechanisms.direct import DirectRelease, RankRelease, RowQuantile
@@ -11,10 +12,13 @@ from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.parts import Part, parts_of
 from beam_dp.mechanisms.preprocessed import PreprocessedRelease
 from beam_dp.mechanisms.program import Program
+from beam_dp.mechanisms.promises import promise_of
 from beam_dp.mechanisms.ratios import RatioRelease
 from beam_dp.mechanisms.releases import ClippedSum, PeopleRelease
 from beam_dp.mechanisms.search import why
+from beam_dp.mechanisms.tiered import TieredRelease
 from beam_dp.mechanisms.two_phase import TwoPhase, TwoPhaseDistinct
+from beam_dp.mechanisms.weighted import WeightedMedian
 
 _HEADINGS = ("metric", "mechanism", "spends", "noise scale", "shift T", "expected error")
 
@@ -32,7 +36,8 @@ class PlanRow:
         noise_scale: the scale of the noise, in words.
         shift: how many people may be cut or passed over (T).
         expected_error: the mean absolute error of a released number, in words.
-        reason: why this search, where `search="auto"` was asked for.
+        reason: why this search, where `search="auto"` was asked for; of a preprocessed statistic,
+            where it is not changed, and how far the noise strays.
     """
 
     metric: str
@@ -132,8 +137,14 @@ def _searched(step: Step) -> str:
     if isinstance(release, RowQuantile):
         return "noisy number of rows, then the k-th largest"
     if isinstance(release, PreprocessedRelease):
-        how = "given sensitivity" if release.scale is None else "private sensitivity"
+        how = "given sensitivity" if release.sensitivity is not None else "private sensitivity"
+        if isinstance(release, TieredRelease):
+            how += " and an epsilon per person"
         return f"preprocessing for a {how}, then noise"
+    if isinstance(release, WeightedMedian):
+        return "rank search, each person counts by their epsilon"
+    if isinstance(release, BlackBoxRelease):
+        return f"median of a function of {release.relation.blocks} blocks of people"
     if isinstance(release, RatioRelease):
         return f"ratio, {step.part.detail[1]}, at most {release.mechanism.rows} rows per person"
     if isinstance(release, (TwoPhase, TwoPhaseDistinct)):
@@ -161,8 +172,14 @@ def _step_row(program: Program, step: Step) -> PlanRow:
             adder = AdditiveNoise(release.noise_cost)
             scale = f"{adder.scale:.4g} clips"
             words = f"{adder.mean_error:.4g} clips, and what is cut"
-        if isinstance(release, (RatioRelease, PreprocessedRelease)):
+        if isinstance(release, RatioRelease):
             words = "shrinks with the number of rows"
+        if isinstance(release, PreprocessedRelease):
+            scale, words, reason = promise_of(release)
+            named = ", ".join(uses), _searched(step)
+            return PlanRow(*named, *costs, scale, release.shift, words, reason)
+        if isinstance(release, BlackBoxRelease):
+            words = f"at most {release.shift} blocks"
         searched, reason = _searched(step), _reason(step)
         return PlanRow(", ".join(uses), searched, *costs, scale, release.shift, words, reason)
     adder = AdditiveNoise(release.noise_cost)

@@ -9,16 +9,17 @@ on the number of people above y), n (noise), and g plus noise of size Delta (Dwo
 2010; Bun, Steinke 2016, Lemma 2.3).
 
 n is taken at the lower end of its noise, and rounded down to a power of 2^(1/4): all partitions
-with the same one are computed together. g is an integer number of steps of a grid (`_grid`).
+with the same one are computed together. g is an integer number of steps of a grid (`grid`).
 """
 
 import dataclasses
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms import exact
+from beam_dp.mechanisms import persons
 from beam_dp.mechanisms.additive import AdditiveNoise
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.cells import Cells
@@ -28,6 +29,9 @@ from beam_dp.mechanisms.preprocessing import release
 from beam_dp.mechanisms.releases import ClippedSum, PeopleRelease, Released
 from beam_dp.mechanisms.statistics import Measure
 
+SHARES = Fraction(1, 3), Fraction(1, 6), Fraction(1, 2)
+"""Of the budget, for R, n and g."""
+CLIPS = tuple(1 << power for power in range(84))
 _BITS = 20  # a Delta has 2^20 steps of the grid or more
 _QUARTERS = 4  # powers of 2^(1/4)
 
@@ -131,7 +135,7 @@ class PreprocessedRelease:
         new[1:] = (place[1:] != place[:-1]) | (person[1:] != person[:-1])
         starts = np.flatnonzero(new)
         items, counts = lines.items[order], lines.counts[order]
-        numbers = _of_person(self.person_value, items, counts, starts)
+        numbers = persons.of_people(self.person_value, items, counts, starts)
         return numbers, np.searchsorted(place[starts], np.arange(cells.size + 1))
 
     def _noisy(
@@ -139,7 +143,7 @@ class PreprocessedRelease:
     ) -> tuple[np.ndarray, float]:
         """Return g plus noise in the user's scale, and how far the noise strays."""
         power = 2 if self._is_variance else 1
-        coarse, resolution = _grid(delta, power)
+        coarse, resolution = grid(delta, power)
         steps_per_unit = Fraction(resolution, 1 << power * coarse)
         sensitivity = math.ceil(delta * steps_per_unit)
         empty = round(self.empty / self.unit**power * steps_per_unit)
@@ -159,7 +163,7 @@ class PreprocessedRelease:
         return middle, np.maximum(np.sqrt(kept + errors) - middle, middle - low)
 
 
-def _grid(delta: Fraction, power: int) -> tuple[int, int]:
+def grid(delta: Fraction, power: int) -> tuple[int, int]:
     """Return by how many bits numbers are cut, and how many steps a unit has then.
 
     A Delta has 2^20 steps or more. Cutting moves a mean by less than Delta / 2^20. It moves a
@@ -175,18 +179,73 @@ def _grid(delta: Fraction, power: int) -> tuple[int, int]:
     return cut, 1 << max(0, _BITS - bits + power * cut)
 
 
-def _of_person(kind: str, items: np.ndarray, counts: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return one integer per person, from the values of their rows."""
-    if not len(starts):
-        return items
-    if kind == "max":
-        return np.maximum.reduceat(items, starts)
-    if kind == "min":
-        return np.minimum.reduceat(items, starts)
-    sums = exact.segment_sums(exact.product(items, counts), starts)
-    if kind == "sum":
-        return sums
-    return exact.narrow(sums // np.add.reduceat(counts, starts))
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What a preprocessed statistic is asked to be; the attributes of `PreprocessedRelease`."""
+
+    statistic: str
+    trim: Fraction
+    person_value: str
+    last_by: str | None
+    sensitivity: Fraction | None
+    empty: Fraction
+    root: bool
+
+
+def build(
+    asked: Asked,
+    relation: Relation,
+    unit: Fraction,
+    share: Budget,
+    reach: int,
+    alpha: Fraction,
+    field: Callable[[str], int],
+) -> PreprocessedRelease:
+    """Return the release for a share of the budget: a third for R, a sixth for n, the rest for g.
+
+    Args:
+        asked: what the metric says.
+        relation: the lines.
+        unit: the grid of values.
+        share: for all partitions of a person.
+        reach: how many these are.
+        alpha: the chance that the error bound fails.
+        field: returns the field of an operation over the column.
+    """
+    scale, people, noise, each = None, None, share, Fraction(1, reach)
+    if asked.sensitivity is None:
+        search, counting, noise = share.split(SHARES)
+        scale = scale_of(asked.person_value, unit, search, noise, alpha, field)
+        people = PeopleRelease(counting.scaled(each), field("count"), alpha)
+    cost = share if scale is None else share.scaled(sum(SHARES[1:], Fraction(0)))
+    return PreprocessedRelease(
+        relation,
+        unit,
+        asked.statistic,
+        asked.trim,
+        asked.person_value,
+        asked.empty,
+        asked.root,
+        asked.sensitivity,
+        scale,
+        people,
+        noise.scaled(each),
+        cost.scaled(each),
+        alpha,
+    )
+
+
+def scale_of(
+    person_value: str,
+    unit: Fraction,
+    search: Budget,
+    noise: Budget,
+    alpha: Fraction,
+    field: Callable[[str], int],
+) -> ClippedSum:
+    """Return what chooses R for all partitions, for the cost `search`."""
+    peak = field("sum" if person_value == "sum" else "peak")
+    return ClippedSum(peak, True, CLIPS, unit, search, noise, True, alpha)
 
 
 def _groups(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.budget import Budget, Ledger
 from beam_dp.mechanisms.building import Builder, Step
 from beam_dp.mechanisms.cells import Cells
@@ -24,6 +25,7 @@ from beam_dp.mechanisms.parts import (
     Part,
     flags_of,
     items_of,
+    orders_of,
     parts_of,
     quotients,
     units_of,
@@ -35,6 +37,7 @@ from beam_dp.mechanisms.releases import ClippedSum, Released
 from beam_dp.mechanisms.selection import TruncatedGeometric
 from beam_dp.mechanisms.shares import SelectionRequest, epsilon_of, share_out
 from beam_dp.mechanisms.statistics import PEOPLE, Measure
+from beam_dp.mechanisms.tiers import check_budget
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Program:
         units: the grid of each.
         items: the columns whose values are only compared; the second owner is the first of them.
         flags: the columns that are compared with a given value, and that value.
+        orders: the columns that say which of a person's rows is the last.
+        tiers: the column of people's own epsilons, and the public ones, where they have such.
         fields: what is aggregated per person and partition.
         steps: the releases, one per part.
         selection: how partitions are selected; None for public ones.
@@ -61,6 +66,8 @@ class Program:
     units: tuple[Fraction, ...]
     items: tuple[str, ...]
     flags: tuple[tuple[str, Any], ...]
+    orders: tuple[str, ...]
+    tiers: tuple[str, tuple[checks.Real, ...]] | None
     fields: tuple[Field, ...]
     steps: tuple[Step, ...]
     selection: TruncatedGeometric | None
@@ -177,9 +184,11 @@ def compile_program(
     Raises:
         ValueError: when delta is needed and 0, or a column has two units.
     """
+    tiers = _tiers(asked, budget, selection)
     whole, chosen = share_out(budget, weights_of(asked), reach, selection)
-    compared = items_of(asked, second), flags_of(asked), second is not None, partitions
-    builder = Builder(units_of(asked), reach, depth, quotients(asked), single, *compared)
+    compared = items_of(asked, second), flags_of(asked), second is not None
+    sorts = partitions, orders_of(asked)
+    builder = Builder(units_of(asked), reach, depth, quotients(asked), single, *compared, *sorts)
     ledger = Ledger(whole)
     selector = None
     if selection is not None:
@@ -197,6 +206,8 @@ def compile_program(
         tuple(builder.units.values()),
         builder.items,
         builder.flags,
+        builder.orders,
+        tiers,
         tuple(builder.fields),
         tuple(builder.steps),
         selector,
@@ -205,6 +216,22 @@ def compile_program(
         budget,
         reach,
     )
+
+
+def _tiers(
+    asked: Sequence[Metric], budget: Budget, selection: SelectionRequest | None
+) -> tuple[str, tuple[checks.Real, ...]] | None:
+    """Return the column of people's own epsilons; refuse what would cost everybody the same."""
+    found = [metric for metric in asked if metric.tiers is not None]
+    if not found:
+        return None
+    checks.require(
+        len(asked) == 1 and selection is None,
+        "PreprocessSensitivity: partitions must be public ones for people with an epsilon of their "
+        "own, who pay for nothing else. Write partitions=dp.PublicPartitions([...]).",
+    )
+    check_budget("PreprocessSensitivity", budget, vars(found[0])["epsilons"])
+    return found[0].tiers
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,15 +9,14 @@ from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.metrics import (
     UNIT,
     Metric,
-    SearchKind,
     check_candidates,
     check_clip,
-    check_search,
     check_unit,
 )
 from beam_dp.mechanisms.people import ProfileFunction, check_callable
 from beam_dp.mechanisms.removal.frequency import PAIRS
 from beam_dp.mechanisms.search import AboveThreshold
+from beam_dp.mechanisms.searching import SearchKind, check_search
 
 _RELAXATIONS = ("items", "pairs")
 

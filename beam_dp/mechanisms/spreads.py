@@ -6,8 +6,8 @@ from typing import Literal
 
 from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.metrics import UNIT, Metric, check_unit
+from beam_dp.mechanisms.persons import check_person_value
 
-PERSON_VALUES = ("mean", "sum", "max", "min")
 Sensitivity = checks.Real | Literal["auto"]
 
 
@@ -26,13 +26,17 @@ class Preprocessing(Metric):
 
     Attributes:
         person_value: what a person with several rows counts as: the "mean" of their values, the
-            "sum", the "max" or the "min".
+            "sum", the "max", the "min" or the "last".
+        last_by: for "last": the column that says when, by numbers, dates or times; among equal ones
+            the largest value counts. It is the last of the rows that the bounds leave; rows without
+            it come first.
         sensitivity: "auto", or Delta in the scale of the statistic.
         empty: the statistic of nobody, a public number; the closer, the less is changed.
         unit: the grid of values.
     """
 
     person_value: str = "mean"
+    last_by: str | None = None
     sensitivity: Sensitivity = "auto"
     empty: checks.Real = 0
     unit: checks.Real = UNIT
@@ -40,12 +44,17 @@ class Preprocessing(Metric):
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = type(self).__name__
-        checks.one_of(owner, "person_value", self.person_value, PERSON_VALUES)
+        check_person_value(owner, self.person_value, self.last_by)
         check_unit(owner, self.unit)
         checks.number(owner, "empty", self.empty)
         if self.sensitivity != "auto":
             mend = 'Write sensitivity="auto".'
             checks.fraction_between(owner, "sensitivity", self.sensitivity, 0, 2**200, mend)
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """The column of `last_by`, if there is one."""
+        return () if self.last_by is None else (self.last_by,)
 
     @property
     def statistic(self) -> str:

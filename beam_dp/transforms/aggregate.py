@@ -7,6 +7,7 @@ from typing import Any
 import apache_beam as beam
 
 from beam_dp.mechanisms import checks, limits
+from beam_dp.mechanisms.black_box import BlackBox
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.contributions import Bounder
@@ -95,6 +96,9 @@ class PrivateAggregate(beam.PTransform):
                 f"{_OWNER}: budget must be a Budget, not {checks.shown(self.budget)}. "
                 "Write budget=dp.Budget(epsilon=1.0)."
             )
+        for metric in self.metrics:
+            if isinstance(metric, BlackBox):
+                guards.check_picklable("BlackBox", "function", metric.function)
         rows.check_names(_OWNER, self.partition, self.metrics)
         rows.check_batches(_OWNER, self.batches, isinstance(self.partitions, PrivatePartitions))
         self._once = guards.Once()
@@ -133,6 +137,8 @@ class PrivateAggregate(beam.PTransform):
             self._program.items,
             self._second is not None,
             self._program.flags,
+            self._program.orders,
+            self._program.tiers,
         )
         bounder = Bounder(
             self.bounds, self._program.fields, layout.key, keep_rows=self._program.keep_rows

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from beam_dp.mechanisms.contributions import Table
 from beam_dp.mechanisms.noise import Noise
-from beam_dp.transforms import identities, items, keys, numbers, public_keys
+from beam_dp.transforms import identities, items, keys, numbers, orders, public_keys, tiers
 
 BATCH_ROWS = 1 << 18
 _BUFFERED_ROWS = 1 << 16
@@ -36,10 +36,13 @@ class Layout:
         units: the grid of each value column.
         items: the columns whose values are only compared; after the value columns in a table.
         second: whether the first of them identifies the second owner of a row.
-        flags: the columns that are compared with one value, and that value; last in a table, as 1
-            where they are equal and 0 where not.
+        flags: the columns that are compared with one value, and that value; after the items in a
+            table, as 1 where they are equal and 0 where not.
         public: the public keys; None: partitions are private.
         key: the run's key.
+        orders: the columns that say which row is the last; after the flags (`orders`).
+        tiers: the column of people's own epsilons, and the public ones in rising order; last in a
+            table, as the place of the row's epsilon. Rows with another one are dropped.
     """
 
     person: str
@@ -51,12 +54,16 @@ class Layout:
     items: tuple[str, ...] = ()
     second: bool = False
     flags: tuple[tuple[str, Any], ...] = ()
+    orders: tuple[str, ...] = ()
+    tiers: tuple[str, tuple[Fraction, ...]] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that are read, in the order of `collect`."""
         flags = (name for name, _ in self.flags)
-        return (self.person, *self.partition, *self.values, *self.items, *flags)
+        epsilons = self.tiers[:1] if self.tiers is not None else ()
+        read = (*self.values, *self.items, *flags, *self.orders, *epsilons)
+        return (self.person, *self.partition, *read)
 
     def from_batch(self, batch: pa.RecordBatch) -> Table:
         """Return the contributions in a record batch.
@@ -77,7 +84,8 @@ class Layout:
         compared = found[len(self.units) :]
         values += [items.codes(column, self.key) for column in compared[: len(self.items)]]
         values += map(self._flag, compared[len(self.items) :], self.flags)
-        return _table(person, partition, values, valid & kept, names)
+        values += map(orders.ranks, self._last(columns))
+        return self._table(person, partition, values, valid & kept, names, columns[-1])
 
     def from_lists(self, lists: list[list[object]]) -> list[Table]:
         """Return the contributions in lists of Python values, one per name."""
@@ -103,7 +111,28 @@ class Layout:
             items.codes_of_values(column, self.key) for column in compared[: len(self.items)]
         ]
         values += map(self._flag_values, compared[len(self.items) :], self.flags)
-        return _table(person, partition, values, valid & kept, names)
+        values += map(orders.ranks_of_values, self._last(lists))
+        return self._table(person, partition, values, valid & kept, names, lists[-1])
+
+    def _last(self, columns: list[Any]) -> list[Any]:
+        end = len(columns) - (self.tiers is not None)
+        return columns[end - len(self.orders) : end]
+
+    def _table(
+        self,
+        person: np.ndarray,
+        partition: np.ndarray,
+        values: list[np.ndarray],
+        valid: np.ndarray,
+        names: dict[tuple[int, int], bytes],
+        last: pa.Array | list[object],
+    ) -> Table:
+        """Return the table of the valid rows; with tiers, of those whose epsilon is one of them."""
+        if self.tiers is not None:
+            tier = tiers.places(last, self.tiers[1])
+            values, valid = [*values, tier], valid & (tier >= 0)
+        table = Table(person, partition, np.ones(len(valid), np.int64), values, names)
+        return table if valid.all() else table.take(valid)
 
     def _flag(self, column: pa.Array, flag: tuple[str, Any]) -> np.ndarray:
         """Return 1 where a column has what it is compared with, 0 where not."""
@@ -152,13 +181,20 @@ def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
                 f"column {name!r} must hold integers, text, dates or booleans to identify people "
                 f"or partitions, not {types[name]}. Cast it before this transform."
             )
-    for name in layout.names[len(layout.names) - len(layout.items) - len(layout.flags) :]:
+    for name in (*layout.items, *(flag for flag, _ in layout.flags)):
         if name in types and not items.supported(types[name]):
             raise TypeError(
                 f"column {name!r} must hold numbers, text, dates or booleans to be compared, not "
                 f"{types[name]}. Cast it before this transform."
             )
-    for name in layout.values:
+    for name in layout.orders:
+        if name in types and not orders.supported(types[name]):
+            raise TypeError(
+                f"column {name!r} must hold numbers, dates or timestamps to say which row is the "
+                f"last, not {types[name]}. Cast it before this transform."
+            )
+    epsilons = layout.tiers[:1] if layout.tiers is not None else ()
+    for name in (*layout.values, *epsilons):
         if name in types and not numbers.supported(types[name]):
             raise TypeError(
                 f"column {name!r} must hold numbers, not {types[name]}. "
@@ -174,17 +210,6 @@ def column_of(batch: pa.RecordBatch, name: str) -> pa.Array:
             f"column {name!r} must occur once in every batch, not {len(places)} times."
         )
     return batch.column(places[0])
-
-
-def _table(
-    person: np.ndarray,
-    partition: np.ndarray,
-    values: list[np.ndarray],
-    valid: np.ndarray,
-    names: dict[tuple[int, int], bytes],
-) -> Table:
-    table = Table(person, partition, np.ones(len(valid), np.int64), values, names)
-    return table if valid.all() else table.take(valid)
 
 
 def batches(element: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:

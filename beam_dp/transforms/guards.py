@@ -1,6 +1,11 @@
 """Refuse pipelines for which the guarantee is not proved, while they are built."""
 
+import pickle
+from collections.abc import Callable
+from typing import Any
+
 import apache_beam as beam
+from apache_beam.internal import pickler
 from apache_beam.transforms import trigger, window
 
 from beam_dp.mechanisms import checks
@@ -58,6 +63,21 @@ def check_input(owner: str, rows: beam.PCollection) -> None:
         f"{owner}: the runner must be one of {', '.join(RUNNERS)}, not {runner}: others are known "
         "to drop what a bundle holds at its end, or to draw noise again for each consumer.",
     )
+
+
+def check_picklable(owner: str, name: str, function: Callable[..., Any]) -> None:
+    """Refuse a user's function that could not be sent to workers.
+
+    Raises:
+        TypeError: if it cannot be pickled and unpickled.
+    """
+    try:
+        pickler.loads(pickler.dumps(function))
+    except (pickle.PicklingError, TypeError, ValueError, AttributeError, RuntimeError):
+        raise TypeError(
+            f"{owner}: {name} must be picklable, to be sent to workers. Write a function that "
+            "holds no open file, lock or generator."
+        ) from None
 
 
 class Once:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import metrics, relational, unused
+from beam_dp.mechanisms import checks, metrics, relational, tiers, unused
+from beam_dp.mechanisms.black_box import BlackBox
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.metrics import Metric
@@ -25,6 +26,10 @@ _NAMES = {
 _TAKEN = ("column", "name", "unit", "weight")
 _MEND = "It is released in another way here: see person_value and sensitivity."
 
+_PERSONALISED = {metrics.Sum: "sum", metrics.Max: "maximum", relational.Median: "median"}
+_SEARCHED = ("candidates", "beta")
+_KEPT = ("person_value", "last_by", "sensitivity", "empty", "unit")
+
 
 @dataclasses.dataclass(eq=False)
 class PreprocessSensitivity(beam.PTransform):
@@ -38,14 +43,23 @@ class PreprocessSensitivity(beam.PTransform):
     Args:
         statistic: `Mean(column)`, `Median(column)`, `Max(column)`, `Min(column)` (of these only
             column, name and unit are taken, other options are refused), `Variance(column)`,
-            `StandardDeviation(column)`, `TrimmedMean(column)` or `Preprocessed(column, of)`.
+            `StandardDeviation(column)`, `TrimmedMean(column)`, `Preprocessed(column, of)` or
+            `BlackBox(column, function)`.
         person: the column that identifies a person.
         budget: what all partitions together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.
         bounds: how much of the data one person may reach.
         partitions: public ones, or how to select private ones.
-        person_value: "mean", "sum", "max" or "min" of a person's values; None: that of the
+        person_value: "mean", "sum", "max", "min" or "last" of a person's values; None: that of the
             statistic, by default the mean.
+        person_epsilon: the column of an epsilon for each person; a public attribute of them, the
+            same in all their rows. See `PersonalisedStatistic`: for `Sum`, `Max`, `Median` and
+            `Preprocessed` of an extreme, a budget of the largest epsilon, and public partitions.
+            Person i gets epsilon_i-differential privacy in all. Rows whose epsilon is none of the
+            public ones are dropped; if a person's rows disagree, they pay at most the largest, and
+            the smallest of the rows that the bounds leave is used.
+        epsilons: the public epsilons that may be in it.
+        last_by: for "last": the column that says when (numbers, dates, times).
         sensitivity: "auto", or Delta in the scale of the statistic; None: that of the statistic.
         shards: how many parts the people are cut into; a power of two.
         partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
@@ -64,6 +78,9 @@ class PreprocessSensitivity(beam.PTransform):
     partitions: PublicPartitions | PrivatePartitions | None = None
     person_value: str | None = None
     sensitivity: float | str | None = None
+    last_by: str | None = None
+    person_epsilon: str | None = None
+    epsilons: Sequence[float] | None = None
     shards: int = SHARDS
     partition_rows: int | None = None
 
@@ -80,7 +97,10 @@ class PreprocessSensitivity(beam.PTransform):
         )
 
     def _metric(self) -> Metric:
-        given = {"person_value": self.person_value, "sensitivity": self.sensitivity}
+        if self.person_epsilon is not None or self.epsilons is not None:
+            return self._personalised()
+        value = {"person_value": self.person_value, "last_by": self.last_by}
+        given = {**value, "sensitivity": self.sensitivity}
         options = {name: value for name, value in given.items() if value is not None}
         statistic = self.statistic
         if type(statistic) in _NAMES:
@@ -90,13 +110,38 @@ class PreprocessSensitivity(beam.PTransform):
             name = statistic.output
             of = _NAMES[type(statistic)]
             return Preprocessed(column, of, name=name, unit=named, **options)
-        if isinstance(statistic, Preprocessing):
+        if isinstance(statistic, BlackBox) and self.sensitivity is not None:
+            raise ValueError(f"{_OWNER}: sensitivity must be left out: a BlackBox needs none.")
+        if isinstance(statistic, (Preprocessing, BlackBox)):
             return dataclasses.replace(statistic, **options)
         names = ", ".join(kind.__name__ for kind in _NAMES)
         raise TypeError(
-            f"{_OWNER}: statistic must be {names}, Variance, StandardDeviation, TrimmedMean or "
-            f'Preprocessed, not {metrics.shown(statistic)}. Write statistic=dp.Mean("minutes").'
+            f"{_OWNER}: statistic must be {names}, Variance, StandardDeviation, TrimmedMean, "
+            f"Preprocessed or BlackBox, not {metrics.shown(statistic)}. "
+            'Write statistic=dp.Mean("minutes").'
         )
+
+    def _personalised(self) -> Metric:
+        """Return the metric for people with an epsilon of their own."""
+        given = self.statistic
+        of = _PERSONALISED.get(type(given), getattr(given, "of", ""))
+        checks.require(
+            of in tiers.STATISTICS,
+            f"{_OWNER}: statistic must be Sum, Max, Median, or Preprocessed of an extreme for "
+            "people with an epsilon of their own. No way is known to compute others for unequal "
+            'sensitivities and any number of people. Write statistic=dp.Sum("minutes").',
+        )
+        first = {"person_value": "sum"} if of == "sum" else {}
+        asked = {"person_value": self.person_value, "sensitivity": self.sensitivity}
+        own = {name: value for name, value in vars(given).items() if name in _KEPT and value}
+        options = {name: value for name, value in asked.items() if value is not None}
+        options = {**first, **own, **options, "name": given.output}
+        if of == "median":
+            searched = {name: vars(given)[name] for name in _SEARCHED if name in vars(given)}
+            options = {**options, **searched}
+        options["last_by"] = self.last_by or own.get("last_by")
+        column, epsilons = given.columns[0], self.epsilons
+        return tiers.PersonalisedStatistic(column, of, self.person_epsilon, epsilons, **options)
 
     def plan(self) -> Plan:
         """Return what would be spent on what; reads no row."""

@@ -10,8 +10,9 @@ from beam_dp.mechanisms import methods, metrics, relational, unused
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.metrics import Metric, SearchKind
+from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.plan import Plan
+from beam_dp.mechanisms.searching import SearchKind
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.summary import SHARDS

@@ -4,6 +4,7 @@
       Collect            per bundle: columns, merged per person and partition, hopeless ones dropped
       GroupByShard       bytes, by keyed hash of the person: everything of a person meets here
       Settle             the final bounds; one line per person and partition becomes a summary
+                         (for a user's own function, blocks of people become votes: `votes`)
       GroupByBucket      bytes, by partition
                                                     # (bucket, summaries)
 
@@ -18,17 +19,19 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
+from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.typehints.batch import BatchConverter
 from apache_beam.typehints.row_type import RowTypeConstraint
 
-from beam_dp.mechanisms import blobs, checks, contributions, hashing, owned, statistics, thinning
+from beam_dp.mechanisms import blobs, checks, contributions, owned, statistics, thinning
 from beam_dp.mechanisms.accumulation import HELD_LINES, Accumulator
 from beam_dp.mechanisms.contributions import Bounder, Table
 from beam_dp.mechanisms.owned import Owned, Relation
 from beam_dp.mechanisms.statistics import Measure, Summary
-from beam_dp.transforms import columns
+from beam_dp.transforms import columns, votes
 from beam_dp.transforms.ahead import Ahead
+from beam_dp.transforms.buckets import bucket_of
 from beam_dp.transforms.columns import Layout
 
 SHARDS = 64
@@ -149,7 +152,7 @@ class Settle(beam.DoFn):
         self._owned: list[Owned] = []
         self._ahead = Ahead(self._summarised)
 
-    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[int, bytes]]:
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
         """Take all contributions of one shard; the one before it is summarised meanwhile."""
         table = gather(element[1], self._bounder)
         if table is not None:
@@ -158,7 +161,10 @@ class Settle(beam.DoFn):
     def finish_bundle(self) -> Iterator[Any]:
         """Hand on what is held."""
         for element in itertools.chain(self._take(self._ahead.drain()), self._flush()):
-            yield GlobalWindows.windowed_value(element)
+            if isinstance(element, TaggedOutput):
+                yield TaggedOutput(element.tag, GlobalWindows.windowed_value(element.value))
+            else:
+                yield GlobalWindows.windowed_value(element)
 
     def _summarised(self, table: Table) -> tuple[Summary, Summary | None, Owned | None]:
         lines = None
@@ -170,7 +176,7 @@ class Settle(beam.DoFn):
 
     def _take(
         self, summarised: Iterable[tuple[Summary, Summary | None, Owned | None]]
-    ) -> Iterator[tuple[int, bytes]]:
+    ) -> Iterator[tuple[int, bytes] | TaggedOutput]:
         for summary, people, lines in summarised:
             self._partitions.append(summary)
             self._people += [people] if people is not None else []
@@ -178,7 +184,7 @@ class Settle(beam.DoFn):
         if sum(map(len, [*self._partitions, *self._owned])) >= _SUMMARY_LINES:
             yield from self._flush()
 
-    def _flush(self) -> Iterator[tuple[int, bytes]]:
+    def _flush(self) -> Iterator[tuple[int, bytes] | TaggedOutput]:
         partitions, self._partitions = self._partitions, []
         people, self._people = self._people, []
         lines, self._owned = self._owned, []
@@ -187,9 +193,11 @@ class Settle(beam.DoFn):
             for bucket, index in self._split(summary.partition):
                 yield bucket, blobs.pack_summary(summary.take(index))
         if lines:
-            found = thinning.merge(lines, self._measures)
+            merged = thinning.merge(lines, self._measures)
+            found, packed = votes.split(merged, self._measures, self._bounder.key)
             for bucket, index in self._split(found.partition):
                 yield bucket, blobs.pack_owned(found.take(index))
+            yield from (TaggedOutput(votes.TAG, element) for element in packed)
         if people:
             yield SHARED, blobs.pack_summary(merge(people, self._shared))
 
@@ -206,12 +214,6 @@ class Settle(beam.DoFn):
 def merge(summaries: Sequence[Summary], measures: Sequence[Measure | Relation]) -> Summary:
     """Return the reduced union of summaries."""
     return statistics.reduce(statistics.concatenate(summaries), measures)
-
-
-def bucket_of(partition: np.ndarray, buckets: int, key: bytes) -> np.ndarray:
-    """Return the bucket of each partition."""
-    hashes = hashing.fold(contributions.two_words(partition), hashing.salt(key, "bucket"))
-    return (hashes % np.uint64(buckets)).astype(np.int64)
 
 
 def check_shards(owner: str, shards: object) -> None:
@@ -270,22 +272,33 @@ class Summarise(beam.PTransform):
         settle = Settle(self.bounder, self.measures, self.shared, self.buckets)
         places = [*range(self.buckets), *([SHARED] if self.shared else [])]
         collect = collector(rows, self.layout, self.bounder, self.shards)
-        summaries = (
+        shards = (
             rows
             | "Collect" >> beam.ParDo(collect).with_output_types(tuple[int, bytes])
             | "GroupByShard" >> beam.GroupByKey()
-            | "Settle" >> beam.ParDo(settle).with_output_types(tuple[int, bytes])
         )
+        settling = beam.ParDo(settle).with_output_types(tuple[int, bytes])
+        summaries = self._settled(shards, settling)
         # Every bucket occurs, whatever the data: public partitions appear when empty.
         # (By hand: `beam.Create` brings a shuffle of its own.)
         every = beam.FlatMap(lambda _: [(place, b"") for place in places])
         every = every.with_output_types(tuple[int, bytes])
         buckets = rows.pipeline | "Start" >> beam.Impulse() | "Buckets" >> every
         return (
-            (summaries, buckets)
+            (*summaries, buckets)
             | "AllBuckets" >> beam.Flatten()
             | "GroupByBucket" >> beam.GroupByKey()
         )
+
+    def _settled(
+        self, shards: beam.PCollection, settling: beam.PTransform
+    ) -> tuple[beam.PCollection, ...]:
+        """Return the summaries; for users' functions of blocks also their votes."""
+        if not votes.wanted(self.measures):
+            return (shards | "Settle" >> settling,)
+        both = shards | "Settle" >> settling.with_outputs(votes.TAG, main="summaries")
+        asking = votes.Votes(self.measures, self.buckets, self.bounder.key)
+        return both.summaries, both[votes.TAG] | "AskBlocks" >> asking
 
 
 def open_bucket(

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.metrics import Metric, SearchKind
+from beam_dp.mechanisms.metrics import Metric
+from beam_dp.mechanisms.searching import SearchKind
 from pipelines.arguments import forms, spreads, words
 
 Reader = Callable[[str], Metric]

@@ -3,32 +3,40 @@
 import argparse
 from collections.abc import Sequence
 
+from beam_dp.mechanisms.black_box import BlackBox
 from beam_dp.mechanisms.metrics import Metric
-from beam_dp.mechanisms.spreads import PERSON_VALUES, Preprocessing
+from beam_dp.mechanisms.persons import PERSON_VALUES
+from beam_dp.mechanisms.spreads import Preprocessing
 from pipelines.arguments import words
 
 
 def add(group: argparse._ArgumentGroup) -> None:
-    """Add --person_value and --sensitivity."""
+    """Add --person_value, --last_by and --sensitivity."""
     value = "what a person's values in a partition become (default mean)"
     group.add_argument("--person_value", choices=PERSON_VALUES, help=value)
+    last = "for last: the column that says when: numbers, in Parquet also dates and timestamps"
+    group.add_argument("--last_by", type=words.column, metavar="COLUMN", help=last)
     delta = "the most that one person may move each statistic; left out: found privately"
     group.add_argument("--sensitivity", type=words.amount, metavar="DELTA", help=delta)
 
 
 def options_of(metric: Metric, options: argparse.Namespace) -> dict[str, object]:
     """Return these options for a metric that has them, none for others."""
-    if not isinstance(metric, Preprocessing):
+    if not isinstance(metric, (Preprocessing, BlackBox)):
         return {}
-    given = {"person_value": options.person_value, "sensitivity": options.sensitivity}
+    given = {"person_value": options.person_value, "last_by": options.last_by}
+    if isinstance(metric, Preprocessing):
+        given["sensitivity"] = options.sensitivity
     return {name: value for name, value in given.items() if value is not None}
 
 
 def check(options: argparse.Namespace, asked: Sequence[Metric]) -> None:
     """Refuse these options where no metric has them."""
-    given = options.person_value is not None or options.sensitivity is not None
-    if given and not any(isinstance(metric, Preprocessing) for metric in asked):
+    given = options.person_value, options.last_by, options.sensitivity
+    if any(value is not None for value in given) and not any(
+        isinstance(metric, Preprocessing) for metric in asked
+    ):
         raise ValueError(
-            "--person_value and --sensitivity are for --variance, --standard_deviation and "
-            "--trimmed_mean"
+            "--person_value, --last_by and --sensitivity are for --variance, "
+            "--standard_deviation and --trimmed_mean"
         )

@@ -1,8 +1,10 @@
 """What a word of the command line may be: numbers, columns, lists; each refused in one phrase."""
 
 import argparse
+import importlib
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 
 def require(ok: bool, rule: str, text: str) -> None:
@@ -123,3 +125,14 @@ units = named(
     "columns with numbers from 1e-50 to 1e50, like spent=0.01,minutes=1",
     lambda value: Fraction(1, 10**50) <= value <= 10**50,
 )
+
+
+def function(text: str) -> Callable[[Any], Any]:
+    """Return the function MODULE:NAME."""
+    module, _, name = text.partition(":")
+    try:
+        found: Callable[[Any], Any] = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        rule = "must be MODULE:NAME of a function that can be imported"
+        raise argparse.ArgumentTypeError(f"{rule}, not {text!r}") from error
+    return found

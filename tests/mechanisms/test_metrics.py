@@ -18,11 +18,11 @@ from beam_dp.mechanisms.metrics import (
     Min,
     PeopleCount,
     Sum,
-    build_search,
     check_metric,
     check_metrics,
 )
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
+from beam_dp.mechanisms.searching import build_search
 
 WITH_COLUMN = [Sum, Max, Min, Mean]
 ALL = [Count(), PeopleCount(), *(kind("x") for kind in WITH_COLUMN)]

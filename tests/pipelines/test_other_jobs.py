@@ -86,6 +86,20 @@ def test_spreads_per_country(clicks, tmp_path):
         assert abs(float(row[name]) - value) <= 10 * float(row[f"{name}_error"]) + 1e-4
 
 
+def test_a_function_of_ones_own(clicks, tmp_path, capsys):
+    """At this budget one block of everybody is enough: 50 people have each score from 0 to 9."""
+    out = tmp_path / "box.csv"
+    words = ["--input", clicks, "--output", str(out), "--person", "user", "--epsilon", "10000"]
+    asked = ["--black_box", "score=statistics:median", "--variance", "score"]
+    assert preprocess.main([*words, *asked, "--person_value", "max", *RUN]) == 0
+    [row] = table(out)
+    assert 4.5 <= float(row["black_box_score"]) <= 4.5 * 1.011
+    for wrong in ("score", "score=nowhere:f", "score=statistics:nothing", "=statistics:median"):
+        with pytest.raises(SystemExit) as left:
+            preprocess.main([*words, "--black_box", wrong])
+        assert left.value.code == 2 and "--black_box" in capsys.readouterr().err
+
+
 def test_a_statistic_is_required_and_a_plan_reads_nothing(tmp_path, capsys):
     words = ["--person", "user", "--epsilon", "1"]
     with pytest.raises(SystemExit) as left:

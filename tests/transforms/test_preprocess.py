@@ -119,7 +119,7 @@ def test_costs_add_up_to_the_budget():
         (lambda: dp.Variance("value", empty=1), "empty must be 0"),
         (lambda: dp.Variance("value", sample=1), "sample must be True or False"),
         (lambda: dp.Variance("value", sensitivity=0), "sensitivity must be above 0"),
-        (lambda: dp.Variance("value", person_value="last"), "person_value must be"),
+        (lambda: dp.Variance("value", person_value="next"), "person_value must be"),
         (lambda: dp.Preprocessed("value", "mode"), "of must be"),
         (lambda: dp.PreprocessSensitivity(dp.Count(), "p", MANY), "statistic must be Mean"),
     ],
