@@ -21,6 +21,8 @@ from beam_dp.mechanisms import ratio
 from pipelines import releasing
 from pipelines.arguments import command, forms, words
 
+NEIGHBOURS = (ratio.ADD_REMOVE, ratio.SUBSTITUTION)
+
 
 def parser() -> command.Parser:
     """Return the command line."""
@@ -31,14 +33,16 @@ def parser() -> command.Parser:
     group.add_argument("--per", choices=forms.PER, default="row", help="what is counted")
     how = "auto: the better one by noisy counts, with a --delta (default kulesza_suresh_wang)"
     group.add_argument("--method", choices=ratio.METHODS, default=ratio.METHODS[1], help=how)
+    who = "substitution: also hide which rows a person has, for more noise (default add-remove)"
+    group.add_argument("--neighbours", choices=NEIGHBOURS, default=NEIGHBOURS[0], help=who)
     releasing.add_spending(made)
     return made
 
 
 def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
     """Return the release that the options ask for."""
-    equals = forms.compared(options.equals)
-    asked = dp.Ratio(options.column, equals=equals, per=options.per, method=options.method)
+    chosen = {"per": options.per, "method": options.method, "neighbours": options.neighbours}
+    asked = dp.Ratio(options.column, equals=forms.compared(options.equals), **chosen)
     return releasing.transform(options, [asked])
 
 

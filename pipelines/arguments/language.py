@@ -49,8 +49,11 @@ _PHRASES = {
         "--max_rows_per_partition must be given where every row counts: add "
         "--max_rows_per_partition 10, or --per person"
     ),
-    r"LocalSensitivity: .*delta.*": (
-        "--method local_sensitivity must have --epsilon and a --delta above 0"
+    r"LocalSensitivity: delta must be above 0.*": (
+        "--method local_sensitivity must have a --delta above 0"
+    ),
+    r"Ratio: neighbours must be .* where partitions are private.*": (
+        f"--neighbours must be add-remove {_SELECTED}, which it does not cover: {_NAMED}"
     ),
     r"RemovalLoss: partition must not have a column named 'profile'.*": (
         "--partition must name another column than 'profile', which is used between the steps"

@@ -4,6 +4,7 @@ import csv
 import statistics
 import sys
 import types
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -73,6 +74,25 @@ def test_a_rate_of_rows_needs_a_bound(clicks, tmp_path, capsys):
     assert "add --max_rows_per_partition 10, or --per person" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--delta", "1e-6", "--max_partitions", "1"], "--neighbours must be add-remove where"),
+        (["--public_partitions", "de,fr"], ""),
+        (["--public_partitions", "de,fr", "--method", "local_sensitivity"], "a --delta above 0"),
+    ],
+)
+def test_other_rows_of_a_person_can_be_hidden_too(words, message, capsys):
+    asked = ["--person", "user", "--partition", "country", "--column", "clicked", "--plan"]
+    asked += ["--per", "person", "--neighbours", "substitution", "--epsilon", "1", *words]
+    if not message:
+        assert ratio.main(asked) == 0
+        return
+    with pytest.raises(SystemExit) as left:
+        ratio.main(asked)
+    assert left.value.code == 2 and message in capsys.readouterr().err
+
+
 def test_spreads_per_country(clicks, tmp_path):
     """At epsilon 10,000 an error bound fails with 5%, the tenfold with e^-30."""
     out = tmp_path / "spreads.csv"
@@ -109,6 +129,12 @@ def test_a_statistic_is_required_and_a_plan_reads_nothing(tmp_path, capsys):
     assert "given sensitivity" in capsys.readouterr().out
 
 
+def odd(x: Sequence[int]) -> int:
+    if not any(x):
+        raise ValueError("no delta,\nno --input")
+    return 0
+
+
 @pytest.fixture
 def functions(monkeypatch) -> str:
     """A module with functions of histograms that can be imported by name."""
@@ -119,6 +145,7 @@ def functions(monkeypatch) -> str:
     module.huge = lambda x: 10**9000 * int(x[0])
     module.mean = lambda x: int(x[1]) / int(x.sum())
     module.nobody = lambda x: None
+    module.odd = odd
     monkeypatch.setitem(sys.modules, "functions_of_a_user", module)
     return "functions_of_a_user"
 
@@ -159,6 +186,7 @@ def test_exact_numbers_are_compared_exactly(
     ("name", "message"),
     [
         ("mean", "f must not raise, and at 0 0 it did: ZeroDivisionError division by zero"),
+        ("odd", "f must not raise, and at 0 0 it did: ValueError no delta, no --input"),
         ("nobody", "f must return real numbers (int, float or Fraction), not NoneType"),
     ],
 )

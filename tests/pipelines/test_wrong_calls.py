@@ -166,7 +166,7 @@ AGGREGATE = {
     "a method of nothing": (counted("--method", "naive"), "--method is for --ratio"),
     "a method without delta": (
         [*FILES, *command("--ratio", "a:person", "--method", "local_sensitivity")],
-        "--method local_sensitivity must have --epsilon and a --delta above 0",
+        "--method local_sensitivity must have a --delta above 0",
     ),
     "a sensitivity of nothing": (counted("--sensitivity", "2"), "are for --variance, --standard_dev"),
     "a value of nothing": (counted("--person_value", "max"), "are for --variance, --standard_dev"),
