@@ -167,6 +167,15 @@ CASES = (
         WAYS[:1],
     ),
     Case(
+        "distinct parts of all items",
+        "items",
+        ("customer",),
+        _one("DistinctCount", column="part"),
+        200,
+        Goal(),
+        WAYS[:2],
+    ),
+    Case(
         "edges of a Zipf graph",
         "zipf_150000_60000",
         ("from", "to"),

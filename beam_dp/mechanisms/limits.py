@@ -9,7 +9,7 @@ from beam_dp.mechanisms.parts import parts_of
 LINES = 50_000_000
 """What is sorted: memory sets the limit, 150 to 270 bytes for each line."""
 
-VALUES = 2_000_000
+VALUES = 6_000_000
 """What is solved as a flow from people to values: time sets the limit, about a minute."""
 
 EDGES = 10_000_000
