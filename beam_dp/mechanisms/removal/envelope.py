@@ -28,12 +28,12 @@ D2 of the grid gives at least twin_D - k D2, for twin never falls, so f - B[k] g
 factor D2 / D, and by k / 64 where D is below the least price. Prices m 2^e with 64 <= m < 128 make
 that factor 65/64, and hold every integer up to 128.
 
-*The search*: a minimiser r at one price gives a line below f - twin at every price: F(1 - r) +
-D' sum(r) bounds the twin at D'. So does the removal of everybody. Where F depends on k it must not
-rise with k, so that the lines of one k hold for all later ones. The next price that is tried is the
-grid's best by all lines so far (Kelley's cutting planes, 1960); where that one has been computed,
-its line is exact there, and nothing else can be better: the result is the maximum over the whole
-grid exactly, plateaus included.
+*The search*: a minimiser r at one price gives a line below f - twin at every price: F(1 - r) + D'
+sum(r) bounds the twin at D'. So does the removal of everybody. Where F depends on k it must not
+rise with k, so that the lines of one k hold for all later ones. After a descent from the largest
+price, the next one that is tried is the grid's best by all lines so far (Kelley's cutting planes,
+1960); where that one has been computed, its line is exact there, and nothing else can be better:
+the result is the maximum over the whole grid exactly, plateaus included.
 """
 
 import bisect
@@ -167,15 +167,34 @@ class _Search:
     def least(self, k: int) -> Fraction:
         """Return the minimum over the grid of f - twin + k D, for rising k."""
         self._everyone(k)
+        if not self.known:
+            self._descend(k)
         while True:
             above = min(first_price(self.lower.kink(k)), self.top)
             index = min((max(0, above - 1), above), key=lambda i: self.lower.at(price(i), k))
-            at = price(index)
-            key = index, self.relaxation.level(at, k)
-            if key in self.known:
-                return self.known[key].loss + k * at
+            if (index, self.relaxation.level(price(index), k)) in self.known:
+                return self._taken(index, k).loss + k * price(index)
+            self._taken(index, k)
+
+    def _descend(self, k: int) -> None:
+        """Take prices from the largest downwards, ever faster, until somebody is worth removing.
+
+        Few people are worth much, and their prices are found by short flows. Without these lines
+        the first price that is tried is far below, where half of all people are worth removing.
+        """
+        index, step = self.top, 1
+        while index and self._taken(index, k).removed < k:
+            index, step = max(0, index - step), 2 * step
+        self._taken(index, k)
+
+    def _taken(self, index: int, k: int) -> Point:
+        """Return the point at a price; the first time its line is taken too."""
+        at = price(index)
+        key = index, self.relaxation.level(at, k)
+        if key not in self.known:
             found = self.known[key] = self.relaxation.point(at, key[1])
             self.lower.add(found.loss + found.removed * at, found.removed)
+        return self.known[key]
 
     def _everyone(self, k: int) -> None:
         """Take the line of everybody's removal, where this k can remove more than the last."""
