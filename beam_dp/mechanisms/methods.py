@@ -19,8 +19,16 @@ _STATISTICS: dict[type[Metric], tuple[str, str]] = {
 
 def chosen(metric: Metric) -> Metric:
     """Return the metric as it is released: `Preprocessed`, if its method says so, else itself."""
-    if not is_preprocessed(metric):
-        return metric
+    return preprocessed(metric) if is_preprocessed(metric) else metric
+
+
+def has_method(metric: Metric) -> bool:
+    """Return whether a metric has two releases."""
+    return type(metric) in _STATISTICS
+
+
+def preprocessed(metric: Metric) -> Preprocessed:
+    """Return the preprocessed release of a metric that has two."""
     given = vars(metric)
     of, person_value = _STATISTICS[type(metric)]
     if given.get("per") == "person" and of == "mean":
@@ -37,7 +45,7 @@ def chosen(metric: Metric) -> Metric:
 
 def is_preprocessed(metric: Metric) -> bool:
     """Return whether a metric has two releases and asks for the preprocessed one."""
-    return type(metric) in _STATISTICS and vars(metric)["method"] == unused.PREPROCESSING
+    return has_method(metric) and vars(metric)["method"] == unused.PREPROCESSING
 
 
 def check_removed(owner: str, metric: Metric) -> None:

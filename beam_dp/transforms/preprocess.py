@@ -5,25 +5,19 @@ from collections.abc import Sequence
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import checks, metrics, relational, tiers, unused
+from beam_dp.mechanisms import checks, methods, metrics, relational, tiers, unused
 from beam_dp.mechanisms.black_box import BlackBox
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.plan import Plan
-from beam_dp.mechanisms.spreads import Preprocessed, Preprocessing
+from beam_dp.mechanisms.spreads import Preprocessing
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.summary import SHARDS
 
 _OWNER = "PreprocessSensitivity"
-_NAMES = {
-    metrics.Mean: "mean",
-    relational.Median: "median",
-    metrics.Max: "maximum",
-    metrics.Min: "minimum",
-}
-_TAKEN = ("column", "name", "unit", "weight")
+_TAKEN = ("column", "name", "unit", "weight", "method")
 _MEND = "It is released in another way here: see person_value and sensitivity."
 
 _PERSONALISED = {metrics.Sum: "sum", metrics.Max: "maximum", relational.Median: "median"}
@@ -51,7 +45,7 @@ class PreprocessSensitivity(beam.PTransform):
         bounds: how much of the data one person may reach.
         partitions: public ones, or how to select private ones.
         person_value: "mean", "sum", "max", "min" or "last" of a person's values; None: that of the
-            statistic, by default the mean.
+            statistic, by default the mean, for `Max` the largest and for `Min` the smallest.
         person_epsilon: the column of an epsilon for each person; a public attribute of them, the
             same in all their rows. See `PersonalisedStatistic`: for `Sum`, `Max`, `Median` and
             `Preprocessed` of an extreme, a budget of the largest epsilon, and public partitions.
@@ -103,21 +97,17 @@ class PreprocessSensitivity(beam.PTransform):
         given = {**value, "sensitivity": self.sensitivity}
         options = {name: value for name, value in given.items() if value is not None}
         statistic = self.statistic
-        if type(statistic) in _NAMES:
+        if methods.has_method(statistic):
             others = [f.name for f in dataclasses.fields(statistic) if f.name not in _TAKEN]
             unused.refuse(statistic, others, f"in {_OWNER}", _MEND)
-            column, named = statistic.columns[0], vars(statistic)["unit"]
-            name = statistic.output
-            of = _NAMES[type(statistic)]
-            return Preprocessed(column, of, name=name, unit=named, **options)
+            return dataclasses.replace(methods.preprocessed(statistic), **options)
         if isinstance(statistic, BlackBox) and self.sensitivity is not None:
             raise ValueError(f"{_OWNER}: sensitivity must be left out: a BlackBox needs none.")
         if isinstance(statistic, (Preprocessing, BlackBox)):
             return dataclasses.replace(statistic, **options)
-        names = ", ".join(kind.__name__ for kind in _NAMES)
         raise TypeError(
-            f"{_OWNER}: statistic must be {names}, Variance, StandardDeviation, TrimmedMean, "
-            f"Preprocessed or BlackBox, not {metrics.shown(statistic)}. "
+            f"{_OWNER}: statistic must be Mean, Median, Max, Min, Variance, StandardDeviation, "
+            f"TrimmedMean, Preprocessed or BlackBox, not {metrics.shown(statistic)}. "
             'Write statistic=dp.Mean("minutes").'
         )
 
