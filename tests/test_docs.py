@@ -75,7 +75,9 @@ def test_every_search_has_a_place() -> None:
     assert all(f"`{name}`" in PAGE for name in searches)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/statistics.md", "docs/ratios_and_spreads.md"])
+@pytest.mark.parametrize(
+    "page", sorted(["README.md", *(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))])
+)
 def test_links_lead_somewhere(page: str) -> None:
     links = LINK.findall((ROOT / page).read_text(encoding="utf-8"))
     assert links
