@@ -57,13 +57,15 @@ class BlackBox(Metric):
     A block on which the function raises, or returns no finite real number (bool, None, NaN, an
     array), has no vote, and neither has a block without people; nothing of the error is kept. Where
     too few blocks vote, any candidate may come out. What a function does besides is not in our
-    hands: what it prints or writes, how long it runs, and what it keeps in its module leave the
-    worker unprotected. It must use its argument only: then one block cannot tell another anything.
+    hands: what it prints or writes and how long it runs leave the worker unprotected. **It must use
+    its argument only**: the guarantee rests on one block telling another nothing. A callable object
+    or a function of the main program is unpickled anew for each block, and default arguments are
+    new; what a function keeps in its module, a class or its attributes is not forgotten.
 
     Attributes:
         column: the value column.
         function: takes a float64 array, one value per person in increasing order, and returns a
-            number. It must be picklable; it is unpickled anew for every block.
+            number. It must be picklable, and must not remember: it may use its argument only.
         blocks: how many; more than twice the error bound. None: four times that, a public number
             that depends on the budget and the candidates only.
         person_value: what a person with several rows counts as: "mean", "sum", "max", "min" or

@@ -69,7 +69,7 @@ class BlockRelation(Relation):
 
         Args:
             lines: of this relation; of each block that occurs, all.
-            fresh: makes the function anew for each block, so that it cannot carry anything over.
+            fresh: makes the function for each block, with as little as possible of what it kept.
         """
         block = self.block(lines)
         order = np.lexsort((lines.person, block, *lines.partition))

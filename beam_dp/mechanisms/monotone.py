@@ -50,7 +50,7 @@ class MonotoneHull:
     def total(self, people: People) -> Number:
         """Return g(people), or `lowest` where g raises or returns no finite real number."""
         # The one boundary to a user's function on private data: nothing of an error is kept.
-        with contextlib.suppress(Exception, SystemExit):
+        with contextlib.suppress(BaseException):
             value = plain_number("monotone_hull: g", self.g(people))
             if not is_infinite(value):
                 return value
@@ -305,7 +305,7 @@ class GuardedProfile:
     def __call__(self, people: Iterable[Any]) -> Profile:
         """Return B[0..removals] of the people, or `Profile([lowest])`."""
         # A boundary to a user's function on private data: nothing of an error is kept.
-        with contextlib.suppress(Exception, SystemExit):
+        with contextlib.suppress(BaseException):
             levels = _claimed("GuardedProfile", self.function, tuple(people))
             return _cut(levels, self.removals)
         return Profile((self.lowest,))

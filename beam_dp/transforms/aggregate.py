@@ -14,7 +14,7 @@ from beam_dp.mechanisms.contributions import Bounder
 from beam_dp.mechanisms.metrics import Metric, check_metrics
 from beam_dp.mechanisms.plan import Plan, describe
 from beam_dp.mechanisms.program import Program, compile_program
-from beam_dp.transforms import columns, guards, owners, release, rows, summary
+from beam_dp.transforms import columns, guards, owners, release, rows, summary, votes
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.partitions import (
     PrivatePartitions,
@@ -98,7 +98,7 @@ class PrivateAggregate(beam.PTransform):
             )
         for metric in self.metrics:
             if isinstance(metric, BlackBox):
-                guards.check_picklable("BlackBox", "function", metric.function)
+                guards.check_picklable("BlackBox", "function", metric.function, votes.made)
         rows.check_names(_OWNER, self.partition, self.metrics)
         rows.check_batches(_OWNER, self.batches, isinstance(self.partitions, PrivatePartitions))
         self._once = guards.Once()

@@ -65,14 +65,22 @@ def check_input(owner: str, rows: beam.PCollection) -> None:
     )
 
 
-def check_picklable(owner: str, name: str, function: Callable[..., Any]) -> None:
+def check_picklable(
+    owner: str, name: str, function: Callable[..., Any], made: Callable[[bytes], Any]
+) -> None:
     """Refuse a user's function that could not be sent to workers.
+
+    Args:
+        owner: who asks.
+        name: of the parameter.
+        function: the function.
+        made: what workers make it with, of its pickle.
 
     Raises:
         TypeError: if it cannot be pickled and unpickled.
     """
     try:
-        pickler.loads(pickler.dumps(function))
+        made(pickler.dumps(function))
     except (pickle.PicklingError, TypeError, ValueError, AttributeError, RuntimeError):
         raise TypeError(
             f"{owner}: {name} must be picklable, to be sent to workers. Write a function that "

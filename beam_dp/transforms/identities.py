@@ -34,6 +34,14 @@ _NINETEEN = r"^-?[1-9][0-9]{18}$"
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 INT64 = range(-(1 << 63), 1 << 63)
 _LONGEST_INTEGER = 4096
+# By exact type: a subclass could bring code of its own.
+_NUMPY_KINDS = frozenset(np.sctypeDict.values())
+_NUMPY_INTEGERS = frozenset(
+    kind
+    for kind in _NUMPY_KINDS
+    if issubclass(kind, np.integer) and not issubclass(kind, np.timedelta64)
+)
+NUMPY_FLOATS = frozenset(kind for kind in _NUMPY_KINDS if issubclass(kind, np.floating))
 _FAST = {int: pa.int64(), str: pa.large_string(), bool: pa.bool_(), datetime.date: pa.date32()}
 _DAY_MILLISECONDS = 86_400_000
 EPOCH = datetime.date(1970, 1, 1).toordinal()
@@ -196,7 +204,7 @@ def canonical(value: object) -> int | bytes | None:
 def is_integer(value: object) -> bool:
     """Return whether a Python value is an integer; time differences and enumerations are none."""
     kind = type(value)
-    return kind is int or issubclass(kind, np.integer) and not issubclass(kind, np.timedelta64)
+    return kind is int or kind in _NUMPY_INTEGERS
 
 
 def whole_number(value: decimal.Decimal) -> int | None:

@@ -119,7 +119,7 @@ def _is_missing(value: object) -> bool:
 
 def _truth(judge: Callable[[Any], bool], value: object) -> bool:
     # A boundary to a user's function on private data: nothing of an error is kept.
-    with contextlib.suppress(Exception, SystemExit):
+    with contextlib.suppress(BaseException):
         return bool(judge(value))
     return False
 
@@ -157,7 +157,7 @@ def _decoded(text: bytes) -> str | None:
 
 def is_float(value: object) -> bool:
     """Return whether a Python value is a float of any width."""
-    return type(value) is float or issubclass(type(value), np.floating)
+    return type(value) is float or type(value) in identities.NUMPY_FLOATS
 
 
 def _identify_floats(floats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -77,7 +77,7 @@ def value_to_units(value: object, unit: Fraction) -> int | None:
         if abs(number) > _LARGEST * max(1, math.ceil(unit)):
             return _LARGEST if number > 0 else -_LARGEST
         return _clamp(round(number / unit))
-    if type(value) is float or issubclass(type(value), np.floating):
+    if type(value) is float or type(value) in identities.NUMPY_FLOATS:
         number = _to_double(value)
         return None if math.isnan(number) else int(_from_floats(np.array([number]), unit)[0])
     if type(value) is decimal.Decimal:
@@ -124,7 +124,7 @@ def _from_integers(integers: np.ndarray, unit: Fraction) -> np.ndarray:
     """Return round(integers / unit), exactly."""
     top, bottom = unit.denominator, unit.numerator
     largest = float(np.abs(integers.astype(np.float64)).max(initial=0.0))
-    if integers.dtype != object and bottom == 1 and largest * top < _SAFE:
+    if integers.dtype != object and bottom == 1 and max(largest, 1.0) * top < _SAFE:
         return integers * top
     return _pack([_clamp(round(Fraction(value * top, bottom))) for value in integers.tolist()])
 

@@ -4,14 +4,16 @@ Lines of a `BlockRelation` take a way of their own:
 
     (group, lines)
       GroupByBlock       by the partition and the block: everything of a block meets here
-      Votes              the user's function, unpickled anew for each block
+      Votes              the user's function, made anew for each block (see `made`)
                                                     # (bucket, votes)
 
 A group holds blocks of many partitions, and the blocks of one partition fall into different groups:
 few large elements, and yet one partition is shared among all workers.
 """
 
+import copy
 import functools
+import types
 from collections.abc import Iterable, Iterator, Sequence
 
 import apache_beam as beam
@@ -72,7 +74,7 @@ class _Votes(beam.DoFn):
         """Take all lines of one group."""
         lines = owned.merge([blobs.unpack_owned(blob) for blob in element[1]])
         for place, relation in self._relations.items():
-            fresh = functools.partial(pickler.loads, self._packed[place])
+            fresh = functools.partial(made, self._packed[place])
             own = lines.take(lines.relation == place)
             if len(own):
                 yield from self._sent(relation.votes(own, fresh))
@@ -84,8 +86,24 @@ class _Votes(beam.DoFn):
 
 
 def packed(function: BlockFunction) -> bytes:
-    """Return a function as bytes that make it anew."""
+    """Return a function as bytes that `made` makes it of."""
     return pickler.dumps(function)
+
+
+def made(content: bytes) -> BlockFunction:
+    """Return a function as it was packed.
+
+    A function of a module is pickled by its name, so what it keeps in its default arguments would
+    stay: it is copied with new ones. What it keeps in its module, in a class or in attributes of
+    its own is out of reach.
+    """
+    function = pickler.loads(content)
+    if not isinstance(function, types.FunctionType):
+        return function
+    parts = function.__code__, function.__globals__, function.__name__
+    copied = types.FunctionType(*parts, copy.deepcopy(function.__defaults__), function.__closure__)
+    copied.__kwdefaults__ = copy.deepcopy(function.__kwdefaults__)
+    return copied
 
 
 class Votes(beam.PTransform):

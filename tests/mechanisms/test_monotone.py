@@ -15,6 +15,7 @@ from beam_dp.mechanisms import monotone
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.monotone import GuardedProfile, Monotone, SetValues, monotone_hull
 from beam_dp.mechanisms.profile import Profile
+from beam_dp.transforms import items
 
 
 def rows(people):
@@ -481,3 +482,16 @@ def leave(people: object) -> list[int]:
 def test_functions_that_would_end_the_process_count_as_the_lowest_value() -> None:
     assert GuardedProfile(leave, 5, lowest=2)([(7654321,)]) == Profile([2])
     assert monotone_hull(leave, lowest=3)([(7654321,)]) == 3
+
+
+class Own(BaseException):
+    """What no handler of `Exception` sees."""
+
+
+@pytest.mark.parametrize("kind", [Own, KeyboardInterrupt, GeneratorExit])
+def test_nothing_that_a_function_raises_comes_out(kind: type[BaseException]) -> None:
+    def tells(people: object) -> list[int]:
+        raise kind(f"a canary: {people}")
+
+    assert GuardedProfile(tells, 3, -1)(((7,),)).values == Profile((-1,)).values
+    assert items.judged([7], tells).tolist() == [0]

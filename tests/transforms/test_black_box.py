@@ -2,13 +2,14 @@
 
 import random
 import statistics
+import threading
 
 import apache_beam as beam
 import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.transforms import columns
+from beam_dp.transforms import columns, votes
 from tests.hostile import support
 
 MANY = dp.Budget(10_000.0)
@@ -88,6 +89,31 @@ class Counting:
 def test_a_function_that_remembers_starts_anew_for_each_block():
     found = released(black_box(Counting(), blocks=9))
     assert {found[day]["black_box_value"] for day in range(3)} == {1.0}
+
+
+LOCK, SEEN, MORE = threading.Lock(), [], {}
+
+
+def remembering(values, seen=SEEN, *, more=MORE):
+    seen.append(len(values))
+    more[len(more)] = 0
+    return float(len(seen) + len(more))
+
+
+def test_default_arguments_of_a_function_of_a_module_are_new_for_each_block():
+    content = votes.packed(remembering)
+    assert [votes.made(content)(np.zeros(3)) for _ in range(3)] == [2.0] * 3
+    assert (SEEN, MORE) == ([], {})  # the function of the module is never called
+    found = released(black_box(remembering, blocks=9))
+    assert {found[day]["black_box_value"] for day in range(3)} == {2.0}
+
+
+def test_a_default_argument_that_cannot_be_copied_is_refused():
+    def locked(values, lock=LOCK):
+        return 0.0
+
+    with pytest.raises(TypeError, match="BlackBox: function must be picklable"):
+        black_box(locked)
 
 
 def test_a_function_that_always_fails_does_not_stop_the_job(capfd):

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_dp.mechanisms import exact
-from beam_dp.transforms import numbers
+from beam_dp.transforms import identities, numbers
 from beam_dp.transforms.numbers import to_units, value_to_units, values_to_units
 
 MILLIONTH = Fraction(1, 10**6)
@@ -261,3 +261,32 @@ def test_the_properties_catch_units_in_doubles() -> None:
     assert (
         int(in_doubles(value)) != true_units(value, MILLIONTH) == value_to_units(value, MILLIONTH)
     )
+
+
+@pytest.mark.parametrize("unit", [Fraction(1, 10**19), Fraction(1, 10**20), Fraction(1, 2**200)])
+def test_nothing_but_zeros_on_the_finest_grids(unit: Fraction) -> None:
+    """0 times a factor above 2^63 is 0, not an error that only such data would make."""
+    for column in ([0, 0], [None, 0], [0, 1], []):
+        expected = [value and min(round(value / unit), exact.WIDEST - 1) for value in column]
+        assert units_of(values_to_units(column, unit)) == expected
+    whole = pa.array([Decimal(0)] * 3, pa.decimal128(30, -13))
+    assert units_of(to_units(whole, Fraction(1, 10**6))) == [0, 0, 0]
+
+
+class Telling(np.float64):
+    def __float__(self) -> float:
+        raise RuntimeError("a canary of a row")
+
+
+class Counting(np.int64):
+    def __int__(self) -> int:
+        raise RuntimeError("a canary of a row")
+
+
+def test_a_subclass_of_a_numpy_number_is_no_number() -> None:
+    for value in (Telling(3.5), Counting(3)):
+        assert value_to_units(value, Fraction(1)) is None
+        assert identities.canonical(value) is None
+    assert value_to_units(np.float32(3.0), Fraction(1)) == 3
+    for kind in (np.int8, np.uint64, np.longlong, np.intc):
+        assert identities.canonical(kind(3)) == 3

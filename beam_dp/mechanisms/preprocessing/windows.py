@@ -44,7 +44,7 @@ def fitting(column: np.ndarray, factor: int, *others: int) -> np.ndarray:
     if column.dtype == np.float64:
         return column
     beyond = sum(map(abs, others))
-    if column.dtype != object and 4 * exact.largest(column) * factor + beyond < _SAFE:
+    if column.dtype != object and 4 * max(exact.largest(column), 1) * factor + beyond < _SAFE:
         return np.asarray(column * factor)
     return np.asarray(exact.widen(column) * factor)
 
@@ -58,9 +58,9 @@ def scaled(column: np.ndarray, factor: int, *others: int) -> tuple[np.ndarray, i
     if column.dtype in (np.float64, object):
         return fitting(column, factor, *others), 1
     total, beyond = exact.magnitude(column), sum(map(abs, others))
-    if total * factor + beyond < _SAFE:
+    if max(total, 1) * factor + beyond < _SAFE:
         return np.asarray(column * factor), 1
-    largest = max(4 * exact.largest(column), float(column.shape[-1]))
+    largest = max(4 * exact.largest(column), float(column.shape[-1]), 1.0)
     if total < _SAFE and largest * factor + beyond < _SAFE:
         return column, factor
     return np.asarray(exact.widen(column) * factor), 1

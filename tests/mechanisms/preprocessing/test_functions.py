@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms import preprocessing
+from beam_dp.mechanisms.preprocessing import windows
 from tests.mechanisms.preprocessing import brute
 
 ORDERED = ["mean", "median", "maximum", "minimum"]
@@ -96,3 +97,12 @@ def test_the_bounding_functions_hold_g():
         delta, empty = float(generator.exponential(3)), float(generator.normal(0, 10))
         low, high = preprocessing.mean_bounds(values, delta, empty)
         assert low - 1e-9 <= preprocessing.mean(values, delta, empty) <= high + 1e-9
+
+
+@pytest.mark.parametrize("column", [[0, 0, 0], [], [0, 0, 1]])
+def test_nothing_but_zeros_times_a_factor_beyond_64_bits(column: list[int]) -> None:
+    given = np.array(column, np.int64)
+    for factor in (2**63, 2**70):
+        assert windows.fitting(given, factor).tolist() == [value * factor for value in column]
+        values, kept = windows.scaled(given, factor)
+        assert [value * kept for value in values.tolist()] == [value * factor for value in column]
