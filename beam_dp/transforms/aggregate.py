@@ -65,7 +65,7 @@ class PrivateAggregate(beam.PTransform):
             (`mechanisms.limits`, for metrics that need rows or owners).
         batches: release `pyarrow.RecordBatch`es of at most some thousand rows instead of single
             rows, which is faster for many public partitions; not with private ones, whose keys can
-            be of any types.
+            be of any types, nor with public ones of several types in one column.
 
     Raises:
         TypeError, ValueError: when the pipeline is built, with what to write instead.
@@ -100,7 +100,7 @@ class PrivateAggregate(beam.PTransform):
             if isinstance(metric, BlackBox):
                 guards.check_picklable("BlackBox", "function", metric.function, votes.made)
         rows.check_names(_OWNER, self.partition, self.metrics)
-        rows.check_batches(_OWNER, self.batches, isinstance(self.partitions, PrivatePartitions))
+        rows.check_batches(_OWNER, self.batches, self.partitions)
         self._once = guards.Once()
         self._program = self._compile()
         limits.check_rows(_OWNER, self.partition_rows, self.metrics, self._second is not None)

@@ -65,13 +65,6 @@ class KeyList(Sequence[Key]):
         ]
         return list(zip(*parts, strict=True))
 
-    def arrays(self) -> list[pa.Array]:
-        """Return each part as an Arrow array; one of several types as text."""
-        return [
-            column if isinstance(column, pa.Array) else pa.array([_text(part) for part in column])
-            for column in self.columns
-        ]
-
     def __len__(self) -> int:
         return len(self.columns[0]) if self.columns else 0
 
@@ -97,7 +90,3 @@ class KeyList(Sequence[Key]):
 def _column(values: list[object]) -> Column:
     column = identities.to_array(values)
     return values if column is None or column.null_count else column
-
-
-def _text(part: object) -> str:
-    return str(part).lower() if type(part) is bool else str(part)

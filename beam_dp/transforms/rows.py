@@ -15,6 +15,7 @@ from beam_dp.mechanisms.metrics import Count, Metric, PeopleCount
 from beam_dp.mechanisms.relational import DistinctCount, MaxFrequency, SumOfSquares
 from beam_dp.transforms.blocks import Block, typed
 from beam_dp.transforms.columns import Layout
+from beam_dp.transforms.partitions import Partitions, PrivatePartitions, PublicPartitions
 from beam_dp.transforms.public_keys import PublicKeys
 
 ERROR = "_error"
@@ -45,14 +46,19 @@ def check_names(owner: str, partition: Sequence[str], metrics: Sequence[Metric])
     )
 
 
-def check_batches(owner: str, batches: object, private: bool) -> None:
-    """Refuse batches of private partitions, whose keys have no types known beforehand."""
+def check_batches(owner: str, batches: object, partitions: Partitions | None) -> None:
+    """Refuse batches of keys that have not one type each, known beforehand."""
     if type(batches) is not bool:
         raise TypeError(f"{owner}: batches must be True or False, not {batches!r}.")
     checks.require(
-        not (batches and private),
+        not (batches and isinstance(partitions, PrivatePartitions)),
         f"{owner}: batches must be False with private partitions: their keys can be of any types. "
         "Leave it out, or name public partitions.",
+    )
+    checks.require(
+        not (batches and isinstance(partitions, PublicPartitions)) or partitions.keys.plain,
+        f"{owner}: batches must be False where public keys of one column have several types. "
+        "Leave it out, or give all of them as text.",
     )
 
 
@@ -131,10 +137,16 @@ def as_batch(
     block: Block, names: Sequence[str], wholes: Sequence[bool], public: PublicKeys | None
 ) -> pa.RecordBatch:
     """Return a block as a batch under its names; its keys are those of a public list or none."""
-    keys = public.keys.arrays() if public is not None else []
+    keys = public.keys.columns if public is not None else ()
     places = pa.array(block.keys)
     numbers = map(pa.array, _typed(block, wholes).numbers)
-    return pa.RecordBatch.from_arrays([*(part.take(places) for part in keys), *numbers], names)
+    return pa.RecordBatch.from_arrays([*(_part(part, places) for part in keys), *numbers], names)
+
+
+def _part(keys: pa.Array, places: pa.Array) -> pa.Array:
+    """Return one part of the keys at some places, with the type that a file of rows has."""
+    taken = keys.take(places)
+    return taken.cast(pa.string()) if pa.types.is_large_string(taken.type) else taken
 
 
 def _typed(block: Block, wholes: Sequence[bool]) -> Block:

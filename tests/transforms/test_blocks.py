@@ -26,7 +26,7 @@ def see(element: Any) -> None:
 
 
 NAMES = ("day", "place", "count", "count_error", "sum", "sum_error")
-KEYS = PublicKeys(((1, "a"), (2, "b"), (3, True)))
+KEYS = PublicKeys(((1, "a"), (2, "b"), (3, "c")))
 NUMBERS = (
     np.array([5, 2**80, -(2**70)], object),
     np.array([1.0, math.inf, 0.0]),
@@ -58,10 +58,9 @@ def test_rows_and_batches_hold_the_same() -> None:
     block = Block(np.array([2, 0, 1]), NUMBERS)
     listed = [row.as_dict() for row in rows.as_rows(block, NAMES, [True, False], KEYS)]
     assert [list(row) for row in listed] == [list(NAMES)] * 3
-    assert [(row["day"], row["place"]) for row in listed] == [(3, True), (1, "a"), (2, "b")]
+    assert [(row["day"], row["place"]) for row in listed] == [(3, "c"), (1, "a"), (2, "b")]
     batch = rows.as_batch(block, NAMES, [True, False], KEYS)
-    texts = [{**row, "place": "true" if row["place"] is True else row["place"]} for row in listed]
-    assert batch.to_pylist() == texts
+    assert batch.to_pylist() == listed
     kinds = [pa.int64(), pa.string(), pa.int64(), pa.float64(), pa.float64(), pa.float64()]
     assert batch.schema.types == kinds
 
@@ -123,6 +122,8 @@ def test_chosen_columns_of_batches(tmp_path: Path) -> None:
 def test_batches_are_refused_with_private_partitions() -> None:
     with pytest.raises(ValueError, match="batches must be False with private partitions"):
         release(partitions=dp.PrivatePartitions(), batches=True)
+    with pytest.raises(ValueError, match="public keys of one column have several types"):
+        release(partitions=dp.PublicPartitions([True, "true"]), batches=True)
     with pytest.raises(TypeError, match="batches must be True or False, not 1"):
         release(batches=1)
 
