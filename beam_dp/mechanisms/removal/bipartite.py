@@ -25,7 +25,7 @@ def maximum(room: Integers, weights: Integers, people: Integers, items: Integers
     """Return the value of a maximum flow, exactly, and which people the source still reaches.
 
     Args:
-        room: the capacity of each person, above 0.
+        room: the capacity of each person, at least 0.
         weights: the capacity of each item, above 0.
         people: the person of each pair, 0..len(room)-1.
         items: its item, 0..len(weights)-1.

@@ -276,10 +276,11 @@ class _Kernel:
         owns = np.zeros(len(self.alone), np.bool_)
         owns[self.people] = True
         person = (np.cumsum(owns) - 1)[self.people]
-        room = self.price.numerator - self.alone[owns] * scale
+        # The rules may have been cut short: whoever is full has no room, and was counted before.
+        room = np.maximum(self.price.numerator - self.alone[owns] * scale, 0)
         weights = self.weights * scale
         found = bipartite.maximum(room, weights, person, self.items)
-        removed = int(np.count_nonzero(~found.reached))
+        removed = int(np.count_nonzero(~found.reached & (room > 0)))
         return Fraction(int(weights.sum()) - found.value, scale), removed
 
 

@@ -228,7 +228,8 @@ class _Kernel:
         scale, both = self.price.denominator, np.concatenate([self.low, self.high])
         names, codes = np.unique(both, return_inverse=True)
         low, high = np.split(codes, 2)
-        room = (self.price.numerator - self.alone[names] * scale).astype(np.int64)
+        # The rules may have been cut short: whoever is full has no room, and was counted before.
+        room = np.maximum(self.price.numerator - self.alone[names] * scale, 0).astype(np.int64)
         # Nothing beyond the room is needed; it is below 2^62, the scaled weight need not be.
         most = -(-self.price.numerator // scale)
         pipe = np.asarray(np.minimum(self.weights, most) * scale, np.int64)
@@ -242,7 +243,7 @@ class _Kernel:
             2 * people + 1,
         )
         left, right = found.reached[:people], found.reached[people : 2 * people]
-        halves = int(np.count_nonzero(~left)) + int(np.count_nonzero(right))
+        halves = int(np.count_nonzero(~left & (room > 0)) + np.count_nonzero(right & (room > 0)))
         missing = int(self.weights.sum()) - Fraction(found.value, 2 * scale)
         return missing, Fraction(halves, 2)
 
