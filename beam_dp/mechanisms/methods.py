@@ -9,6 +9,7 @@ from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.spreads import Preprocessed
 
 _STATISTICS: dict[type[Metric], tuple[str, str]] = {
+    metrics.Sum: ("sum", "sum"),
     metrics.Mean: ("mean", "mean"),
     relational.Median: ("median", "mean"),
     metrics.Max: ("maximum", "max"),
@@ -24,13 +25,20 @@ def chosen(metric: Metric) -> Metric:
 
 def has_method(metric: Metric) -> bool:
     """Return whether a metric has two releases."""
-    return type(metric) in _STATISTICS
+    return type(metric) in _STATISTICS and "method" in vars(metric)
+
+
+def of_people(metric: Metric) -> tuple[str, str]:
+    """Return what a metric computes of one number per person, and of which; else empty names."""
+    if isinstance(metric, Preprocessed):
+        return metric.of, metric.person_value
+    return _STATISTICS.get(type(metric), ("", ""))
 
 
 def preprocessed(metric: Metric) -> Preprocessed:
     """Return the preprocessed release of a metric that has two."""
     given = vars(metric)
-    of, person_value = _STATISTICS[type(metric)]
+    of, person_value = of_people(metric)
     if given.get("per") == "person" and of == "mean":
         person_value = "sum"
     return Preprocessed(

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import apache_beam as beam
 
@@ -11,7 +12,7 @@ from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.plan import Plan
-from beam_dp.mechanisms.spreads import Preprocessing
+from beam_dp.mechanisms.spreads import Preprocessed, Preprocessing
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.summary import SHARDS
@@ -20,9 +21,11 @@ _OWNER = "PreprocessSensitivity"
 _TAKEN = ("column", "name", "unit", "weight", "method")
 _MEND = "It is released in another way here: see person_value and sensitivity."
 
-_PERSONALISED = {metrics.Sum: "sum", metrics.Max: "maximum", relational.Median: "median"}
+_PERSONALISED = (metrics.Sum, metrics.Max, relational.Median)
+_EXTREMES = ("maximum", "minimum")
 _SEARCHED = ("candidates", "beta")
 _KEPT = ("person_value", "last_by", "sensitivity", "empty", "unit")
+_PLAIN = ("column", "of", "name", "weight")
 
 
 @dataclasses.dataclass(eq=False)
@@ -45,9 +48,11 @@ class PreprocessSensitivity(beam.PTransform):
         bounds: how much of the data one person may reach.
         partitions: public ones, or how to select private ones.
         person_value: "mean", "sum", "max", "min" or "last" of a person's values; None: that of the
-            statistic, by default the mean, for `Max` the largest and for `Min` the smallest.
+            statistic, by default the mean, for `Max` the largest, for `Min` the smallest and for
+            `Sum` the total.
         person_epsilon: the column of an epsilon for each person; a public attribute of them, the
-            same in all their rows. See `PersonalisedStatistic`: for `Sum`, `Max`, `Median` and
+            same in all their rows. See `PersonalisedStatistic`: for `Sum`, `Max`, `Median` (of
+            these only column, name and unit are taken, and of `Median` candidates and beta) and
             `Preprocessed` of an extreme, a budget of the largest epsilon, and public partitions.
             Person i gets epsilon_i-differential privacy in all. Rows whose epsilon is none of the
             public ones are dropped; if a person's rows disagree, they pay at most the largest, and
@@ -114,24 +119,33 @@ class PreprocessSensitivity(beam.PTransform):
     def _personalised(self) -> Metric:
         """Return the metric for people with an epsilon of their own."""
         given = self.statistic
-        of = _PERSONALISED.get(type(given), getattr(given, "of", ""))
+        of, person_value = methods.of_people(given)
         checks.require(
-            of in tiers.STATISTICS,
+            isinstance(given, _PERSONALISED)
+            or (isinstance(given, Preprocessed) and of in _EXTREMES),
             f"{_OWNER}: statistic must be Sum, Max, Median, or Preprocessed of an extreme for "
             "people with an epsilon of their own. No way is known to compute others for unequal "
             'sensitivities and any number of people. Write statistic=dp.Sum("minutes").',
         )
-        first = {"person_value": "sum"} if of == "sum" else {}
-        asked = {"person_value": self.person_value, "sensitivity": self.sensitivity}
-        own = {name: value for name, value in vars(given).items() if name in _KEPT and value}
-        options = {name: value for name, value in asked.items() if value is not None}
-        options = {**first, **own, **options, "name": given.output}
-        if of == "median":
-            searched = {name: vars(given)[name] for name in _SEARCHED if name in vars(given)}
-            options = {**options, **searched}
-        options["last_by"] = self.last_by or own.get("last_by")
+        options = {**self._kept(given, of), "name": given.output}
+        options.setdefault("person_value", person_value)
         column, epsilons = given.columns[0], self.epsilons
         return tiers.PersonalisedStatistic(column, of, self.person_epsilon, epsilons, **options)
+
+    def _kept(self, given: Metric, of: str) -> dict[str, Any]:
+        """Return the options of a statistic and of this transform, or refuse what has no effect."""
+        checks.require(
+            of != "median" or self.sensitivity is None,
+            f"{_OWNER}: sensitivity must be left out: a Median for people with an epsilon of their "
+            "own is searched for, and needs none.",
+        )
+        kept = (*_KEPT, *_SEARCHED) if of == "median" else _KEPT
+        fields = [field.name for field in dataclasses.fields(given)]
+        others = [name for name in fields if name not in (*_PLAIN, *kept)]
+        unused.refuse(given, others, "for people with an epsilon of their own", _MEND)
+        own = {name: vars(given)[name] for name in fields if name in kept}
+        asked = {name: vars(self)[name] for name in ("person_value", "last_by", "sensitivity")}
+        return {**own, **{name: value for name, value in asked.items() if value is not None}}
 
     def plan(self) -> Plan:
         """Return what would be spent on what; reads no row."""

@@ -50,6 +50,58 @@ def test_extremes():
         assert near(row, "low", min(r["v"] for r in ROWS if r["day"] == day))
 
 
+def test_a_maximum_is_that_of_the_rows():
+    """One person with 1 and 3 has a maximum of 3, not that of their mean; `last` of 1 and 3 is 3."""
+    rows = [{"p": 1, "day": 0, "e": 10_000, "v": v, "t": v} for v in (1.0, 3.0)]
+    whole = {"sensitivity": 5.0}
+    assert near(released(dp.Max("v"), rows, **whole)[0], "max_v", 3)
+    assert near(released(dp.Max("v"), rows, person_value="mean", **whole)[0], "max_v", 2)
+    last = {"person_value": "last", "last_by": "t"}
+    assert near(released(dp.Max("v"), rows, **last, **whole)[0], "max_v", 3)
+    assert near(released(dp.Sum("v"), rows, **whole)[0], "sum_v", 4)
+
+
+GRID = dp.Candidates.linear(0, 9, 1)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "name"),
+    [
+        (dp.Sum("v", clip="partition"), "clip"),
+        (dp.Sum("v", clip_share=0.5), "clip_share"),
+        (dp.Sum("v", one_sided=True), "one_sided"),
+        (dp.Sum("v", candidates=GRID), "candidates"),
+        (dp.Max("v", candidates=GRID), "candidates"),
+        (dp.Max("v", search="auto"), "search"),
+        (dp.Max("v", beta=0.01), "beta"),
+        (dp.Median("v", per="row"), "per"),
+        (dp.Median("v", method="preprocessing"), "method"),
+    ],
+)
+def test_options_without_an_effect_are_refused(statistic, name):
+    with pytest.raises(ValueError, match=f"{name} must be left out for people with an epsilon of"):
+        released(statistic)
+
+
+def test_a_median_needs_no_sensitivity_and_keeps_its_search():
+    for given in (3, "auto"):
+        with pytest.raises(ValueError, match="sensitivity must be left out: a Median"):
+            released(dp.Median("v"), sensitivity=given)
+    with pytest.raises(ValueError, match="statistic must be Sum, Max"):
+        released(dp.Preprocessed("v", "median", sensitivity=3))
+    transform = dp.PreprocessSensitivity(
+        dp.Median("v", candidates=GRID, beta=0.01, unit=0.5),
+        "p",
+        BUDGET,
+        partitions=dp.PublicPartitions([0]),
+        partition=["day"],
+        person_epsilon="e",
+        epsilons=TIERS,
+    )
+    [metric] = transform._aggregate.metrics
+    assert (metric.candidates, metric.beta, metric.unit) == (GRID, 0.01, 0.5)
+
+
 def test_a_median_of_weights():
     """More people have 11, but 300 of them count 0.8 each: that is less than the others' 260."""
     groups = [(300, 8000, 11.0), (260, 10_000, 7.0)]
