@@ -6,7 +6,8 @@ For example, the variance and the trimmed mean of what visitors spent per day:
         --person visitor_id --partition day --variance spent --trimmed_mean spent \\
         --epsilon 1 --max_partitions 3 --public_partitions 1,2,3,4,5,6,7
 
-Each person becomes one number per partition: the mean of their values, or what --person_value says.
+Each person becomes one number per partition: the mean of their values (for --max the largest, for
+--min the smallest), or what --person_value says.
 The statistic is replaced by the closest one that no person moves by more than Delta, and noise of
 that size is added; Delta is found privately, or given by --sensitivity in the scale of the
 statistic. <name>_error is a bound on the noise that holds for 95%.
@@ -21,13 +22,17 @@ import sys
 from collections.abc import Callable, Sequence
 
 import beam_dp as dp
-from beam_dp.mechanisms.spreads import Preprocessing
+from beam_dp.mechanisms import methods
+from beam_dp.mechanisms.metrics import Metric
 from beam_dp.transforms.rows import plain_name
 from pipelines import releasing
 from pipelines.arguments import command, forms, spreads, words
 
-_NAMED = {"mean": "mean", "median": "median", "max": "maximum", "min": "minimum"}
-_OTHERS: dict[str, Callable[[str], Preprocessing]] = {
+_STATISTICS: dict[str, Callable[[str], Metric]] = {
+    "mean": dp.Mean,
+    "median": dp.Median,
+    "max": dp.Max,
+    "min": dp.Min,
     "variance": dp.Variance,
     "standard_deviation": dp.StandardDeviation,
     "trimmed_mean": forms.trimmed_mean,
@@ -38,9 +43,9 @@ def parser() -> command.Parser:
     """Return the command line."""
     made = command.parser("preprocess", __doc__)
     group = made.add_argument_group("statistics: as many as wanted, in the order of the output")
-    for name in (*_NAMED, *_OTHERS):
+    for name, made_of in _STATISTICS.items():
         word = "COLUMN[:SHARE]" if name == "trimmed_mean" else "COLUMN"
-        form = {"type": _reader(name), "metavar": word, "help": name.replace("_", " ")}
+        form = {"type": _reader(made_of), "metavar": word, "help": name.replace("_", " ")}
         group.add_argument(f"--{name}", action="append", dest="asked", default=[], **form)
     box = "a Python function of a numpy array; its module must be installed on the workers"
     form = {"type": black_box, "metavar": "COLUMN=MODULE:NAME", "help": box}
@@ -57,12 +62,12 @@ def black_box(text: str) -> dp.BlackBox:
     return dp.BlackBox(words.column(column), words.function(named))
 
 
-def _reader(name: str) -> Callable[[str], Preprocessing]:
-    def read(text: str) -> Preprocessing:
-        column = words.column(text)
-        if name in _OTHERS:
-            return _OTHERS[name](column)
-        return dp.Preprocessed(column, _NAMED[name], name=f"{name}_{plain_name(column)}")
+def _reader(made: Callable[[str], Metric]) -> Callable[[str], Metric]:
+    def read(text: str) -> Metric:
+        metric = made(words.column(text))
+        if methods.has_method(metric):
+            metric = methods.preprocessed(metric)
+        return dataclasses.replace(metric, name=plain_name(metric.output))
 
     return read
 
@@ -71,6 +76,7 @@ def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
     """Return the release that the options ask for."""
     if not options.asked:
         raise ValueError("a statistic is required: --mean COLUMN, --variance COLUMN, ...")
+    spreads.check(options, options.asked)
     asked = [
         dataclasses.replace(metric, **spreads.options_of(metric, options))
         for metric in options.asked

@@ -12,7 +12,7 @@ from pipelines.arguments import words
 
 def add(group: argparse._ArgumentGroup) -> None:
     """Add --person_value, --last_by and --sensitivity."""
-    value = "what a person's values in a partition become (default mean)"
+    value = "what a person's values in a partition become (default mean; of a max or min, that)"
     group.add_argument("--person_value", choices=PERSON_VALUES, help=value)
     last = "for last: the column that says when: numbers, in Parquet also dates and timestamps"
     group.add_argument("--last_by", type=words.column, metavar="COLUMN", help=last)
@@ -31,12 +31,15 @@ def options_of(metric: Metric, options: argparse.Namespace) -> dict[str, object]
 
 
 def check(options: argparse.Namespace, asked: Sequence[Metric]) -> None:
-    """Refuse these options where no metric has them."""
-    given = options.person_value, options.last_by, options.sensitivity
-    if any(value is not None for value in given) and not any(
-        isinstance(metric, Preprocessing) for metric in asked
-    ):
-        raise ValueError(
-            "--person_value, --last_by and --sensitivity are for --variance, "
-            "--standard_deviation and --trimmed_mean"
-        )
+    """Refuse these options where no metric has them.
+
+    Raises:
+        ValueError: with the options, and what they are for.
+    """
+    whose = "--variance, --standard_deviation, --trimmed_mean and what else is preprocessed"
+    preprocessed = any(isinstance(metric, Preprocessing) for metric in asked)
+    if options.sensitivity is not None and not preprocessed:
+        raise ValueError(f"--sensitivity is for {whose}")
+    reduced = preprocessed or any(isinstance(metric, BlackBox) for metric in asked)
+    if (options.person_value, options.last_by) != (None, None) and not reduced:
+        raise ValueError(f"--person_value and --last_by are for {whose}, and for --black_box")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import beam_dp as dp
 from pipelines import preprocess, ratio, sensitivity
 
 RUN = ["--runner", "FnApiRunner"]
@@ -127,6 +128,43 @@ def test_a_statistic_is_required_and_a_plan_reads_nothing(tmp_path, capsys):
     assert left.value.code == 2 and "a statistic is required" in capsys.readouterr().err
     assert preprocess.main([*words, "--variance", "x", "--sensitivity", "2", "--plan"]) == 0
     assert "given sensitivity" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("given", [[], ["--person_value", "mean"]])
+def test_a_maximum_is_that_of_the_rows_as_in_the_transform(given):
+    words = ["--person", "user", "--epsilon", "1", "--max", "v", "--min", "v", "--mean", "v"]
+    options = preprocess.parser().parse_args([*words, *given])
+    found = preprocess.transform(options).metrics
+    assert [metric.output for metric in found] == ["max_v", "min_v", "mean_v"]
+    if given:
+        assert {metric.person_value for metric in found} == {"mean"}
+        return
+    for metric, same in zip(found, [dp.Max("v"), dp.Min("v"), dp.Mean("v")], strict=True):
+        transform = dp.PreprocessSensitivity(same, "user", dp.Budget(1))
+        assert transform._aggregate.metrics == (metric,)
+
+
+BOX = ["--black_box", "v=statistics:median"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([*BOX, "--sensitivity", "3"], "--sensitivity is for --variance, "),
+        ([*BOX, "--sensitivity", "3", "--variance", "v"], ""),
+        ([*BOX, "--person_value", "max"], ""),
+        ([*BOX, "--person_value", "last", "--last_by", "t"], ""),
+        (["--mean", "v", "--sensitivity", "3"], ""),
+    ],
+)
+def test_a_sensitivity_that_nothing_has_is_refused(words, message, capsys):
+    asked = ["--person", "user", "--epsilon", "1", "--plan", *words]
+    if not message:
+        assert preprocess.main(asked) == 0
+        return
+    with pytest.raises(SystemExit) as left:
+        preprocess.main(asked)
+    assert left.value.code == 2 and message in capsys.readouterr().err
 
 
 def odd(x: Sequence[int]) -> int:

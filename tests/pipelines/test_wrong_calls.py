@@ -168,7 +168,7 @@ AGGREGATE = {
         [*FILES, *command("--ratio", "a:person", "--method", "local_sensitivity")],
         "--method local_sensitivity must have a --delta above 0",
     ),
-    "a sensitivity of nothing": (counted("--sensitivity", "2"), "are for --variance, --standard_dev"),
+    "a sensitivity of nothing": (counted("--sensitivity", "2"), "is for --variance, --standard_dev"),
     "a value of nothing": (counted("--person_value", "max"), "are for --variance, --standard_dev"),
     "a rate of any number of rows": (
         [*FILES, *command("--ratio", "a")],
