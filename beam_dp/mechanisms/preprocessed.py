@@ -102,7 +102,7 @@ class PreprocessedRelease:
             delta = self._delta(level, clip)
             found = self._noisy(*_groups(numbers, offsets, places), delta, noise)
             values[places], errors[places] = found
-        return Released(*self._rooted(values, errors), shown)
+        return Released(*self._cleaned(values, errors), shown)
 
     def _levels(self, cells: Cells, first: int, noise: Noise) -> tuple[np.ndarray, float]:
         """Return per partition the power of 2^(1/4) of the number of people, and those shown."""
@@ -155,10 +155,11 @@ class PreprocessedRelease:
         bound = AdditiveNoise(self.noise_cost).bound(sensitivity, self.alpha)
         return steps.astype(float) * step, bound * step
 
-    def _rooted(self, values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _cleaned(self, values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return variances of at least 0, or their roots; g is at least 0, and so no farther."""
+        kept = np.maximum(values, 0.0) if self._is_variance else values
         if not self.root:
-            return values, errors
-        kept = np.maximum(values, 0.0)
+            return kept, errors
         middle, low = np.sqrt(kept), np.sqrt(np.maximum(kept - errors, 0.0))
         return middle, np.maximum(np.sqrt(kept + errors) - middle, middle - low)
 

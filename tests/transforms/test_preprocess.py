@@ -97,6 +97,23 @@ def test_hardly_any_people_raise_nothing(rows):
         assert all(math.isfinite(row[metric.output]) for metric in metrics)
 
 
+@pytest.mark.parametrize("sample", [False, True])
+def test_a_variance_is_never_below_0(sample):
+    """Nobody is in 200 partitions: noise of Delta = 1, at least 2^-20 in size, goes both ways."""
+    metrics = [
+        dp.Variance("value", sample=sample, sensitivity=1.0),
+        dp.Preprocessed("value", "mean", sensitivity=1.0, name="mean"),
+    ]
+    keys = dp.PublicPartitions(list(range(200)))
+    transform = dp.PrivateAggregate("person", metrics, dp.Budget(1.0), ["day"], partitions=keys)
+    found = released(transform, [])
+    variances = [row["variance_value"] for row in found]
+    # The noise is 0 or below in half of all cases, and above in nearly half: all 200 on one side
+    # have a chance below 2^-190.
+    assert min(variances) == 0 < max(variances)
+    assert min(row["mean"] for row in found) < 0 < max(row["mean"] for row in found)
+
+
 def test_costs_add_up_to_the_budget():
     for budget in (dp.Budget(1.0), dp.Budget.zcdp(0.5), dp.Budget(1.0, 1e-6)):
         transform = dp.PrivateAggregate(
