@@ -73,6 +73,7 @@ def sizes() -> str:
             *(dp.Variance("a"), dp.StandardDeviation("a"), dp.TrimmedMean("a")),
             dp.Preprocessed("a", "mean"),
         ),
+        "`BlackBox`": (dp.BlackBox("a", len),),
         "`DistinctCount`": (dp.DistinctCount("a"), dp.DistinctCount("a", one_sided=True)),
     }
     rows = [_size(name, kinds) for name, kinds in asked.items()]

@@ -21,6 +21,7 @@ _KINDS = {
     "quantile": LINES,
     "custom": LINES,
     "preprocessed": LINES,
+    "black_box": LINES,
     "frequency": LINES,
     "squares": LINES,
     "pairs": LINES,

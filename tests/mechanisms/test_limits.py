@@ -15,6 +15,7 @@ LINES = [
         dp.SumOfSquares("a", relaxation="pairs", people=9),
     ),
     *(dp.CustomProfile("a", len, candidates=GRID), dp.Variance("a"), dp.Preprocessed("a", "mean")),
+    dp.BlackBox("a", len),
 ]
 VALUES = [dp.DistinctCount("a"), dp.DistinctCount("a", one_sided=True)]
 OF_KINDS = [
