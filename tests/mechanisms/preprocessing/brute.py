@@ -24,8 +24,9 @@ def trimmed_mean(values, trim=TRIM):
 
 
 def variance(values, less=0):
-    middle = mean(values)
-    return sum((value - middle) ** 2 for value in values) / Fraction(max(1, len(values) - less))
+    count, total = len(values), sum(values)
+    squares = sum((count * value - total) ** 2 for value in values)  # n^2 (value - mean)^2
+    return Fraction(squares, count**2 * max(1, count - less))
 
 
 def sample_variance(values):
@@ -44,16 +45,19 @@ STATISTICS = {
 
 
 def preprocessed(f, people, sensitivities, empty):
-    """Return g of everybody, by all 2^n subsets as bit masks."""
+    """Return g of everybody, by all 2^n subsets as bit masks, in integers over one denominator."""
     places = range(len(people))
-    found = {0: Fraction(empty)}
-    for mask in range(1, 1 << len(people)):
-        here = [i for i in places if mask >> i & 1]
-        high = min(found[mask & ~(1 << i)] + sensitivities[i] for i in here)
-        low = max(found[mask & ~(1 << i)] - sensitivities[i] for i in here)
+    subsets = [[i for i in places if mask >> i & 1] for mask in range(1 << len(people))]
+    wanted = [Fraction(f([people[i] for i in here])) for here in subsets[1:]]
+    prices, nobody = [Fraction(price) for price in sensitivities], Fraction(empty)
+    whole = math.lcm(*(each.denominator for each in (*wanted, *prices, nobody)))
+    steps, found = [int(price * whole) for price in prices], [int(nobody * whole)]
+    for mask, here in enumerate(subsets[1:], 1):
+        high = min(found[mask & ~(1 << i)] + steps[i] for i in here)
+        low = max(found[mask & ~(1 << i)] - steps[i] for i in here)
         assert low <= high
-        found[mask] = max(min(Fraction(f([people[i] for i in here])), high), low)
-    return found[(1 << len(people)) - 1]
+        found.append(max(min(int(wanted[mask - 1] * whole), high), low))
+    return Fraction(found[-1], whole)
 
 
 def by_windows(f, values, sensitivity, empty):
