@@ -148,10 +148,11 @@ class SymmetricGrid:
         grid = _symmetric(self)
         if values.dtype.kind == "f":
             return np.asarray(np.searchsorted(grid, values), np.int64)
-        # For an int v, a float c is >= v iff floor(c) is; what int64 does not hold is cut.
+        # For an int v, a float c is >= v iff floor(c) is. Below int64 no c is; above, each is.
         bounds = np.iinfo(np.int64)
-        floors = [min(max(math.floor(c), bounds.min), bounds.max) for c in grid.tolist()]
-        return np.asarray(np.searchsorted(np.array(floors, np.int64), values), np.int64)
+        floors = [min(math.floor(c), bounds.max) for c in grid.tolist()]
+        below = bisect.bisect_left(floors, bounds.min)
+        return np.asarray(below + np.searchsorted(np.array(floors[below:], np.int64), values))
 
 
 @functools.lru_cache(maxsize=16)

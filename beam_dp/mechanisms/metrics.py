@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -293,9 +294,15 @@ def check_clip(owner: str, clip: str, share: checks.Real | None) -> None:
 
 
 def check_candidates(owner: str, candidates: object) -> None:
-    """Refuse what is neither None nor Candidates."""
-    if candidates is not None and not isinstance(candidates, Candidates):
+    """Refuse what is neither None nor Candidates that floats can hold."""
+    if candidates is None:
+        return
+    if not isinstance(candidates, Candidates):
         raise TypeError(
             f"{owner}: candidates must be Candidates, not {checks.shown(candidates)}. "
             "Write Candidates.linear(0, 100, 1)."
         )
+    checks.require(
+        -sys.float_info.max <= candidates[0] and candidates[-1] <= sys.float_info.max,
+        f"{owner}: candidates must be numbers that floats can hold, below 1.8e308.",
+    )

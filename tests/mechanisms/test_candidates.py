@@ -341,3 +341,10 @@ def test_a_symmetric_grid_is_its_mirror_and_travels_light():
     grid = Candidates(SymmetricGrid(Fraction(1, 10**6), 13, 83))
     assert grid.mirrored() == grid and len(pickle.dumps(grid)) < 1000
     assert pickle.loads(pickle.dumps(grid)) == grid
+
+
+@pytest.mark.parametrize("unit", [Fraction(1), Fraction(1, 4), Fraction(3)])
+def test_a_symmetric_grid_finds_the_ends_of_int64(unit: Fraction) -> None:
+    grid = Candidates(SymmetricGrid(unit, 13, 83))
+    ends = np.array([-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 1], np.int64)
+    assert grid.indexes(ends).tolist() == [grid.index(int(value)) for value in ends]

@@ -195,3 +195,10 @@ def test_messages_name_a_metric_and_do_not_quote_it(call):
 def test_a_metric_is_shown_by_class_and_output():
     with pytest.raises(TypeError, match=r"not KthLargest \(output column largest_2_x\)"):
         dp.PrivateAggregate(["a", "b"], [dp.KthLargest("x", 2)], Budget(1.0))
+
+
+@pytest.mark.parametrize("values", [[0, 10**400], [-(10**309), 5], [0, 10**308 * 18]])
+def test_candidates_beyond_floats_are_refused(values: list[int]) -> None:
+    with pytest.raises(ValueError, match="candidates must be numbers that floats can hold"):
+        dp.Max("x", candidates=dp.Candidates.of(values))
+    assert dp.Max("x", candidates=dp.Candidates.of([0, 10**308])).candidates is not None
