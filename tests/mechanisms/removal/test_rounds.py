@@ -126,12 +126,10 @@ def graph(n: int, draw: random.Random) -> tuple[Integers, Integers, Integers]:
 
 @pytest.mark.parametrize("rounds", [0, 1, 64])
 def test_profiles_of_paths_interlace(rounds: int, monkeypatch: Patch) -> None:
-    """Two owners: sums, and the number of values by covers."""
     draw = random.Random(rounds)
     graphs = [graph(draw.randint(140, 260), draw) for _ in range(25)]
     expected = [edges.profile(*each, 150) for each in graphs]
-    for module in (edges, covers):
-        monkeypatch.setattr(module, "_ROUNDS", rounds)
+    monkeypatch.setattr(edges, "_ROUNDS", rounds)
     for (first, second, weights), before in zip(graphs, expected, strict=True):
         whole = edges.profile(first, second, weights, 150)
         assert whole == before
@@ -139,6 +137,24 @@ def test_profiles_of_paths_interlace(rounds: int, monkeypatch: Patch) -> None:
             kept = (first != person) & (second != person)
             less = edges.profile(first[kept], second[kept], weights[kept], 150)
             assert interlaces(whole, less)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 64])
+def test_values_of_paths_interlace(rounds: int, monkeypatch: Patch) -> None:
+    """The number of different values of rows with two owners, and the same for any rounds."""
+    draw = random.Random(rounds)
+    for _ in range(25):
+        first, second, _ = graph(draw.randint(140, 260), draw)
+        items = np.array([draw.randrange(4) for _ in first])
+        before = covers.profile(first, second, items, 150)
+        monkeypatch.setattr(covers, "_ROUNDS", rounds)
+        whole = covers.profile(first, second, items, 150)
+        assert whole == before
+        for person in (0, 1, len(first) // 4, draw.choice(first.tolist())):
+            kept = (first != person) & (second != person)
+            less = covers.profile(first[kept], second[kept], items[kept], 150)
+            assert interlaces(whole, less)
+        monkeypatch.undo()
 
 
 def crowd_behind_a_chain(draw: random.Random, price: int) -> Pairs:
