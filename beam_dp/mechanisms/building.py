@@ -221,9 +221,10 @@ class Builder:
 
     def _two_phase(self, part: Part, each: Budget) -> TwoPhase:
         checks.require(
-            part.kind not in _OWNERS or (self._second >= 0 and part.kind != "distinct"),
-            f'{_OWNERS.get(part.kind)}: search="two-phase" must go without one_sided=True, which '
-            "it is not. Leave both out: two phases are the default there.",
+            part.kind not in _OWNERS or self._second >= 0,
+            f'{_OWNERS.get(part.kind)}: search must not be "two-phase" with one_sided=True where '
+            "rows have one owner: two phases err to both sides. Leave both out: two phases are the "
+            "default there.",
         )
         floor, prices, noise = split(each)
         candidates, unit = self._candidates(part), self._unit(part)

@@ -152,8 +152,8 @@ class DistinctCount(_OfItems):
     for at most C of theirs, and noise of that size is added; a value that several people have
     needs only one who pays. Where C is for one partition, it is chosen by what it makes of the
     number (`TwoPhaseDistinct`), else by how many values people have. `one_sided=True` searches the
-    relaxed removal loss instead, as rows with two owners always do: there a value counts that more
-    than T people are needed to remove.
+    relaxed removal loss instead, as rows with two owners do: there a value counts that more than T
+    people are needed to remove, and `search="two-phase"` takes clip and noise of that loss.
 
     Attributes:
         column: the column; its values are only compared. Rows without one do not count.

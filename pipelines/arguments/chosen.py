@@ -7,6 +7,7 @@ from typing import Any
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics import Metric
+from beam_dp.mechanisms.searching import TWO_PHASE
 from beam_dp.transforms.rows import plain_name
 from pipelines.arguments import spreads
 
@@ -41,6 +42,11 @@ def check(options: argparse.Namespace) -> None:
     """
     if options.one_sided and not any(isinstance(m, _TWO_SIDED) for m in options.metrics):
         raise ValueError("--one_sided is for --count, --sum and --distinct")
+    if options.one_sided and options.search == TWO_PHASE:
+        raise ValueError(
+            "--one_sided and --search two_phase exclude each other: one releases from below, the "
+            "other errs to both sides; leave one of the two out"
+        )
     if options.search and not any(_is_searched(metric, options) for metric in options.metrics):
         raise ValueError(
             "--search is for what is released from below: --max, --min, --kth_largest, "

@@ -1,6 +1,7 @@
 """Twins, the search for a price, and releases in two phases, against brute force."""
 
 import dataclasses
+import functools
 import itertools
 import math
 from fractions import Fraction
@@ -14,7 +15,7 @@ from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.profile import Profile
 from beam_dp.mechanisms.program import compile_program
-from beam_dp.mechanisms.removal import coverage
+from beam_dp.mechanisms.removal import coverage, covers
 from beam_dp.mechanisms.search.prices import STEP, PriceSearch, query
 from beam_dp.mechanisms.twins import CoverTwin, ProfileTwin
 from beam_dp.mechanisms.two_phase import TwoPhase, TwoPhaseDistinct
@@ -51,6 +52,36 @@ def test_one_person_moves_a_twin_by_0_to_its_price(profile, removals, floor):
                 less, more = profile(people, removals), profile((*people, new), removals)
                 twins = [ProfileTwin.of(values, floor, 45, UNIT) for values in (less, more)]
                 assert all(0 <= move <= 1 for move in moves(*twins))
+
+
+def cover_pairs(profile, seed):
+    """Twins of rows with two owners, and of one person more who shares rows with any of them."""
+    generator = np.random.default_rng(seed)
+    rows = [(a, b, i) for a in range(4) for b in range(a, 4) for i in range(4)]
+    rows = [row for row in rows if generator.random() < 0.3] or rows[:1]
+    new = [(9, b, i) for b in (0, 1, 2, 3, 9) for i in range(6) if generator.random() < 0.4]
+    return [
+        ProfileTwin.of(profile(*zip(*some, strict=True), 2), floor, 20, UNIT)
+        for floor in (0, 2)
+        for some in (rows, rows + new)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_one_person_moves_the_twin_of_values_of_two_owners_by_0_to_its_price(seed):
+    low, more_low, high, more_high = cover_pairs(covers.profile, seed)
+    assert all(0 <= move <= 1 for move in moves(low, more_low) + moves(high, more_high))
+
+
+def test_by_numbers_of_rows_a_person_moves_it_by_more():
+    """The broken twin: a value is taken to stay where it has more than k rows."""
+
+    def broken(first, second, items, removals):
+        counts = np.unique(items, return_counts=True)[1]
+        return [int((counts > k).sum()) for k in range(removals + 1)]
+
+    pairs = [cover_pairs(broken, seed) for seed in range(100)]
+    assert max(move for low, more, *_ in pairs for move in moves(low, more)) > 1
 
 
 def test_without_the_last_term_a_person_moves_it_by_more():
@@ -226,9 +257,9 @@ def test_the_whole_budget_is_spent_and_no_more(metric, budget):
     assert release.cost.is_zcdp == program.budget.is_zcdp and not release.cost.delta
 
 
-def test_two_owners_are_released_in_two_phases_too():
-    count = dp.Count(one_sided=True, search="two-phase")
-    _, release = release_of(count, second="y")
+@pytest.mark.parametrize("kind", [dp.Count, functools.partial(dp.DistinctCount, "x")])
+def test_two_owners_are_released_in_two_phases_too(kind):
+    _, release = release_of(kind(one_sided=True, search="two-phase"), second="y")
     assert type(release) is TwoPhase and release.removals == release.profiler.removals
 
 
@@ -241,7 +272,7 @@ def test_two_owners_are_released_in_two_phases_too():
     ],
 )
 def test_one_sided_and_two_phases_exclude_each_other(metric):
-    with pytest.raises(ValueError, match="two phases are the default there"):
+    with pytest.raises(ValueError, match='must not be "two-phase" with one_sided=True where'):
         release_of(metric)
 
 

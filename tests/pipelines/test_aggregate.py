@@ -251,6 +251,15 @@ def test_two_phases_are_a_way_of_what_else_is_released_from_below(
     assert "one of auto, above_threshold" in capsys.readouterr().err
 
 
+def test_two_phases_are_for_every_metric_of_two_owners() -> None:
+    words = ["--count", "--distinct", "day", "--max", "minutes", "--search", "two_phase"]
+    given = ["--person", "from,to", "--epsilon", "1", *words]
+    options, _ = aggregate.parser().read(given)
+    release = aggregate.transform(options)
+    assert [metric.search for metric in release.metrics] == ["two-phase"] * 3
+    assert str(release.plan()).count("what one person counts for each partition") == 3
+
+
 FORMS: dict[str, list[tuple[str, metric_kinds.Metric]]] = {
     "quantile": [
         ("a:0.5:row", dp.Quantile("a", Fraction(1, 2), per="row", name="quantile_0_5_a_per_row")),

@@ -162,6 +162,9 @@ AGGREGATE = {
         [*FILES, *command("--max", "a", "--search", "unbounded")],
         "(an unbounded search is not for jobs: its shift T is known with the answer only), not 'unb",
     ),
+    "one side and both": (
+        counted("--one_sided", "--search", "two_phase"), "--one_sided and --search two_phase exclude"
+    ),
     "a side of nothing": ([*FILES, *command("--max", "a", "--one_sided")], "--one_sided is for --count, "),
     "a method of nothing": (counted("--method", "naive"), "--method is for --ratio"),
     "a method without delta": (

@@ -49,6 +49,7 @@ def test_all_metrics_of_one_owner():
 
 def test_rows_of_two_owners():
     metrics = [dp.Count(search="two-phase"), dp.Sum("v", unit=1, search="two-phase")]
+    metrics += [dp.DistinctCount("x", search="two-phase")]
     with TestPipeline(runner="FnApiRunner") as pipeline:
         rows = pipeline | beam.Create(ROWS)
         found = rows | dp.PrivateAggregate(["a", "b"], metrics, MUCH)
@@ -59,6 +60,7 @@ def _two_owners(rows):
     [row] = rows
     # Seven people own all rows: 300 and 7,350 are reached where seven may count for everything.
     assert 0 <= row.count <= 301 and 0 <= row.sum_v <= 7351
+    assert abs(row.distinct_x - 5) <= 1  # each value needs all seven to go
 
 
 @pytest.mark.parametrize("metric", METRICS)
