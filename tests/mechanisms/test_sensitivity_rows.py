@@ -4,6 +4,7 @@ import itertools
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -68,6 +69,57 @@ def test_metrics_of_one_number_per_person_take_any_number_of_people(name):
     rows = [{"id": n % 5000, "x": n % 7} for n in range(20_000)]
     expected = {"people": 3, "count": 12, "sum": 3 * 15, "max": 0, "min": 0}
     assert dp.down_sensitivity(METRICS[name][0], rows, 3, person="id") == expected[name]
+
+
+def test_the_kth_largest_takes_any_number_of_people():
+    rows = [{"id": n % 400, "x": n} for n in range(4000)]
+    # Each of the first five to go takes one of the ten largest, so the 10th is the 15th.
+    assert dp.down_sensitivity(dp.KthLargest("x", 10), rows, 5, person="id") == 5
+    assert dp.down_sensitivity(dp.KthLargest("x", 10), rows, 400, person="id") == math.inf
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows=st.lists(ROW, max_size=14), rank=st.integers(1, 16))
+def test_the_profile_of_the_kth_largest_is_that_of_a_search(rows, rank):
+    known = of_rows.monotone("test", dp.KthLargest("x", rank), rows, "id", 2**20)
+    searched = dp.Monotone(known.f, known.people)
+    assert known.profile(9).values == searched.profile(9).values
+
+
+def test_a_kth_largest_of_rows_for_people_is_noticed(monkeypatch):
+    # The mutant: every row is a person of its own.
+    def of_lines(people, *others):
+        return profile(np.arange(len(people)), *others)
+
+    profile = of_rows.ranks.profile
+    monkeypatch.setattr(of_rows.ranks, "profile", of_lines)
+    rows = [{"id": n // 3, "x": n} for n in range(12)]
+    assert dp.down_sensitivity(dp.KthLargest("x", 1), rows, 1, person="id") != 3
+
+
+def sums_of_people(people):
+    """B[k] of the sum of all values: a user's own profile."""
+    ordered = sorted(map(sum, people), reverse=True)
+    return [sum(ordered[k:]) for k in range(len(ordered) + 1)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=st.lists(ROW.filter(lambda row: (row["x"] or 0) >= 0)), k=st.integers(0, 6))
+def test_a_profile_of_the_users_is_asked(rows, k):
+    metric = dp.CustomProfile("x", sums_of_people, candidates=dp.Candidates.linear(0, 9, 1))
+    assert dp.down_sensitivity(metric, rows, k, person="id") == defined(totals, rows, k)
+
+
+def test_a_profile_of_the_users_is_given_numbers_in_order():
+    def given_(people):
+        assert people == ((0.1, 2), (5,)) and type(people[1][0]) is int
+        return [3, 1]
+
+    metric = dp.CustomProfile("x", given_, candidates=dp.Candidates.linear(0, 9, 1))
+    rows = [{"id": n, "x": x} for n, x in [(1, 2), (1, 0.1), (2, 5), (3, None), (3, "7")]]
+    assert dp.down_sensitivity(metric, rows, 1, person="id") == 2
+    with pytest.raises(ValueError, match="k must be at most the last removal"):
+        dp.down_sensitivity(metric, rows, 2, person="id")
 
 
 def test_a_profile_of_rows_for_values_is_noticed(monkeypatch):

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from beam_dp.mechanisms import checks, metrics, relational
 from beam_dp.mechanisms.grids import Number
 from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.monotone import Monotone
 from beam_dp.mechanisms.people import People, ProfileFunction, Statistic
+from beam_dp.mechanisms.removal import ranks
 
 
 def monotone(
@@ -41,7 +44,10 @@ def monotone(
         if row.get(column) is not None:
             values = [read(row.get(name)) for name in metric.columns]
             groups.setdefault(row[column], []).append(values[0] if values else None)
-    return Monotone(statistic, map(tuple, groups.values()), profile, limit)
+    people: Iterable[People] = map(tuple, groups.values())
+    if isinstance(metric, relational.CustomProfile):  # which is never asked of who has no value
+        people = [record for record in people if any(value is not None for value in record)]
+    return Monotone(statistic, people, profile, limit)
 
 
 def _functions(owner: str, metric: Metric) -> tuple[Statistic, ProfileFunction | None]:
@@ -58,17 +64,21 @@ def _functions(owner: str, metric: Metric) -> tuple[Statistic, ProfileFunction |
         case metrics.Min():
             return _largest(-1), _extremes(-1)
         case relational.KthLargest():
-            return _kth(metric.k), None
+            return _kth(metric.k), _kth_profile(metric.k)
         case relational.DistinctCount():
             return lambda people: len(_counts(people)), None
         case relational.MaxFrequency():
             return lambda people: max(_counts(people).values(), default=0), None
         case relational.SumOfSquares():
             return lambda people: sum(n * n for n in _counts(people).values()), None
+        case relational.CustomProfile():
+            profile = _custom(metric)
+            return lambda people: next(iter(profile(people))), profile
     raise TypeError(
         f"{owner}: f must be a monotone metric, not {metrics.shown(metric)}: removing people may "
         "make it larger as well as smaller, and no profile says by how much. Give Count, Sum, Max, "
-        "Min, PeopleCount, KthLargest, DistinctCount, MaxFrequency or SumOfSquares, or a function."
+        "Min, PeopleCount, KthLargest, DistinctCount, MaxFrequency, SumOfSquares or CustomProfile, or a "
+        "function."
     )
 
 
@@ -107,6 +117,35 @@ def _kth(k: int) -> Statistic:
         return ordered[k - 1] if len(ordered) >= k else -math.inf
 
     return statistic
+
+
+def _kth_profile(k: int) -> ProfileFunction:
+    """Return the exact profile of `ranks`, on the values themselves as candidates."""
+
+    def profile(people: People) -> Iterator[Number]:
+        values = sorted(set(_present(people)))
+        places = {value: place for place, value in enumerate(values)}
+        owners = [i for i, record in enumerate(people) for _ in _present((record,))]
+        buckets = np.array([places[value] for value in _present(people)], np.int64)
+        ones = np.ones(len(buckets), np.int64)
+        found = ranks.profile(np.array(owners, np.int64), buckets, ones, k, len(people))
+        return (values[place] if place >= 0 else -math.inf for place in found)
+
+    return profile
+
+
+def _custom(metric: relational.CustomProfile) -> ProfileFunction:
+    """Return the user's own function, on what a release gives it: each person's values in order."""
+
+    def profile(people: People) -> Iterable[Any]:
+        rows = (sorted(map(_plain, _present((record,)))) for record in people)
+        return metric.profile(tuple(map(tuple, rows)))
+
+    return profile
+
+
+def _plain(value: Fraction) -> Number:
+    return int(value) if value.denominator == 1 else float(value)
 
 
 def _additive(part: Callable[[Any], Number]) -> ProfileFunction:
