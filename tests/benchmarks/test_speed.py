@@ -182,13 +182,29 @@ def test_a_missing_peer_ends_the_benchmark_in_words(
     assert str(stopped.value.code).strip().splitlines()[-1].startswith("no_such_peer is not here: ")
 
 
+OTHERS = [
+    ["benchmarks.statistics"],
+    ["benchmarks.statistics", "--accuracy"],
+    ["benchmarks.ratio"],
+    ["benchmarks.preprocessing"],
+    ["benchmarks.accuracy_preprocessing"],
+]
+
+
+def test_everything_is_every_program_that_prints_a_table() -> None:
+    run = {words[0].removeprefix("benchmarks.") for words in everything.commands([])}
+    assert run == {*everything.PROGRAMS} - {"data"}
+    for name in everything.PROGRAMS:
+        assert importlib.util.find_spec(f"benchmarks.{name}")
+
+
 @pytest.mark.parametrize(
     ("words", "programs"),
     [
-        ([], [["benchmarks.accuracy"], ["benchmarks.speed", "--all"]]),
+        ([], [["benchmarks.accuracy"], ["benchmarks.speed", "--all"], *OTHERS]),
         (
             ["--scale", "1"],
-            [["benchmarks.accuracy"], ["benchmarks.speed", "--all", "--scale", "1"]],
+            [["benchmarks.accuracy"], ["benchmarks.speed", "--all", "--scale", "1"], *OTHERS],
         ),
         (["speed", "--heavy"], [["benchmarks.speed", "--heavy"]]),
         (["accuracy", "--runs", "9"], [["benchmarks.accuracy", "--runs", "9"]]),
