@@ -58,7 +58,8 @@ def parser() -> command.Parser:
     """Return the command line."""
     made = command.plain("sensitivity", __doc__)
     made.add_argument("--function", required=True, type=words.function, metavar="MODULE:NAME")
-    made.add_argument("--bins", required=True, type=words.whole, help="records a person can be")
+    bins = "kinds of record that a person can be"
+    made.add_argument("--bins", required=True, type=words.whole, help=bins)
     made.add_argument("--people", required=True, type=words.whole, help="most people")
     p_help = "the norm of a vector: 1, 2, ..., inf (default 1)"
     made.add_argument("--p", type=norm, default=1, help=p_help)

@@ -32,7 +32,7 @@ BETA = 0.05
 
 def parser() -> command.Parser:
     """Return the command line."""
-    made = command.parser("shifted_inverse", __doc__)
+    made = command.parser("shifted_inverse", __doc__, two_owners=True)
     metrics.add_statistic(made)
     spending.add(made)
     return made

@@ -93,9 +93,9 @@ def plain(program: str, description: str) -> Parser:
     )
 
 
-def parser(program: str, description: str) -> Parser:
+def parser(program: str, description: str, two_owners: bool = False) -> Parser:
     """Return a parser with the options that say whose rows are read and how they are bounded."""
     made = plain(program, description)
     files.add(made)
-    people.add(made)
+    people.add(made, two_owners)
     return made

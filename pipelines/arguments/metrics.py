@@ -65,6 +65,11 @@ _MONOTONE = (
     *("count", "sum", "max", "min"),
     *("kth_largest", "distinct", "max_frequency", "sum_of_squares"),
 )
+_FROM_BELOW = {
+    "count": "number of rows, from below",
+    "sum": "sum of a column, from below; people whose total is below 0 count as 0",
+    "distinct": "number of different values of a column, from below",
+}
 _OUTPUTS = "LOW below HIGH, STEP above 0, like 0:1440:1, or xRATIO with LOW above 0, like 1:1e6:x2"
 
 SEARCHES: dict[str, SearchKind] = {
@@ -81,7 +86,7 @@ WAYS: dict[str, SearchKind] = {**SEARCHES, "two_phase": "two-phase"}
 def add(made: argparse.ArgumentParser) -> None:
     """Add --count and all other metrics, and the options that say how they are released."""
     metrics = made.add_argument_group("metrics: as many as wanted, in the order of the output")
-    _add(metrics.add_argument, (*_PLAIN, *_OF_A_COLUMN))
+    _add(metrics.add_argument, (*_PLAIN, *_OF_A_COLUMN), says={})
     how = made.add_argument_group("how they are released")
     one_sided = (
         "release counts, sums and distinct counts from below: not above the truth but for 5%%"
@@ -103,7 +108,7 @@ def add_statistic(made: argparse.ArgumentParser) -> None:
     """Add the options that name one monotone statistic, its possible outputs, and the search."""
     group = made.add_argument_group("statistic: one of")
     one = group.add_mutually_exclusive_group(required=True)
-    _add(one.add_argument, _MONOTONE)
+    _add(one.add_argument, _MONOTONE, _FROM_BELOW)
     outputs = f"the values that may be released, public: {_OUTPUTS}"
     form = {"type": candidates, "metavar": "LOW:HIGH:STEP", "help": outputs}
     group.add_argument("--candidates", required=True, **form)
@@ -112,15 +117,19 @@ def add_statistic(made: argparse.ArgumentParser) -> None:
     made.set_defaults(weights={}, one_sided=True, grids=[])
 
 
-def _add(argument: Callable[..., argparse.Action], names: Sequence[str]) -> None:
+def _add(
+    argument: Callable[..., argparse.Action], names: Sequence[str], says: Mapping[str, str]
+) -> None:
+    """Add the metrics; `says`: what is said of some of them instead of the usual."""
     into = functools.partial(argument, dest="metrics", default=[])
     for name in names:
         if name in _PLAIN:
-            metric, help_ = _PLAIN[name]
-            into(f"--{name}", action="append_const", const=metric(), help=help_)
+            metric, usual = _PLAIN[name]
+            form = {"action": "append_const", "const": metric()}
         else:
-            read, form, help_ = _OF_A_COLUMN[name]
-            into(f"--{name}", action="append", type=read, metavar=form, help=help_)
+            read, place, usual = _OF_A_COLUMN[name]
+            form = {"action": "append", "type": read, "metavar": place}
+        into(f"--{name}", help=says.get(name, usual), **form)
 
 
 def _add_search(group: argparse._ArgumentGroup, ways: Mapping[str, SearchKind]) -> None:

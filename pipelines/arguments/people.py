@@ -11,20 +11,24 @@ from pipelines.arguments import words
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _LIMITS = {"partitions": "partitions", "rows_per_partition": "rows per partition", "rows": "rows"}
+_TWO_OWNERS = (
+    "or the two of rows with two owners, which disappear with either: --count, --sum, --max, --min "
+    "and --distinct, without limits"
+)
 
 
-def add(made: argparse.ArgumentParser) -> None:
-    """Add --person, --partition, --public_partitions and the limits of people and partitions."""
+def add(made: argparse.ArgumentParser, two_owners: bool) -> None:
+    """Add --person, --partition, --public_partitions and the limits of people and partitions.
+
+    Args:
+        made: the parser.
+        two_owners: whether the job has metrics of rows with two owners.
+    """
     people = made.add_argument_group("people and partitions")
-    people.add_argument(
-        "--person",
-        required=True,
-        type=words.owners,
-        metavar="COLUMN[,COLUMN]",
-        help="the column that identifies a person; or the two of rows with two owners, which "
-        "disappear with either: --count, --sum, --max, --min and --distinct from below, without "
-        "limits",
-    )
+    read, form, who = words.owner, "COLUMN", "the column that identifies a person"
+    if two_owners:
+        read, form, who = words.owners, f"{form}[,{form}]", f"{who}; {_TWO_OWNERS}"
+    people.add_argument("--person", required=True, type=read, metavar=form, help=who)
     people.add_argument(
         "--partition",
         action="extend",

@@ -72,6 +72,13 @@ def owners(text: str) -> list[str]:
     return found
 
 
+def owner(text: str) -> list[str]:
+    """Return the column of the person alone, in a list as of `owners`."""
+    found = columns(text)
+    require(len(found) == 1, "one column: this job has nothing for rows with two owners", text)
+    return found
+
+
 def of_column(
     rule: str, holds: Callable[[Fraction], bool]
 ) -> Callable[[str], tuple[str, Fraction]]:

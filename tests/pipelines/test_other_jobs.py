@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import beam_dp as dp
-from pipelines import preprocess, ratio, sensitivity
+from pipelines import aggregate, preprocess, ratio, sensitivity, shifted_inverse
 
 RUN = ["--runner", "FnApiRunner"]
 
@@ -252,3 +252,35 @@ def test_wrong_audits_are_refused_in_one_line(words, message, tmp_path, capsys):
         sensitivity.main([*rest, *words])
     said = capsys.readouterr().err
     assert left.value.code == 2 and message in said and said.count("\n") == 1
+
+
+def helped(job):
+    """Return the help text of a job, without line breaks."""
+    return " ".join(job.parser().format_help().split())
+
+
+def test_help_speaks_of_two_owners_where_there_are_metrics_for_them():
+    for job in (aggregate, shifted_inverse):
+        assert "--person COLUMN[,COLUMN] the column" in helped(job)
+        assert "or the two of rows with two owners" in helped(job)
+    for job in (preprocess, ratio):
+        assert "--person COLUMN the column that identifies a person --partition" in helped(job)
+
+
+@pytest.mark.parametrize("job", [preprocess, ratio])
+def test_two_owners_are_refused_where_nothing_is_for_them(job, capsys):
+    with pytest.raises(SystemExit):
+        job.parser().read(["--person", "from,to"])
+    assert "--person: must be one column: this job has nothing for rows" in capsys.readouterr().err
+
+
+def test_help_of_one_statistic_says_that_it_is_from_below():
+    for option in ("--count", "--sum COLUMN", "--distinct COLUMN"):
+        said = helped(shifted_inverse).rpartition(f" {option} ")[2].partition(" --")[0]
+        assert "from below" in said, option
+    assert "clipped" not in helped(shifted_inverse)
+    assert "clipped at a privately chosen bound" in helped(aggregate)
+
+
+def test_help_of_an_audit_says_what_a_bin_is():
+    assert "--bins BINS kinds of record that a person can be" in helped(sensitivity)
