@@ -35,9 +35,10 @@ def down_sensitivity(
             is searched (`Monotone` says what that costs and what must be true of it). Or a metric
             like `Count()`, of rows with one owner: of any number of people for counts, sums (people
             below 0 count as 0), extremes (of `Min`, its mirror -min) and the k-th largest; of
-            `CustomProfile` what its own profile says; else searched like a function. The statistic is that of the given values, not rounded to the metric's unit;
-            values that are no numbers, or None where they are compared, are absent. Items are equal
-            where Python says so.
+            `CustomProfile` what its own profile says; else searched like a function. The statistic
+            is that of the given values, not rounded to the metric's unit; values that are no
+            numbers, or None where they are compared, are absent. Items are equal where Python says
+            so.
         people: one record per person, for a function; the rows, as dicts, for a metric; else they
             are known and it must be None.
         k: how many people may be removed, from 0.

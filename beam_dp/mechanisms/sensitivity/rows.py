@@ -77,8 +77,8 @@ def _functions(owner: str, metric: Metric) -> tuple[Statistic, ProfileFunction |
     raise TypeError(
         f"{owner}: f must be a monotone metric, not {metrics.shown(metric)}: removing people may "
         "make it larger as well as smaller, and no profile says by how much. Give Count, Sum, Max, "
-        "Min, PeopleCount, KthLargest, DistinctCount, MaxFrequency, SumOfSquares or CustomProfile, or a "
-        "function."
+        "Min, PeopleCount, KthLargest, DistinctCount, MaxFrequency, SumOfSquares or CustomProfile, "
+        "or a function."
     )
 
 
