@@ -20,6 +20,8 @@ from beam_dp.mechanisms.tiered import TieredRelease
 from beam_dp.mechanisms.two_phase import TwoPhase, TwoPhaseDistinct
 from beam_dp.mechanisms.weighted import WeightedMedian
 
+_UNBOUNDED = ", which is all of them: bounds (--max_partitions) would shrink all noise"
+_RATIOS = {"kulesza_suresh_wang": "noise on both counts (Kulesza, Suresh, Wang)"}
 _HEADINGS = ("metric", "mechanism", "spends", "noise scale", "shift T", "expected error")
 
 
@@ -34,7 +36,7 @@ class PlanRow:
         rho: the same under zCDP; 0 otherwise.
         delta: the same for delta.
         noise_scale: the scale of the noise, in words.
-        shift: how many people may be cut or passed over (T).
+        shift: how many people may be cut or passed over (T); 0, shown as "-", if there is none.
         expected_error: the mean absolute error of a released number, in words.
         reason: why this search, where `search="auto"` was asked for; of a preprocessed statistic,
             where it is not changed, and how far the noise strays.
@@ -60,7 +62,7 @@ class PlanRow:
             self.mechanism,
             spends,
             self.noise_scale,
-            str(self.shift),
+            str(self.shift or "-"),
             self.expected_error,
         )
 
@@ -83,12 +85,18 @@ class Plan:
         return "\n".join([*lines, *reasons, f"in all: {self.total}"])
 
 
-def describe(program: Program) -> Plan:
-    """Return the plan of a program."""
+def describe(program: Program, unbounded: bool = False) -> Plan:
+    """Return the plan of a program.
+
+    Args:
+        program: the program.
+        unbounded: whether its reach is only the number of public partitions, as it could be bound.
+    """
     rows = [_step_row(program, step) for step in program.steps]
     if program.selection is not None:
         rows.insert(0, _selection_row(program))
-    return Plan(tuple(rows), f"{_total(program.asked)}; {_composition(program)}")
+    total = f"{_total(program.asked)}; {_composition(program)}"
+    return Plan(tuple(rows), total + _UNBOUNDED * (unbounded and program.reach > 1))
 
 
 def _total(budget: Budget) -> str:
@@ -146,12 +154,18 @@ def _searched(step: Step) -> str:
     if isinstance(release, BlackBoxRelease):
         return f"median of a function of {release.relation.blocks} blocks of people"
     if isinstance(release, RatioRelease):
-        return f"ratio, {step.part.detail[1]}, at most {release.mechanism.rows} rows per person"
+        method, rows = step.part.detail[1], release.mechanism.rows
+        how = _RATIOS.get(method, method.replace("_", " "))
+        return f"ratio, {how}, at most {_counted(rows, 'row', 'rows')} per person"
     if isinstance(release, (TwoPhase, TwoPhaseDistinct)):
         noise = AdditiveNoise(release.noise_cost).name
         return f"what one person counts for each partition, then {noise}"
     assert isinstance(release, DirectRelease)
     return f"shifted inverse, {type(release.search).__name__}"
+
+
+def _counted(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
 
 
 def _reason(step: Step) -> str:
@@ -167,7 +181,7 @@ def _step_row(program: Program, step: Step) -> PlanRow:
     costs = _cost(program, step.label)
     release = step.release
     if not isinstance(release, (ClippedSum, PeopleRelease)):
-        words, scale = f"at most {release.shift} people", "-"
+        words, scale = f"at most {_counted(release.shift, 'person', 'people')}", "-"
         if isinstance(release, (TwoPhase, TwoPhaseDistinct)):
             adder = AdditiveNoise(release.noise_cost)
             scale = f"{adder.scale:.4g} clips"
@@ -179,7 +193,7 @@ def _step_row(program: Program, step: Step) -> PlanRow:
             named = ", ".join(uses), _searched(step)
             return PlanRow(*named, *costs, scale, release.shift, words, reason)
         if isinstance(release, BlackBoxRelease):
-            words = f"at most {release.shift} blocks"
+            words = f"at most {_counted(release.shift, 'block', 'blocks')}"
         searched, reason = _searched(step), _reason(step)
         return PlanRow(", ".join(uses), searched, *costs, scale, release.shift, words, reason)
     adder = AdditiveNoise(release.noise_cost)

@@ -121,7 +121,8 @@ class PrivateAggregate(beam.PTransform):
 
     def plan(self) -> Plan:
         """Return what would be spent on what, and the expected error; reads no row."""
-        return describe(self._program)
+        free = self.bounds.reach is None and self._second is None
+        return describe(self._program, unbounded=free)
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Collect, bound, summarise, draw, and put a barrier behind the draw."""

@@ -12,6 +12,7 @@ from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.plan import Plan, describe
 from beam_dp.mechanisms.program import compile_program
+from beam_dp.mechanisms.ratios import Ratio
 from beam_dp.mechanisms.shares import SelectionRequest
 
 ASKED = [
@@ -114,3 +115,28 @@ def test_the_selection_says_from_when_on_it_is_sure():
     program = compile_program(ASKED, Budget(1.0, 1e-6), 3, None, REQUEST)
     assert row.expected_error == f"kept for sure from {program.selection.threshold} people on"
     assert "delta" in row.cells[2]
+
+
+def test_a_reach_that_nobody_bound_is_named():
+    program = compile_program(ASKED, Budget(1.0), 3, None)
+    hint = "which is all of them: bounds (--max_partitions) would shrink all noise"
+    assert describe(program, unbounded=True).total.endswith(f"in at most 3 partition(s), {hint}")
+    assert hint not in describe(program).total
+    single = compile_program(ASKED, Budget(1.0), 1, None)
+    assert hint not in describe(single, unbounded=True).total
+
+
+def test_what_passes_over_nobody_has_no_shift():
+    rows = {row.metric: row for row in plan(Budget(8.0), reach=1).rows}
+    assert rows["people_count"].shift == 0 and rows["people_count"].cells[4] == "-"
+    assert rows["count"].cells[4] == str(rows["count"].shift) != "-"
+
+
+@pytest.mark.parametrize(
+    ("per", "depth", "words"),
+    [("person", None, "at most 1 row per person"), ("row", 4, "at most 4 rows per person")],
+)
+def test_a_ratio_is_told_in_words(per, depth, words):
+    program = compile_program([Ratio("clicked", per=per)], Budget(1.0), 1, depth)
+    [row] = describe(program).rows
+    assert row.mechanism == f"ratio, noise on both counts (Kulesza, Suresh, Wang), {words}"

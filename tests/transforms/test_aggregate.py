@@ -248,6 +248,22 @@ def test_every_row_has_noise_of_its_own() -> None:
     assert any(row.people_count != row.count for row in found)
 
 
+def test_the_plan_says_where_a_bound_would_help() -> None:
+    def total(**given: Any) -> str:
+        days = {"partition": ["day"], "partitions": dp.PublicPartitions([1, 2, 3])}
+        return dp.PrivateAggregate(**{**BOUND, **days, **given}).plan().total
+
+    both = {"person": ["from", "to"], "metrics": [dp.Count()]}
+    for bound in (dp.ContributionBounds(3), dp.ContributionBounds(None, rows=2)):
+        assert "would shrink" not in total(bounds=bound)
+    assert "would shrink" not in total(**both)
+    for free in ({}, {"bounds": dp.ContributionBounds(None, 2)}):
+        assert "3 partition(s), which is all of them: bounds" in total(**free)
+
+
+BOUND: dict[str, Any] = {"person": "id", "metrics": [dp.Count()], "budget": dp.Budget(1.0)}
+
+
 def test_the_plan_reads_no_row_and_spends_nothing() -> None:
     transform = aggregate()
     assert "count" in str(transform.plan()) and str(transform.plan()) == str(transform.plan())
