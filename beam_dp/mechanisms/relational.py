@@ -153,7 +153,8 @@ class DistinctCount(_OfItems):
     needs only one who pays. Where C is for one partition, it is chosen by what it makes of the
     number (`TwoPhaseDistinct`), else by how many values people have. `one_sided=True` searches the
     relaxed removal loss instead, as rows with two owners do: there a value counts that more than T
-    people are needed to remove, and `search="two-phase"` takes clip and noise of that loss.
+    people are needed to remove. `search="two-phase"` takes clip and noise of that loss, and seldom
+    errs by less there.
 
     Attributes:
         column: the column; its values are only compared. Rows without one do not count.
