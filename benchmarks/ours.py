@@ -11,6 +11,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from pipelines import terminal  # isort: skip  (first: it imports the rest as the jobs do)
+
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -57,8 +59,9 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--public", type=int, default=1000, help="0: select partitions privately")
     parser.add_argument("--rows_as", choices=["table", "dict"], default="table")
     arguments, beam_arguments = parser.parse_known_args(words)
-    with beam.Pipeline(runner="FnApiRunner", options=PipelineOptions(beam_arguments)) as pipeline:
-        build(pipeline, arguments)
+    pipeline = beam.Pipeline(runner="FnApiRunner", options=PipelineOptions(beam_arguments))
+    build(pipeline, arguments)
+    terminal.run(pipeline, "Reading and bounding")
     sys.stdout.write(sink.report(arguments.output, header=True))
 
 

@@ -1,0 +1,15 @@
+"""Importing the jobs: quietly, and without the garbage collector, which is left as it was."""
+
+import subprocess
+import sys
+
+import pytest
+
+STATE = "import gc; {0}import pipelines; print(gc.isenabled(), gc.get_freeze_count() > 100_000)"
+
+
+@pytest.mark.parametrize(("before", "enabled"), [("", "True"), ("gc.disable(); ", "False")])
+def test_the_collector_is_left_as_it_was(before: str, enabled: str) -> None:
+    command = [sys.executable, "-c", STATE.format(before)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == [enabled, "True"] and found.stderr == ""
