@@ -82,14 +82,14 @@ class DirectRelease:
             self._shown(self.search.choose(profile, self.candidates, noise))
             for profile in self.profiler.profiles(cells, first)
         ]
-        return Released(_array(values), np.full(len(values), float(self.shift)))
+        return Released(as_array(values), np.full(len(values), float(self.shift)))
 
     def _shown(self, chosen: Number) -> Number:
         blank = self.blank and chosen == self.candidates[0]
         return math.nan if blank else chosen * self.profiler.sign + 0  # never -0.0
 
 
-def _array(values: list[Number]) -> np.ndarray:
+def as_array(values: list[Number]) -> np.ndarray:
     """Return numbers as an array; integers above 2^63 stay integers, as numpy alone would not."""
     large = any(isinstance(value, int) and value.bit_length() > 63 for value in values)
     return np.array(values, object if large else None)

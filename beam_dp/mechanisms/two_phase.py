@@ -15,7 +15,7 @@ from beam_dp.mechanisms.additive import AdditiveNoise
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.cells import Cells
-from beam_dp.mechanisms.direct import Profiler
+from beam_dp.mechanisms.direct import Profiler, as_array
 from beam_dp.mechanisms.grids import Number
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.owned import Relation
@@ -108,8 +108,7 @@ class TwoPhase:
         drawn = [self.draw(profile, noise) for profile in self.profiler.profiles(cells, first)]
         values = [value for value, _ in drawn]
         errors = np.array([error for _, error in drawn], np.float64)
-        large = any(isinstance(value, int) and value.bit_length() > 63 for value in values)
-        return Released(np.array(values, object if large else None), errors)
+        return Released(as_array(values), errors)
 
     def draw(self, profile: Profile, noise: Noise) -> tuple[Number, float]:
         """Return the value for one profile, and its error bound."""
@@ -198,7 +197,7 @@ class TwoPhaseDistinct:
         drawn = [
             self.draw(CoverTwin(lines.people, lines.items), noise) for lines in cells.owned(first)
         ]
-        values = np.array([value for value, _ in drawn], np.int64)
+        values = as_array([value for value, _ in drawn])
         return Released(values, np.array([error for _, error in drawn], np.float64))
 
     def draw(self, twin: Twin, noise: Noise) -> tuple[int, float]:
