@@ -151,7 +151,7 @@ def test_votes_are_the_function_of_the_numbers_of_each_block_in_order():
 
 
 class Leaving(BaseException):
-    """Nothing that `except Exception` would catch."""
+    """Nothing that a handler of Exception would catch."""
 
 
 class Number(float):
