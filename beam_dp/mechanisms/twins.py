@@ -10,6 +10,7 @@ people when each of them is paid for with D.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy.typing as npt
 
@@ -55,8 +56,23 @@ class ProfileTwin:
         """Return E(D)."""
         # In integers of 1 / denominator, which are faster than fractions.
         step, parts = price.numerator, price.denominator
-        least = min(level * parts + k * step for k, level in enumerate(self.levels))
-        return Fraction(min(least, self.floor * parts + len(self.levels) * step), parts)
+        return Fraction(min(level * parts + k * step for k, level in self._corners), parts)
+
+    @cached_property
+    def _corners(self) -> list[tuple[int, int]]:
+        """(k, B[k]) and (K + 1, L) on their lower convex envelope: no other is ever the least."""
+        kept: list[tuple[int, int]] = []
+        for point in enumerate((*self.levels, self.floor)):
+            while len(kept) > 1 and _is_above(kept[-1], kept[-2], point):
+                kept.pop()
+            kept.append(point)
+        return kept
+
+
+def _is_above(middle: tuple[int, int], left: tuple[int, int], right: tuple[int, int]) -> bool:
+    """Return whether a point is on or above the line through the others."""
+    rise = (middle[1] - left[1]) * (right[0] - left[0])
+    return rise >= (right[1] - left[1]) * (middle[0] - left[0])
 
 
 def _units(value: Number, unit: Fraction) -> int:
@@ -69,12 +85,27 @@ class CoverTwin:
     It is a maximum flow, so the least over sets of people of the items that the others own and D
     for each of the set (its minimum cut): the twin of the number of different items, for all K at
     once. D may be a fraction.
+
+    It is concave in D and 0 at D = 0, and never above D for each of the n people. So where it is
+    n D at one price, it is so at all lower ones; and what covers everything once, always does.
     """
 
     def __init__(self, people: npt.ArrayLike, items: npt.ArrayLike) -> None:
         """Take who owns, and what: one code per pair."""
         self._cover = Coverage(people, items, None)
+        self._people = len(self._cover.degrees)
+        self._paying = Fraction(0)  # the largest price known that everybody pays
+        self._enough: Fraction | None = None  # the lowest known that covers everything
 
     def __call__(self, price: Fraction) -> Fraction:
         """Return E(D)."""
-        return self._cover.total - Fraction(self._cover.point(price, self._cover.most).loss)
+        if price <= self._paying:
+            return self._people * price
+        if self._enough is not None and price >= self._enough:
+            return Fraction(self._cover.total)
+        value = self._cover.total - Fraction(self._cover.point(price, self._cover.most).loss)
+        if value == self._people * price:
+            self._paying = price
+        if value == self._cover.total:
+            self._enough = price
+        return value

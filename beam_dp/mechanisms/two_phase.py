@@ -22,7 +22,7 @@ from beam_dp.mechanisms.owned import Relation
 from beam_dp.mechanisms.profile import Profile
 from beam_dp.mechanisms.releases import ALPHA, Released, scale
 from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.search.prices import PriceSearch, Twin
+from beam_dp.mechanisms.search.prices import PriceSearch, Twin, place_of, price_at
 from beam_dp.mechanisms.statistics import Measure
 from beam_dp.mechanisms.twins import CoverTwin, ProfileTwin
 
@@ -30,10 +30,11 @@ SHARES = (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
 """The floor's, the price's and the noise's part of the budget."""
 COVER_SHARES = (Fraction(1, 30), Fraction(3, 10), Fraction(2, 3))
 """The same for a number of values, where that for D = 1 is the first."""
-COVER_MISSED = 0.01
+PARTS = 64
+"""Prices of one value: the least price of a number of values is a 64th of one."""
 FLOOR_BETA, FLOOR_OVERSHOOT = 1e-3, 1e-4
 """Chances of a floor too far below the statistic, and of one above it, which then is released."""
-_COVER_TOP = 40  # the largest price is 2^40 items
+_COVER_TOP = place_of(PARTS << 40)  # the largest price is 2^40 items
 
 
 def split(budget: Budget) -> tuple[Budget, PriceSearch, Budget]:
@@ -61,11 +62,12 @@ class TwoPhase:
     candidate, or no price up to |L| was good enough: then everybody may have been cut.
 
     Nobody is likely to count for more than the whole statistic without some hundreds of people. So
-    the usual prices end at |L|, which caps the damage of a rare bad draw, unless L is 0.
+    the usual prices end at |L|, which caps the damage of a rare bad draw, unless L is 0. Where no
+    price was good enough at all, the floor is what is released.
 
     Attributes:
         profiler: the statistic.
-        unit: what one unit is worth; the release is a multiple of it.
+        unit: what one unit is worth; the release is a multiple of it, or a candidate.
         search: for the floor.
         prices: for the price.
         noise_cost: for the noise.
@@ -117,19 +119,25 @@ class TwoPhase:
         twin = ProfileTwin.of(profile.values, floor, self.candidates[-1], self.unit)
         top, usual = self._top(0), self._top(floor)
         chosen = self.prices.choose(twin, top, usual, noise)
-        price = 1 << (top if chosen is None else chosen)
-        adder = AdditiveNoise(self.noise_cost)
-        value = self._cut(_noisy(twin, price, adder, noise))
+        value, error = (
+            (floor, 0.0) if chosen is None else self._noisy(twin, price_at(chosen), noise)
+        )
         doubtful = lowest or chosen is None or chosen > usual
-        error = math.inf if doubtful else float(adder.bound(price, self.alpha) * self.unit)
         blank = self.blank and lowest
-        return (math.nan if blank else value * self.profiler.sign + 0), error
+        value = math.nan if blank else value * self.profiler.sign + 0
+        return value, math.inf if doubtful else error
+
+    def _noisy(self, twin: Twin, most: int, noise: Noise) -> tuple[Number, float]:
+        """Return the twin at a price with noise, and the error bound."""
+        adder = AdditiveNoise(self.noise_cost)
+        value = self._cut(_noisy(twin, most, adder, noise))
+        return value, float(adder.bound(most, self.alpha) * self.unit)
 
     def _top(self, floor: Number) -> int:
-        """Return the j of the largest usual price for this floor, or of all, for 0."""
+        """Return the place of the largest usual price for this floor, or of all, for 0."""
         ends = self.candidates[0], self.candidates[-1]
         most = abs(Fraction(floor)) or max(abs(Fraction(end)) for end in ends)
-        return max(0, int(most / self.unit).bit_length() - 1)
+        return place_of(most / self.unit)
 
     def _cut(self, units: int) -> Number:
         """Return units in the user's scale, not outside of the candidates."""
@@ -140,12 +148,14 @@ class TwoPhase:
 
 @dataclasses.dataclass(frozen=True)
 class TwoPhaseDistinct:
-    """The number of different values: a number D per person, then noise of sensitivity D.
+    """The number of different values: a part D of it per person, then noise of sensitivity D.
 
     D is chosen by `PriceSearch` on what is released, the most values that can be covered when every
     person covers at most D of their own (`CoverTwin`), and not on how many values people have: a
-    value that many have needs only one who has room for it. The usual prices end at a noisy number
-    of values for D = 1, which a person changes by 1: that caps the damage of a rare bad draw.
+    value that many have needs only one who has room for it. D begins at 1 / 64: where every value
+    has hundreds of owners each of them pays for a little of it, the noise is far below one value,
+    and rounding takes it away. The usual prices end at a noisy number of values for D = 1, which a
+    person changes by 1: that caps the damage of a rare bad draw.
 
     The error bound is that of the noise: with probability 95% the released number is within it of a
     number between f and f without its `shift` most important people (f the relaxed one, see
@@ -175,7 +185,7 @@ class TwoPhaseDistinct:
         chosen = default if share is None else share
         first, second = (chosen * weight / default for weight in COVER_SHARES[:2])
         size, pricing, noise = budget.split((first, second, 1 - chosen))
-        return cls(relation, size, PriceSearch(pricing, missed=COVER_MISSED), noise, alpha)
+        return cls(relation, size, PriceSearch(pricing), noise, alpha)
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
@@ -202,15 +212,21 @@ class TwoPhaseDistinct:
 
     def draw(self, twin: Twin, noise: Noise) -> tuple[int, float]:
         """Return the number for one twin, and its error bound."""
-        adder = AdditiveNoise(self.noise_cost)
-        most = _noisy(twin, 1, AdditiveNoise(self.size_cost), noise)
-        usual = max(1, most).bit_length() - 1
-        chosen = self.prices.choose(twin, _COVER_TOP, usual, noise)
-        price = 1 << (_COVER_TOP if chosen is None else chosen)
-        value = _noisy(twin, price, adder, noise)
-        bound = float(adder.bound(price, self.alpha))
-        shown = price <= max(1, most) and (value - bound) / price > self.shift
-        return value, bound if shown else math.inf
+        most = max(1, _noisy(twin, 1, AdditiveNoise(self.size_cost), noise))
+        fine = _finer(twin)
+        chosen = self.prices.choose(fine, _COVER_TOP, place_of(PARTS * most), noise)
+        if chosen is None:
+            return most, math.inf
+        adder, one = AdditiveNoise(self.noise_cost), price_at(chosen)
+        value = round(Fraction(_noisy(fine, one, adder, noise), PARTS))
+        bound = Fraction(adder.bound(one, self.alpha), PARTS) + Fraction(1, 2)  # and rounding
+        shown = one <= PARTS * most and (value - bound) * PARTS > one * self.shift
+        return value, float(bound) if shown else math.inf
+
+
+def _finer(twin: Twin) -> Twin:
+    """Return the twin in parts of one value, for prices in such parts."""
+    return lambda most: PARTS * twin(most / PARTS)
 
 
 def _sum(*costs: Budget) -> Budget:
@@ -218,7 +234,7 @@ def _sum(*costs: Budget) -> Budget:
     return Budget.zcdp(amount) if costs[0].is_zcdp else Budget(amount)
 
 
-def _noisy(twin: Twin, price: int, adder: AdditiveNoise, noise: Noise) -> int:
+def _noisy(twin: Twin, most: int, adder: AdditiveNoise, noise: Noise) -> int:
     """Return the twin at a price, in whole units (rounding down keeps its steps), with noise."""
-    exact = np.array([math.floor(twin(Fraction(price)))], object)
-    return int(adder.add(exact, np.array([price], object), noise)[0])
+    exact = np.array([math.floor(twin(Fraction(most)))], object)
+    return int(adder.add(exact, np.array([most], object), noise)[0])

@@ -16,7 +16,7 @@ from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.profile import Profile
 from beam_dp.mechanisms.program import compile_program
 from beam_dp.mechanisms.removal import coverage, covers
-from beam_dp.mechanisms.search.prices import STEP, PriceSearch, query
+from beam_dp.mechanisms.search.prices import STEP, PriceSearch, place_of, price_at, query
 from beam_dp.mechanisms.twins import CoverTwin, ProfileTwin
 from beam_dp.mechanisms.two_phase import TwoPhase, TwoPhaseDistinct
 
@@ -108,6 +108,17 @@ def test_infinite_levels_are_cut():
     assert twin.levels == (100, 5, 2) and twin(Fraction(1)) == 4
 
 
+@pytest.mark.parametrize("seed", range(50))
+def test_the_corners_are_enough(seed):
+    """E(D) is the least of all its terms, also where the profile is not convex."""
+    generator = np.random.default_rng(seed)
+    levels = tuple(sorted((int(n) for n in generator.integers(5, 60, 12)), reverse=True))
+    twin = ProfileTwin(levels, 5)
+    for price in PRICES:
+        terms = [level + k * price for k, level in enumerate((*levels, 5))]
+        assert twin(price) == min(terms)
+
+
 def cover(rows):
     people, items = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     return CoverTwin(people, items)
@@ -130,6 +141,13 @@ def test_the_cover_twin_is_a_flow_and_moves_by_0_to_its_price(seed):
         assert cover(rows)(price) == min(cuts)
         if price.denominator == 1:
             assert cover(rows)(price) == coverage.capped(people, items, int(price))
+    # What it remembers of other prices changes nothing.
+    once, orders = cover(rows), [PRICES, PRICES[::-1], generator.permutation(len(PRICES)).tolist()]
+    for order in orders[:2]:
+        assert [once(price) for price in order] == [cover(rows)(price) for price in order]
+    mixed = [PRICES[at] for at in orders[2]]
+    again = cover(rows)
+    assert [again(price) for price in mixed] == [cover(rows)(price) for price in mixed]
 
 
 def pairs():
@@ -145,6 +163,14 @@ def pairs():
         cover([(0, 1), (1, 1), (1, 2)]),
         cover([(0, 1), (1, 1), (1, 2), *((2, i) for i in range(9))]),
     ]
+
+
+def test_prices_are_doubled_in_two_steps():
+    assert [price_at(j) for j in range(9)] == [1, 2, 3, 4, 6, 8, 12, 16, 24]
+    for most in (*range(1, 400), 3 << 70, (3 << 70) - 1, Fraction(1, 3), Fraction(11, 2)):
+        j = place_of(most)
+        assert j == 0 or price_at(j) <= most
+        assert most < price_at(j + 1)
 
 
 def test_the_query_moves_by_a_step_of_the_mesh():
@@ -329,10 +355,40 @@ def test_a_value_that_many_have_needs_only_one_who_pays():
     twin = CoverTwin(people, (people * 7 + np.tile(np.arange(3), 20_000)) % 1000)
     _, release = release_of(dp.DistinctCount("x"))
     drawn = np.array([release.draw(twin, Noise()) for _ in range(15)])
-    # Noise of rate 2/3 exceeds 20 with a chance of 1.2e-6, and D is above 1 with one of 1%: of 15
-    # draws eight are off with a chance below (15 over 8) 0.0101^8 < 1e-11.
-    assert np.median(abs(drawn[:, 0] - 1000)) <= 20
-    assert np.median(drawn[:, 1]) <= 10
+    # At D = 3 / 8 and its eighth everything is covered, so Q = 0. It is above 3 / 8 with a chance
+    # of 1%, and noise of that size, of rate 2/3 / D, is above 5 with one of 1.5e-4: of 15 draws
+    # eight are off with a chance below (15 over 8) 0.0102^8 < 1e-11.
+    assert np.median(abs(drawn[:, 0] - 1000)) <= 5
+    assert np.median(drawn[:, 1]) <= 3
+
+
+def test_where_hundreds_have_each_value_the_number_is_exact():
+    """100 values of 2,000 people each: a 64th of each pays for it, and rounding takes the noise."""
+    people = np.arange(200_000)
+    twin = CoverTwin(people, people % 100)
+    _, release = release_of(dp.DistinctCount("x"))
+    # D is above 1 / 64 with a chance of 1%; noise of rate 2/3 / D is above 1/2 with one of 1e-9.
+    drawn = [release.draw(twin, Noise())[0] for _ in range(15)]
+    assert sorted(drawn)[7] == 100
+    # The broken twin: with a whole value as the least price, P(noise = 0) is 0.32.
+    whole = dataclasses.replace(release, noise_cost=Budget(Fraction(2, 3 * 64)))
+    assert len({whole.draw(twin, Noise())[0] for _ in range(60)}) > 1
+
+
+def test_the_floor_is_released_where_no_price_is_good_enough():
+    """Everybody has the largest candidate: whatever the price, all are cut."""
+    candidates = Candidates.linear(0, 8, 1)
+    metric = dp.MaxFrequency("x", search="two-phase", candidates=candidates)
+    _, release = release_of(metric, GENEROUS)
+    # 8 for the removals that the profile has, nobody known beyond: the floor is 8.
+    assert release.draw(Profile([8] * 600), Noise()) == (8, pytest.approx(0, abs=1))
+
+    class Never(PriceSearch):
+        def choose(self, twin, top, usual=None, noise=None):
+            return None
+
+    release = dataclasses.replace(release, prices=Never(Budget(1.0)))
+    assert release.draw(Profile([8] * 600), Noise()) == (8, math.inf)
 
 
 def test_an_error_bound_holds():

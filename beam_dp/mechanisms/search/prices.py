@@ -15,9 +15,10 @@ from beam_dp.mechanisms.search.stops import stop_chances
 
 Twin = Callable[[Fraction], Fraction]
 """E(D) for a price D > 0, of one database: see `PriceSearch`."""
-STEP = 4
+STEP = 8
 """a: E(D) is compared with E(D / a)."""
 _MESH = 16
+_FIRST = Fraction(3, 5)  # of epsilon, for rho; the rest is for the nu
 _RARER = 1e-4
 _SLACK = 1e-9  # relative, far above the rounding of the logarithms
 _OWNER = "PriceSearch"
@@ -25,14 +26,14 @@ _OWNER = "PriceSearch"
 
 @dataclass(frozen=True)
 class PriceSearch:
-    """Choose the first of the prices 1, 2, 4, ..., 2^top at which few people are cut.
+    """Choose the first of the prices 1, 2, 3, 4, 6, 8, 12, ... at which few people are cut.
 
     A twin E is any function of a database and a price D with, for x' = x + one person,
     `0 <= E'(D) - E(D) <= D` (such as `twins.ProfileTwin`). The choice is epsilon-DP
     ((epsilon^2 / 2)-zCDP for `Budget.zcdp`) when one person is added or removed.
 
-    With the mesh M = 16, a = 4 and Q_j = floor(M (E(D_j) - E(D_j / a)) / (D_j / a)), D_j = 2^j,
-    rho ~ Geo(r1), nu_j ~ Geo(r2), P(Geo(r) = k) = (1 - e^-r) e^(-r k), k >= 0:
+    With the mesh M = 16, a = 8 and Q_j = floor(M (E(D_j) - E(D_j / a)) / (D_j / a)), D_j the j-th
+    price (see `price_at`), rho ~ Geo(r1), nu_j ~ Geo(r2), P(Geo(r) = k) = (1 - e^-r) e^(-r k), k >= 0:
     for j = 0..top, if `Q_j <= theta_j + nu_j - rho` return j; else return None. theta_j is theta up
     to j = usual, and theta + extra beyond.
 
@@ -55,13 +56,17 @@ class PriceSearch:
 
     *What is chosen.* Where E(D) = min_k (B[k] + k D), it is concave in D, and its slope is the k
     that is cut, which falls: so (E(D) - E(D / a)) / (D - D / a) is at least the k of D. But for a
-    chance of `alarm` no price up to 2^usual is returned at which more than `shift` people are cut:
-    a stop at Q_j >= theta + s has a chance of at most c e^(-r2 s), c = (1 - e^-r1) / (1 - e^-(r1 +
-    r2)), and there are usual + 1. With theta the least integer with e^(-r1 (theta + 1)) <=
+    chance of `alarm` no price up to the usual is returned at which more than `shift` people are
+    cut: a stop at Q_j >= theta + s has a chance of at most c e^(-r2 s), c = (1 - e^-r1) / (1 -
+    e^-(r1 + r2)), and there are usual + 1. With theta the least integer with e^(-r1 (theta + 1)) <=
     `missed`, a price at which nobody is cut is passed over with a chance of at most that. All that
-    are left are passed over far less often, but what they cost grows as fast as the prices: so
-    beyond `usual` extra makes that chance smaller by 10^-4, at the price of more people who are
-    cut.
+    are left are passed over far less often (they share rho, so the chance to pass over m more of
+    them falls like a power of m), but what they cost grows as fast as the prices: so beyond `usual`
+    extra makes that chance smaller by 10^-4, at the price of more people who are cut.
+
+    *The constants.* a = 8, prices by halves of a doubling, `missed` and the 3 : 2 of the rates were
+    settled on the questions of `benchmarks.published`: a = 4 and whole doublings erred by up to a
+    half more in the middle there, and many times as much in their means.
 
     Args:
         budget: what one choice may spend.
@@ -75,7 +80,7 @@ class PriceSearch:
 
     budget: Budget
     alarm: float = 1e-3
-    missed: float = 0.05
+    missed: float = 0.01
 
     def __post_init__(self) -> None:
         check(_OWNER, self.budget, self.alarm)
@@ -97,10 +102,10 @@ class PriceSearch:
     def choose(
         self, twin: Twin, top: int, usual: int | None = None, noise: Noise = SYSTEM_NOISE
     ) -> int | None:
-        """Return j for the price 2^j, a private draw; None where none of 0..top was taken.
+        """Return j for `price_at(j)`, a private draw; None where none of 0..top was taken.
 
         Args:
-            twin: E, of one database; it is asked for at most top + 3 prices.
+            twin: E, of one database; it is asked for at most top + 7 prices.
             top: public, or released before.
             usual: public, or released before; prices beyond are taken only for want of others.
             noise: the randomness.
@@ -121,10 +126,10 @@ class PriceSearch:
 
     @property
     def _rates(self) -> tuple[Fraction, Fraction]:
-        """r1 and r2: half of epsilon each."""
+        """r1 and r2."""
         amount = self.budget.amount
         epsilon = min(root_below(2 * amount) if self.budget.is_zcdp else amount, ENOUGH)
-        return epsilon / (2 * STEP * _MESH), epsilon / (2 * (STEP + 1) * _MESH)
+        return _FIRST * epsilon / (STEP * _MESH), (1 - _FIRST) * epsilon / ((STEP + 1) * _MESH)
 
     def _theta(self, beyond: int) -> int:
         """Return theta_j for a j that is so far beyond the usual ones."""
@@ -132,7 +137,21 @@ class PriceSearch:
         return max(0, math.ceil(-math.log(chance) / float(self._rates[0]) * (1 + _SLACK) - 1))
 
 
+def price_at(j: int) -> int:
+    """Return D_j: 1, 2, 3, 4, 6, 8, 12, 16, ... for j = 0, 1, 2, ...: 2^i and 3 / 2 of it."""
+    doublings, half = divmod(j + 1, 2)
+    return 1 if j == 0 else (3 << doublings - 1 if half else 1 << doublings)
+
+
+def place_of(most: Fraction | int) -> int:
+    """Return the largest j with `price_at(j)` at most `most`; 0 if none is."""
+    whole = max(1, int(most))
+    doublings = whole.bit_length() - 1
+    j = max(0, 2 * doublings - 1)
+    return j + 1 if price_at(j + 1) <= whole else j
+
+
 def query(twin: Twin, j: int) -> int:
-    """Return Q_j: 16 times how much the price 2^j adds to its fourth, in fourths, rounded down."""
-    price = Fraction(1 << j)
-    return math.floor(_MESH * (twin(price) - twin(price / STEP)) / (price / STEP))
+    """Return Q_j: 16 times how much the price adds to its eighth, in eighths, rounded down."""
+    whole = Fraction(price_at(j))
+    return math.floor(_MESH * (twin(whole) - twin(whole / STEP)) / (whole / STEP))
