@@ -33,9 +33,9 @@ class PriceSearch:
     ((epsilon^2 / 2)-zCDP for `Budget.zcdp`) when one person is added or removed.
 
     With the mesh M = 16, a = 8 and Q_j = floor(M (E(D_j) - E(D_j / a)) / (D_j / a)), D_j the j-th
-    price (see `price_at`), rho ~ Geo(r1), nu_j ~ Geo(r2), P(Geo(r) = k) = (1 - e^-r) e^(-r k), k >= 0:
-    for j = 0..top, if `Q_j <= theta_j + nu_j - rho` return j; else return None. theta_j is theta up
-    to j = usual, and theta + extra beyond.
+    price (see `price_at`), rho ~ Geo(r1), nu_j ~ Geo(r2), P(Geo(r) = k) = (1 - e^-r) e^(-r k),
+    k >= 0: for j = 0..top, if `Q_j <= theta_j + nu_j - rho` return j; else return None. theta_j is
+    theta up to j = usual, and theta + extra beyond.
 
     *Steps of Q.* E'(D) - E(D) is from 0 to D = a (D / a), E'(D / a) - E(D / a) from 0 to D / a: the
     quotient moves by -1 to a, and its floor at mesh M, as M is whole, by d_j from -M to a M.
