@@ -179,7 +179,7 @@ def two_phases(question: Question, runs: int) -> Iterator[float]:
         profile = profile_of(question, metric, release.removals)
         draw = functools.partial(release.draw, profile)
     elif isinstance(release, TwoPhaseDistinct):
-        draw = functools.partial(release.draw, twin_of(question))
+        draw = functools.partial(release.draw, functools.cache(twin_of(question)))
     else:
         yield from clipped(question, runs)
         return
