@@ -24,7 +24,13 @@ from beam_dp.mechanisms.search import AboveThreshold, RankSearch
 from beam_dp.mechanisms.searching import TWO_PHASE, SearchKind, build_search
 from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure
 from beam_dp.mechanisms.tiers import TierRelation
-from beam_dp.mechanisms.two_phase import TwoPhase, TwoPhaseDistinct, floor_search, split
+from beam_dp.mechanisms.two_phase import (
+    TwoPhase,
+    TwoPhaseDistinct,
+    floor_removals,
+    floor_search,
+    split,
+)
 from beam_dp.mechanisms.weighted import WeightedMedian
 
 Release = (
@@ -216,6 +222,8 @@ class Builder:
     def _direct(self, part: Part, kind: SearchKind, each: Budget) -> DirectRelease:
         candidates = self._candidates(part)
         search = build_search(kind, each, float(part.options.beta), candidates.size)
+        if isinstance(search, AboveThreshold):
+            search = dataclasses.replace(search, gate=_is_blank(part))
         profiler = self.profiler(part, search.cap(candidates.size))
         return DirectRelease(profiler, search, candidates, _is_blank(part))
 
@@ -229,9 +237,9 @@ class Builder:
         floor, prices, noise = split(each)
         candidates, unit = self._candidates(part), self._unit(part)
         search = floor_search(floor, float(part.options.beta))
-        # The shift is proved for losses cut above it: more of the profile would be of no use.
-        profiler = self.profiler(part, max(1, search.shift(candidates.size)))
-        return TwoPhase(profiler, unit, search, prices, noise, candidates, _is_blank(part))
+        profiler = self.profiler(part, floor_removals(search, candidates))
+        rest = _is_blank(part), float(part.options.beta)
+        return TwoPhase(profiler, unit, search, prices, noise, candidates, *rest)
 
     def _is_alone(self, part: Part) -> bool:
         """Return whether a clip is chosen in each partition, and nobody gave the clips."""

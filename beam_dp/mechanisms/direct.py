@@ -78,13 +78,12 @@ class DirectRelease:
 
     def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
         """Draw one value per partition; there is no clip."""
-        values = [
-            self._shown(self.search.choose(profile, self.candidates, noise))
-            for profile in self.profiler.profiles(cells, first)
-        ]
+        values = [self.draw(profile, noise) for profile in self.profiler.profiles(cells, first)]
         return Released(as_array(values), np.full(len(values), float(self.shift)))
 
-    def _shown(self, chosen: Number) -> Number:
+    def draw(self, profile: Profile, noise: Noise) -> Number:
+        """Return the value for one profile."""
+        chosen = self.search.choose(profile, self.candidates, noise)
         blank = self.blank and chosen == self.candidates[0]
         return math.nan if blank else chosen * self.profiler.sign + 0  # never -0.0
 

@@ -15,7 +15,7 @@ from beam_dp.mechanisms.additive import AdditiveNoise
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.cells import Cells
-from beam_dp.mechanisms.direct import Profiler, as_array
+from beam_dp.mechanisms.direct import DirectRelease, Profiler, as_array
 from beam_dp.mechanisms.grids import Number
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.owned import Relation
@@ -45,7 +45,16 @@ def split(budget: Budget) -> tuple[Budget, PriceSearch, Budget]:
 
 def floor_search(budget: Budget, beta: float) -> AboveThreshold:
     """Return the search for the floor, for a release that may fail that often."""
-    return AboveThreshold(budget, min(FLOOR_BETA, beta / 2), min(FLOOR_OVERSHOOT, beta / 2))
+    low, high = min(FLOOR_BETA, beta / 2), min(FLOOR_OVERSHOOT, beta / 2)
+    return AboveThreshold(budget, low, high, gate=True)
+
+
+def floor_removals(search: AboveThreshold, candidates: Candidates) -> int:
+    """Return K: more people than that are above the floor with a chance of `FLOOR_BETA` only.
+
+    Then more of the profile would be of no use: cut above the floor, its rest is the floor.
+    """
+    return max(1, search.reach(candidates.size, -math.log(FLOOR_BETA)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,14 +65,15 @@ class TwoPhase:
     2. `PriceSearch` chooses what one person may count, D, on the twin of the profile above L.
     3. The twin at D is released with noise of sensitivity D, cut to what the candidates span.
 
-    Each phase is private for what was released before, and their costs add up. The error bound is
-    that of the noise: with probability 95% the released number is within it of a number between f
-    and f without its `shift` most important people. It is infinite where the floor is the lowest
-    candidate, or no price up to |L| was good enough: then everybody may have been cut.
-
     Nobody is likely to count for more than the whole statistic without some hundreds of people. So
-    the usual prices end at |L|, which caps the damage of a rare bad draw, unless L is 0. Where no
-    price was good enough at all, the floor is what is released.
+    the usual prices end at |L|, unless L is 0. Where people are too few for this, the floor is the
+    lowest candidate, or no usual price is good enough: then what is left of the budget goes into
+    the one-sided search of `DirectRelease`, which needs fewer people.
+
+    Each phase is private for what was released before, which says what comes next, and their costs
+    add up. The error bound is that of the noise: with probability 95% the released number is within
+    it of a number between f and f without its `shift` most important people. It is infinite where
+    the search had to do: then as many as its shift may have been passed over.
 
     Attributes:
         profiler: the statistic.
@@ -72,7 +82,8 @@ class TwoPhase:
         prices: for the price.
         noise_cost: for the noise.
         candidates: for the floor; the release is between the first and the last.
-        blank: release NaN where the floor is the lowest candidate.
+        blank: release NaN for the lowest candidate, as in `DirectRelease`.
+        beta: how often the search may fail.
         alpha: the chance that the noise exceeds the error bound.
     """
 
@@ -83,6 +94,7 @@ class TwoPhase:
     noise_cost: Budget
     candidates: Candidates
     blank: bool = False
+    beta: float = 0.05
     alpha: Fraction = ALPHA
 
     @property
@@ -97,8 +109,8 @@ class TwoPhase:
 
     @property
     def removals(self) -> int:
-        """K, for the profile: the shift of the floor, which is proved for losses cut above it."""
-        return max(1, self.search.shift(self.candidates.size))
+        """K, for the profile."""
+        return floor_removals(self.search, self.candidates)
 
     @property
     def shift(self) -> int:
@@ -115,17 +127,22 @@ class TwoPhase:
     def draw(self, profile: Profile, noise: Noise) -> tuple[Number, float]:
         """Return the value for one profile, and its error bound."""
         floor = self.search.choose(profile, self.candidates, noise)
-        lowest = floor == self.candidates[0]
+        if floor == self.candidates[0]:
+            return self._searched(profile, _sum(self.prices.cost, self.noise_cost), noise), math.inf
         twin = ProfileTwin.of(profile.values, floor, self.candidates[-1], self.unit)
-        top, usual = self._top(0), self._top(floor)
-        chosen = self.prices.choose(twin, top, usual, noise)
-        value, error = (
-            (floor, 0.0) if chosen is None else self._noisy(twin, price_at(chosen), noise)
+        usual = self._top(floor)
+        chosen = self.prices.choose(twin, self._top(0), usual, noise)
+        if chosen is None or chosen > usual:
+            return self._searched(profile, self.noise_cost, noise), math.inf
+        value, error = self._noisy(twin, price_at(chosen), noise)
+        return value * self.profiler.sign + 0, error  # never -0.0
+
+    def _searched(self, profile: Profile, rest: Budget, noise: Noise) -> Number:
+        """Return the value from below, for what the first phases have left."""
+        search = AboveThreshold(rest, self.beta)
+        return DirectRelease(self.profiler, search, self.candidates, self.blank).draw(
+            profile, noise
         )
-        doubtful = lowest or chosen is None or chosen > usual
-        blank = self.blank and lowest
-        value = math.nan if blank else value * self.profiler.sign + 0
-        return value, math.inf if doubtful else error
 
     def _noisy(self, twin: Twin, most: int, noise: Noise) -> tuple[Number, float]:
         """Return the twin at a price with noise, and the error bound."""

@@ -1,6 +1,7 @@
 """AboveThreshold: walk up the candidates, stop where the noisy loss is small. The default."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,8 @@ from beam_dp.mechanisms.search.stops import stop_chances
 from beam_dp.mechanisms.search.thresholds import Thresholds, guarded_thresholds, thresholds
 
 _OWNER = "AboveThreshold"
+_STRAY = 0.03
+_SLACK = 1e-9  # relative, far above the rounding of the logarithms
 
 
 @dataclass(frozen=True)
@@ -29,21 +32,29 @@ class AboveThreshold:
     people and f itself, both rounded up onto the candidates.
 
     With rho ~ Geo(eps1), nu_i ~ Geo(eps2), P(Geo(e) = k) = (1 - e^-e) e^(-e k), k >= 0:
-    for i = 0..N-2, if `loss(y_i) <= theta + nu_i - rho` return y_i; else return y_{N-1}.
+    for i = 0..N-2, if `loss(y_i) <= theta_i + nu_i - rho` return y_i; else return y_{N-1}. All theta_i
+    are theta, but for theta_0 with a gate (below).
 
     Theorem. For x' = x + one person and every i, `ln P_x'(i) / P_x(i) <= eps1 + eps2` and
     `ln P_x(i) / P_x'(i) <= eps2`. Both are attained.
 
-    Proof. Let l, l' be the losses, l <= l' <= l + 1, F(t) = P(nu >= t) = e^(-eps2 max(t, 0)), and
-    P_x(i) = sum_r P(rho = r) prod_{j < i} (1 - F(l_j - theta + r)) F(l_i - theta + r).
+    Proof. Let l, l' be the losses, l <= l' <= l + 1, F(t) = P(nu >= t) = e^(-eps2 max(t, 0)), both
+    less theta_i, and P_x(i) = sum_r P(rho = r) prod_{j < i} (1 - F(l_j + r)) F(l_i + r).
 
     1. P_x >= e^-(eps1 + eps2) P_x': in P_x replace r by r + 1. P(rho = r + 1) = e^-eps1 P(rho = r);
-       l_j + 1 >= l'_j, so 1 - F(l_j - theta + r + 1) >= 1 - F(l'_j - theta + r); and
-       F(l_i - theta + r + 1) >= e^-eps2 F(l_i - theta + r) >= e^-eps2 F(l'_i - theta + r).
-    2. P_x' >= e^-eps2 P_x: with the same r, 1 - F(l'_j - theta + r) >= 1 - F(l_j - theta + r), and
-       F(l'_i - theta + r) >= F(l_i - theta + r + 1) >= e^-eps2 F(l_i - theta + r).
+       l_j + 1 >= l'_j, so 1 - F(l_j + r + 1) >= 1 - F(l'_j + r); and
+       F(l_i + r + 1) >= e^-eps2 F(l_i + r) >= e^-eps2 F(l'_i + r).
+    2. P_x' >= e^-eps2 P_x: with the same r, 1 - F(l'_j + r) >= 1 - F(l_j + r), and
+       F(l'_i + r) >= F(l_i + r + 1) >= e^-eps2 F(l_i + r).
 
-    For the last candidate the factor F(l_i ...) is absent: the same, with less to lose.
+    For the last candidate the factor F(l_i + r) is absent: the same, with less to lose.
+
+    *A gate.* Where people are fewer than the shift, all candidates below the data have the same
+    loss, and the walk may stop at any of them, far from the data. With `gate=True` the first
+    candidate stands for that, and theta_0 = theta + m is larger, m the least integer with
+    N e^(-eps2 (m + 1)) / (1 + e^-eps2) <= 0.03. Who passes it has a loss of at least theta + m + 1
+    + nu_0 - rho, and E e^(-eps2 nu_0) = 1 / (1 + e^-eps2): the chance to stop at another candidate
+    of that loss is 3% at most. The guarantee above is then one for all answers but the first.
 
     Edge cases: one candidate is returned as it is, with shift 0. `Budget(epsilon, delta)` spends
     epsilon only. A profile above the top candidate counts as the top.
@@ -54,6 +65,7 @@ class AboveThreshold:
         overshoot: if given, the chance of an answer above f is at most this (and beta bounds the
             other kind of failure, one below f without its shift largest people); for clips,
             where an answer above everybody is worse than one that cuts some.
+        gate: return the first candidate where there are hardly more people than the shift.
 
     Raises:
         TypeError: if budget is no Budget.
@@ -66,6 +78,7 @@ class AboveThreshold:
     budget: Budget
     beta: float = 0.05
     overshoot: float | None = None
+    gate: bool = False
 
     def __post_init__(self) -> None:
         check(_OWNER, self.budget, self.beta)
@@ -83,19 +96,23 @@ class AboveThreshold:
         return 0 if n == 1 else self._thresholds(n).shift
 
     def cap(self, n: int) -> int:
-        """Return a K such that B[0..K] decides like the whole profile but for 1e-12.
+        """Return a K such that B[0..K] decides like the whole profile but for 1e-12."""
+        return self.reach(n, LOG_COUPLING + math.log(2))  # half of it for each of two coupled runs
 
-        Only a stop at a loss above K could differ. With a union bound over N candidates it has
-        probability at most N sum_r P(rho = r) e^(-eps2 (K + 1 - theta + r)): half of 1e-12 for
-        each of the two coupled runs.
+    def reach(self, n: int, rarity: float) -> int:
+        """Return a K such that this stops at a loss above K with a chance of e^-rarity at most.
+
+        With a union bound over N candidates it does so with a chance of at most
+        N sum_r P(rho = r) e^(-eps2 (K + 1 - theta + r)), and for a gate e^(eps2 m) more.
         """
         checks.positive_integer(_OWNER, "n", n)
         if n == 1:
             return 0
         chosen = self._thresholds(n)
-        first, second = float(chosen.first), float(chosen.second)
-        ratio = math.log(math.expm1(-first) / math.expm1(-first - second))
-        return chosen.theta + math.ceil((math.log(2 * n) + LOG_COUPLING + ratio) / second)
+        second = float(chosen.second)
+        queries = np.logaddexp(math.log(n), second * (self._first_theta(n) - chosen.theta))
+        beyond = (float(queries) + rarity + _log_ratio(chosen)) / second * (1 + _SLACK)
+        return chosen.theta + math.ceil(beyond)
 
     def choose(
         self, profile: Profile, candidates: Candidates, noise: Noise = SYSTEM_NOISE
@@ -105,15 +122,23 @@ class AboveThreshold:
             return candidates[0]
         chosen = self._thresholds(candidates.size)
         rho = int(noise.geometric(chosen.first, 1)[0])
-        words = noise.words(len(profile.values) + 1).tolist()
-        for (loss, start, stop), word in zip(profile.plateaus(candidates), words, strict=False):
-            # nu >= loss - theta + rho has probability e^(-eps2 over), alike for the whole plateau.
+        words = noise.words(len(profile.values) + 2).tolist()
+        for (need, start, stop), word in zip(self._needs(profile, candidates), words, strict=False):
+            # nu >= need + rho has probability e^(-eps2 (need + rho)), alike for all of them.
             # The last candidate is returned whether it passes or not.
-            over, length = loss - chosen.theta + rho, stop - start
-            passed = failures_before_success(chosen.second, over, length, word, noise)
-            if passed < length:
+            passed = failures_before_success(chosen.second, need + rho, stop - start, word, noise)
+            if passed < stop - start:
                 return candidates[start + passed]
         return candidates[candidates.size - 1]
+
+    def _needs(self, profile: Profile, candidates: Candidates) -> Iterator[tuple[int, int, int]]:
+        """Yield loss - theta_i with the run of candidates that have it."""
+        theta, first = self._thresholds(candidates.size).theta, self._first_theta(candidates.size)
+        for loss, start, stop in profile.plateaus(candidates):
+            if start == 0 and self.gate:
+                yield loss - first, 0, 1
+            if stop > 1 or not self.gate:
+                yield loss - theta, max(start, int(self.gate)), stop
 
     def choose_rows(
         self, losses: npt.NDArray[np.int64], noise: Noise = SYSTEM_NOISE
@@ -130,13 +155,13 @@ class AboveThreshold:
         found = np.full(rows, n - 1, dtype=np.int64)
         if n == 1 or rows == 0:
             return found
-        chosen = self._thresholds(n)
+        chosen, theta = self._thresholds(n), self._first_theta(n)
         active = np.arange(rows)
         rho = noise.geometric(chosen.first, rows)
         for i in range(n - 1):
             # Python ints where the noise is wider than int64 (and theta with it).
             column = losses[active, i].astype(rho.dtype, copy=False)
-            need = column - chosen.theta + rho[active]
+            need = column - (chosen.theta if i else theta) + rho[active]
             stops = need <= noise.geometric(chosen.second, active.size)
             found[active[stops]] = i
             active = active[~stops]
@@ -155,6 +180,7 @@ class AboveThreshold:
             return [1.0]
         chosen = self._thresholds(len(losses))
         needs = [loss - chosen.theta for loss in losses[:-1]]
+        needs[0] = losses[0] - self._first_theta(len(losses))
         return stop_chances(needs, float(chosen.first), float(chosen.second))
 
     def _thresholds(self, n: int) -> Thresholds:
@@ -162,3 +188,18 @@ class AboveThreshold:
         if self.overshoot is None:
             return thresholds(amount, is_zcdp, n, beta)
         return guarded_thresholds(amount, is_zcdp, n, beta, float(self.overshoot))
+
+    def _first_theta(self, n: int) -> int:
+        """Return theta_0."""
+        chosen = self._thresholds(n)
+        if not self.gate:
+            return chosen.theta
+        second = float(chosen.second)
+        least = (math.log(n / _STRAY) - math.log1p(math.exp(-second))) / second * (1 + _SLACK)
+        return chosen.theta + max(0, math.ceil(least) - 1)
+
+
+def _log_ratio(chosen: Thresholds) -> float:
+    """Return ln of sum_r P(rho = r) e^(-eps2 r) = (1 - e^-eps1) / (1 - e^-(eps1 + eps2))."""
+    first, second = float(chosen.first), float(chosen.second)
+    return math.log(math.expm1(-first) / math.expm1(-first - second))
