@@ -134,18 +134,18 @@ class SymmetricGrid:
     @property
     def size(self) -> int:
         """The number of values."""
-        return len(_symmetric(self))
+        return len(self._values)
 
     def __getitem__(self, i: int) -> float:
-        return float(_symmetric(self)[i])
+        return float(self._values[i])
 
     def index(self, value: Number) -> int:
         """Return the first i whose value is >= `value`, which lies within the grid; exact."""
-        return bisect.bisect_left(_symmetric(self), value, key=float)
+        return bisect.bisect_left(self._values, value, key=float)
 
     def indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes:
         """Return `index` of each value, and the size above the top."""
-        grid = _symmetric(self)
+        grid = self._values
         if values.dtype.kind == "f":
             return np.asarray(np.searchsorted(grid, values), np.int64)
         # For an int v, a float c is >= v iff floor(c) is. Below int64 no c is; above, each is.
@@ -154,12 +154,18 @@ class SymmetricGrid:
         below = bisect.bisect_left(floors, bounds.min)
         return np.asarray(below + np.searchsorted(np.array(floors[below:], np.int64), values))
 
+    @property
+    def _values(self) -> npt.NDArray[np.float64]:
+        # By plain integers: the hash of a Fraction takes longer than all else.
+        return _symmetric(self.unit.numerator, self.unit.denominator, self.bits, self.power)
+
 
 @functools.lru_cache(maxsize=16)
-def _symmetric(grid: SymmetricGrid) -> npt.NDArray[np.float64]:
-    half = 1 << (grid.bits - 1)
+def _symmetric(above: int, below: int, bits: int, power: int) -> npt.NDArray[np.float64]:
+    """Return the grid for the unit above / below."""
+    half = 1 << (bits - 1)
     mantissas = np.arange(half, 2 * half, dtype=np.float64)
-    powers = [mantissas * 2.0**p for p in range(1, grid.power + 1 - grid.bits)]
-    whole = np.concatenate([np.arange(1, 2 * half), *powers, [2.0**grid.power]])
-    found = whole * float(grid.unit.numerator) / float(grid.unit.denominator)
+    powers = [mantissas * 2.0**p for p in range(1, power + 1 - bits)]
+    whole = np.concatenate([np.arange(1, 2 * half), *powers, [2.0**power]])
+    found = whole * float(above) / float(below)
     return np.asarray(np.concatenate([-found[::-1], [0.0], found]), np.float64)

@@ -10,7 +10,7 @@ import numpy as np
 
 from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.candidates import Candidates, is_nan
-from beam_dp.mechanisms.grids import Number
+from beam_dp.mechanisms.grids import WIDE, Number
 
 
 class Plateau(NamedTuple):
@@ -59,6 +59,9 @@ class Profile:
 
         O(K log N) time whatever the number N of candidates; it does not increase in k.
         """
+        if candidates.size < WIDE and all(type(value) is float for value in self.values):
+            found: list[int] = candidates.indexes(np.array(self.values)).tolist()
+            return found
         return [candidates.index(value) for value in self.values]
 
     def loss(self, candidates: Candidates) -> list[int]:

@@ -50,7 +50,7 @@ class ProfileTwin:
     ) -> "ProfileTwin":
         """Return the twin of B[0..K] in the user's scale, cut to [floor, top]."""
         cut = [min(max(value, floor), top) for value in values]
-        return cls(tuple(round(Fraction(value) / unit) for value in cut), _units(floor, unit))
+        return cls(tuple(_units(value, unit) for value in cut), _units(floor, unit))
 
     def __call__(self, price: Fraction) -> Fraction:
         """Return E(D)."""
@@ -76,7 +76,10 @@ def _is_above(middle: tuple[int, int], left: tuple[int, int], right: tuple[int, 
 
 
 def _units(value: Number, unit: Fraction) -> int:
-    return round(Fraction(value) / unit)
+    """Return the nearest whole number of units; the higher of two."""
+    over, under = value.as_integer_ratio()
+    parts = under * unit.numerator
+    return (2 * over * unit.denominator + parts) // (2 * parts)
 
 
 class CoverTwin:
