@@ -213,7 +213,7 @@ def one_sided(metric: Metric) -> Metric:
     """Return the metric as it searches the removal loss."""
     if hasattr(metric, "one_sided"):
         return dataclasses.replace(metric, one_sided=True)
-    return metric
+    return dataclasses.replace(metric, search=dp.AboveThreshold)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,6 +18,7 @@ from beam_dp.mechanisms.search.binary import _gaussian_rho as gaussian_rho
 from beam_dp.transforms import owners
 
 BETA = 0.05
+SEARCHED = dp.AboveThreshold
 PURE, ZCDP, WITH_DELTA = dp.Budget(1), dp.Budget.zcdp(Fraction(1, 2)), dp.Budget(1, 1e-6)
 _MANY = 1_000_000  # comparisons, where more of them change nothing any more
 _WALKED = 3  # comparisons in every step of a walk: both ends of the interval, and its middle
@@ -36,15 +37,13 @@ def metrics() -> str:
         "`Count()`": dp.Count(),
         '`Sum("a")`': dp.Sum("a"),
         '`DistinctCount("a")`': dp.DistinctCount("a"),
+        '`MaxFrequency("a")`, `SumOfSquares("a")`': dp.MaxFrequency("a"),
+        '`Max("a")`, `Min("a")`, `KthLargest("a", 10)`': dp.KthLargest("a", 10),
         "`Count(one_sided=True)`": dp.Count(one_sided=True),
         '`Sum("a", one_sided=True)`': dp.Sum("a", one_sided=True),
         '`DistinctCount("a", one_sided=True)`': dp.DistinctCount("a", one_sided=True),
-        '`MaxFrequency("a")`': dp.MaxFrequency("a"),
-        '`SumOfSquares("a")`': dp.SumOfSquares("a"),
-        '`SumOfSquares("a", search="two-phase")`': dp.SumOfSquares("a", search="two-phase"),
-        '`Max("a", search="two-phase")`': dp.Max("a", search="two-phase"),
-        '`Max("a")`, `Min("a")`': dp.Max("a"),
-        '`KthLargest("a", 10)`': dp.KthLargest("a", 10),
+        '`SumOfSquares("a", search=dp.AboveThreshold)`': dp.SumOfSquares("a", search=SEARCHED),
+        '`Max("a", search=dp.AboveThreshold)`': dp.Max("a", search=SEARCHED),
         '`Median("a")`': dp.Median("a"),
         '`Quantile("a", 0.9)`': dp.Quantile("a", 0.9),
         '`Median("a", per="row")`': dp.Median("a", per="row"),

@@ -238,7 +238,8 @@ class Builder:
         candidates, unit = self._candidates(part), self._unit(part)
         search = floor_search(floor, float(part.options.beta))
         profiler = self.profiler(part, floor_removals(search, candidates))
-        rest = _is_blank(part), float(part.options.beta)
+        listed = part.options.candidates is not None
+        rest = listed, _is_blank(part), float(part.options.beta)
         return TwoPhase(profiler, unit, search, prices, noise, candidates, *rest)
 
     def _is_alone(self, part: Part) -> bool:

@@ -254,6 +254,13 @@ class Candidates:
         top = self.size - 1
         return [self[min(self.index(value), top)] for value in values]
 
+    def nearest(self, value: Number) -> Number:
+        """Return the candidate that is nearest to a finite value, the higher of two."""
+        above = min(self.index(value), self.size - 1)
+        below = max(0, above - 1)
+        closer = Fraction(value) - Fraction(self[below]) < Fraction(self[above]) - Fraction(value)
+        return self[below] if closer else self[above]
+
     @cached_property
     def _floors(self) -> npt.NDArray[np.float64]:
         """Per candidate c the largest float <= c: for a float v, c >= v iff that floor >= v."""

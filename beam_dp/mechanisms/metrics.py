@@ -9,7 +9,7 @@ from typing import Any
 from beam_dp.mechanisms import checks, unused
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.searching import SearchKind, check_search
+from beam_dp.mechanisms.searching import TWO_PHASE, SearchKind, check_search
 
 UNIT = Fraction(1, 1_000_000)
 """The default grid of values: integers and decimals of up to six places are exact on it."""
@@ -145,19 +145,21 @@ class Sum(_Additive):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Extreme(Metric):
-    """The largest or smallest number of a column, by the shifted inverse mechanism.
+    """The largest or smallest number of a column, by its removal profile.
 
     Attributes:
-        candidates: the public outputs; None: 0 and numbers 0.025% apart, of both signs, to 10^19.
-        search: the search over the removal loss; "two-phase" for clip and noise (see `TwoPhase`).
-        beta: how often the guarantee may fail.
+        candidates: the public outputs; None: anything, and 0 and numbers 0.025% apart, of both
+            signs, to 10^19 for a search.
+        search: "two-phase" for a clip and noise (see `TwoPhase`), or the search over the removal
+            loss, which errs to one side, and by more where people are many.
+        beta: how often the guarantee of a search may fail.
         unit: the grid of values.
         method: "search", or "preprocessing": the extreme of one number per person, cut so that
             nobody moves it far, and noise (see `Preprocessing`; the error is a distance then).
     """
 
     candidates: Candidates | None = None
-    search: SearchKind = AboveThreshold
+    search: SearchKind = TWO_PHASE
     beta: float = 0.05
     unit: checks.Real = UNIT
     method: str = "search"
@@ -174,11 +176,13 @@ class _Extreme(Metric):
 
 @dataclasses.dataclass(frozen=True)
 class Max(_Extreme):
-    """Release a value that nearly nobody exceeds.
+    """Release the largest value, or one that few people exceed.
 
-    With probability 1 - beta it is at most the true maximum (rounded up to the candidates), and at
-    most `max_<column>_error` people have more. NaN where the search saw nobody (too few people for
-    the budget) and no candidates were given.
+    With probability 95% it is within `max_<column>_error` of a number between the maximum and that
+    without some people, whose number the plan shows. With `search=dp.AboveThreshold` it is, with
+    probability 1 - beta, at most the maximum (rounded up to the candidates), and at most
+    `max_<column>_error` people have more. NaN where people are too few for the budget and no
+    candidates were given.
 
     Attributes:
         column: the value column.

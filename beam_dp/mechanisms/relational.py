@@ -16,7 +16,7 @@ from beam_dp.mechanisms.metrics import (
 from beam_dp.mechanisms.people import ProfileFunction, check_callable
 from beam_dp.mechanisms.removal.frequency import PAIRS
 from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.searching import SearchKind, check_search
+from beam_dp.mechanisms.searching import TWO_PHASE, SearchKind, check_search
 
 _RELAXATIONS = ("items", "pairs")
 
@@ -48,21 +48,23 @@ class _Searched(Metric):
 class KthLargest(_Searched):
     """Release the k-th largest of all rows, one person owning any number of them.
 
-    With probability 1 - beta it is at most the true one (rounded up to the candidates), and at
-    least what is the k-th largest when `<name>_error` people are removed. Where hardly anybody is,
-    NaN or another of the lowest candidates, if none were given. k must not come from the data.
+    With probability 95% it is within `<name>_error` of a number between the true one and that
+    without some people, whose number the plan shows. With `search=dp.AboveThreshold` it is, with
+    probability 1 - beta, at most the true one (rounded up to the candidates), and at least what is
+    the k-th largest when `<name>_error` people are removed. NaN where people are too few for the
+    budget and no candidates were given. k must not come from the data.
 
     Attributes:
         column: the value column.
         k: which, from 1 on.
-        search: the search over the removal loss.
+        search: as of `Max`.
         unit: the grid of values.
     """
 
     column: str
     k: int
     _: dataclasses.KW_ONLY
-    search: SearchKind = AboveThreshold
+    search: SearchKind = TWO_PHASE
     unit: checks.Real = UNIT
 
     def __post_init__(self) -> None:
@@ -134,9 +136,13 @@ class Median(_Searched):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _OfItems(_Searched):
-    """A statistic of values that are only compared: numbers, text, dates or booleans."""
+    """A statistic of values that are only compared: numbers, text, dates or booleans.
 
-    search: SearchKind = AboveThreshold
+    Attributes:
+        search: as of `Max`.
+    """
+
+    search: SearchKind = TWO_PHASE
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -153,8 +159,8 @@ class DistinctCount(_OfItems):
     needs only one who pays. Where C is for one partition, it is chosen by what it makes of the
     number (`TwoPhaseDistinct`), else by how many values people have. `one_sided=True` searches the
     relaxed removal loss instead, as rows with two owners do: there a value counts that more than T
-    people are needed to remove. `search="two-phase"` takes clip and noise of that loss, and seldom
-    errs by less there.
+    people are needed to remove, and `search="two-phase"`, which takes clip and noise of that loss,
+    seldom errs by less.
 
     Attributes:
         column: the column; its values are only compared. Rows without one do not count.
@@ -163,6 +169,7 @@ class DistinctCount(_OfItems):
         clip: as in `Count`, and refused with `one_sided=True`.
         clip_share: as in `Count`, and refused with `one_sided=True`. Without, `search` and `beta`
             are refused, as there is nothing that they could change.
+        search: how a one-sided release searches.
     """
 
     column: str
@@ -170,6 +177,7 @@ class DistinctCount(_OfItems):
     one_sided: bool = False
     clip: str = "shared"
     clip_share: checks.Real | None = None
+    search: SearchKind = AboveThreshold
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -183,10 +191,9 @@ class DistinctCount(_OfItems):
 
 @dataclasses.dataclass(frozen=True)
 class MaxFrequency(_OfItems):
-    """Release how often the most frequent value of a column occurs, by its removal loss.
+    """Release how often the most frequent value of a column occurs, by its removal profile.
 
-    With probability 1 - beta it is at most the true number (rounded up to the candidates), and at
-    least that of each value without the `<name>_error` people who have it most often.
+    What its numbers mean is as of `KthLargest`, for the relaxed profile of `removal.frequency`.
 
     Attributes:
         column: the column; its values are only compared.
@@ -202,6 +209,8 @@ class MaxFrequency(_OfItems):
 @dataclasses.dataclass(frozen=True)
 class SumOfSquares(_OfItems):
     """Release the sum over all values of their squared numbers of rows (the self-join size, F2).
+
+    What its numbers mean is as of `KthLargest`, for a relaxed profile (`relaxation`).
 
     Attributes:
         column: the column; its values are only compared.
@@ -254,7 +263,7 @@ class CustomProfile(_Searched):
             returns B[0], B[1], ...; it must be picklable.
         candidates: the public outputs; required.
         lowest: the value of the statistic for nobody.
-        search: the search over the removal loss.
+        search: as of `Max`.
         unit: the grid of values.
     """
 
@@ -262,7 +271,7 @@ class CustomProfile(_Searched):
     profile: ProfileFunction
     _: dataclasses.KW_ONLY
     lowest: checks.Real = -math.inf
-    search: SearchKind = AboveThreshold
+    search: SearchKind = TWO_PHASE
     unit: checks.Real = UNIT
 
     def __post_init__(self) -> None:

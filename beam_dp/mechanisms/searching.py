@@ -25,7 +25,7 @@ comes from the plan; "auto" gets no delta, as for delta <= 1e-6 and up to 2^256 
 that spends one has a smaller shift than the others. "two-phase" is no search: what one person
 counts is chosen, then noise is added."""
 
-TWO_PHASE = "two-phase"
+TWO_PHASE: Literal["two-phase"] = "two-phase"
 
 _SEARCHES = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch, ScaleThenChoose)
 

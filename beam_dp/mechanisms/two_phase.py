@@ -63,7 +63,8 @@ class TwoPhase:
 
     1. `AboveThreshold` finds a floor L that f exceeds by the worth of at most `removals` people.
     2. `PriceSearch` chooses what one person may count, D, on the twin of the profile above L.
-    3. The twin at D is released with noise of sensitivity D, cut to what the candidates span.
+    3. The twin at D is released with noise of sensitivity D, cut to what the candidates span, or
+       rounded to the nearest of them.
 
     Nobody is likely to count for more than the whole statistic without some hundreds of people. So
     the usual prices end at |L|, unless L is 0. Where people are too few for this, the floor is the
@@ -82,6 +83,7 @@ class TwoPhase:
         prices: for the price.
         noise_cost: for the noise.
         candidates: for the floor; the release is between the first and the last.
+        listed: release one of the candidates; the error bound grows by what rounding moves.
         blank: release NaN for the lowest candidate, as in `DirectRelease`.
         beta: how often the search may fail.
         alpha: the chance that the noise exceeds the error bound.
@@ -93,6 +95,7 @@ class TwoPhase:
     prices: PriceSearch
     noise_cost: Budget
     candidates: Candidates
+    listed: bool = False
     blank: bool = False
     beta: float = 0.05
     alpha: Fraction = ALPHA
@@ -148,7 +151,11 @@ class TwoPhase:
         """Return the twin at a price with noise, and the error bound."""
         adder = AdditiveNoise(self.noise_cost)
         value = self._cut(_noisy(twin, most, adder, noise))
-        return value, float(adder.bound(most, self.alpha) * self.unit)
+        bound = adder.bound(most, self.alpha) * self.unit
+        if not self.listed:
+            return value, float(bound)
+        nearest = self.candidates.nearest(value)
+        return nearest, float(bound + abs(Fraction(nearest) - Fraction(value)))
 
     def _top(self, floor: Number) -> int:
         """Return the place of the largest usual price for this floor, or of all, for 0."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from beam_dp.mechanisms import checks, methods, metrics, relational, unused
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import Metric
+from beam_dp.mechanisms.searching import TWO_PHASE
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
 
 _COUNTED = (metrics.Count, metrics.Sum, relational.DistinctCount)
@@ -33,7 +34,9 @@ def check_two(
     bounds: ContributionBounds,
     partitions: Partitions | None,
 ) -> tuple[Metric, ...]:
-    """Return the metrics as they are released for rows with two owners: by their removal loss.
+    """Return the metrics as they are released for rows with two owners: by their removal profile.
+
+    In two phases, but for distinct counts, which seldom gain by them.
 
     A person's new rows belong to others too: bounding them would move rows of others, and counting
     people would count those. So neither is offered.
@@ -57,9 +60,17 @@ def check_two(
 
 def _directly(owner: str, metric: Metric) -> Metric:
     if isinstance(metric, _COUNTED):
-        because = "where rows have two owners, which are released from below, without a clip"
+        because = "where rows have two owners, which are released by their removal profile"
         unused.refuse(metric, unused.CLIP, because, "Leave it out.")
-        return dataclasses.replace(metric, one_sided=True)
+        checks.require(
+            not (metric.one_sided and metric.search == TWO_PHASE),
+            f'{type(metric).__name__}: search must not be "two-phase" with one_sided=True: two '
+            "phases err to both sides. Leave one of the two out.",
+        )
+        # A distinct count has another default; else no search is left without one_sided=True.
+        sided = metric.one_sided or isinstance(metric, relational.DistinctCount)
+        search = metric.search if sided else TWO_PHASE
+        return dataclasses.replace(metric, one_sided=True, search=search)
     if isinstance(metric, ALLOWED):
         methods.check_removed(owner, metric)
         return metric

@@ -6,13 +6,14 @@ from typing import Any
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import methods, metrics, relational, unused
+from beam_dp.mechanisms import checks, methods, metrics, relational, unused
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.plan import Plan
-from beam_dp.mechanisms.searching import SearchKind
+from beam_dp.mechanisms.search import AboveThreshold
+from beam_dp.mechanisms.searching import TWO_PHASE, SearchKind
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.summary import SHARDS
@@ -48,7 +49,8 @@ class ShiftedInverse(beam.PTransform):
         candidates: the public outputs; None: those of the statistic, by default a geometric grid
             that is wide enough for anything.
         search: `AboveThreshold`, `ExponentialMechanism`, `NoisyBinarySearch`, `ScaleThenChoose`, or
-            "auto" for the smallest proved shift; None: that of the statistic, by default the first.
+            "auto" for the smallest proved shift; None: that of the statistic, if it has one, else
+            the first.
         beta: how often the guarantee may fail; None: that of the statistic, by default 5%.
         shards: how many parts the people are cut into; a power of two.
         partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
@@ -86,7 +88,15 @@ class ShiftedInverse(beam.PTransform):
 
     def _direct(self) -> Metric:
         """Return the statistic as a metric that is searched for."""
-        given = {"search": self.search, "beta": self.beta, "candidates": self.candidates}
+        checks.require(
+            self.search != TWO_PHASE,
+            f'{_OWNER}: search must be a search, not "two-phase", which is none. '
+            "Write dp.PrivateAggregate(metrics=[...]) for that.",
+        )
+        search = self.search
+        if search is None and getattr(self.statistic, "search", None) == TWO_PHASE:
+            search = AboveThreshold
+        given = {"search": search, "beta": self.beta, "candidates": self.candidates}
         options: dict[str, Any] = {name: of for name, of in given.items() if of is not None}
         if isinstance(self.statistic, (metrics.Count, metrics.Sum, relational.DistinctCount)):
             because = f"in {_OWNER}, which searches for the output and clips nobody"

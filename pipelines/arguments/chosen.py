@@ -40,8 +40,11 @@ def check(options: argparse.Namespace) -> None:
     Raises:
         ValueError: with the option, and what it is for.
     """
-    if options.one_sided and not any(isinstance(m, _TWO_SIDED) for m in options.metrics):
-        raise ValueError("--one_sided is for --count, --sum and --distinct")
+    if options.one_sided and not any(_has(metric, "search") for metric in options.metrics):
+        raise ValueError(
+            "--one_sided is for --count, --sum, --distinct, --max, --min, --kth_largest, "
+            "--max_frequency and --sum_of_squares"
+        )
     if options.one_sided and options.search == TWO_PHASE:
         raise ValueError(
             "--one_sided and --search two_phase exclude each other: one releases from below, the "
@@ -49,8 +52,8 @@ def check(options: argparse.Namespace) -> None:
         )
     if options.search and not any(_is_searched(metric, options) for metric in options.metrics):
         raise ValueError(
-            "--search is for what is released from below: --max, --min, --kth_largest, "
-            "--max_frequency, --sum_of_squares, and with --one_sided --count, --sum and --distinct"
+            "--search is for --max, --min, --kth_largest, --max_frequency, --sum_of_squares, "
+            "and with --one_sided for --count, --sum and --distinct"
         )
     spreads.check(options, options.metrics)
     _check_grids(options)
@@ -88,9 +91,10 @@ def _chosen(name: str, metric: Metric, options: argparse.Namespace) -> dict[str,
     """Return what the options choose for a metric, as its parameters."""
     chosen: dict[str, Any] = {"weight": options.weights.get(name, 1)}
     if isinstance(metric, _TWO_SIDED):
-        chosen["one_sided"] = options.one_sided or _two_owners(options)
-    if options.search and _is_searched(metric, options):
-        chosen["search"] = options.search
+        searched = _is_distinct_of_two(metric, options) and options.search != TWO_PHASE
+        chosen["one_sided"] = options.one_sided or searched
+    if _is_searched(metric, options) and (options.search or options.one_sided):
+        chosen["search"] = options.search or dp.AboveThreshold
     if name in dict(options.grids):
         chosen["candidates"] = dict(options.grids)[name]
     if _has(metric, "unit"):
@@ -106,8 +110,12 @@ def _has(metric: Metric, option: str) -> bool:
 
 
 def _is_searched(metric: Metric, options: argparse.Namespace) -> bool:
-    from_below = _two_owners(options) or options.one_sided or not isinstance(metric, _TWO_SIDED)
-    return _has(metric, "search") and from_below
+    from_below = options.one_sided or _is_distinct_of_two(metric, options)
+    return _has(metric, "search") and (from_below or not isinstance(metric, _TWO_SIDED))
+
+
+def _is_distinct_of_two(metric: Metric, options: argparse.Namespace) -> bool:
+    return isinstance(metric, dp.DistinctCount) and _two_owners(options)
 
 
 def _two_owners(options: argparse.Namespace) -> bool:
