@@ -48,18 +48,11 @@ def parser() -> command.Parser:
         form = {"type": _reader(made_of), "metavar": word, "help": name.replace("_", " ")}
         group.add_argument(f"--{name}", action="append", dest="asked", default=[], **form)
     box = "a Python function of a numpy array; its module must be installed on the workers"
-    form = {"type": black_box, "metavar": "COLUMN=MODULE:NAME", "help": box}
+    form = {"type": forms.black_box, "metavar": "COLUMN=MODULE:NAME", "help": box}
     group.add_argument("--black_box", action="append", dest="asked", default=[], **form)
     spreads.add(group)
     releasing.add_spending(made)
     return made
-
-
-def black_box(text: str) -> dp.BlackBox:
-    """Return the metric of COLUMN=MODULE:NAME."""
-    column, found, named = text.rpartition("=")
-    words.require(bool(found), "COLUMN=MODULE:NAME", text)
-    return dp.BlackBox(words.column(column), words.function(named))
 
 
 def _reader(made: Callable[[str], Metric]) -> Callable[[str], Metric]:

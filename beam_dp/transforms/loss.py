@@ -14,7 +14,7 @@ from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.owned import Relation
 from beam_dp.mechanisms.program import Loss, compile_loss
 from beam_dp.mechanisms.statistics import PEOPLE, Measure
-from beam_dp.transforms import columns, guards, owners, release, rows, summary
+from beam_dp.transforms import columns, functions, guards, owners, release, rows, summary
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.partitions import (
     PublicPartitions,
@@ -122,6 +122,7 @@ class RemovalLoss(beam.PTransform):
         check_public(_OWNER, self.partition, self.partitions)
         if self._second is not None:
             owners.check_two(_OWNER, [self.statistic], self.bounds, self.partitions)
+        functions.check([self.statistic])
         two = self._second is not None
         limits.check_rows(_OWNER, self.partition_rows, [self.statistic], two)
         summary.check_shards(_OWNER, self.shards)

@@ -55,6 +55,10 @@ _PHRASES = {
     r"Ratio: neighbours must be .* where partitions are private.*": (
         f"--neighbours must be add-remove {_SELECTED}, which it does not cover: {_NAMED}"
     ),
+    r"(CustomProfile|BlackBox): \w+ must be picklable.*": (
+        "the function of --custom_profile or --black_box must be picklable, to be sent to workers: "
+        "name one that holds no open file, lock or generator"
+    ),
     r"RemovalLoss: partition must not have a column named 'profile'.*": (
         "--partition must name another column than 'profile', which is used between the steps"
     ),
