@@ -36,7 +36,7 @@ _BITS = 20  # a Delta has 2^20 steps of the grid or more
 _QUARTERS = 4  # powers of 2^(1/4)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class PreprocessedRelease:
     """One statistic per partition; see the module.
 
@@ -220,19 +220,19 @@ def build(
         people = PeopleRelease(counting.scaled(each), field("count"), alpha)
     cost = share if scale is None else share.scaled(sum(SHARES[1:], Fraction(0)))
     return PreprocessedRelease(
-        relation,
-        unit,
-        asked.statistic,
-        asked.trim,
-        asked.person_value,
-        asked.empty,
-        asked.root,
-        asked.sensitivity,
-        scale,
-        people,
-        noise.scaled(each),
-        cost.scaled(each),
-        alpha,
+        relation=relation,
+        unit=unit,
+        statistic=asked.statistic,
+        trim=asked.trim,
+        person_value=asked.person_value,
+        empty=asked.empty,
+        root=asked.root,
+        sensitivity=asked.sensitivity,
+        scale=scale,
+        people=people,
+        noise_cost=noise.scaled(each),
+        cost=cost.scaled(each),
+        alpha=alpha,
     )
 
 

@@ -65,7 +65,7 @@ class TwoPhase:
 
     Attributes:
         profiler: the statistic.
-        unit: what one unit is worth; the release is a multiple of it.
+        unit: what one unit is worth; the release is a multiple of it, or the end it is cut to.
         search: for the floor.
         prices: for the price.
         noise_cost: for the noise.
