@@ -2,16 +2,18 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
-from beam_dp.mechanisms import checks, per_person
+from beam_dp.mechanisms import checks, limits, per_person
 from beam_dp.mechanisms.black_box import BlackBoxRelease
 from beam_dp.mechanisms.budget import Budget, Ledger
 from beam_dp.mechanisms.defaults import EXTREMES, VALUE_CLIPS
 from beam_dp.mechanisms.direct import DirectRelease, Profiler, RankRelease, RowQuantile
+from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.monotone import GuardedProfile
 from beam_dp.mechanisms.owned import Relation
-from beam_dp.mechanisms.parts import Options, Part
+from beam_dp.mechanisms.parts import Options, Part, parts_of, quotients
 from beam_dp.mechanisms.places import OF_ITEMS, Places
 from beam_dp.mechanisms.preprocessed import PreprocessedRelease
 from beam_dp.mechanisms.profilers import KthRow, Owners, Profiled, UserProfile
@@ -63,9 +65,9 @@ class Builder:
 
     Args:
         places: where the parts find their data.
+        asked: the metrics that the parts are of.
         reach: the most partitions that a person can have rows in.
         depth: the most rows per person and partition; None: unknown.
-        quotients: the parts whose error bounds must hold together.
         single: whether there is one partition for all.
         partitions: how many there are; None: unknown.
     """
@@ -73,15 +75,16 @@ class Builder:
     def __init__(
         self,
         places: Places,
+        asked: Sequence[Metric],
         reach: int,
         depth: int | None = None,
-        quotients: frozenset[Part] = frozenset(),
         single: bool = False,
         partitions: int | None = None,
     ) -> None:
         self.places = places
         self.steps: list[Step] = []
-        self._reach, self._depth, self._quotients = reach, depth, quotients
+        self._asked, self._quotients = asked, quotients(asked)
+        self._reach, self._depth = reach, depth
         self._single, self._partitions = single, 1 if single else partitions
         self._measures, self._shared = 1, 0
 
@@ -221,6 +224,7 @@ class Builder:
         beta = float(part.options.beta)
         search = AboveThreshold(searching.scaled(each), beta, min(OVERSHOOT, beta / 2))
         relation, removals = Relation(self.places.column(part)), search.cap(candidates.size)
+        self._check_removals(part, removals)
         levels = KthRow(relation, self.places.unit(part), 1, removals)
         return RowQuantile(
             count,
@@ -232,8 +236,17 @@ class Builder:
             part.options.candidates is None,
         )
 
+    def _check_removals(self, part: Part, removals: int) -> None:
+        metric = next(metric for metric in self._asked if part in parts_of(metric))
+        limits.check_removals(metric, removals)
+
     def profiler(self, part: Part, removals: int) -> Profiler:
-        """Return what makes the removal profile B[0..removals] of a part."""
+        """Return what makes the removal profile B[0..removals] of a part.
+
+        Raises:
+            ValueError: for more removals than a worker can hold.
+        """
+        self._check_removals(part, removals)
         unit, sign = self.places.unit(part), -1 if part.kind == "min" else 1
         if part.kind in EXTREMES[:2] and self.places.second >= 0:
             relation = Relation(self.places.column(part), self.places.second)

@@ -59,7 +59,12 @@ class Profile:
 
         O(K log N) time whatever the number N of candidates; it does not increase in k.
         """
-        return [candidates.index(value) for value in self.values]
+        steps, known, step = [], None, 0
+        for value in self.values:
+            if value != known:  # where few people are, nearly all of a long profile is alike
+                known, step = value, candidates.index(value)
+            steps.append(step)
+        return steps
 
     def loss(self, candidates: Candidates) -> list[int]:
         """Return per candidate y the least k with B[k] <= y, and len(values) where there is none.

@@ -27,7 +27,6 @@ from beam_dp.mechanisms.parts import (
     items_of,
     orders_of,
     parts_of,
-    quotients,
     units_of,
     weights_of,
 )
@@ -189,7 +188,7 @@ def compile_program(
     whole, chosen = share_out(budget, weights_of(asked), reach, selection)
     compared = items_of(asked, second), flags_of(asked), orders_of(asked)
     places = Places(units_of(asked), *compared, two_owners=second is not None)
-    builder = Builder(places, reach, depth, quotients(asked), single, partitions)
+    builder = Builder(places, asked, reach, depth, single, partitions)
     ledger = Ledger(whole)
     selector = None
     if selection is not None:
@@ -270,5 +269,5 @@ def compile_loss(statistic: Metric, removals: int, second: str | None = None) ->
     part = parts_of(statistic)[0]
     units, items = units_of([statistic]), items_of([statistic], second)
     places = Places(units, items, two_owners=second is not None)
-    profiler = Builder(places, 1).profiler(part, removals)
+    profiler = Builder(places, [statistic], 1).profiler(part, removals)
     return Loss(tuple(units), tuple(units.values()), items, tuple(places.fields), profiler)

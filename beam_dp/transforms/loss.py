@@ -25,7 +25,6 @@ from beam_dp.transforms.partitions import (
 from beam_dp.transforms.summary import SHARDS
 
 _OWNER = "RemovalLoss"
-_MOST_REMOVALS = 1 << 20
 _MONOTONE = (
     *(metrics.Count, metrics.Sum, metrics.Max, metrics.Min, metrics.PeopleCount),
     *(relational.KthLargest, relational.DistinctCount, relational.MaxFrequency),
@@ -108,8 +107,9 @@ class RemovalLoss(beam.PTransform):
         self.partition = checks.columns(_OWNER, "partition", self.partition)
         checks.positive_integer(_OWNER, "removals", self.removals)
         checks.require(
-            self.removals <= _MOST_REMOVALS,
-            f"{_OWNER}: removals must be at most {_MOST_REMOVALS}, not {self.removals}.",
+            self.removals <= limits.REMOVALS,
+            f"{_OWNER}: removals must be at most {limits.REMOVALS}, not {self.removals}. Give the "
+            "search more epsilon, fewer candidates, or fewer partitions per person.",
         )
         if not isinstance(self.statistic, _MONOTONE):
             raise TypeError(

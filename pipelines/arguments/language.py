@@ -62,9 +62,13 @@ _PHRASES = {
     r"RemovalLoss: partition must not have a column named 'profile'.*": (
         "--partition must name another column than 'profile', which is used between the steps"
     ),
-    r"RemovalLoss: removals must be at most (\d+), not (\d+)\.": (
+    r"RemovalLoss: removals must be at most (\d+), not (\d+)\..*": (
         r"the budget is too small: each search would look at the best \2 people, and at most \1 "
-        "are kept; raise --epsilon or --rho"
+        "are kept; raise --epsilon or --rho, or give fewer --candidates or --max_partitions"
+    ),
+    r"\w+: budget must be larger: (the search .* can be held)\. .*": (
+        r"the budget is too small: \1; raise --epsilon, --rho or its part of --weights, or give "
+        "fewer --candidates or --max_partitions"
     ),
     r"ReadRows: pattern (must .*) For a directory write .*": (
         r"--input \1 For a directory write --input 'directory/*.parquet'."
