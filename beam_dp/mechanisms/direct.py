@@ -38,7 +38,7 @@ class Profiler(Protocol):
         """1, or -1 where the profile is that of -f."""
 
     def profiles(self, cells: Cells, first: int) -> Iterable[Profile]:
-        """Give B[0..K] of each partition, in the user's scale: one after the other, to save memory."""
+        """Give B[0..K] of each partition, in the user's scale; one at a time, to save memory."""
 
 
 @dataclasses.dataclass(frozen=True)

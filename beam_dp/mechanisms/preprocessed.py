@@ -151,9 +151,13 @@ class PreprocessedRelease:
         statistic = release.Preprocessed(self.statistic, sensitivity, empty, resolution, trim)
         # A person's number is rounded on its own, so that g still moves by Delta for one person.
         steps = release.noisy(statistic, numbers >> coarse, offsets, self.noise_cost, noise)
-        step = float(self.unit**power / steps_per_unit)
+        step = self.unit**power / steps_per_unit
         bound = AdditiveNoise(self.noise_cost).bound(sensitivity, self.alpha)
-        return steps.astype(float) * step, bound * step
+        if steps.dtype == object:  # more than a float may hold, where `empty` is far from the data
+            return np.array([float(number * step) for number in steps.tolist()]), bound * float(
+                step
+            )
+        return steps.astype(float) * float(step), bound * float(step)
 
     def _cleaned(self, values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return variances of at least 0, or their roots; g is at least 0, and so no farther."""

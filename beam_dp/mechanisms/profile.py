@@ -47,7 +47,8 @@ class Profile:
         plain = tuple(v.item() if isinstance(v, np.generic) else v for v in listed)
         rule = "Profile: values must be numbers that do not increase, at least one and no NaN."
         checks.require(len(plain) > 0 and not is_nan(plain[0]), rule)
-        ordered = all(after <= before for before, after in itertools.pairwise(plain))
+        pairs = itertools.pairwise(plain)
+        ordered = all(after is before or after <= before for before, after in pairs)
         checks.require(ordered, rule)  # a NaN fails too
         object.__setattr__(self, "values", plain)
 
@@ -61,7 +62,9 @@ class Profile:
         """
         steps, known, step = [], None, 0
         for value in self.values:
-            if value != known:  # where few people are, nearly all of a long profile is alike
+            if (
+                value is not known and value != known
+            ):  # where few people are, nearly all of a long profile is alike
                 known, step = value, candidates.index(value)
             steps.append(step)
         return steps

@@ -197,4 +197,10 @@ class UserProfile:
 def scaled(units: Sequence[Number], unit: Fraction) -> list[Number]:
     """Return units in the user's scale."""
     top, bottom = unit.numerator, unit.denominator
-    return [value * top if bottom == 1 else value * top / bottom for value in units]
+    found: list[Number] = []
+    known: Number | None = None
+    for value in units:
+        if value is not known:  # the end of a long profile is one object many times
+            known, made = value, value * top if bottom == 1 else value * top / bottom
+        found.append(made)
+    return found

@@ -81,8 +81,8 @@ class TieredRelease(PreprocessedRelease):
         empty = round(self.empty / self.unit * per_unit)
         exactly = cut(self.statistic, (numbers >> coarse) * resolution, steps[tiers], empty)
         drawn = int(noise.discrete_laplace(1 / width, 1)[0])
-        step = float(self.unit / per_unit)
-        return float(exactly + drawn) * step, laplace_bound(1 / width, self.alpha) * step
+        step = self.unit / per_unit
+        return float((exactly + drawn) * step), laplace_bound(1 / width, self.alpha) * float(step)
 
 
 def cut(statistic: str, numbers: np.ndarray, sensitivities: np.ndarray, empty: int) -> int:
