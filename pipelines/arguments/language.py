@@ -59,6 +59,24 @@ _PHRASES = {
         "the function of --custom_profile or --black_box must be picklable, to be sent to workers: "
         "name one that holds no open file, lock or generator"
     ),
+    r"PreprocessSensitivity: statistic must be .* for people with an epsilon of their own.*": (
+        "--person_epsilon is for --sum, --max, --min and --median: no way is known to compute "
+        "others for unequal sensitivities and any number of people"
+    ),
+    r"PreprocessSensitivity: sensitivity must be left out: a Median.*": (
+        "--sensitivity must be left out: --median with --person_epsilon is searched for"
+    ),
+    r"PreprocessSensitivity: partitions must be public ones for people.*": (
+        f"the partitions must be named with --person_epsilon: {_NAMED}"
+    ),
+    r"PreprocessSensitivity: budget must be a pure epsilon.*": (
+        "--person_epsilon must have --epsilon, without --delta"
+    ),
+    r"PreprocessSensitivity: budget must be the largest of epsilons, (.*), not (.*): .*": (
+        r"--epsilon must be the largest of --person_epsilon, \1, not \2: what the person who "
+        "allows most allows"
+    ),
+    r"PreprocessSensitivity: epsilons (must .*)": r"--person_epsilon: epsilons \1",
     r"RemovalLoss: partition must not have a column named 'profile'.*": (
         "--partition must name another column than 'profile', which is used between the steps"
     ),

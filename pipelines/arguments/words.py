@@ -138,6 +138,16 @@ units = named(
 lowest = named("columns with the statistic of nobody, like minutes=0,spent=0", lambda value: True)
 
 
+def person_epsilon(text: str) -> tuple[str, tuple[Fraction, ...]]:
+    """Return the column of people's own epsilons and the public ones, of COLUMN=E,E,..."""
+    name, _, numbers = text.rpartition("=")
+    found = [_fraction(word) for word in listed(numbers)]
+    fine = all(each is not None and each > 0 and each * 10**6 % 1 == 0 for each in found)
+    rule = "a column and the public epsilons in it, multiples of 0.000001: epsilon=0.5,1,2"
+    require(bool(name) and fine, rule, text)
+    return name, tuple(each for each in found if each is not None)
+
+
 def function(text: str) -> Callable[[Any], Any]:
     """Return the function MODULE:NAME."""
     module, _, name = text.partition(":")
