@@ -155,7 +155,7 @@ def profile_of(question: Question, metric: Metric, removals: int) -> dp.Profile:
         measures = (Measure(PEOPLE), *measures)
     bounder = Bounder(ContributionBounds(None), loss.fields, _KEY, loss.keep_rows)
     cells = cells_of(table, bounder, measures)
-    return loss.profiler.profiles(cells, len(measures) - 1)[0]
+    return next(iter(loss.profiler.profiles(cells, len(measures) - 1)))
 
 
 def program_of(question: Question, metric: Metric) -> Program:

@@ -29,7 +29,7 @@ def rows_of(
     numbers = dict.fromkeys(
         n
         for metric in metrics
-        for n in (*metric.columns, *metric.orders)
+        for n in (*metric.columns, *metric.orders, *(metric.tiers or ())[:1])
         if n not in metric.items and not metric.flags
     )
     both = [name for name in numbers if name in text]

@@ -25,7 +25,7 @@ from beam_dp.mechanisms.blocks import BlockFunction, BlockRelation
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.cells import Cells
-from beam_dp.mechanisms.metrics import UNIT, Metric, check_candidates, check_unit
+from beam_dp.mechanisms.metrics import UNIT, Metric, check_candidates, check_places, check_unit
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.owned import Relation
 from beam_dp.mechanisms.people import check_callable
@@ -102,6 +102,7 @@ class BlackBox(Metric):
         persons.check_person_value(owner, self.person_value, self.last_by)
         checks.fraction_between(owner, "beta", self.beta, 0, 1)
         check_candidates(owner, self.candidates)
+        check_places(owner, self.candidates)
         check_unit(owner, self.unit)
         if self.blocks is not None:
             mend = "Leave it out for a number that suits the budget."

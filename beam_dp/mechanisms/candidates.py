@@ -22,11 +22,13 @@ from beam_dp.mechanisms.grids import (
     WIDE,
     Indexes,
     LinearGrid,
+    MirroredGrid,
     Number,
     RoundedGrid,
     SymmetricGrid,
 )
 
+_GRIDS = (tuple, LinearGrid, RoundedGrid, SymmetricGrid, MirroredGrid)
 MATERIALISED = 2**22  # values that a geometric grid may hold in memory
 
 
@@ -62,10 +64,10 @@ class Candidates:
     `sys.maxsize`; `size` always does.
     """
 
-    points: tuple[Number, ...] | LinearGrid | RoundedGrid | SymmetricGrid
+    points: tuple[Number, ...] | LinearGrid | RoundedGrid | SymmetricGrid | MirroredGrid
 
     def __post_init__(self) -> None:
-        if type(self.points) not in (tuple, LinearGrid, RoundedGrid, SymmetricGrid):
+        if type(self.points) not in _GRIDS:
             raise TypeError(
                 "Candidates: points must be made by Candidates.of(values), Candidates.linear(low, "
                 "high, step) or Candidates.geometric(low, high, ratio), not "
@@ -209,7 +211,11 @@ class Candidates:
             grid = self.points
             last = grid.start + (grid.size - 1) * grid.stride
             return Candidates(dataclasses.replace(grid, start=-last))
-        return Candidates.of(-point for point in self)
+        if isinstance(self.points, RoundedGrid):
+            return Candidates(MirroredGrid(self.points))
+        if isinstance(self.points, MirroredGrid):
+            return Candidates(self.points.grid)
+        return Candidates(tuple(0 - point for point in reversed(self.points)))
 
     def index(self, value: Number) -> int:
         """Return the first i with candidate i >= `value`; `size` above the top (or for NaN)."""
@@ -243,7 +249,11 @@ class Candidates:
 
     def _fast_indexes(self, array: npt.NDArray[np.float64] | Indexes) -> Indexes | None:
         if not isinstance(self.points, tuple):
-            return None if isinstance(self.points, RoundedGrid) else self.points.indexes(array)
+            return (
+                None
+                if isinstance(self.points, (RoundedGrid, MirroredGrid))
+                else self.points.indexes(array)
+            )
         if array.dtype.kind == "f":
             return np.asarray(np.searchsorted(self._floors, array), dtype=np.int64)
         unreachable, wholes = self._wholes

@@ -18,8 +18,10 @@ _SUM_BITS, _EXTREME_BITS = 17, 13
 def default_candidates(kind: str, unit: Fraction) -> Candidates:
     """Return the public outputs of a one-sided release that need no input.
 
-    Counts and sums: the multiples of the unit of at most 17 significant bits, up to 2^63, so that
-    neighbours differ by less than 2^-16 of their size.
+    Counts and sums: the multiples of 1/d of at most 17 significant bits, up to 2^63, so that
+    neighbours differ by 1/d at first, then by at most 2^-16 of their size. d is the least whole
+    number with 1/d at most the unit: a unit of 0.01 has multiples of itself, one of 0.3 those of
+    1/4, and one of 5 those of 1.
 
     Extremes and quantiles: the multiples of the unit of at most 13 significant bits, of both signs,
     up to 2^83 units (about 10^19 at the default unit of one millionth): neighbours differ by less

@@ -6,6 +6,7 @@ A `Profiler` makes the removal profile of one statistic per partition; `DirectRe
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Protocol
 
@@ -36,8 +37,8 @@ class Profiler(Protocol):
     def sign(self) -> int:
         """1, or -1 where the profile is that of -f."""
 
-    def profiles(self, cells: Cells, first: int) -> list[Profile]:
-        """Return B[0..K] of each partition, in the user's scale."""
+    def profiles(self, cells: Cells, first: int) -> Iterable[Profile]:
+        """Give B[0..K] of each partition, in the user's scale; one at a time, to save memory."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -119,6 +119,28 @@ class RoundedGrid:
 
 
 @dataclass(frozen=True)
+class MirroredGrid:
+    """The values of a grid with the opposite sign, in rising order, never materialised."""
+
+    grid: RoundedGrid
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.grid.size
+
+    def __getitem__(self, i: int) -> int | float:
+        return 0 - self.grid[self.size - 1 - i]  # never -0.0
+
+    def index(self, value: Number) -> int:
+        """Return the first i whose emitted value is >= `value`, which lies within the grid."""
+        place = self.grid.index(-value)
+        # That is the first of at least -value; what is wanted is the last of at most -value.
+        beyond = self.grid[place] > -value
+        return self.size - 1 - (place - 1 if beyond else place)
+
+
+@dataclass(frozen=True)
 class SymmetricGrid:
     """0 and all +-m unit, m an integer up to 2^power of at most `bits` significant bits, as floats.
 

@@ -1,4 +1,4 @@
-"""How many rows of one partition a worker can take, by the kind of statistic."""
+"""What one worker can take of one partition: rows, by the kind of statistic, and removals."""
 
 from collections.abc import Sequence
 
@@ -14,6 +14,9 @@ VALUES = 6_000_000
 
 EDGES = 10_000_000
 """What is solved as a flow between two owners of every row."""
+
+REMOVALS = 2_000_000
+"""K: how many people a search may look at. A profile of so many takes some 100 MB and seconds."""
 
 _KINDS = {
     "kth": LINES,
@@ -70,3 +73,25 @@ def check_rows(owner: str, rows: int | None, asked: Sequence[Metric], two_owners
             "finer, sample the people first, or ask for what needs summaries only: Count, Sum, "
             "Max, Min, Mean, PeopleCount or Ratio of rows with one owner.",
         )
+
+
+def check_removals(metric: Metric, removals: int) -> None:
+    """Refuse a search that would look at more people than a worker can hold numbers of.
+
+    How many these are depends on the budget and the candidates only; of the data that there is, far
+    fewer tell something.
+
+    Args:
+        metric: what is released.
+        removals: K.
+
+    Raises:
+        ValueError: with the metric, the number, and how to mend the call.
+    """
+    checks.require(
+        removals <= REMOVALS,
+        f"{type(metric).__name__}: budget must be larger: the search for output column "
+        f"{metric.output} would look at the {removals} most important people of each partition, "
+        f"and at most {REMOVALS} can be held. Give it more epsilon (rho) or weight, fewer "
+        "candidates, or fewer partitions per person: bounds=dp.ContributionBounds(partitions=1).",
+    )

@@ -8,6 +8,7 @@ from typing import Any
 
 from beam_dp.mechanisms import checks, unused
 from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.grids import WIDE
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.searching import TWO_PHASE, SearchKind, check_search
 
@@ -309,4 +310,13 @@ def check_candidates(owner: str, candidates: object) -> None:
     checks.require(
         -sys.float_info.max <= candidates[0] and candidates[-1] <= sys.float_info.max,
         f"{owner}: candidates must be numbers that floats can hold, below 1.8e308.",
+    )
+
+
+def check_places(owner: str, candidates: Candidates | None) -> None:
+    """Refuse candidates whose places do not fit in an array, for what is released by ranks."""
+    checks.require(
+        candidates is None or candidates.size < WIDE,
+        f"{owner}: candidates must be fewer than 2^62, as each person or vote has a place among "
+        "them. Take a coarser grid: Candidates.linear(0, 100, 0.001).",
     )

@@ -36,7 +36,7 @@ _BITS = 20  # a Delta has 2^20 steps of the grid or more
 _QUARTERS = 4  # powers of 2^(1/4)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class PreprocessedRelease:
     """One statistic per partition; see the module.
 
@@ -151,9 +151,13 @@ class PreprocessedRelease:
         statistic = release.Preprocessed(self.statistic, sensitivity, empty, resolution, trim)
         # A person's number is rounded on its own, so that g still moves by Delta for one person.
         steps = release.noisy(statistic, numbers >> coarse, offsets, self.noise_cost, noise)
-        step = float(self.unit**power / steps_per_unit)
+        step = self.unit**power / steps_per_unit
         bound = AdditiveNoise(self.noise_cost).bound(sensitivity, self.alpha)
-        return steps.astype(float) * step, bound * step
+        if steps.dtype == object:  # more than a float may hold, where `empty` is far from the data
+            return np.array([float(number * step) for number in steps.tolist()]), bound * float(
+                step
+            )
+        return steps.astype(float) * float(step), bound * float(step)
 
     def _cleaned(self, values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return variances of at least 0, or their roots; g is at least 0, and so no farther."""
@@ -220,19 +224,19 @@ def build(
         people = PeopleRelease(counting.scaled(each), field("count"), alpha)
     cost = share if scale is None else share.scaled(sum(SHARES[1:], Fraction(0)))
     return PreprocessedRelease(
-        relation,
-        unit,
-        asked.statistic,
-        asked.trim,
-        asked.person_value,
-        asked.empty,
-        asked.root,
-        asked.sensitivity,
-        scale,
-        people,
-        noise.scaled(each),
-        cost.scaled(each),
-        alpha,
+        relation=relation,
+        unit=unit,
+        statistic=asked.statistic,
+        trim=asked.trim,
+        person_value=asked.person_value,
+        empty=asked.empty,
+        root=asked.root,
+        sensitivity=asked.sensitivity,
+        scale=scale,
+        people=people,
+        noise_cost=noise.scaled(each),
+        cost=cost.scaled(each),
+        alpha=alpha,
     )
 
 

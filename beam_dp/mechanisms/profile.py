@@ -47,7 +47,8 @@ class Profile:
         plain = tuple(v.item() if isinstance(v, np.generic) else v for v in listed)
         rule = "Profile: values must be numbers that do not increase, at least one and no NaN."
         checks.require(len(plain) > 0 and not is_nan(plain[0]), rule)
-        ordered = all(after <= before for before, after in itertools.pairwise(plain))
+        pairs = itertools.pairwise(plain)
+        ordered = all(after is before or after <= before for before, after in pairs)
         checks.require(ordered, rule)  # a NaN fails too
         object.__setattr__(self, "values", plain)
 
@@ -62,7 +63,9 @@ class Profile:
         if candidates.size < WIDE and all(type(value) is float for value in self.values):
             found: list[int] = candidates.indexes(np.array(self.values)).tolist()
             return found
-        return [candidates.index(value) for value in self.values]
+        # Where few people are, nearly all of a long profile is alike.
+        known = {value: candidates.index(value) for value in dict.fromkeys(self.values)}
+        return [known[value] for value in self.values]
 
     def loss(self, candidates: Candidates) -> list[int]:
         """Return per candidate y the least k with B[k] <= y, and len(values) where there is none.

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -39,8 +39,8 @@ class Profiled:
         """The sign of the measure."""
         return self.measure.sign
 
-    def profiles(self, cells: Cells, first: int) -> list[Profile]:
-        """Return the profile B[0..K] of each partition, in the user's scale.
+    def profiles(self, cells: Cells, first: int) -> Iterator[Profile]:
+        """Yield the profile B[0..K] of each partition, in the user's scale.
 
         B[k] is the total without the k largest (additive), or the (k+1)-th largest; f of nobody is
         0, or below all candidates (Fang, Dong, Yi 2022, section 5). For a mirrored measure it is
@@ -48,12 +48,11 @@ class Profiled:
         """
         largest = cells.largest(first, self.measure.keep)
         if not self.measure.additive:
-            return [self._profile(numbers, -math.inf) for numbers in largest]
-        totals = zip(cells.totals(first), largest, strict=True)
-        return [
-            self._profile([total - cut for cut in itertools.accumulate([0, *numbers])], 0)
-            for total, numbers in totals
-        ]
+            yield from (self._profile(numbers, -math.inf) for numbers in largest)
+            return
+        for total, numbers in zip(cells.totals(first), largest, strict=True):
+            left = [total - cut for cut in itertools.accumulate([0, *numbers])]
+            yield self._profile(left, 0)
 
     def _profile(self, units: list[int], empty: float) -> Profile:
         size = self.measure.keep
@@ -93,10 +92,11 @@ class Owners:
         """The one relation."""
         return (self.relation,)
 
-    def profiles(self, cells: Cells, first: int) -> list[Profile]:
-        """Return the profile B[0..K] of each partition, in the user's scale."""
+    def profiles(self, cells: Cells, first: int) -> Iterator[Profile]:
+        """Yield the profile B[0..K] of each partition, in the user's scale."""
         unit = self.unit * self.coarse
-        return [Profile(scaled(self._units(lines), unit)) for lines in cells.owned(first)]
+        for lines in cells.owned(first):
+            yield Profile(scaled(self._units(lines), unit))
 
     def _units(self, lines: Lines) -> Sequence[Number]:
         people, second, items, counts = lines
@@ -147,9 +147,10 @@ class KthRow:
         """The one relation."""
         return (self.relation,)
 
-    def profiles(self, cells: Cells, first: int) -> list[Profile]:
-        """Return the profile B[0..K] of each partition, in the user's scale."""
-        return [Profile(self.levels(lines)) for lines in cells.owned(first)]
+    def profiles(self, cells: Cells, first: int) -> Iterator[Profile]:
+        """Yield the profile B[0..K] of each partition, in the user's scale."""
+        for lines in cells.owned(first):
+            yield Profile(self.levels(lines))
 
     def levels(self, lines: Lines) -> list[Number]:
         """Return B[0..K]; -inf where fewer than k rows are left."""
@@ -180,9 +181,10 @@ class UserProfile:
         """The one relation."""
         return (self.relation,)
 
-    def profiles(self, cells: Cells, first: int) -> list[Profile]:
-        """Return what the function says of each partition."""
-        return [self.function(self._people(lines)) for lines in cells.owned(first)]
+    def profiles(self, cells: Cells, first: int) -> Iterator[Profile]:
+        """Yield what the function says of each partition."""
+        for lines in cells.owned(first):
+            yield self.function(self._people(lines))
 
     def _people(self, lines: Lines) -> tuple[tuple[Number, ...], ...]:
         order = np.lexsort((lines.items, lines.people))
@@ -195,4 +197,10 @@ class UserProfile:
 def scaled(units: Sequence[Number], unit: Fraction) -> list[Number]:
     """Return units in the user's scale."""
     top, bottom = unit.numerator, unit.denominator
-    return [value * top if bottom == 1 else value * top / bottom for value in units]
+    found: list[Number] = []
+    known: Number | None = None
+    for value in units:
+        if value is not known:  # the end of a long profile is one object many times
+            known, made = value, value * top if bottom == 1 else value * top / bottom
+        found.append(made)
+    return found

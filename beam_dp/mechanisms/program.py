@@ -27,10 +27,10 @@ from beam_dp.mechanisms.parts import (
     items_of,
     orders_of,
     parts_of,
-    quotients,
     units_of,
     weights_of,
 )
+from beam_dp.mechanisms.places import Places
 from beam_dp.mechanisms.preprocessed import PreprocessedRelease
 from beam_dp.mechanisms.ratios import check_selected
 from beam_dp.mechanisms.releases import ClippedSum, Released
@@ -186,9 +186,9 @@ def compile_program(
     """
     tiers = _tiers(asked, budget, selection)
     whole, chosen = share_out(budget, weights_of(asked), reach, selection)
-    compared = items_of(asked, second), flags_of(asked), second is not None
-    sorts = partitions, orders_of(asked)
-    builder = Builder(units_of(asked), reach, depth, quotients(asked), single, *compared, *sorts)
+    compared = items_of(asked, second), flags_of(asked), orders_of(asked)
+    places = Places(units_of(asked), *compared, two_owners=second is not None)
+    builder = Builder(places, asked, reach, depth, single, partitions)
     ledger = Ledger(whole)
     selector = None
     if selection is not None:
@@ -202,13 +202,13 @@ def compile_program(
     entries = tuple((entry.label, entry.cost, entry.times) for entry in ledger.entries)
     return Program(
         tuple(asked),
-        tuple(builder.units),
-        tuple(builder.units.values()),
-        builder.items,
-        builder.flags,
-        builder.orders,
+        tuple(places.units),
+        tuple(places.units.values()),
+        places.items,
+        places.flags,
+        places.orders,
         tiers,
-        tuple(builder.fields),
+        tuple(places.fields),
         tuple(builder.steps),
         selector,
         entries,
@@ -267,9 +267,7 @@ def compile_loss(statistic: Metric, removals: int, second: str | None = None) ->
         second: the column of the second owner, where rows have two.
     """
     part = parts_of(statistic)[0]
-    items, flags = items_of([statistic], second), flags_of([statistic])
-    two = second is not None
-    builder = Builder(units_of([statistic]), 1, None, frozenset(), False, items, flags, two)
-    profiler = builder.profiler(part, removals)
-    units = builder.units
-    return Loss(tuple(units), tuple(units.values()), items, tuple(builder.fields), profiler)
+    units, items = units_of([statistic]), items_of([statistic], second)
+    places = Places(units, items, two_owners=second is not None)
+    profiler = Builder(places, [statistic], 1).profiler(part, removals)
+    return Loss(tuple(units), tuple(units.values()), items, tuple(places.fields), profiler)

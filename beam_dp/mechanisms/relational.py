@@ -11,11 +11,13 @@ from beam_dp.mechanisms.metrics import (
     Metric,
     check_candidates,
     check_clip,
+    check_places,
     check_unit,
 )
 from beam_dp.mechanisms.people import ProfileFunction, check_callable
 from beam_dp.mechanisms.removal.frequency import PAIRS
 from beam_dp.mechanisms.search import AboveThreshold
+from beam_dp.mechanisms.search.parameters import check_share
 from beam_dp.mechanisms.searching import TWO_PHASE, SearchKind, check_search
 
 _RELAXATIONS = ("items", "pairs")
@@ -103,7 +105,10 @@ class Quantile(_Searched):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.fraction_between("Quantile", "p", self.p, 0, 1, "Write p=0.5 for the median.")
+        check_share("Quantile", self.p)
         checks.one_of("Quantile", "per", self.per, ("person", "row"))
+        if self.per == "person":
+            check_places(type(self).__name__, self.candidates)
 
     @property
     def _prefix(self) -> str:
@@ -132,6 +137,8 @@ class Median(_Searched):
         super().__post_init__()
         checks.one_of("Median", "per", self.per, ("person", "row"))
         unused.check_method(self, "search", "per", "candidates", "beta")
+        if self.per == "person":
+            check_places(type(self).__name__, self.candidates)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

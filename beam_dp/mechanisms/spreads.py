@@ -8,6 +8,7 @@ from beam_dp.mechanisms import checks
 from beam_dp.mechanisms.metrics import UNIT, Metric, check_unit
 from beam_dp.mechanisms.persons import check_person_value
 
+_WIDEST = Fraction(1 << 200)
 Sensitivity = checks.Real | Literal["auto"]
 
 
@@ -46,10 +47,18 @@ class Preprocessing(Metric):
         owner = type(self).__name__
         check_person_value(owner, self.person_value, self.last_by)
         check_unit(owner, self.unit)
-        checks.number(owner, "empty", self.empty)
+        checks.require(
+            abs(checks.number(owner, "empty", self.empty)) <= _WIDEST,
+            f"{owner}: empty must be from -2^200 to 2^200, not {checks.shown(self.empty)}.",
+        )
         if self.sensitivity != "auto":
             mend = 'Write sensitivity="auto".'
-            checks.fraction_between(owner, "sensitivity", self.sensitivity, 0, 2**200, mend)
+            delta = checks.number(owner, "sensitivity", self.sensitivity)
+            checks.require(
+                1 / _WIDEST <= delta <= _WIDEST,
+                f"{owner}: sensitivity must be above 0 (from 2^-200 to 2^200), not "
+                f"{checks.shown(self.sensitivity)}. {mend}",
+            )
 
     @property
     def orders(self) -> tuple[str, ...]:

@@ -81,8 +81,8 @@ class TieredRelease(PreprocessedRelease):
         empty = round(self.empty / self.unit * per_unit)
         exactly = cut(self.statistic, (numbers >> coarse) * resolution, steps[tiers], empty)
         drawn = int(noise.discrete_laplace(1 / width, 1)[0])
-        step = float(self.unit / per_unit)
-        return float(exactly + drawn) * step, laplace_bound(1 / width, self.alpha) * step
+        step = self.unit / per_unit
+        return float((exactly + drawn) * step), laplace_bound(1 / width, self.alpha) * float(step)
 
 
 def cut(statistic: str, numbers: np.ndarray, sensitivities: np.ndarray, empty: int) -> int:
@@ -127,13 +127,8 @@ def build(
         alpha: the chance that the error bound fails.
         field: returns the field of an operation over the column.
     """
-    scale, people, searched, counted, each = (
-        None,
-        None,
-        Fraction(0),
-        Fraction(0),
-        Fraction(1, reach),
-    )
+    scale, people, each = None, None, Fraction(1, reach)
+    searched = counted = Fraction(0)
     if asked.sensitivity is None:
         searched = epsilons[0] * SHARES[0]
         scale = scale_of(asked.person_value, unit, Budget(searched), share, alpha, field)
@@ -143,18 +138,18 @@ def build(
     levels = (*epsilons[:-1], share.amount)
     paid = tuple((level - searched - counted) * each for level in levels)
     return TieredRelease(
-        relation,
-        unit,
-        asked.statistic,
-        asked.trim,
-        asked.person_value,
-        asked.empty,
-        False,
-        asked.sensitivity,
-        scale,
-        people,
-        Budget(paid[-1]),
-        Budget(paid[-1] + counted * each),
-        alpha,
+        relation=relation,
+        unit=unit,
+        statistic=asked.statistic,
+        trim=asked.trim,
+        person_value=asked.person_value,
+        empty=asked.empty,
+        root=False,
+        sensitivity=asked.sensitivity,
+        scale=scale,
+        people=people,
+        noise_cost=Budget(paid[-1]),
+        cost=Budget(paid[-1] + counted * each),
+        alpha=alpha,
         epsilons=paid,
     )

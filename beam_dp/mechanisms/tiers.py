@@ -14,6 +14,7 @@ from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.contributions import Table
 from beam_dp.mechanisms.exact import LOWEST, is_missing
+from beam_dp.mechanisms.metrics import check_places
 from beam_dp.mechanisms.owned import Owned, Relation, code
 from beam_dp.mechanisms.spreads import Preprocessing
 
@@ -56,6 +57,7 @@ class PersonalisedStatistic(Preprocessing):
         owner = "PreprocessSensitivity"
         checks.one_of(owner, "statistic", self.of, STATISTICS)
         checks.column(owner, "person_epsilon", self.person_epsilon)
+        check_places(owner, self.candidates)
         object.__setattr__(self, "epsilons", check_epsilons(owner, self.epsilons))
 
     @property

@@ -7,14 +7,13 @@ from typing import Any
 import apache_beam as beam
 
 from beam_dp.mechanisms import checks, limits
-from beam_dp.mechanisms.black_box import BlackBox
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.contributions import Bounder
 from beam_dp.mechanisms.metrics import Metric, check_metrics
 from beam_dp.mechanisms.plan import Plan, describe
 from beam_dp.mechanisms.program import Program, compile_program
-from beam_dp.transforms import columns, guards, owners, release, rows, summary, votes
+from beam_dp.transforms import columns, functions, guards, owners, release, rows, summary
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.partitions import (
     PrivatePartitions,
@@ -96,9 +95,7 @@ class PrivateAggregate(beam.PTransform):
                 f"{_OWNER}: budget must be a Budget, not {checks.shown(self.budget)}. "
                 "Write budget=dp.Budget(epsilon=1.0)."
             )
-        for metric in self.metrics:
-            if isinstance(metric, BlackBox):
-                guards.check_picklable("BlackBox", "function", metric.function, votes.made)
+        functions.check(self.metrics)
         rows.check_names(_OWNER, self.partition, self.metrics)
         rows.check_batches(_OWNER, self.batches, self.partitions)
         self._once = guards.Once()

@@ -14,7 +14,7 @@ from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.owned import Relation
 from beam_dp.mechanisms.program import Loss, compile_loss
 from beam_dp.mechanisms.statistics import PEOPLE, Measure
-from beam_dp.transforms import columns, guards, owners, release, rows, summary
+from beam_dp.transforms import columns, functions, guards, owners, release, rows, summary
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.partitions import (
     PublicPartitions,
@@ -25,7 +25,6 @@ from beam_dp.transforms.partitions import (
 from beam_dp.transforms.summary import SHARDS
 
 _OWNER = "RemovalLoss"
-_MOST_REMOVALS = 1 << 20
 _MONOTONE = (
     *(metrics.Count, metrics.Sum, metrics.Max, metrics.Min, metrics.PeopleCount),
     *(relational.KthLargest, relational.DistinctCount, relational.MaxFrequency),
@@ -108,8 +107,9 @@ class RemovalLoss(beam.PTransform):
         self.partition = checks.columns(_OWNER, "partition", self.partition)
         checks.positive_integer(_OWNER, "removals", self.removals)
         checks.require(
-            self.removals <= _MOST_REMOVALS,
-            f"{_OWNER}: removals must be at most {_MOST_REMOVALS}, not {self.removals}.",
+            self.removals <= limits.REMOVALS,
+            f"{_OWNER}: removals must be at most {limits.REMOVALS}, not {self.removals}. Give the "
+            "search more epsilon, fewer candidates, or fewer partitions per person.",
         )
         if not isinstance(self.statistic, _MONOTONE):
             raise TypeError(
@@ -122,6 +122,7 @@ class RemovalLoss(beam.PTransform):
         check_public(_OWNER, self.partition, self.partitions)
         if self._second is not None:
             owners.check_two(_OWNER, [self.statistic], self.bounds, self.partitions)
+        functions.check([self.statistic])
         two = self._second is not None
         limits.check_rows(_OWNER, self.partition_rows, [self.statistic], two)
         summary.check_shards(_OWNER, self.shards)

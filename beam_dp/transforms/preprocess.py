@@ -2,17 +2,16 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import checks, methods, metrics, relational, tiers, unused
+from beam_dp.mechanisms import methods, metrics, personal, unused
 from beam_dp.mechanisms.black_box import BlackBox
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.plan import Plan
-from beam_dp.mechanisms.spreads import Preprocessed, Preprocessing
+from beam_dp.mechanisms.spreads import Preprocessing
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.summary import SHARDS
@@ -20,12 +19,6 @@ from beam_dp.transforms.summary import SHARDS
 _OWNER = "PreprocessSensitivity"
 _TAKEN = ("column", "name", "unit", "weight", "method")
 _MEND = "It is released in another way here: see person_value and sensitivity."
-
-_PERSONALISED = (metrics.Sum, metrics.Max, relational.Median)
-_EXTREMES = ("maximum", "minimum")
-_SEARCHED = ("candidates", "beta")
-_KEPT = ("person_value", "last_by", "sensitivity", "empty", "unit")
-_PLAIN = ("column", "of", "name", "weight")
 
 
 @dataclasses.dataclass(eq=False)
@@ -96,12 +89,11 @@ class PreprocessSensitivity(beam.PTransform):
         )
 
     def _metric(self) -> Metric:
-        if self.person_epsilon is not None or self.epsilons is not None:
-            return self._personalised()
-        value = {"person_value": self.person_value, "last_by": self.last_by}
-        given = {**value, "sensitivity": self.sensitivity}
-        options = {name: value for name, value in given.items() if value is not None}
+        names = ("person_value", "last_by", "sensitivity")
+        options = {name: vars(self)[name] for name in names if vars(self)[name] is not None}
         statistic = self.statistic
+        if self.person_epsilon is not None or self.epsilons is not None:
+            return personal.personalised(statistic, self.person_epsilon, self.epsilons, options)
         if methods.has_method(statistic):
             others = [f.name for f in dataclasses.fields(statistic) if f.name not in _TAKEN]
             unused.refuse(statistic, others, f"in {_OWNER}", _MEND)
@@ -115,37 +107,6 @@ class PreprocessSensitivity(beam.PTransform):
             f"TrimmedMean, Preprocessed or BlackBox, not {metrics.shown(statistic)}. "
             'Write statistic=dp.Mean("minutes").'
         )
-
-    def _personalised(self) -> Metric:
-        """Return the metric for people with an epsilon of their own."""
-        given = self.statistic
-        of, person_value = methods.of_people(given)
-        checks.require(
-            isinstance(given, _PERSONALISED)
-            or (isinstance(given, Preprocessed) and of in _EXTREMES),
-            f"{_OWNER}: statistic must be Sum, Max, Median, or Preprocessed of an extreme for "
-            "people with an epsilon of their own. No way is known to compute others for unequal "
-            'sensitivities and any number of people. Write statistic=dp.Sum("minutes").',
-        )
-        options = {**self._kept(given, of), "name": given.output}
-        options.setdefault("person_value", person_value)
-        column, epsilons = given.columns[0], self.epsilons
-        return tiers.PersonalisedStatistic(column, of, self.person_epsilon, epsilons, **options)
-
-    def _kept(self, given: Metric, of: str) -> dict[str, Any]:
-        """Return the options of a statistic and of this transform, or refuse what has no effect."""
-        checks.require(
-            of != "median" or self.sensitivity is None,
-            f"{_OWNER}: sensitivity must be left out: a Median for people with an epsilon of their "
-            "own is searched for, and needs none.",
-        )
-        kept = (*_KEPT, *_SEARCHED) if of == "median" else _KEPT
-        fields = [field.name for field in dataclasses.fields(given)]
-        others = [name for name in fields if name not in (*_PLAIN, *kept)]
-        unused.refuse(given, others, "for people with an epsilon of their own", _MEND)
-        own = {name: vars(given)[name] for name in fields if name in kept}
-        asked = {name: vars(self)[name] for name in ("person_value", "last_by", "sensitivity")}
-        return {**own, **{name: value for name, value in asked.items() if value is not None}}
 
     def plan(self) -> Plan:
         """Return what would be spent on what; reads no row."""

@@ -9,7 +9,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.searching import TWO_PHASE
 from beam_dp.transforms.rows import plain_name
-from pipelines.arguments import spreads
+from pipelines.arguments import forms, spreads
 
 _TWO_SIDED = (dp.Count, dp.Sum, dp.DistinctCount)
 
@@ -31,6 +31,8 @@ def asked(options: argparse.Namespace) -> list[Metric]:
     _check_names("--weights", options.weights, "output columns", found)
     columns = {name for m in found.values() if _has(m, "unit") for name in m.columns}
     _check_names("--unit", options.units, "columns whose numbers are released", columns)
+    columns = {name for m in found.values() if _has(m, "lowest") for name in m.columns}
+    _check_names("--lowest", options.lowest, "columns of --custom_profile", columns)
     return list(found.values())
 
 
@@ -43,7 +45,7 @@ def check(options: argparse.Namespace) -> None:
     if options.one_sided and not any(_has(metric, "search") for metric in options.metrics):
         raise ValueError(
             "--one_sided is for --count, --sum, --distinct, --max, --min, --kth_largest, "
-            "--max_frequency and --sum_of_squares"
+            "--max_frequency, --sum_of_squares and --custom_profile"
         )
     if options.one_sided and options.search == TWO_PHASE:
         raise ValueError(
@@ -53,7 +55,7 @@ def check(options: argparse.Namespace) -> None:
     if options.search and not any(_is_searched(metric, options) for metric in options.metrics):
         raise ValueError(
             "--search is for --max, --min, --kth_largest, --max_frequency, --sum_of_squares, "
-            "and with --one_sided for --count, --sum and --distinct"
+            "--custom_profile, and with --one_sided for --count, --sum and --distinct"
         )
     spreads.check(options, options.metrics)
     _check_grids(options)
@@ -66,6 +68,13 @@ def _check_grids(options: argparse.Namespace) -> None:
         raise ValueError("--candidates must be given once for an output column")
     outputs = {plain_name(m.output) for m in options.metrics if _has(m, "candidates")}
     _check_names("--candidates", names, "output columns that can have them", outputs)
+    for metric in options.metrics:
+        name = plain_name(metric.output)
+        if vars(metric).get("candidates") is forms.NO_CANDIDATES and name not in names:
+            raise ValueError(
+                f"--candidates {name}=LOW:HIGH:STEP must be given for --custom_profile: nothing is "
+                f"known of the statistic; add for example --candidates {name}=0:100000:10"
+            )
 
 
 def _check_ratios(options: argparse.Namespace) -> None:
@@ -100,6 +109,8 @@ def _chosen(name: str, metric: Metric, options: argparse.Namespace) -> dict[str,
     if _has(metric, "unit"):
         [column] = metric.columns
         chosen["unit"] = options.units.get(column, vars(metric)["unit"])
+    if isinstance(metric, dp.CustomProfile):
+        chosen["lowest"] = options.lowest.get(metric.column, metric.lowest)
     if isinstance(metric, dp.Ratio) and options.method:
         chosen["method"] = options.method
     return {**chosen, **spreads.options_of(metric, options)}

@@ -13,6 +13,8 @@ from beam_dp.transforms.rows import plain_name
 from pipelines.arguments import words
 
 PER = ("row", "person")
+NO_CANDIDATES = dp.Candidates.of([0])
+"""What stands for candidates that an option of its own gives; known by its identity."""
 _NUMBER = re.compile(r":[-+.e0-9]+$")
 _TRUTH = {"true": "1", "false": "0"}
 _PAIRS = (
@@ -70,6 +72,17 @@ def sum_of_squares(text: str) -> Metric:
         return dataclasses.replace(pairs, name=f"{pairs.output}_by_pairs")
     except (TypeError, ValueError) as error:
         raise argparse.ArgumentTypeError(f"must be {_PAIRS}, not {text!r}") from error
+
+
+def custom_profile(text: str) -> dp.CustomProfile:
+    """Return the metric of COLUMN=MODULE:NAME, to which `chosen` gives what else it needs."""
+    column, profile = words.function_of_column(text)
+    return dp.CustomProfile(column, profile, candidates=NO_CANDIDATES)
+
+
+def black_box(text: str) -> dp.BlackBox:
+    """Return the metric of COLUMN=MODULE:NAME."""
+    return dp.BlackBox(*words.function_of_column(text))
 
 
 def trimmed_mean(text: str) -> dp.TrimmedMean:

@@ -55,12 +55,38 @@ _PHRASES = {
     r"Ratio: neighbours must be .* where partitions are private.*": (
         f"--neighbours must be add-remove {_SELECTED}, which it does not cover: {_NAMED}"
     ),
+    r"(CustomProfile|BlackBox): \w+ must be picklable.*": (
+        "the function of --custom_profile or --black_box must be picklable, to be sent to workers: "
+        "name one that holds no open file, lock or generator"
+    ),
+    r"PreprocessSensitivity: statistic must be .* for people with an epsilon of their own.*": (
+        "--person_epsilon is for --sum, --max, --min and --median: no way is known to compute "
+        "others for unequal sensitivities and any number of people"
+    ),
+    r"PreprocessSensitivity: sensitivity must be left out: a Median.*": (
+        "--sensitivity must be left out: --median with --person_epsilon is searched for"
+    ),
+    r"PreprocessSensitivity: partitions must be public ones for people.*": (
+        f"the partitions must be named with --person_epsilon: {_NAMED}"
+    ),
+    r"PreprocessSensitivity: budget must be a pure epsilon.*": (
+        "--person_epsilon must have --epsilon, without --delta"
+    ),
+    r"PreprocessSensitivity: budget must be the largest of epsilons, (.*), not (.*): .*": (
+        r"--epsilon must be the largest of --person_epsilon, \1, not \2: what the person who "
+        "allows most allows"
+    ),
+    r"PreprocessSensitivity: epsilons (must .*)": r"--person_epsilon: epsilons \1",
     r"RemovalLoss: partition must not have a column named 'profile'.*": (
         "--partition must name another column than 'profile', which is used between the steps"
     ),
-    r"RemovalLoss: removals must be at most (\d+), not (\d+)\.": (
+    r"RemovalLoss: removals must be at most (\d+), not (\d+)\..*": (
         r"the budget is too small: each search would look at the best \2 people, and at most \1 "
-        "are kept; raise --epsilon or --rho"
+        "are kept; raise --epsilon or --rho, or give fewer --candidates or --max_partitions"
+    ),
+    r"\w+: budget must be larger: (the search .* can be held)\. .*": (
+        r"the budget is too small: \1; raise --epsilon, --rho or its part of --weights, or give "
+        "fewer --candidates or --max_partitions"
     ),
     r"ReadRows: pattern (must .*) For a directory write .*": (
         r"--input \1 For a directory write --input 'directory/*.parquet'."

@@ -25,6 +25,10 @@ _MEANS = forms.counted(dp.Mean, words.column)
 _MEDIANS = forms.counted(dp.Median, words.column)
 _QUANTILES = forms.counted(forms.quantile, words.share)
 _RATIOS = forms.counted(forms.ratio, str)
+_CUSTOM = (
+    "a monotone statistic of your own, by the Python function of its removal profile, whose module "
+    "must be installed on the workers"
+)
 _OF_A_COLUMN: dict[str, tuple[Reader, str, str]] = {
     "sum": (_of(dp.Sum), "COLUMN", "sum of a column, clipped at a privately chosen bound"),
     "max": (_of(dp.Max), "COLUMN", "value that nearly nobody exceeds"),
@@ -48,6 +52,11 @@ _OF_A_COLUMN: dict[str, tuple[Reader, str, str]] = {
         "COLUMN[:PEOPLE]",
         "sum of squared rows over all values, from below; by pairs of the PEOPLE at most",
     ),
+    "custom_profile": (
+        forms.custom_profile,
+        "COLUMN=MODULE:NAME",
+        f"{_CUSTOM}, from below; needs --candidates",
+    ),
     "ratio": (
         _RATIOS,
         "COLUMN[=VALUE][:person]",
@@ -64,11 +73,13 @@ _OF_A_COLUMN: dict[str, tuple[Reader, str, str]] = {
 _MONOTONE = (
     *("count", "sum", "max", "min"),
     *("kth_largest", "distinct", "max_frequency", "sum_of_squares"),
+    "custom_profile",
 )
 _FROM_BELOW = {
     "count": "number of rows, from below",
     "sum": "sum of a column, from below; people whose total is below 0 count as 0",
     "distinct": "number of different values of a column, from below",
+    "custom_profile": _CUSTOM,
 }
 _OUTPUTS = "LOW below HIGH, STEP above 0, like 0:1440:1, or xRATIO with LOW above 0, like 1:1e6:x2"
 
@@ -97,6 +108,7 @@ def add(made: argparse.ArgumentParser) -> None:
     form = {"type": grid, "metavar": "NAME=LOW:HIGH:STEP", "help": clips}
     how.add_argument("--candidates", action="append", default=[], dest="grids", **form)
     _add_unit(how)
+    _add_lowest(how)
     method = f"how a ratio is drawn (default {ratio.METHODS[1]}); auto: the better one, by --delta"
     how.add_argument("--method", choices=ratio.METHODS, help=method)
     spreads.add(how)
@@ -114,6 +126,7 @@ def add_statistic(made: argparse.ArgumentParser) -> None:
     group.add_argument("--candidates", required=True, **form)
     _add_search(group, SEARCHES)
     _add_unit(group)
+    _add_lowest(group)
     made.set_defaults(weights={}, one_sided=True, grids=[])
 
 
@@ -143,6 +156,12 @@ def _add_unit(group: argparse._ArgumentGroup) -> None:
     grid_ = "the grid of a column's values: spent=0.01,minutes=1 (default 0.000001)"
     form = {"type": words.units, "metavar": "COLUMN=UNIT", "default": {}}
     group.add_argument("--unit", dest="units", help=grid_, **form)
+
+
+def _add_lowest(group: argparse._ArgumentGroup) -> None:
+    nobody = "the statistic of nobody, for --custom_profile: minutes=0 (default: below everything)"
+    form = {"type": words.lowest, "metavar": "COLUMN=VALUE", "default": {}}
+    group.add_argument("--lowest", **form, help=nobody)
 
 
 def search(text: str, ways: Mapping[str, SearchKind] = WAYS) -> SearchKind:

@@ -1,6 +1,7 @@
 """What a word of the command line may be: numbers, columns, lists; each refused in one phrase."""
 
 import argparse
+import contextlib
 import importlib
 from collections.abc import Callable
 from fractions import Fraction
@@ -134,12 +135,34 @@ units = named(
 )
 
 
+lowest = named("columns with the statistic of nobody, like minutes=0,spent=0", lambda value: True)
+
+
+def person_epsilon(text: str) -> tuple[str, tuple[Fraction, ...]]:
+    """Return the column of people's own epsilons and the public ones, of COLUMN=E,E,..."""
+    name, _, numbers = text.rpartition("=")
+    found = [_fraction(word) for word in listed(numbers)]
+    fine = all(each is not None and each > 0 and each * 10**6 % 1 == 0 for each in found)
+    rule = "a column and the public epsilons in it, multiples of 0.000001: epsilon=0.5,1,2"
+    require(bool(name) and fine, rule, text)
+    return name, tuple(each for each in found if each is not None)
+
+
 def function(text: str) -> Callable[[Any], Any]:
     """Return the function MODULE:NAME."""
     module, _, name = text.partition(":")
-    try:
-        found: Callable[[Any], Any] = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        rule = "must be MODULE:NAME of a function that can be imported"
-        raise argparse.ArgumentTypeError(f"{rule}, not {text!r}") from error
-    return found
+    found: Any = None
+    with contextlib.suppress(Exception):  # an import runs the user's code, which may raise anything
+        found = getattr(importlib.import_module(module), name)
+    require(callable(found), "MODULE:NAME of a function that can be imported", text)
+    hashable = type(found).__hash__ is not None
+    require(hashable, "a function that can be hashed, as all do that are made by def", text)
+    known: Callable[[Any], Any] = found
+    return known
+
+
+def function_of_column(text: str) -> tuple[str, Callable[[Any], Any]]:
+    """Return the column and the function of COLUMN=MODULE:NAME."""
+    name, equals, module = text.rpartition("=")
+    require(bool(name and equals), "COLUMN=MODULE:NAME", text)
+    return name, function(module)

@@ -1,5 +1,8 @@
 """Bounds on the size of partitions are held against what one worker takes, by kind of statistic."""
 
+import dataclasses
+import re
+
 import pytest
 
 import beam_dp as dp
@@ -105,3 +108,69 @@ def test_a_preprocessed_statistic_has_one_too():
         dp.PreprocessSensitivity(
             dp.Variance("a"), "person", dp.Budget(1.0), partition_rows=limits.LINES + 1
         )
+
+
+SEARCHED = [
+    *(dp.Count(one_sided=True), dp.Sum("a", one_sided=True), dp.DistinctCount("a", one_sided=True)),
+    *(dp.Max("a"), dp.Min("a"), dp.KthLargest("a", 3), dp.MaxFrequency("a")),
+    *(dp.SumOfSquares("a"), dp.SumOfSquares("a", relaxation="pairs", people=9)),
+    *(dp.Quantile("a", 0.9, per="row"), dp.Median("a", per="row")),
+    *(dp.CustomProfile("a", len, candidates=GRID), dp.Max("a", search="two-phase")),
+    *(dp.Max("a", search=kind) for kind in (dp.ExponentialMechanism, dp.NoisyBinarySearch)),
+    dp.Max("a", search="auto"),
+]
+
+
+@pytest.mark.parametrize("budget", [dp.Budget(1e-6), dp.Budget.zcdp(1e-12)], ids=repr)
+@pytest.mark.parametrize("metric", SEARCHED, ids=lambda metric: str(metric)[:60])
+def test_a_search_that_looks_at_too_many_people_is_refused_when_built(metric, budget):
+    rule = (
+        rf"^{type(metric).__name__}: budget must be larger: the search for output column "
+        rf"{metric.output} would look at the (\d+) most important people of each partition, and at "
+        rf"most {limits.REMOVALS} can be held\. Give it more epsilon"
+    )
+    for build in (dp.PrivateAggregate, aggregate_of_one):
+        with pytest.raises(ValueError, match=rule) as refused:
+            build("person", [metric], budget)
+        assert int(re.match(rule, str(refused.value))[1]) > limits.REMOVALS
+
+
+def aggregate_of_one(person, metrics, budget):
+    """Build `ShiftedInverse` where it has the statistic, else what it stands on."""
+    [metric] = metrics
+    if isinstance(metric, (dp.Quantile, dp.Median)):
+        return dp.PrivateAggregate(person, metrics, budget)
+    clips = {"one_sided": False} if "one_sided" in vars(metric) else {}
+    return dp.ShiftedInverse(dataclasses.replace(metric, **clips), person, budget)
+
+
+def test_the_most_removals_are_those_of_the_search():
+    """The least budget that is not refused: its search looks at fewer, the next at more."""
+    grid = dp.Candidates.linear(0, 10, 1)
+    low, high = 1, 1 << 20  # budgets in units of 1e-9
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = dp.AboveThreshold(dp.Budget(middle * 1e-9)).cap(grid.size) <= limits.REMOVALS
+        low, high = (low, middle) if fits else (middle, high)
+    fine = dp.Max("a", candidates=grid)
+    assert dp.PrivateAggregate("person", [fine], dp.Budget(high * 1e-9)).plan().rows
+    with pytest.raises(ValueError, match="Max: budget must be larger"):
+        dp.PrivateAggregate("person", [fine], dp.Budget(low * 1e-9))
+
+
+def test_more_partitions_per_person_need_a_larger_budget():
+    keys, days = dp.PublicPartitions(range(1000)), ["day"]
+    given = ("person", [dp.Max("a")], dp.Budget(0.01), days)
+    assert dp.PrivateAggregate(*given, dp.ContributionBounds(10), keys).plan().rows
+    with pytest.raises(ValueError, match="fewer partitions per person: bounds=dp.Contribution"):
+        dp.PrivateAggregate(*given, None, keys)
+    assert dp.PrivateAggregate(*given[:1], [dp.PeopleCount()], *given[2:], None, keys).plan().rows
+
+
+@pytest.mark.parametrize("removals", [limits.REMOVALS + 1, 10**30])
+def test_a_loss_of_too_many_removals_is_refused(removals):
+    assert dp.RemovalLoss(dp.Max("a"), "person", removals=limits.REMOVALS)
+    with pytest.raises(
+        ValueError, match=f"RemovalLoss: removals must be at most {limits.REMOVALS}"
+    ):
+        dp.RemovalLoss(dp.Max("a"), "person", removals=removals)

@@ -12,10 +12,10 @@ import pytest
 from beam_dp.mechanisms import metrics, statistics
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.budget import Budget, Ledger
-from beam_dp.mechanisms.building import default_candidates
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.cells import Cells
 from beam_dp.mechanisms.contributions import Bounder
+from beam_dp.mechanisms.defaults import default_candidates
 from beam_dp.mechanisms.direct import DirectRelease
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.parts import parts_of

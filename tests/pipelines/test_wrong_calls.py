@@ -231,6 +231,14 @@ AGGREGATE = {
         counted("--distinct", "a", "--partition_rows", str(10**8)),
         f"--partition_rows must be at most {limits.VALUES} for DistinctCount (output column distinct_a), n",
     ),
+    "a budget for too many people": (
+        [*FILES, *PUBLIC, "--epsilon", "1e-6", "--count", "--max", "a"],
+        "the budget is too small: the search for output column max_a would look at the ",
+    ),
+    "a budget for too many rows": (
+        [*FILES, *PUBLIC, "--rho", "1e-12", "--median", "a:row"],
+        "--rho or its part of --weights, or give fewer --candidates or --max_partitions",
+    ),
     "output is input": (
         ["--input", "a.csv", "--output", "a.csv", *command("--count")],
         "--output must name another file than --input",

@@ -32,7 +32,6 @@ largest marginals f(x) - f(x - i) is a lower bound of the profile too, but moves
 step for one person: one person with one row, and another with ten rows of the same item.)
 """
 
-import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -130,7 +129,9 @@ def squares_profile(
     order = np.argsort(places, kind="stable")
     ends = np.searchsorted(places[order], np.arange(1, removals + 2))
     left = left[order]
-    parts = [_squares(left[start:stop]) for start, stop in itertools.pairwise(ends)]
+    parts = [0] * removals  # most of them stay 0 where few people are
+    for k in np.flatnonzero(np.diff(ends)).tolist():
+        parts[k] = _squares(left[ends[k] : ends[k + 1]])
     return [_squares(lines.totals), *parts]
 
 

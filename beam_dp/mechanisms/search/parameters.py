@@ -13,6 +13,7 @@ from beam_dp.mechanisms.profile import Profile
 LOG_COUPLING = math.log(1e12)
 SYSTEM_NOISE = Noise()  # without state: every draw reads the operating system
 ENOUGH = Fraction(2**20)  # an epsilon that is spent at most: floats stay finite
+_FINEST = 1 << 100
 AUDITED = 64  # candidates that `distribution` takes
 
 
@@ -23,6 +24,23 @@ def check(owner: str, budget: object, beta: object) -> None:
             f"{owner}: budget must be a Budget, not {checks.shown(budget)}. Write Budget(1.0)."
         )
     checks.fraction_between(owner, "beta", beta, 0, 1, "Write beta=0.05.")
+
+
+def check_share(owner: str, p: checks.Real) -> None:
+    """Refuse a p whose rates per unit of Q no float could hold; 30 digits are fine.
+
+    Args:
+        owner: who asks.
+        p: above 0 and below 1.
+
+    Raises:
+        ValueError: for another p.
+    """
+    checks.require(
+        checks.decimal(owner, "p", p).denominator <= _FINEST,
+        f"{owner}: p must be a fraction with a denominator of at most 2^100, not "
+        f"{checks.shown(p)}. Write p=0.001.",
+    )
 
 
 def audited_losses(owner: str, profile: Profile, candidates: Candidates) -> list[int]:

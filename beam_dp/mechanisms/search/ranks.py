@@ -16,7 +16,7 @@ from beam_dp.mechanisms.grids import WIDE, Number
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.reals import root_below
 from beam_dp.mechanisms.search.draws import failures_before_success
-from beam_dp.mechanisms.search.parameters import AUDITED, ENOUGH, SYSTEM_NOISE, check
+from beam_dp.mechanisms.search.parameters import AUDITED, ENOUGH, SYSTEM_NOISE, check, check_share
 
 RESOLUTION = 6_983_776_800
 """2^5 3^3 5^2 7 11 13 17 19, a multiple of 1, ..., 22: shares of so many rows are exact."""
@@ -195,6 +195,7 @@ class RankSearch:
     def __post_init__(self) -> None:
         check(_OWNER, self.budget, self.beta)
         checks.fraction_between(_OWNER, "p", self.p, 0, 1, "Write p=0.5 for the median.")
+        check_share(_OWNER, self.p)
         checks.positive_integer(_OWNER, "resolution", self.resolution)
 
     @property

@@ -1,0 +1,113 @@
+"""`--person_epsilon` of `pipelines.preprocess`: people with an epsilon of their own."""
+
+import csv
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import beam_dp as dp
+from pipelines import preprocess
+from tests.pipelines.conftest import write
+from tests.pipelines.test_wrong_calls import PYTHON
+
+RUN = ["--runner", "FnApiRunner"]
+EPSILON = 100_000
+
+
+@pytest.fixture(params=["csv", "parquet", "jsonl"])
+def source(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """100 people with two rows of 1 and 3, and 50 whose epsilon is none of the public ones."""
+    rows: list[dict[str, object]] = [
+        {"who": f"p{person}", "v": value, "own": EPSILON if person < 100 else 7}
+        for person in range(150)
+        for value in (1, 3)
+    ]
+    return write(tmp_path / f"in.{request.param}", rows)
+
+
+@pytest.mark.parametrize(
+    ("metric", "truth"), [("sum", 400.0), ("max", 3.0), ("min", 0.0), ("median", 2.0)]
+)
+def test_the_statistic_of_the_people_with_a_public_epsilon(
+    source: str, tmp_path: Path, metric: str, truth: float
+) -> None:
+    """The noise has a scale of some 1e-4; 0.1 is a thousand scales (e^-1000).
+
+    A minimum is at most `empty`, which is 0; a median is rounded up by 0.025% at most.
+    """
+    out = tmp_path / "out.csv"
+    words = ["--input", source, "--output", str(out), "--person", "who", f"--{metric}", "v"]
+    own = ["--person_epsilon", f"own={EPSILON},0.5", "--epsilon", str(EPSILON)]
+    if metric in ("max", "min"):  # else found from half of the smallest epsilon
+        own += ["--sensitivity", "1"]
+    if metric == "sum":
+        own += ["--sensitivity", "8"]
+    assert preprocess.main([*words, *own, *RUN]) == 0
+    with out.open(newline="") as file:
+        [row] = csv.DictReader(file)
+    assert abs(float(row[f"{metric}_v"]) - truth) <= 0.1
+
+
+@pytest.mark.parametrize(
+    ("statistic", "flag"),
+    [(dp.Sum("v"), "sum"), (dp.Max("v"), "max"), (dp.Median("v"), "median")],
+)
+def test_it_is_the_metric_of_the_transform(
+    statistic: dp.Sum | dp.Max | dp.Median, flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--person", "p", f"--{flag}", "v", "--epsilon", "2", "--plan"]
+    asked = [*words, "--person_epsilon", "own=2,0.5", "--person_value", "last", "--last_by", "t"]
+    options, _ = preprocess.parser().read(asked)
+    [metric] = preprocess.transform(options).metrics
+    epsilons = [Fraction(2), Fraction(1, 2)]
+    given = {"person_value": "last", "last_by": "t", "person_epsilon": "own", "epsilons": epsilons}
+    transform = dp.PreprocessSensitivity(statistic, "p", dp.Budget(2), **given)
+    assert transform._aggregate.metrics == (metric,)
+    assert preprocess.main(asked) == 0
+    assert capsys.readouterr().out == f"{transform.plan()}\n"
+
+
+OWN = ["--person_epsilon", "own=0.5,2"]
+SUM = ["--sum", "v", *OWN]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--sum", "v", "--epsilon", "2"], "--sum is for --person_epsilon here"),
+        ([*SUM, "--epsilon", "1"], "--epsilon must be the largest of --person_epsilon, 2.0, not 1"),
+        ([*SUM, "--rho", "1"], "--person_epsilon must have --epsilon, without --delta"),
+        ([*SUM, "--epsilon", "2", "--delta", "1e-6"], "must have --epsilon, without --delta"),
+        ([*SUM, "--max", "v", "--epsilon", "2"], "--person_epsilon takes one statistic"),
+        (["--variance", "v", *OWN, "--epsilon", "2"], "is for --sum, --max, --min and --median"),
+        (["--mean", "v", *OWN, "--epsilon", "2"], "is for --sum, --max, --min and --median"),
+        (
+            ["--black_box", "v=math:fsum", *OWN, "--epsilon", "2"],
+            "--person_epsilon is for --sum, --max",
+        ),
+        ([*OWN, "--epsilon", "2"], "a statistic is required"),
+        (
+            ["--median", "v", *OWN, "--epsilon", "2", "--sensitivity", "1"],
+            "--sensitivity must be left out: --median with --person_epsilon is searched for",
+        ),
+        (
+            [*SUM, "--epsilon", "2", "--partition", "d", "--max_partitions", "1"],
+            "the partitions must be named with --person_epsilon: --public_partitions 1,2,3",
+        ),
+        *(
+            (["--sum", "v", "--epsilon", "2", "--person_epsilon", word], "--person_epsilon: must be")
+            for word in ("own", "own=", "=1", "own=0", "own=1,-2", "own=1e-7", "own=x", "own=inf")
+        ),
+        (
+            ["--sum", "v", "--epsilon", "2000", "--person_epsilon=o=" + ",".join(map(str, range(1, 2001)))],
+            "--person_epsilon: epsilons must be at most 1024 different ones, not 2000",
+        ),
+    ],
+)  # fmt: skip
+def test_wrong_calls(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        preprocess.main(["--person", "p", "--plan", *words])
+    said = capsys.readouterr().err
+    assert left.value.code == 2 and message in said, said
+    assert said.count("\n") == 1 and not PYTHON.search(said), said
