@@ -61,6 +61,8 @@ def program_of(statistic: Statistic, **changes: Any) -> Program:
     """Return the program of one statistic with a huge budget."""
     if statistic.second:
         changes["one_sided"] = True
+    if "search" in vars(statistic.metric):
+        changes["search"] = dp.AboveThreshold
     known = {field.name for field in dataclasses.fields(statistic.metric)}
     kept = {name: value for name, value in changes.items() if name in known}
     metric = dataclasses.replace(statistic.metric, **kept)

@@ -81,8 +81,10 @@ def test_the_mechanisms_are_named_with_their_scales():
     assert rows["people_count"].mechanism == "discrete Laplace"
     assert rows["people_count"].noise_scale == f"{1 / rows['people_count'].epsilon:.4g}"
     assert rows["visits"].noise_scale == f"{4 / rows['visits'].epsilon:.4g}"
-    assert rows["max_age"].mechanism == "shifted inverse, AboveThreshold"
-    assert rows["max_age"].expected_error == f"at most {rows['max_age'].shift} people"
+    assert rows["max_age"].mechanism == (
+        "what one person counts for each partition, then discrete Laplace"
+    )
+    assert rows["max_age"].noise_scale == f"{1 / (rows['max_age'].epsilon * 3 / 5):.4g} clips"
     count = rows["count"]
     assert count.mechanism == "clip for all partitions, then discrete Laplace" and count.shift > 0
     assert count.noise_scale == f"{1 / (count.epsilon * 2 / 3):.4g} clips"

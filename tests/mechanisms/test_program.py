@@ -24,6 +24,7 @@ from beam_dp.mechanisms.reals import root_below
 from beam_dp.mechanisms.releases import ALPHA, ClippedSum, PeopleRelease, Released
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.shares import SelectionRequest
+from beam_dp.mechanisms.two_phase import TwoPhase
 from beam_dp.mechanisms.zcdp import zcdp_delta
 from tests.doubles import ZeroNoise
 from tests.reference import Row, table_of
@@ -73,8 +74,8 @@ def costs_of(program: Program) -> list[tuple[Budget, int]]:
     costs = []
     for step in program.steps:
         release = step.release
-        if isinstance(release, DirectRelease):
-            costs.append((release.search.cost, program.reach))
+        if isinstance(release, (DirectRelease, TwoPhase)):
+            costs.append((release.cost, program.reach))
             continue
         costs.append((release.noise_cost, program.reach))
         if isinstance(release, ClippedSum) and release.search is not None:

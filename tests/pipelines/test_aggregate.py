@@ -343,7 +343,8 @@ def test_the_size_of_a_partition_reaches_the_transform(flag: str) -> None:
 
 def test_a_search_for_two_owners_is_one_from_below() -> None:
     options, _ = aggregate.parser().read(
-        ["--person", "from,to", "--epsilon", "1", "--count", "--search", "exponential"]
+        ["--person", "from,to", "--epsilon", "1", "--count", "--one_sided"]
+        + ["--search", "exponential"]
     )
     [metric] = aggregate.transform(options).metrics
     assert metric == dp.Count(one_sided=True, search=dp.ExponentialMechanism, name="count")

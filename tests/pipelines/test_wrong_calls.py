@@ -65,7 +65,7 @@ AGGREGATE = {
         [*FILES, *DAYS, *ONE, "--count", "--delta", "1e-6"],
         f"partitions are selected privately: add --max_partitions 3, {NAMED}",
     ),
-    "a search of nothing": (counted("--search", "auto"), "--search is for what is released from bel"),
+    "a search of nothing": (counted("--search", "auto"), "--search is for --max, --min, "),
     "a search that no part pays": (
         [*FILES, *command("--max", "a", "--search", "scale_then_choose")],
         "--search scale_then_choose must have --epsilon and a --delta above 0",
@@ -165,7 +165,7 @@ AGGREGATE = {
     "one side and both": (
         counted("--one_sided", "--search", "two_phase"), "--one_sided and --search two_phase exclude"
     ),
-    "a side of nothing": ([*FILES, *command("--max", "a", "--one_sided")], "--one_sided is for --count, "),
+    "a side of nothing": ([*FILES, *command("--mean", "a", "--one_sided")], "--one_sided is for --count, "),
     "a method of nothing": (counted("--method", "naive"), "--method is for --ratio"),
     "a method without delta": (
         [*FILES, *command("--ratio", "a:person", "--method", "local_sensitivity")],

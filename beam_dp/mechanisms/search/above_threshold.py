@@ -32,8 +32,8 @@ class AboveThreshold:
     people and f itself, both rounded up onto the candidates.
 
     With rho ~ Geo(eps1), nu_i ~ Geo(eps2), P(Geo(e) = k) = (1 - e^-e) e^(-e k), k >= 0:
-    for i = 0..N-2, if `loss(y_i) <= theta_i + nu_i - rho` return y_i; else return y_{N-1}. All theta_i
-    are theta, but for theta_0 with a gate (below).
+    for i = 0..N-2, if `loss(y_i) <= theta_i + nu_i - rho` return y_i; else return y_{N-1}. All
+    theta_i are theta, but for theta_0 with a gate (below).
 
     Theorem. For x' = x + one person and every i, `ln P_x'(i) / P_x(i) <= eps1 + eps2` and
     `ln P_x(i) / P_x'(i) <= eps2`. Both are attained.
