@@ -1,4 +1,4 @@
-"""Parameters at their edges are refused when the pipeline is built, or work: none fails in a run."""
+"""Parameters at their edges are refused when the pipeline is built, or work: none fails later."""
 
 import pickle
 from fractions import Fraction

@@ -121,11 +121,30 @@ def _smallest(problem: _Problem) -> tuple[int, int, int]:
     middle = min(range(5, _PARTS, 5), key=lambda part: _sketch(problem, part)[0])
     near = range(max(1, middle - 6), min(_PARTS, middle + 7))
     found = sorted(choice for part in near for choice in _choices(problem, part))
-    shift, part, tau = found[0]
-    # The choices bound A by 1 in the second kind of failure; the exact sum may allow a little less.
-    while better := _first_allowed(problem, shift - 1, found[:40]):
-        shift, part, tau = better
+    shift, part, tau = _least_allowed(problem, found[0], found[:40])
     return part, shift + 1 - tau, shift
+
+
+def _least_allowed(
+    problem: _Problem, allowed: tuple[int, int, int], found: list[tuple[int, int, int]]
+) -> tuple[int, int, int]:
+    """Return a choice with the smallest T that the exact sum allows, given one that is allowed.
+
+    The choices bound A by 1 in the second kind of failure; the exact sum allows a little less, and
+    for a beta near 1 far less. It falls as theta grows: T is found by doubling, then halving.
+    """
+    step = 1
+    while better := _first_allowed(problem, allowed[0] - step, found):
+        allowed, step = better, 2 * step
+    refused = allowed[0] - step
+    while allowed[0] - refused > 1:
+        middle = (allowed[0] + refused) // 2
+        better = _first_allowed(problem, middle, found)
+        if better is None:
+            refused = middle
+        else:
+            allowed = better
+    return allowed
 
 
 def _first_allowed(

@@ -12,6 +12,7 @@ from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold
+from beam_dp.mechanisms.search import thresholds as parameters
 from beam_dp.mechanisms.search.thresholds import Thresholds, thresholds
 
 SIZE = 4_000
@@ -284,3 +285,23 @@ def test_wrong_calls_are_refused(make, error, message):
 def test_thresholds_are_a_record():
     found = thresholds(Fraction(1), False, 1000, 0.05)
     assert found == Thresholds(found.first, found.second, found.theta, 23)
+
+
+@pytest.mark.parametrize("beta", [1e-12, 0.5, 0.99, 1 - 1e-12])
+def test_the_shift_of_a_tiny_budget_is_found_at_once(beta):
+    """It grows like 1 / epsilon; going down from the first bound one by one took minutes."""
+    shifts = [AboveThreshold(Budget(epsilon), beta).shift(1000) for epsilon in (1e-9, 1e-3)]
+    assert shifts[0] * 1e-9 == pytest.approx(shifts[1] * 1e-3, rel=0.02)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 3])
+@pytest.mark.parametrize("beta", [0.05, 0.6, 0.99])
+def test_the_shift_is_what_going_down_one_by_one_finds(epsilon, beta, monkeypatch):
+    def one_by_one(problem, allowed, found):
+        while better := parameters._first_allowed(problem, allowed[0] - 1, found):
+            allowed = better
+        return allowed
+
+    fast = parameters.thresholds.__wrapped__(Fraction(epsilon), False, 50, beta)
+    monkeypatch.setattr(parameters, "_least_allowed", one_by_one)
+    assert parameters.thresholds.__wrapped__(Fraction(epsilon), False, 50, beta) == fast
