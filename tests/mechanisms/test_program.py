@@ -46,7 +46,7 @@ METRICS = {
         metrics.Count(weight=3),
         metrics.Sum("x", weight=0.1),
         metrics.Sum("y", one_sided=True, candidates=SMALL, weight=Fraction(2, 7)),
-        metrics.Max("x", candidates=SMALL),
+        metrics.Max("x", candidates=SMALL, search=AboveThreshold),
         metrics.PeopleCount(),
         metrics.Mean("x", name="m"),
     ],
