@@ -5,6 +5,7 @@ loss profiles with up to 6 candidates and losses up to 6, and all neighbours in 
 (l <= l' <= l + 1), which are all pairs that adding one person can make of such profiles.
 """
 
+import functools
 import itertools
 import math
 
@@ -112,9 +113,13 @@ def worst_failure(search, rows: list[tuple[int, ...]], shift: int) -> float:
 PURE = [(0.5, 0.5), (1.0, 0.3), (2.0, 0.3), (3.0, 0.05), (4.0, 0.3)]
 
 
+GATED = functools.partial(AboveThreshold, gate=True)
+
+
+@pytest.mark.parametrize("make", [AboveThreshold, GATED])
 @pytest.mark.parametrize(("epsilon", "beta"), PURE)
-def test_above_threshold_spends_epsilon_one_way_and_its_second_part_the_other(epsilon, beta):
-    search = AboveThreshold(Budget(epsilon), beta)
+def test_above_threshold_spends_epsilon_one_way_and_its_second_part_the_other(epsilon, beta, make):
+    search = make(Budget(epsilon), beta)
     for n in SIZES[1:]:
         chosen = search._thresholds(n)
         adding, removing = log_ratios(search, n)
@@ -123,7 +128,7 @@ def test_above_threshold_spends_epsilon_one_way_and_its_second_part_the_other(ep
         assert removing <= float(chosen.second) + ROUNDING
         # Both bounds are attained once there is a candidate to pass over at a loss below theta
         # and another one to stop at (the last candidate is never asked).
-        if n >= 3 and chosen.theta >= 1:
+        if n >= 3 + search.gate and chosen.theta >= 1 and search._first_theta(n) < LOSSES:
             assert adding >= 0.9 * epsilon
             assert removing >= 0.9 * float(chosen.second)
 
@@ -166,6 +171,7 @@ def test_the_audit_of_epsilon_notices_the_missing_noise_of_the_threshold():
     "make",
     [
         AboveThreshold,
+        GATED,
         ExponentialMechanism,
         NoisyBinarySearch,
         lambda budget, beta: NoisyBinarySearch(budget, beta, "gaussian"),
