@@ -348,3 +348,13 @@ def test_a_symmetric_grid_finds_the_ends_of_int64(unit: Fraction) -> None:
     grid = Candidates(SymmetricGrid(unit, 13, 83))
     ends = np.array([-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 1], np.int64)
     assert grid.indexes(ends).tolist() == [grid.index(int(value)) for value in ends]
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [Candidates.linear(-3, 4, 1), Candidates.geometric(1, 1000, 1.5), Candidates.of([2, 7, 7.5])],
+)
+@pytest.mark.parametrize("value", [-100, -0.5, 0, 0.4999, 2, 4.5, 7.25, 7.2, 10**30, -1e300])
+def test_the_nearest_candidate_is_nearest(candidates, value):
+    best = min(abs(Fraction(point) - Fraction(value)) for point in candidates)
+    assert abs(Fraction(candidates.nearest(value)) - Fraction(value)) == best

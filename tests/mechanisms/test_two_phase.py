@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
+from beam_dp.mechanisms import two_phase
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.profile import Profile
 from beam_dp.mechanisms.program import compile_program
 from beam_dp.mechanisms.removal import coverage, covers
+from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.prices import STEP, PriceSearch, place_of, price_at, query
 from beam_dp.mechanisms.twins import CoverTwin, ProfileTwin
 from beam_dp.mechanisms.two_phase import TwoPhase, TwoPhaseDistinct
@@ -404,3 +406,53 @@ def test_an_error_bound_holds():
     # Hoeffding: 5% become more than 5% + d with a chance of e^(-2 n d^2) = 1e-10.
     assert failed / runs <= 0.05 + math.sqrt(math.log(1e10) / (2 * runs))
     assert sum(math.isfinite(error) for _, error in drawn) > runs / 2
+
+
+def test_few_people_are_searched_with_what_is_left():
+    """100 people, where the floor wants some hundreds: from below, as if asked for."""
+    _, release = release_of(dp.Max("x", search="two-phase"))
+    profile = Profile([float(1000 - k) for k in range(100)] + [-math.inf] * release.removals)
+    drawn = [release.draw(profile, Noise()) for _ in range(40)]
+    assert all(error == math.inf for _, error in drawn)
+    # beta = 5% are beyond f or pass over more people than the shift of nine tenths of the budget
+    # (a grid of 0.025% rounds up by less than one): of 40 more than 20 are with a chance below
+    # (40 over 21) 0.05^21 < 1e-15.
+    most = AboveThreshold(Budget(Fraction(9, 10))).shift(release.candidates.size)
+    assert sum(1000 - most <= value <= 1001 for value, _ in drawn) >= 20
+
+
+@pytest.mark.parametrize("budget", [Budget(1.0), Budget.zcdp(0.5)])
+@pytest.mark.parametrize("few", [True, False])
+def test_what_is_searched_with_is_what_was_left(budget, few, monkeypatch):
+    """Every phase that is drawn, added up, is within the cost of the release."""
+    _, release = release_of(dp.MaxFrequency("x", search="two-phase"), budget)
+    spent = []
+
+    class Recorded(AboveThreshold):
+        def choose(self, *given):
+            spent.append(self.cost.amount)
+            return super().choose(*given)
+
+    class Priced(PriceSearch):
+        def choose(self, *given):
+            spent.append(self.cost.amount)
+
+    monkeypatch.setattr(two_phase, "AboveThreshold", Recorded)
+    floor = Recorded(release.search.budget, 1e-3, 1e-4, gate=True)
+    release = dataclasses.replace(release, search=floor, prices=Priced(release.prices.budget))
+    people = 1 if few else release.removals
+    release.draw(Profile([900] * people + [0] * 2000), Noise())
+    # Few people: 1/10 and 9/10. No price: 1/10, 3/10 and 6/10.
+    assert len(spent) == (2 if few else 3)
+    assert sum(spent) == release.cost.amount
+
+
+def test_given_candidates_are_what_comes_out():
+    ages = Candidates.linear(0, 120, 1)
+    _, release = release_of(dp.Max("x", candidates=ages))
+    profile = Profile([97.3 - k / 100 for k in range(release.removals + 1)])
+    for _ in range(30):
+        value, error = release.draw(profile, Noise())
+        assert value in set(ages) and error > 0
+    _, free = release_of(dp.Max("x"))
+    assert not all(free.draw(profile, Noise())[0] in set(ages) for _ in range(30))
