@@ -58,7 +58,10 @@ class Accumulator:
         return [self._reduced_of(held)]
 
     def _reduced_of(self, tables: list[Table]) -> Table:
-        return contributions.prune(self._bounder.reduce(contributions.concatenate(tables)))
+        """Return the tables as one, reduced; the list is emptied, for its lines are held twice."""
+        joined = contributions.concatenate(tables)
+        tables.clear()
+        return contributions.prune(self._bounder.reduce(joined))
 
     def _reduce_raw(self) -> None:
         if not self._raw:

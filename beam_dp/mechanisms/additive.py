@@ -29,12 +29,18 @@ class AdditiveNoise:
 
     def add(self, numbers: np.ndarray, sensitivities: np.ndarray, noise: Noise) -> np.ndarray:
         """Return the numbers with independent noise; sensitivities are ints of at least 1."""
-        noisy = np.empty(len(numbers), object)
-        for sensitivity in set(sensitivities.tolist()):
-            places = np.flatnonzero(sensitivities == sensitivity)
-            drawn = self._draw(int(sensitivity), len(places), noise)
-            noisy[places] = exact.add(numbers[places], drawn)
-        return exact.narrow(noisy)
+        each, which = np.unique(sensitivities, return_inverse=True)
+        if len(each) == 1:
+            return exact.add(numbers, self._draw(int(each[0]), len(numbers), noise))
+        groups = [np.flatnonzero(which == group) for group in range(len(each))]
+        added = [
+            exact.add(numbers[places], self._draw(int(sensitivity), len(places), noise))
+            for sensitivity, places in zip(each, groups, strict=True)
+        ]
+        joined = exact.concatenate([np.zeros(0, np.int64), *added])
+        noisy = np.empty_like(joined)
+        noisy[np.concatenate([np.zeros(0, np.int64), *groups])] = joined
+        return noisy
 
     def _draw(self, sensitivity: int, size: int, noise: Noise) -> np.ndarray:
         if self.budget.is_zcdp:
@@ -61,5 +67,5 @@ class AdditiveNoise:
 
     def bounds(self, sensitivities: np.ndarray, alpha: Fraction) -> np.ndarray:
         """Return `bound` for each of several sensitivities, as floats."""
-        bounds = {each: float(self.bound(each, alpha)) for each in set(sensitivities.tolist())}
-        return np.array([bounds[each] for each in sensitivities.tolist()], float)
+        each, which = np.unique(sensitivities, return_inverse=True)
+        return np.array([float(self.bound(int(one), alpha)) for one in each], float)[which]

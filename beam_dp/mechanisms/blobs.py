@@ -117,7 +117,7 @@ def _pack(columns: list[np.ndarray]) -> bytes:
     header, bodies = [len(columns)], []
     for column in columns:
         body = exact.to_limbs(column) if column.dtype == object else column
-        kind = _narrowest(body)
+        kind = narrowest(body)
         wide = column.dtype == object
         height = _WIDE if wide else body.shape[0] if body.ndim == 2 else 0
         header += [_KINDS.index(kind), height, body.shape[-1]]
@@ -125,7 +125,7 @@ def _pack(columns: list[np.ndarray]) -> bytes:
     return b"".join([np.array(header, np.int64).tobytes(), *bodies])
 
 
-def _narrowest(column: np.ndarray) -> str:
+def narrowest(column: np.ndarray) -> str:
     """Return the smallest type that holds all values: most identities and counts are small."""
     family = _KINDS[4:] if column.dtype == np.uint64 else _KINDS[:4]
     low, high = (int(column.min()), int(column.max())) if column.size else (0, 0)

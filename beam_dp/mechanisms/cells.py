@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beam_dp.mechanisms import contributions
+from beam_dp.mechanisms import contributions, exact
 from beam_dp.mechanisms.ordering import changes, pick
 from beam_dp.mechanisms.owned import Lines, Owned
 from beam_dp.mechanisms.statistics import RESIDUAL, Summary, from_bits, new_partition
@@ -84,6 +84,15 @@ class Cells:
         total = np.zeros((self.size, buckets), self._summary.total.dtype)
         total[cell] = self._summary.total[lines]
         return people, total
+
+    def cut(self, measure: int, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the total up to a last bucket per partition, and the people in those above."""
+        lines = np.flatnonzero((self._summary.measure == measure) & (self._places >= 0))
+        place, total = self._places[lines], self._summary.total[lines]
+        above = self._summary.bucket[lines] > last[place]
+        people = np.zeros(self.size, np.int64)
+        np.add.at(people, place[above], self._summary.people[lines[above]])
+        return exact.sums_at(place[~above], total[~above], self.size), people
 
     def people(self, measure: int) -> np.ndarray:
         """Return the number of people per partition."""

@@ -168,14 +168,16 @@ class Bounder:
         """Merge equal lines and drop what the bounds exclude; lines come out by person hash."""
         if not len(table):
             return table
+        return self._reduce_rows(table) if self.by_row else self._reduce_pairs(table)
+
+    def _order_pairs(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
+        """Return the order of the lines by pair, and where pairs begin; hashes are let go of."""
         person_hash = self.person_hash(table)
         priority = self.priority(table, person_hash)
-        if self.by_row:
-            return self._reduce_rows(table, person_hash, priority)
-        return self._reduce_pairs(table, person_hash, priority)
+        return ordering.order_pairs(table.person, table.partition, person_hash, priority)
 
-    def _reduce_pairs(self, table: Table, person_hash: np.ndarray, priority: np.ndarray) -> Table:
-        order, new_pair = ordering.order_pairs(table.person, table.partition, person_hash, priority)
+    def _reduce_pairs(self, table: Table) -> Table:
+        order, new_pair = self._order_pairs(table)
         starts = np.flatnonzero(new_pair)
         person = pick(table.person, order[starts])
         kept = ordering.lowest(person, self.bounds.reach)
@@ -193,8 +195,10 @@ class Bounder:
             table.names,
         )
 
-    def _reduce_rows(self, table: Table, person_hash: np.ndarray, priority: np.ndarray) -> Table:
+    def _reduce_rows(self, table: Table) -> Table:
         sortable = [ordering.sortable(column) for column in table.values]
+        person_hash = self.person_hash(table)
+        priority = self.priority(table, person_hash)
         row_hash = ordering.row_hash(priority, sortable, hashing.salt(self.key, "row"))
         columns = [part for parts in sortable for part in parts]
         order, new_pair = ordering.order_pairs(table.person, table.partition, person_hash, priority)

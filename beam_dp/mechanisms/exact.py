@@ -71,6 +71,15 @@ def segment_sums(column: np.ndarray, starts: np.ndarray) -> np.ndarray:
     return narrow(np.add.reduceat(column, starts)) if len(starts) else column[:0]
 
 
+def sums_at(places: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
+    """Return the exact sum of the entries at each place from 0 to before `size`."""
+    if column.dtype != object and magnitude(column) >= _SAFE:
+        column = widen(column)
+    sums = np.zeros(size, column.dtype)
+    np.add.at(sums, places, column)
+    return narrow(sums)
+
+
 def running_sums(column: np.ndarray) -> np.ndarray:
     """Return the exact running sums along the last axis."""
     if column.dtype != object and magnitude(column) >= _SAFE:

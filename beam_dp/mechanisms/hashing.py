@@ -109,12 +109,16 @@ def digests(offsets: np.ndarray, data: np.ndarray, key: bytes) -> np.ndarray:
     for at in range(0, len(lengths), _BLOCK):
         block = slice(at, at + _BLOCK)
         words = _words(starts[block], lengths[block], used) if table is None else table[:, block]
-        _digest_block(words.astype(np.uint64), lengths[block], key, identity[:, block])
+        longs = lengths[:1] if same else lengths[block]
+        _digest_block(words.astype(np.uint64), longs, key, identity[:, block])
     return identity
 
 
 def _digest_block(words: np.ndarray, lengths: np.ndarray, key: bytes, out: np.ndarray) -> None:
-    """Hash one cache-sized block of texts: one product of a matrix of keys and one of words."""
+    """Hash one cache-sized block of texts: one product of a matrix of keys and one of words.
+
+    There is one length for each text, or one for all.
+    """
     constants = _multipliers(key)
     sums = constants[:, 2 : 2 + len(words)] @ words
     sums += constants[:, 0:1] + constants[:, 1:2] * lengths.astype(np.uint64)

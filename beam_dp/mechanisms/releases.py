@@ -13,7 +13,6 @@ Everything is computed on integers (units) and becomes a float or int of the use
 """
 
 import dataclasses
-import functools
 from fractions import Fraction
 
 import numpy as np
@@ -36,8 +35,6 @@ CLIP_BETA = 1e-3
 """Chance that a clip cuts more people than its shift."""
 OVERSHOOT = 1e-9
 """Chance that a clip is chosen above everything there is (a clip that nobody reaches is noise)."""
-Sides = list[tuple[np.ndarray, np.ndarray]]
-"""People and totals per partition and bucket, for each sign."""
 _CHUNK = 1 << 21
 _FLOATS = 1 << 53  # integers up to here are floats
 
@@ -184,7 +181,8 @@ class ClippedSum:
             clip: the shared clip, a place in `thresholds`; None: choose one per partition.
             noise: the randomness.
         """
-        size = max(1, _CHUNK // (len(self.thresholds) + 1))
+        # A clip of each partition's own is searched on its whole histogram.
+        size = max(1, cells.size if clip is not None else _CHUNK // (len(self.thresholds) + 1))
         parts = [
             self._release_part(cells.part(start, start + size), first, clip, noise)
             for start in range(0, cells.size, size)
@@ -198,16 +196,14 @@ class ClippedSum:
     def _release_part(
         self, cells: Cells, first: int, shared_clip: int | None, noise: Noise
     ) -> Released:
-        buckets = len(self.thresholds) + 1
-        sides = [cells.histogram(first + side, buckets) for side in range(len(self._signs))]
-        clipped = functools.partial(self._clipped, cells, first, sides)
         if shared_clip is None:
-            places = self.choose(np.sum([people for people, _ in sides], axis=0), noise)
+            places = self.choose(self._people(cells, first), noise)
         else:
             places = np.full(cells.size, shared_clip)
-        clip = exact.narrow(np.array(self.thresholds, object))[places]
+        reached = self.thresholds[: int(places.max(initial=0)) + 1]
+        clip = exact.narrow(np.array(reached, object))[places]
         adder = AdditiveNoise(self.noise_cost)
-        noisy = adder.add(clipped(places, clip), clip, noise)
+        noisy = adder.add(self._clipped(cells, first, places, clip), clip, noise)
         bound = adder.bounds(clip, self.alpha)
         if self.search is not None and shared_clip is None:
             bound = np.where(_shown(noisy, bound, clip) > self.shift, bound, np.inf)
@@ -215,13 +211,19 @@ class ClippedSum:
         shown = float(_shown(noisy, beyond, clip).sum())
         return Released(scale(noisy, self.unit), bound * float(self.unit), shown)
 
+    def _people(self, cells: Cells, first: int) -> np.ndarray:
+        """Return the people per partition and bucket, of both signs together."""
+        buckets = len(self.thresholds) + 1
+        sides = range(first, first + len(self._signs))
+        return np.asarray(sum(cells.histogram(side, buckets)[0] for side in sides))
+
     def _clipped(
-        self, cells: Cells, first: int, sides: Sides, places: np.ndarray, clip: np.ndarray
+        self, cells: Cells, first: int, places: np.ndarray, clip: np.ndarray
     ) -> np.ndarray:
         """Return the statistic per partition when no person adds more than the clip."""
         clipped = np.zeros(cells.size, np.int64)
-        for sign, (people, total) in zip(self._signs, sides, strict=True):
-            clipped = exact.add(clipped, sign * _clip(people, total, places, clip))
+        for side, sign in enumerate(self._signs):
+            clipped = exact.add(clipped, sign * _clip(cells, first + side, places, clip))
         return clipped
 
 
@@ -246,7 +248,7 @@ class ClippedDistinct(ClippedSum):
         return (*super().measures, self.relation)
 
     def _clipped(
-        self, cells: Cells, first: int, sides: Sides, places: np.ndarray, clip: np.ndarray
+        self, cells: Cells, first: int, places: np.ndarray, clip: np.ndarray
     ) -> np.ndarray:
         lines = cells.owned(first + len(super().measures))
         covered = [
@@ -261,20 +263,16 @@ def _shown(noisy: np.ndarray, noise: np.ndarray, clip: np.ndarray) -> np.ndarray
     return np.asarray(np.maximum(abs(noisy).astype(float) - noise, 0.0) / clip.astype(float))
 
 
-def _clip(
-    people: np.ndarray, total: np.ndarray, places: np.ndarray, clip: np.ndarray
-) -> np.ndarray:
-    """Return sum_i min(s_i, C) per partition, exactly, from people and totals per bucket."""
-    line = np.arange(len(places))
-    below = exact.running_sums(total)[line, places]
-    above = people.sum(axis=1) - people.cumsum(axis=1)[line, places]
+def _clip(cells: Cells, measure: int, places: np.ndarray, clip: np.ndarray) -> np.ndarray:
+    """Return sum_i min(s_i, C) per partition, exactly: totals up to C, and C per person above."""
+    below, above = cells.cut(measure, places)
     return exact.add(below, exact.product(clip, above))
 
 
 def scale(units: np.ndarray, unit: Fraction) -> np.ndarray:
     """Return units in the user's scale: integers where a unit is one, else the nearest floats."""
     if unit.denominator == 1:
-        return exact.product(units, np.full(len(units), unit.numerator, object))
+        return exact.product(units, exact.narrow(np.array([unit.numerator], object)))
     if units.dtype == object:
         return np.array([float(int(value) * unit) for value in units], np.float64)
     in_floats = unit.numerator == 1 and unit.denominator <= _FLOATS

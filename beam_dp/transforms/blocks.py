@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from beam_dp.mechanisms import blobs
 from beam_dp.transforms.keys import Key
 from beam_dp.transforms.public_keys import PublicKeys
 
@@ -26,6 +27,10 @@ class Block:
     numbers: tuple[np.ndarray, ...]
     shown: tuple[float, ...] = ()
 
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        columns = (self.keys, *self.numbers)
+        return _opened, (*map(_narrow, columns), len(self.keys), self.shown)
+
     def named(self, public: PublicKeys | None) -> Sequence[Key]:
         """Return the key of each row."""
         if self.keys.dtype == object:
@@ -38,6 +43,31 @@ class Block:
         columns = [column.tolist() for column in self.numbers]
         numbers = zip(*columns, strict=True) if columns else (() for _ in names)
         return zip(names, numbers, strict=True)
+
+
+def _narrow(column: np.ndarray) -> np.ndarray:
+    """Return a column as it is stored: one entry if all are the same, small integers in few bytes.
+
+    Runners hold what passes the barrier several times.
+    """
+    if column.dtype == object or not len(column):
+        return column
+    if column.dtype == np.int64:
+        column = column.astype(blobs.narrowest(column))
+    bits = column.view(f"u{column.itemsize}")  # by bits: -0.0 is not 0.0, and NaN is itself
+    return column[:1].copy() if (bits == bits[0]).all() else column
+
+
+def _opened(*stored: Any) -> Block:
+    *columns, size, shown = stored
+    keys, *numbers = (_wide(column, size) for column in columns)
+    return Block(keys, tuple(numbers), shown)
+
+
+def _wide(column: np.ndarray, size: int) -> np.ndarray:
+    """Return the column that `_narrow` stored."""
+    column = column.astype(np.int64) if column.dtype.kind == "i" else column
+    return np.repeat(column, size) if len(column) < size else column
 
 
 def cut(block: Block, size: int) -> Iterator[Block]:

@@ -18,10 +18,12 @@ class KeyList(Sequence[Key]):
 
     Args:
         columns: each part of all keys; an Arrow array where all are of one plain type.
+        once: whether it is known that each key is there once.
     """
 
-    def __init__(self, columns: Iterable[Column]) -> None:
+    def __init__(self, columns: Iterable[Column], once: bool = False) -> None:
         self.columns = tuple(columns)
+        self._once = once
 
     @staticmethod
     def of(keys: Iterable[Key]) -> "KeyList":
@@ -35,7 +37,7 @@ class KeyList(Sequence[Key]):
         column = identities.to_array(values)
         if column is None or column.null_count or not len(column):
             return None
-        return KeyList([pc.unique(column)])
+        return KeyList([pc.unique(column)], once=True)
 
     @property
     def plain(self) -> bool:
@@ -44,6 +46,8 @@ class KeyList(Sequence[Key]):
 
     def different(self) -> int:
         """Return how many different keys there are."""
+        if self._once:
+            return len(self)
         if self.plain and len(self.columns) == 1:
             return pc.count_distinct(self.columns[0]).as_py()
         return len(set(self))

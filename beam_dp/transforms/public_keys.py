@@ -108,15 +108,17 @@ class _Lookup:
     """Find identities (2 * columns words) in a fixed list of them."""
 
     def __init__(self, words: np.ndarray, salt: np.uint64) -> None:
-        self._words, self._salt = words, salt
+        self._salt = salt
         self._table, self._low = _direct_table(words)
+        self._words = words if self._table is None else None
 
     @functools.cached_property
     def _sorted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The keys' places in the order of their hashes, these hashes, and the words."""
-        hashes = hashing.fold(self._words, self._salt)
+        words = _words_of(self._table, self._low) if self._words is None else self._words
+        hashes = hashing.fold(words, self._salt)
         order = np.argsort(hashes)
-        return order, hashes[order], self._words[:, order]
+        return order, hashes[order], words[:, order]
 
     def places(self, identities_: list[np.ndarray]) -> np.ndarray:
         """Return the place of each line in the list; -1 where it is not in it."""
@@ -141,6 +143,14 @@ def _direct_table(words: np.ndarray) -> tuple[np.ndarray | None, int]:
     low, high = int(numbers.min()), int(numbers.max())
     if high - low >= _SMALL_RANGE:
         return None, 0
-    table = np.full(high - low + 1, -1, np.int64)
+    table = np.full(high - low + 1, -1, np.int32)
     table[numbers - low] = np.arange(len(numbers))
     return table, low
+
+
+def _words_of(table: np.ndarray, low: int) -> np.ndarray:
+    """Return the words that `_direct_table` made the table of."""
+    found = np.flatnonzero(table >= 0)
+    words = np.zeros((2, len(found)), np.uint64)
+    words[0, table[found]] = (found + low).view(np.uint64)
+    return words

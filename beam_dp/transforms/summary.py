@@ -29,7 +29,7 @@ from beam_dp.mechanisms.accumulation import HELD_LINES, Accumulator
 from beam_dp.mechanisms.contributions import Bounder, Table
 from beam_dp.mechanisms.owned import Owned, Relation
 from beam_dp.mechanisms.statistics import Measure, Summary
-from beam_dp.transforms import columns, votes
+from beam_dp.transforms import columns, memory, votes
 from beam_dp.transforms.ahead import Ahead
 from beam_dp.transforms.buckets import bucket_of
 from beam_dp.transforms.columns import Layout
@@ -53,6 +53,10 @@ class Collect(beam.DoFn):
     def __init__(self, layout: Layout, bounder: Bounder, shards: int) -> None:
         self._layout, self._bounder, self._shards = layout, bounder, shards
 
+    def setup(self) -> None:
+        """Let go of what building the pipeline left."""
+        memory.give_back()
+
     def start_bundle(self) -> None:
         """Begin with nothing: a bundle that failed leaves nothing behind."""
         self._accumulator = Accumulator(self._bounder)
@@ -74,6 +78,7 @@ class Collect(beam.DoFn):
             for element in self._pack(table):
                 yield GlobalWindows.windowed_value(element)
         self._accumulator = Accumulator(self._bounder)  # runners keep the step: let go of its table
+        memory.give_back()
 
     def _take_batches(self, element: pa.Table | pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
         for batch in columns.batches(element):
@@ -165,6 +170,7 @@ class Settle(beam.DoFn):
                 yield TaggedOutput(element.tag, GlobalWindows.windowed_value(element.value))
             else:
                 yield GlobalWindows.windowed_value(element)
+        memory.give_back()
 
     def _summarised(self, table: Table) -> tuple[Summary, Summary | None, Owned | None]:
         lines = None

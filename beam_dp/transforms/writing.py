@@ -14,6 +14,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.typehints import row_type, typehints
 
 from beam_dp.mechanisms import checks
+from beam_dp.transforms import memory
 from beam_dp.transforms.files import tables
 
 _WRITERS = {
@@ -75,7 +76,8 @@ class WriteRows(beam.PTransform):
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[str]:
         """Apply the transform to rows or batches."""
         if rows.element_type is pa.RecordBatch:
-            return self._written(rows, _Batches(self.path, self.columns))
+            packed = rows | "Pack" >> beam.Map(tables.packed)
+            return self._written(packed, _Batches(self.path, self.columns))
         schema = dict(_schema(rows.element_type))
         names = tuple(schema) if self.columns is None else tuple(self.columns)
         checks.require(
@@ -160,15 +162,19 @@ class _Batches:
     path: str
     names: Sequence[str] | None
 
-    def write(self, parts: Iterable[pa.RecordBatch | None]) -> str:
-        """Write the rows of all batches, sorted; None is none."""
-        batches = [batch for batch in parts if batch is not None]
-        nothing = pa.table({name: pa.nulls(0) for name in self.names or ()})
-        table = pa.Table.from_batches(batches) if batches else nothing
-        table = tables.ordered(table if self.names is None else table.select(self.names))
+    def write(self, parts: Iterable[bytes | None]) -> str:
+        """Write the rows of all packed batches, sorted; None is none."""
+        memory.give_back()
+        table = tables.ordered(self._joined(parts))
         with _whole(self.path) as file:
             _TABLE_WRITERS[_extension(self.path)](file, table)
         return self.path
+
+    def _joined(self, parts: Iterable[bytes | None]) -> pa.Table:
+        batches = [tables.unpacked(part) for part in parts if part is not None]
+        nothing = pa.table({name: pa.nulls(0) for name in self.names or ()})
+        table = pa.Table.from_batches(batches) if batches else nothing
+        return table if self.names is None else table.select(self.names)
 
 
 def _extension(path: str) -> str:

@@ -260,8 +260,8 @@ def _noise_of_one_partition(self, part, share, alpha):
     return dataclasses.replace(made, noise_cost=share.scaled(Fraction(3, 4)))
 
 
-def _without_clip(people, total, places, clip):
-    return total.sum(axis=1)
+def _without_clip(cells, measure, places, clip):
+    return cells.cut(measure, np.full(cells.size, 1 << 62))[0]
 
 
 def _cap_of_each_part(self, table):

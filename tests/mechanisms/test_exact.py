@@ -54,6 +54,15 @@ def test_running_sums_are_those_of_integers(values):
     assert exact.running_sums(column(values)).tolist() == expected
 
 
+@settings(max_examples=200, deadline=None)
+@given(values=st.one_of(COLUMNS, INT64), data=st.data())
+def test_sums_at_places_are_those_of_integers(values, data):
+    places = [data.draw(st.integers(0, 3)) for _ in values]
+    expected = [sum(v for v, at in zip(values, places, strict=True) if at == n) for n in range(4)]
+    sums = exact.sums_at(np.array(places, np.int64), column(values), 4)
+    assert sums.tolist() == expected
+
+
 @settings(max_examples=300, deadline=None)
 @given(
     pairs=st.lists(st.tuples(st.one_of(SMALL, EDGES, WIDE), st.one_of(SMALL, EDGES)), max_size=5),
@@ -71,6 +80,7 @@ def test_sums_at_the_edge_do_not_wrap():
     assert exact.product(edge, np.full(3, 2)).tolist() == [(1 << 63) - 2] * 3
     assert exact.segment_sums(edge, np.array([0])).tolist() == [3 * ((1 << 62) - 1)]
     assert exact.running_sums(edge).tolist() == [n * ((1 << 62) - 1) for n in (1, 2, 3)]
+    assert exact.sums_at(np.zeros(3, np.int64), edge, 1).tolist() == [3 * ((1 << 62) - 1)]
     many = np.full(1 << 10, 1 << 53)
     assert exact.segment_sums(many, np.array([0])).tolist() == [1 << 63]
 

@@ -1,5 +1,6 @@
 """Read Parquet: ranges of row groups, only the wanted columns, repeated text as dictionaries."""
 
+import collections
 import functools
 from collections.abc import Iterator, Sequence
 from concurrent import futures
@@ -18,6 +19,9 @@ RANGE_ROWS = 1 << 20
 # A text column whose chunks take more bytes per value than this repeats too little: reading
 # it as a dictionary costs more than it saves (twice the time for a million different UUIDs).
 DICTIONARY_BYTES = 8
+# Work on batches is uneven: now and then what was kept is merged, for as long as several batches
+# take to decode. A few in stock keep the thread busy meanwhile, and cost their memory.
+_AHEAD = 4
 # Enough to hide an object store's latency; threads only wait here.
 FOOTERS_AT_ONCE = 16
 
@@ -107,15 +111,16 @@ def read_parquet(part: Range, pattern: str, columns: Sequence[str]) -> Iterator[
 
 
 def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield `batches`, decoding the next one in a thread while the last one is worked on."""
+    """Yield `batches`, decoding the next ones in a thread while the last one is worked on."""
     thread = futures.ThreadPoolExecutor(1)
     try:
-        following = thread.submit(next, batches, None)
-        while (batch := following.result()) is not None:
-            following = thread.submit(next, batches, None)
+        following = collections.deque(thread.submit(next, batches, None) for _ in range(_AHEAD))
+        while (batch := following.popleft().result()) is not None:
+            following.append(thread.submit(next, batches, None))
             yield batch
     finally:
-        thread.shutdown(wait=False)  # what it still decodes, nobody waits for
+        # What it still decodes, nobody waits for.
+        thread.shutdown(wait=False, cancel_futures=True)
 
 
 def _batches(part: Range, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -79,11 +79,33 @@ def text(cell: Any) -> str:
 
 
 def ordered(table: pa.Table) -> pa.Table:
-    """Return a table sorted by all its columns, nulls and NaN last."""
+    """Return a table sorted by all its columns, nulls and NaN last.
+
+    Column by column: nobody else holding the table, it is in memory little more than once.
+    """
     if not len(table):
         return table
-    keys = [(name, "ascending") for name in table.column_names]
-    return table.take(pc.sort_indices(table, keys))
+    schema, columns = table.schema, []
+    places = pc.sort_indices(table, [(name, "ascending") for name in schema.names])
+    for _ in schema:
+        columns.append(table.column(0).take(places))
+        table = table.remove_column(0)
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def packed(batch: pa.RecordBatch) -> bytes:
+    """Return a batch as compressed bytes: runners hold what they shuffle several times."""
+    written = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(written, batch.schema, options=options) as stream:
+        stream.write_batch(batch)
+    return written.getvalue().to_pybytes()
+
+
+def unpacked(part: bytes) -> pa.RecordBatch:
+    """Return the batch that `packed` packed."""
+    with pa.ipc.open_stream(part) as stream:
+        return stream.read_next_batch()
 
 
 def write_csv(
