@@ -27,7 +27,7 @@ RECOMPUTING = ("SparkRunner", "FlinkRunner", "PortableRunner")
 
 
 def check_input(owner: str, rows: beam.PCollection) -> None:
-    """Refuse unbounded, windowed or triggered input, streaming jobs, and runners not known as sound.
+    """Refuse unbounded, windowed or triggered input, streaming jobs, and unknown runners.
 
     In an unbounded or windowed collection one person returns in every window and pane, and every
     pane would be another release that nobody paid for.

@@ -5,13 +5,14 @@ a second release, so each draw is followed by a GroupByKey over the number of th
 behind it is computed from stored elements, on every runner of `guards.RUNNERS`. (A Reshuffle is the
 same with more steps.) Elements are blocks of rows, so that the barrier costs nothing per row.
 
-Two runners need more. Spark stores shuffles with its executors: when one is lost it draws again, for
-those consumers that have not run yet, and another may have written its file. What survives there is
-a side input, which the driver collects once (`BoundedDataset.getBytes` of Beam's runner) and keeps
-as long as the job lives. Flink, told to restart, runs again whatever is joined by exchanges that it
-does not store; it stores those of a step whose input and side input have one origin. So on
-`guards.RECOMPUTING` all that is released comes from a side input; the step that reads it is started
-by one empty element from the same GroupByKey, and so by nothing that was drawn.
+Two runners need more. Spark stores shuffles with its executors: when one is lost it draws again,
+for those consumers that have not run yet, and another may have written its file. What survives
+there is a side input, which the driver collects once (`BoundedDataset.getBytes` of Beam's runner)
+and keeps as long as the job lives. Flink, told to restart, runs again whatever is joined by
+exchanges that it does not store; it stores those of a step whose input and side input have one
+origin. So on `guards.RECOMPUTING` all that is released comes from a side input; the step that reads
+it is started by one empty element from the same GroupByKey, and so by nothing that was drawn. (No
+step can hold off Flink when it restarts after the loss of a worker: the README says so.)
 """
 
 import dataclasses
