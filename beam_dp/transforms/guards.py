@@ -60,12 +60,16 @@ def check_input(owner: str, rows: beam.PCollection) -> None:
         f"{owner}: its input must have the default timestamp combiner: others put the event time "
         "of single rows on what is released. Apply beam.WindowInto(beam.window.GlobalWindows()).",
     )
+    _check_runner(owner, rows.pipeline)
+
+
+def _check_runner(owner: str, pipeline: beam.Pipeline) -> None:
     checks.require(
-        not rows.pipeline.options.view_as(StandardOptions).streaming,
+        not pipeline.options.view_as(StandardOptions).streaming,
         f"{owner}: the pipeline must run as a batch job, not with --streaming: such a job keeps no "
         "result of a GroupByKey, and would draw noise again. Leave it out.",
     )
-    runner = type(rows.pipeline.runner).__name__
+    runner = type(pipeline.runner).__name__
     checks.require(
         runner in RUNNERS,
         f"{owner}: the runner must be one of {', '.join(RUNNERS)}, not {runner}: others are known "
