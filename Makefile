@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PRISM := build/bin/prism
 BEAM := 2.77.0
+# Job servers of Flink or Spark that run already: `make test-runners ENDPOINTS="localhost:8099"`.
+ENDPOINTS ?=
 
 # The first Python from 3.11 to 3.13; `make PYTHON=/path/to/python test` takes another.
 SUITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
@@ -25,7 +27,7 @@ test: venv
 	$(BIN)/python -m pytest
 
 test-runners: venv $(PRISM)
-	$(BIN)/python -m pytest tests/runners --runners --prism $(PRISM)
+	$(BIN)/python -m pytest tests/runners --runners --prism $(PRISM) $(ENDPOINTS:%=--job_endpoint %)
 
 $(PRISM):
 	@command -v go >/dev/null || { echo "Go is needed to build Prism; or: make PRISM=/path/to/prism test-runners"; exit 1; }

@@ -15,7 +15,6 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindows
-from apache_beam.typehints.row_type import RowTypeConstraint
 
 from beam_dp.mechanisms import blobs, checks, contributions, hashing
 from beam_dp.mechanisms.accumulation import BATCH_LINES, HELD_LINES
@@ -24,6 +23,7 @@ from beam_dp.mechanisms.contributions import Bounder, Table
 from beam_dp.transforms import columns, guards, plain, rows
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.partitions import PublicPartitions, check_public, public_keys
+from beam_dp.transforms.row_types import row_type
 from beam_dp.transforms.summary import SHARDS, check_shards
 
 _OWNER = "BoundContributions"
@@ -247,7 +247,7 @@ class BoundContributions(beam.PTransform):
         collect = _CollectRows(layout, tuple(names), bounder, self.shards)
         fields = rows.output_names(tuple(names), ())
         settle = _SettleRows(bounder, fields, len(layout.names) - 1)
-        kind = RowTypeConstraint.from_fields([(name, Any) for name in fields])
+        kind = row_type([(name, Any) for name in fields])
         return (
             pcoll
             | "Collect" >> beam.ParDo(collect).with_output_types(tuple[int, bytes])

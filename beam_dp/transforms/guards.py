@@ -6,6 +6,7 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.internal import pickler
+from apache_beam.options.pipeline_options import StandardOptions
 from apache_beam.transforms import trigger, window
 
 from beam_dp.mechanisms import checks
@@ -21,10 +22,12 @@ RUNNERS = (
     "DataflowRunner",
 )
 """Runners whose GroupByKey is a barrier and whose bundles finish: what the transforms stand on."""
+RECOMPUTING = ("SparkRunner", "FlinkRunner", "PortableRunner")
+"""Of these, those that may compute anew what lies above a GroupByKey, after a failure."""
 
 
 def check_input(owner: str, rows: beam.PCollection) -> None:
-    """Refuse unbounded, windowed or triggered input, and runners that are not known to be sound.
+    """Refuse unbounded, windowed or triggered input, streaming jobs, and unknown runners.
 
     In an unbounded or windowed collection one person returns in every window and pane, and every
     pane would be another release that nobody paid for.
@@ -57,12 +60,30 @@ def check_input(owner: str, rows: beam.PCollection) -> None:
         f"{owner}: its input must have the default timestamp combiner: others put the event time "
         "of single rows on what is released. Apply beam.WindowInto(beam.window.GlobalWindows()).",
     )
-    runner = type(rows.pipeline.runner).__name__
+    _check_runner(owner, rows.pipeline)
+
+
+def _check_runner(owner: str, pipeline: beam.Pipeline) -> None:
+    checks.require(
+        not pipeline.options.view_as(StandardOptions).streaming,
+        f"{owner}: the pipeline must run as a batch job, not with --streaming: such a job keeps no "
+        "result of a GroupByKey, and would draw noise again. Leave it out.",
+    )
+    runner = type(pipeline.runner).__name__
     checks.require(
         runner in RUNNERS,
         f"{owner}: the runner must be one of {', '.join(RUNNERS)}, not {runner}: others are known "
         "to drop what a bundle holds at its end, or to draw noise again for each consumer.",
     )
+
+
+def may_recompute(pipeline: beam.Pipeline) -> bool:
+    """Return whether a GroupByKey alone is no barrier when something fails.
+
+    Args:
+        pipeline: whose runner is asked about. `PortableRunner` may be any of them.
+    """
+    return type(pipeline.runner).__name__ in RECOMPUTING
 
 
 def check_picklable(

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.typehints.row_type import RowTypeConstraint
 
 from beam_dp.mechanisms import checks, limits, methods, metrics, relational
 from beam_dp.mechanisms.bounds import ContributionBounds
@@ -22,6 +21,7 @@ from beam_dp.transforms.partitions import (
     check_public,
     public_keys,
 )
+from beam_dp.transforms.row_types import row_type
 from beam_dp.transforms.summary import SHARDS
 
 _OWNER = "RemovalLoss"
@@ -146,7 +146,7 @@ class RemovalLoss(beam.PTransform):
         profiles = _Profiles(loss, release.Places(layout, buckets), names)
         kinds = [Any for _ in self.partition] + [list[float]]
         fields = list(zip(names, kinds, strict=True))
-        kind = RowTypeConstraint.from_fields(fields)
+        kind = row_type(fields)
         return (
             pcoll
             | "Summarise" >> summary.Summarise(layout, bounder, measures, (), buckets, self.shards)

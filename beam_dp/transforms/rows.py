@@ -17,6 +17,7 @@ from beam_dp.transforms.blocks import Block, typed
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions, PublicPartitions
 from beam_dp.transforms.public_keys import PublicKeys
+from beam_dp.transforms.row_types import row_type
 
 ERROR = "_error"
 _WHOLE = (Count, PeopleCount, DistinctCount, MaxFrequency, SumOfSquares)
@@ -77,7 +78,7 @@ def output_type(
     for metric in metrics:
         kinds += [int if _is_whole(metric) else float, float]
     names = output_names(partition, metrics)
-    return RowTypeConstraint.from_fields(list(zip(names, kinds, strict=True)))
+    return row_type(list(zip(names, kinds, strict=True)))
 
 
 def _is_whole(metric: Metric) -> bool:

@@ -1,7 +1,8 @@
 """The fixture `pipeline_options`: one test, every runner.
 
 In process by default; with `--runners` also on Prism (`--prism` names the binary) and on
-Beam's local job service. `make test-runners` gives both.
+Beam's local job service (`make test-runners` gives both), and with `--job_endpoint HOST:PORT`,
+once for each, on job servers that you have started: of Flink or of Spark.
 """
 
 import os
@@ -19,12 +20,20 @@ ROOT = Path(__file__).parents[2]
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--runners", action="store_true", help="also run on Prism and a job service")
     parser.addoption("--prism", default="build/bin/prism", help="the Prism binary")
+    parser.addoption(
+        "--job_endpoint",
+        action="append",
+        default=[],
+        metavar="HOST:PORT",
+        help="also run on this job server, which must run already; can be repeated",
+    )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "pipeline_options" in metafunc.fixturenames:
         wanted = metafunc.config.getoption("--runners", default=False)
-        names = [*services.IN_PROCESS, *(services.SERVICES if wanted else ())]
+        endpoints = metafunc.config.getoption("--job_endpoint", default=[])
+        names = [*services.IN_PROCESS, *(services.SERVICES if wanted else ()), *endpoints]
         metafunc.parametrize("pipeline_options", names, indirect=True)
 
 
@@ -51,4 +60,6 @@ def pipeline_options(
         return services.prism_options(request.getfixturevalue("prism"))
     if request.param == "loopback":
         return services.loopback_options(request.getfixturevalue("job_endpoint"))
-    return PipelineOptions.from_dictionary(services.IN_PROCESS[request.param])
+    if request.param in services.IN_PROCESS:
+        return PipelineOptions.from_dictionary(services.IN_PROCESS[request.param])
+    return services.loopback_options(request.param)

@@ -33,10 +33,9 @@ def prism_options(location: str) -> PipelineOptions:
 
 
 def loopback_options(endpoint: str) -> PipelineOptions:
-    """Return options for a job service whose workers run in this process."""
-    return PipelineOptions.from_dictionary(
-        {"runner": "PortableRunner", "job_endpoint": endpoint, "environment_type": "LOOPBACK"}
-    )
+    """Return options for a job service whose workers run in this process; two at once on Flink."""
+    options = {"job_endpoint": endpoint, "environment_type": "LOOPBACK", "parallelism": 2}
+    return PipelineOptions.from_dictionary({"runner": "PortableRunner", **options})
 
 
 def stop_prism() -> None:

@@ -16,7 +16,7 @@ from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.contributions import Bounder
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.program import compile_program
-from beam_dp.transforms import release
+from beam_dp.transforms import guards, release
 from beam_dp.transforms.blocks import Block
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.public_keys import PublicKeys
@@ -63,6 +63,14 @@ def release_of(found: list[Any]) -> list[list[Any]]:
     return [sorted(map(tuple, found[start : start + size])) for start in range(0, len(found), size)]
 
 
+@pytest.fixture(params=["a stored GroupByKey", "a side input"])
+def barrier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both barriers, on one runner."""
+    if request.param == "a side input":
+        monkeypatch.setattr(guards, "RECOMPUTING", ("FnApiRunner",))
+
+
+@pytest.mark.usefixtures("barrier")
 @pytest.mark.parametrize("repeats", [0, 1, 2])
 def test_two_consumers_and_repeated_bundles_see_the_same_numbers(repeats: int) -> None:
     read_twice(aggregate(), direct_runner_bundle_repeat=repeats)
@@ -141,8 +149,31 @@ def test_a_retried_consumer_sees_the_same_numbers() -> None:
     assert [row for row in SEEN["at last"] if row[0] == PUBLIC[0]] == attempts[:1]
 
 
-def steps(transform: beam.PTransform) -> beam_runner_api_pb2.Components:
-    pipeline = beam.Pipeline(runner="FnApiRunner")
+@pytest.mark.parametrize("day", ["day 0", "day 7", "nowhere"])
+def test_both_barriers_release_the_same(day: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At epsilon 10,000 the noise is 0, and all who are there are kept, but for e^-1000."""
+    given = [row for row in ROWS if row["day"] == day]
+    bounds = dp.ContributionBounds(1)
+    for public in (None, dp.PublicPartitions(PUBLIC)):
+        found = []
+        for names in ((), ("FnApiRunner",)):
+            monkeypatch.setattr(guards, "RECOMPUTING", names)
+            budget = dp.Budget(1e4, 1e-6 if public is None else 0.0)
+            metrics = [dp.PeopleCount(), dp.Count()]
+            whole = dp.PrivateAggregate("person", metrics, budget, ["day"], bounds, public)
+            SEEN.clear()
+            with beam.Pipeline(runner="FnApiRunner") as pipeline:
+                rows = pipeline | beam.Create(given) | whole
+                _ = rows | "See" >> beam.Map(see, "rows")
+            found.append([tuple(row) for row in SEEN.get("rows", [])])
+        assert found[0] == found[1]
+        assert len(found[0]) == (len(PUBLIC) if public is not None else int(bool(given)))
+
+
+def steps(
+    transform: beam.PTransform, runner: str = "FnApiRunner"
+) -> beam_runner_api_pb2.Components:
+    pipeline = beam.Pipeline(runner=runner)
     _ = pipeline | beam.Create(ROWS) | transform
     return pipeline.to_runner_api().components
 
@@ -193,6 +224,23 @@ def test_a_group_by_key_stands_between_each_draw_and_the_output(name: str) -> No
     assert any(step.spec.urn == GROUP_BY_KEY for step in reached)
     names = [step.unique_name for step in reached]
     assert not any(word in name for name in names for word in ("Draw", "Choose", "Settle"))
+
+
+@pytest.mark.parametrize("runner", guards.RECOMPUTING)
+@pytest.mark.parametrize("name", RELEASES)
+def test_where_draws_can_be_repeated_all_comes_from_a_side_input(name: str, runner: str) -> None:
+    """Its other input is one empty element of the same GroupByKey, so that Flink stores both."""
+    components = steps(RELEASES[name](), runner)
+    made_by = producers(components)
+    [judge] = [step for step in components.transforms.values() if "/Judge" in step.unique_name
+               and not step.subtransforms]  # fmt: skip
+    sides = [given for key, given in judge.inputs.items() if "side_input" in key]
+    mains = [given for key, given in judge.inputs.items() if "side_input" not in key]
+    assert len(sides) == len(mains) == 1
+    stored, start = list(above(sides[0], made_by)), list(above(mains[0], made_by))
+    assert [step.unique_name.split("/")[-1] for step in start[:-1]] == ["Start"]
+    assert stored[-1].spec.urn == GROUP_BY_KEY and stored[-1] == start[-1]
+    assert release.started((0, [])) == b""
 
 
 def test_a_group_by_key_stands_between_the_clips_and_the_draw() -> None:

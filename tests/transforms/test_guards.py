@@ -5,6 +5,7 @@ from typing import Any
 
 import apache_beam as beam
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.direct.direct_runner import BundleBasedDirectRunner
 from apache_beam.testing import test_stream
 from apache_beam.transforms import trigger, window
@@ -41,6 +42,13 @@ def test_a_stream_is_refused(transform: beam.PTransform) -> None:
         ValueError, match="must be bounded, not a stream.*Write the stream to files"
     ):
         stream | transform
+
+
+def test_a_streaming_job_is_refused_though_its_input_is_bounded(transform: beam.PTransform) -> None:
+    options = PipelineOptions(["--runner=FnApiRunner", "--streaming"])
+    rows = beam.Pipeline(options=options) | beam.Create([{"person": 1, "day": 1}])
+    with pytest.raises(ValueError, match="a batch job, not with --streaming.*Leave it out"):
+        rows | transform
 
 
 WINDOWS = [window.FixedWindows(1), window.SlidingWindows(2, 1), window.Sessions(1)]
