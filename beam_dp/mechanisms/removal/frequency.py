@@ -38,6 +38,7 @@ from typing import NamedTuple
 import numpy as np
 
 from beam_dp.mechanisms import checks, exact
+from beam_dp.mechanisms.removal import frequency_program
 
 PAIRS = 20_000_000
 """Lines of pairs that `squares_edges` makes at most unless told otherwise (about 1.5 GB)."""
@@ -103,11 +104,7 @@ def max_profile(
         removals: how many people are removed at most.
     """
     lines = owned(people, items, counts)
-    found = np.zeros(removals + 1, np.int64)
-    found[0] = lines.totals.max(initial=0)
-    places, left = _left(lines, removals)
-    np.maximum.at(found, places, left)
-    return [int(value) for value in found]
+    return frequency_program.profile(lines.people, lines.items, lines.counts, removals)
 
 
 def squares_profile(
