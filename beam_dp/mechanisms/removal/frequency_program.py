@@ -33,6 +33,7 @@ own nothing else. People who own the same are one variable with their number as 
 of their r does what the r did.
 """
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,7 +41,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from beam_dp.mechanisms import exact
-from beam_dp.mechanisms.removal.spreading import METHODS, STEP, Guess, Program
+from beam_dp.mechanisms.removal.proposals import METHODS, Proposer
+from beam_dp.mechanisms.removal.spreading import Guess, Program
 
 _FIRST = 64  # items to begin with
 _ALIKE = 8  # people with more items than this are hardly ever alike, and are not compared
@@ -162,8 +164,8 @@ def _reduced(lines: _Lines, removals: int) -> Program:
     size = min(_FIRST, len(lines.totals))
     while True:
         program = lines.program(size, removals)
-        guess = program.step(program.start(), removals, 0, METHODS[0])
-        bound = 0 if guess is None else program.lower(guess, removals)[-1] >> guess.bits
+        found = Proposer.of(program, removals).sifted(removals, METHODS[0])
+        bound = max((guess.lower >> guess.bits for guess in found), default=0)
         above = int(np.count_nonzero(lines.totals > bound))
         if above == size:
             return program
@@ -176,7 +178,7 @@ class _Curve:
     """Bounds of LP[0..K], times 2^bits, that come closer until g of both is the same."""
 
     def __init__(self, program: Program, removals: int) -> None:
-        self.program, self.bits = program, program.bits
+        self.bits, self.proposer = program.bits, Proposer.of(program, removals)
         self.low = np.zeros(removals + 1, object)
         self.high = np.full(removals + 1, program.highest << self.bits, object)
         self.solved = {0: program.highest}
@@ -188,10 +190,10 @@ class _Curve:
             low, high = self._levels(self.low), self._levels(self.high)
             for k, found in self.solved.items():
                 low[k] = high[k] = found
-            open_ = np.flatnonzero(low != high)
-            if not len(open_):
+            unknown = np.flatnonzero(low != high)
+            if not len(unknown):
                 return [int(value) for value in low]
-            self._solve(int(open_[np.argmax((self.high - self.low)[open_])]))
+            self._solve(int(unknown[np.argmax((self.high - self.low)[unknown])]))
 
     def _levels(self, bounds: np.ndarray) -> np.ndarray:
         """Return g of bounds, see `level`."""
@@ -199,20 +201,20 @@ class _Curve:
         return -((shift - bounds) >> self.bits)
 
     def _solve(self, k: int) -> None:
-        """Find B[k], and what that says of all other k."""
-        found, guess = settled(self.program, k)
+        """Find B[k], and what its proof says of all other k."""
+        found, guess = settled(self.proposer, k)
         if guess is not None:
             finer = guess.bits - self.bits
-            low = self.program.lower(guess, len(self.low) - 1)
-            self.low = np.maximum(self.low, low >> finer)
-            self.high[k] = min(self.high[k], -(-self.program.upper(guess) >> finer))
+            self.low = np.maximum(self.low, guess.lowers(len(self.low) - 1) >> finer)
+            self.high[k] = min(self.high[k], -(-guess.upper >> finer))
         before = max(place for place in self.solved if place < k)
+        after = min((place for place in self.solved if place > k), default=k)
         self.solved[k] = found
         self._mix(before, k)
-        self._mix(k, min((place for place in self.solved if place > k), default=k))
+        self._mix(k, after)
 
     def _mix(self, left: int, right: int) -> None:
-        """Bound LP between two k by its chord, rounded up; both ends are bounds themselves."""
+        """Bound LP between two k by its chord, rounded up."""
         width = right - left
         part = np.arange(1, width).astype(object)
         chord = self.high[left] * (width - part) + self.high[right] * part
@@ -221,30 +223,19 @@ class _Curve:
             self.high[between] = np.minimum(self.high[between], -(-chord // width))
 
 
-def settled(program: Program, k: int) -> tuple[int, Guess | None]:
+def settled(proposer: Proposer, k: int) -> tuple[int, Guess | None]:
     """Return B[k], and a guess whose bounds prove it; None where rational numbers had to.
 
-    Each step magnifies what the last one left open. Where HiGHS fails or comes no closer, in all of
-    its ways, the simplex method in rational numbers decides: slow, but it ends.
+    Where HiGHS fails or comes no closer, in all of its ways, the simplex method in rational numbers
+    decides: slow, but it ends.
+
+    Args:
+        proposer: whose guesses are judged.
+        k: how many are removed, at least 1.
     """
-    for method in METHODS:
-        found = _refined(program, k, method)
-        if found is not None:
-            return found
-    value = program.exactly(k)
+    for guess in itertools.chain.from_iterable(proposer.guesses(k, method) for method in METHODS):
+        low, high = (level(bound, 1 << guess.bits) for bound in (guess.lower, guess.upper))
+        if low == high:
+            return low, guess
+    value = proposer.program.exactly(k)
     return level(value.numerator, value.denominator), None
-
-
-def _refined(program: Program, k: int, method: str) -> tuple[int, Guess] | None:
-    guess, zoom, finer = program.start(), -1, 0
-    while finer > zoom:
-        zoom = finer
-        better = program.step(guess, k, zoom, method)
-        if better is None:
-            return None
-        guess, one = better, 1 << better.bits
-        high, low = program.upper(guess), int(program.lower(guess, k)[k])
-        if level(high, one) == level(low, one):
-            return level(low, one), guess
-        finer = min(zoom + STEP, program.highest.bit_length() + guess.bits - (high - low).bit_length())
-    return None
