@@ -67,7 +67,7 @@ class Owned(NamedTuple):
     @property
     def totals(self) -> np.ndarray:
         """C_v per item."""
-        return np.add.reduceat(self.counts, self.starts) if len(self.starts) else self.counts
+        return exact.segment_sums(self.counts, self.starts)
 
 
 def owned(people: np.ndarray, items: np.ndarray, counts: np.ndarray) -> Owned:
@@ -82,7 +82,7 @@ def owned(people: np.ndarray, items: np.ndarray, counts: np.ndarray) -> Owned:
     people, items, counts = people[order], items[order], counts[order]
     first = _starts(items, people)
     people, items = people[first], items[first]
-    counts = np.add.reduceat(counts, first) if len(first) else counts
+    counts = exact.segment_sums(counts, first)
     order = np.lexsort((-counts, items))
     items = items[order]
     return Owned(items, counts[order], people[order], _starts(items))
@@ -103,8 +103,14 @@ def max_profile(
         counts: per line how many rows, at least 1.
         removals: how many people are removed at most.
     """
+    if not len(items):
+        return [0] * (removals + 1)
     lines = owned(people, items, counts)
-    return frequency_program.profile(lines.people, lines.items, lines.counts, removals)
+    places, left = _left(lines, removals)
+    alone = np.zeros(removals + 1, left.dtype)
+    alone[0] = lines.totals.max()
+    np.maximum.at(alone, places, left)
+    return frequency_program.profile(lines.people, lines.items, lines.counts, alone)
 
 
 def squares_profile(
@@ -192,8 +198,8 @@ def _left(lines: Owned, removals: int) -> tuple[np.ndarray, np.ndarray]:
     """Return (k, b_v[k]) for every item v and 1 <= k <= removals, n_v; beyond n_v it is 0."""
     sizes, totals = lines.sizes, lines.totals
     k = np.arange(1, len(lines.items) + 1) - np.repeat(lines.starts, sizes)
-    before = totals.cumsum() - totals
-    left = np.repeat(totals + before, sizes) - lines.counts.cumsum()
+    upto = exact.running_sums(totals)
+    left = np.repeat(upto, sizes) - exact.running_sums(lines.counts)
     kept = k <= removals
     return k[kept], left[kept]
 

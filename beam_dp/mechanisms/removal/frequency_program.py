@@ -26,216 +26,168 @@ have the same g. (With a rational c some LP[k] would be such a point, and no bou
 weights do) and, mixed with another, from above between the two. B[k] is known where g of both
 bounds is the same; the next k is the one where they are farthest apart.
 
-*They are small.* An item with C_v <= LP[K] never binds, and any lower bound of LP[K] may stand in
-for it; the program of some items alone, the most frequent ones, is such a bound. So the number of
-items is doubled until all others are below the bound, and those are dropped, with the people who
-own nothing else. People who own the same are one variable with their number as its bound: the mean
-of their r does what the r did.
+*They are small.* One item alone is a lower bound, B[k] >= b_v[k] = C_v - (the k largest c_iv), and
+without the k people who own most of the most frequent item, an upper one: where one item is far
+ahead nothing has to be solved. Else an item with C_v <= LP[K] never binds, and any lower bound of
+LP[K] may stand in for it; the program of some items alone, the most frequent ones, is such a bound.
+So the number of items is doubled until all others are below the bound; those are dropped, with the
+people who own nothing else (`alike`).
 """
 
 import itertools
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from beam_dp.mechanisms import exact
+from beam_dp.mechanisms.removal.alike import Lines
 from beam_dp.mechanisms.removal.proposals import METHODS, Proposer
-from beam_dp.mechanisms.removal.spreading import Guess, Program
+from beam_dp.mechanisms.removal.spreading import Program
 
 _FIRST = 64  # items to begin with
-_ALIKE = 8  # people with more items than this are hardly ever alike, and are not compared
+_TINY = 600  # numbers in a tableau below which rational numbers are faster than HiGHS
 
 
 def profile(
-    people: np.ndarray, items: np.ndarray, counts: np.ndarray, removals: int
+    people: np.ndarray, items: np.ndarray, counts: np.ndarray, alone: np.ndarray
 ) -> list[int]:
-    """Return B[0..removals], a function of the lines and of nothing else.
-
-    Edge cases: 0 without lines.
+    """Return B[0..K], a function of the lines and of nothing else.
 
     Args:
-        people: per line a code.
+        people: per line a code; there is at least one line.
         items: per line a code; no two lines have the same person and item.
         counts: per line how many rows, at least 1.
-        removals: K.
+        alone: for k = 0..K, the largest b_v[k].
     """
-    if not len(items):
-        return [0] * (removals + 1)
-    lines = _Lines.of(people, items, counts)
-    if not removals:
-        return [int(lines.totals[0])]
-    return _Curve(_reduced(lines, removals), removals).levels()
+    lines = Lines.of(people, items, counts)
+    low, high = alone.astype(object), _without_the_first(lines, len(alone))
+    unknown = np.flatnonzero(low != high)
+    if len(unknown):
+        last = int(unknown[-1])
+        curve = _Curve(_reduced(lines, last, low[last]), low[: last + 1], high[: last + 1])
+        low[: last + 1] = curve.levels()
+    return [int(found) for found in low]
 
 
 def level(numerator: int, denominator: int) -> int:
-    """Return g of a fraction that is at least 0: the least integer n with n + c >= it.
+    """Return g of a fraction.
 
-    ceil((P - Q sqrt(2)) / Q) for P / Q = v + 1. The root s of 2 Q^2, rounded down, has s < Q sqrt(2)
-    < s + 1, so an integer n Q is at least P - Q sqrt(2) if and only if it is at least P - s.
+    It is ceil((P - Q sqrt(2)) / Q) for P / Q = v + 1. With s the root of 2 Q^2, rounded down, that
+    is s < Q sqrt(2) < s + 1, an integer n Q is at least P - Q sqrt(2) if and only if it is at least
+    P - s.
+
+    Args:
+        numerator: of v.
+        denominator: of v, at least 1.
     """
+    return int(_levels(numerator, denominator))
+
+
+def _levels(numerators: Any, denominator: int) -> Any:
     shift = math.isqrt(2 * denominator * denominator) - denominator
-    return -((shift - numerator) // denominator)
+    return -((shift - numerators) // denominator)
 
 
-@dataclass(frozen=True)
-class _Lines:
-    """Lines by person, items numbered by falling total.
+def _without_the_first(lines: Lines, size: int) -> np.ndarray:
+    """Return what is left without the k people who own most of the first item, k < size."""
+    owned = np.sort(lines.counts[lines.ranks == 0])[::-1][: size - 1]
+    first, *others = lines.totals[:2].tolist()
+    removed = np.zeros(size, object)
+    removed[1 : len(owned) + 1] = owned.tolist()  # (as Python integers)
+    found = np.maximum(first - np.add.accumulate(removed), max(others, default=0))
+    found[0] = first
+    found[lines.owners :] = 0
+    return np.asarray(found)
+
+
+def _reduced(lines: Lines, removals: int, bound: int) -> Program:
+    """Return the program of all items that are above a lower bound of LP[removals]."""
+    above, size = int(np.count_nonzero(lines.totals > bound)), _FIRST
+    while size < above:
+        proposer = Proposer.of(lines.program(size, removals), removals)
+        for guess in proposer.sifted(removals, METHODS[0]):
+            bound = max(bound, guess.lower >> guess.bits)
+        above, size = int(np.count_nonzero(lines.totals > bound)), 2 * size
+    return lines.program(above, removals)
+
+
+class _Settled(NamedTuple):
+    """B[k] with bounds that prove it, times 2^bits.
 
     Attributes:
-        people: rising.
-        ranks: of the items, rising within a person.
-        counts: rows.
-        codes: of rank and count, equal where both are.
-        totals: per rank, falling.
+        level: B[k].
+        low: bounds of LP[0..K].
+        high: of LP[k].
     """
 
-    people: np.ndarray
-    ranks: np.ndarray
-    counts: np.ndarray
-    codes: np.ndarray
-    totals: np.ndarray
-
-    @classmethod
-    def of(cls, people: np.ndarray, items: np.ndarray, counts: np.ndarray) -> "_Lines":
-        """Return the lines in that order."""
-        order = np.argsort(items, kind="stable")
-        starts = np.flatnonzero(_changes(items[order]))
-        totals = exact.segment_sums(counts[order], starts)
-        by_total = np.argsort(-totals, kind="stable")
-        ranks = np.empty(len(items), np.int64)
-        places = np.empty(len(totals), np.int64)
-        places[by_total] = np.arange(len(totals))
-        ranks[order] = places[np.cumsum(_changes(items[order])) - 1]
-        order = np.lexsort((ranks, people))
-        different, codes = np.unique(counts[order], return_inverse=True)
-        ranks = ranks[order]
-        codes = ranks * len(different) + codes
-        return cls(people[order], ranks, counts[order], codes, totals[by_total])
-
-    def program(self, size: int, removals: int) -> Program:
-        """Return the program of the `size` most frequent items, people who are alike merged."""
-        kept = np.flatnonzero(self.ranks < size)
-        starts = np.flatnonzero(_changes(self.people[kept]))
-        owned = np.diff(np.append(starts, len(kept)))
-        found, numbers = [], []
-        for first, number in _alike(self.codes[kept], starts, owned):
-            found.append(first)
-            numbers.append(number)
-        first, sizes = np.concatenate(found), np.concatenate(numbers)
-        lengths = owned[np.searchsorted(starts, first)]
-        groups = np.repeat(np.arange(len(first)), lengths)
-        shift = np.repeat(first - (np.cumsum(lengths) - lengths), lengths)
-        entries = kept[np.arange(len(groups)) + shift]
-        return Program(
-            self.totals[:size],
-            self.ranks[entries],
-            groups,
-            self.counts[entries],
-            np.minimum(sizes, removals),
-        )
-
-
-def _alike(
-    codes: np.ndarray, starts: np.ndarray, owned: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield where the lines of one of each group of equal people start, and how many they are."""
-    many = starts[owned > _ALIKE]
-    yield many, np.ones(len(many), np.int64)
-    for size in range(1, _ALIKE + 1):
-        heads = starts[owned == size]
-        rows = codes[heads[:, None] + np.arange(size)]
-        order = np.lexsort(rows.T)
-        opens = np.flatnonzero(_changes(rows[order]))
-        yield heads[order[opens]], np.diff(np.append(opens, len(heads)))
-
-
-def _changes(rows: np.ndarray) -> np.ndarray:
-    """Return where a row (or a number) is the first one or differs from the one before."""
-    found = np.ones(len(rows), bool)
-    other = rows[1:] != rows[:-1]
-    found[1:] = other if other.ndim == 1 else other.any(axis=1)
-    return found
-
-
-def _reduced(lines: _Lines, removals: int) -> Program:
-    """Return the program of all items that are above a lower bound of LP[removals]."""
-    size = min(_FIRST, len(lines.totals))
-    while True:
-        program = lines.program(size, removals)
-        found = Proposer.of(program, removals).sifted(removals, METHODS[0])
-        bound = max((guess.lower >> guess.bits for guess in found), default=0)
-        above = int(np.count_nonzero(lines.totals > bound))
-        if above == size:
-            return program
-        if above < size:
-            return lines.program(above, removals)
-        size = min(2 * size, above)
+    level: int
+    low: np.ndarray
+    high: int
 
 
 class _Curve:
     """Bounds of LP[0..K], times 2^bits, that come closer until g of both is the same."""
 
-    def __init__(self, program: Program, removals: int) -> None:
-        self.bits, self.proposer = program.bits, Proposer.of(program, removals)
-        self.low = np.zeros(removals + 1, object)
-        self.high = np.full(removals + 1, program.highest << self.bits, object)
-        self.solved = {0: program.highest}
+    def __init__(self, program: Program, low: np.ndarray, high: np.ndarray) -> None:
+        """Begin with bounds that are known, in rows."""
+        self.program, self.low, self.high = program, low << program.bits, high << program.bits
+        self.known = {int(k): int(low[k]) for k in np.flatnonzero(low == high)}
+        self.proposer = Proposer.of(program, len(low) - 1)
 
     def levels(self) -> list[int]:
-        """Return B[0..K]."""
+        """Return B[0..K], K not being known before."""
         self._solve(len(self.low) - 1)
         while True:
-            low, high = self._levels(self.low), self._levels(self.high)
-            for k, found in self.solved.items():
+            low, high = (_levels(side, 1 << self.program.bits) for side in (self.low, self.high))
+            for k, found in self.known.items():
                 low[k] = high[k] = found
             unknown = np.flatnonzero(low != high)
             if not len(unknown):
-                return [int(value) for value in low]
+                return [int(found) for found in low]
             self._solve(int(unknown[np.argmax((self.high - self.low)[unknown])]))
-
-    def _levels(self, bounds: np.ndarray) -> np.ndarray:
-        """Return g of bounds, see `level`."""
-        shift = math.isqrt(2 << 2 * self.bits) - (1 << self.bits)
-        return -((shift - bounds) >> self.bits)
 
     def _solve(self, k: int) -> None:
         """Find B[k], and what its proof says of all other k."""
-        found, guess = settled(self.proposer, k)
-        if guess is not None:
-            finer = guess.bits - self.bits
-            self.low = np.maximum(self.low, guess.lowers(len(self.low) - 1) >> finer)
-            self.high[k] = min(self.high[k], -(-guess.upper >> finer))
-        before = max(place for place in self.solved if place < k)
-        after = min((place for place in self.solved if place > k), default=k)
-        self.solved[k] = found
+        found = settled(self.proposer, k, len(self.low) - 1)
+        self.low = np.maximum(self.low, found.low)
+        self.high[k] = min(self.high[k], found.high)
+        before = max(place for place in self.known if place < k)
+        after = min((place for place in self.known if place > k), default=k)
+        self.known[k] = found.level
         self._mix(before, k)
         self._mix(k, after)
 
     def _mix(self, left: int, right: int) -> None:
         """Bound LP between two k by its chord, rounded up."""
         width = right - left
-        part = np.arange(1, width).astype(object)
-        chord = self.high[left] * (width - part) + self.high[right] * part
-        between = slice(left + 1, right)
         if width > 1:
+            part = np.arange(1, width).astype(object)
+            chord = self.high[left] * (width - part) + self.high[right] * part
+            between = slice(left + 1, right)
             self.high[between] = np.minimum(self.high[between], -(-chord // width))
 
 
-def settled(proposer: Proposer, k: int) -> tuple[int, Guess | None]:
-    """Return B[k], and a guess whose bounds prove it; None where rational numbers had to.
+def settled(proposer: Proposer, k: int, removals: int) -> _Settled:
+    """Return B[k] and its proof.
 
     Where HiGHS fails or comes no closer, in all of its ways, the simplex method in rational numbers
-    decides: slow, but it ends.
+    decides: slow, but it ends. For tiny programs it is the faster one.
 
     Args:
         proposer: whose guesses are judged.
         k: how many are removed, at least 1.
+        removals: K.
     """
-    for guess in itertools.chain.from_iterable(proposer.guesses(k, method) for method in METHODS):
-        low, high = (level(bound, 1 << guess.bits) for bound in (guess.lower, guess.upper))
-        if low == high:
-            return low, guess
-    value = proposer.program.exactly(k)
-    return level(value.numerator, value.denominator), None
+    program, bits = proposer.program, proposer.program.bits
+    ways = METHODS if program.numbers > _TINY else ()
+    for guess in itertools.chain.from_iterable(proposer.guesses(k, way) for way in ways):
+        found = level(guess.lower, 1 << guess.bits)
+        if found == level(guess.upper, 1 << guess.bits):
+            finer = guess.bits - bits
+            return _Settled(found, guess.lowers(removals) >> finer, -(-guess.upper >> finer))
+    value, weights = program.solved(k)
+    whole = np.array([math.floor(weight * (1 << bits)) for weight in weights], object)
+    proof = program.guess(k, np.zeros_like(program.sizes), exact.narrow(whole), bits)
+    high = math.ceil(value * (1 << bits))
+    return _Settled(level(*value.as_integer_ratio()), proof.lowers(removals), high)

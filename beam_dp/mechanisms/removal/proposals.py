@@ -92,7 +92,7 @@ class Proposer:
         high = np.append(self.program.sizes[columns], np.inf)
         found = linprog(
             np.append(np.zeros(len(columns)), 1.0),
-            A_ub=_stacked(-self._counts[rows][:, columns], -1.0),
+            A_ub=self._constraints[np.append(rows, -1)][:, np.append(columns, -1)],
             b_ub=np.append(-self._totals[rows], removals),
             bounds=np.stack([np.zeros(len(columns) + 1), high], axis=1),
             method=method,
@@ -162,26 +162,22 @@ class Proposer:
         return self.program.totals.astype(np.float64) / self.program.highest
 
     @functools.cached_property
-    def _counts(self) -> sparse.csr_array:
-        """The matrix c."""
+    def _constraints(self) -> sparse.csr_array:
+        """The matrix of what is at most -C_v of the items, and k of all removals, for (r, m)."""
         program = self.program
-        values = program.counts.astype(np.float64) / program.highest
-        shape = len(program.totals), len(program.sizes)
-        return sparse.csr_array((values, (program.items, program.groups)), shape=shape)
+        rows, columns = len(program.totals), len(program.sizes)
+        counts = program.counts.astype(np.float64) / program.highest
+        values = np.concatenate([-counts, -np.ones(rows), np.ones(columns)])
+        down = np.concatenate([program.items, np.arange(rows), np.full(columns, rows)])
+        right = np.concatenate([program.groups, np.full(rows, columns), np.arange(columns)])
+        return sparse.csr_array((values, (down, right)), shape=(rows + 1, columns + 1))
 
     @functools.cached_property
     def _equations(self) -> sparse.csc_array:
         """The matrix of the equations between r, m, s and t."""
-        spare = sparse.block_diag([-sparse.eye_array(len(self.items)), np.ones((1, 1))])
-        return sparse.csc_array(sparse.hstack([_stacked(self._counts, 1.0), spare]))
-
-
-def _stacked(counts: sparse.csr_array, sign: float) -> sparse.csc_array:
-    """Return the constraints of the items (with m) and of the number of people on (r, m)."""
-    rows, columns = counts.shape
-    above = sparse.hstack([counts, np.full((rows, 1), sign)])
-    people = np.append(np.ones((1, columns)), np.zeros((1, 1)), axis=1)
-    return sparse.csc_array(sparse.vstack([above, people]))
+        signs = np.append(-np.ones(len(self.items)), 1.0)
+        constraints = sparse.diags_array(signs) @ self._constraints
+        return sparse.csc_array(sparse.hstack([constraints, sparse.diags_array(signs)]))
 
 
 def _complete(found: OptimizeResult) -> bool:

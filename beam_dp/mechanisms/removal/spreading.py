@@ -52,10 +52,15 @@ class Program:
         """The largest of the totals."""
         return int(self.totals.max())
 
+    @property
+    def numbers(self) -> int:
+        """How many numbers a tableau of it has."""
+        return (len(self.totals) + 1) * (len(self.totals) + len(self.sizes) + 2)
+
     @functools.cached_property
     def bits(self) -> int:
-        """Bits that are enough for a first guess: they move no total by more than 2^-12."""
-        return max(30, self.highest.bit_length() + 12)
+        """Bits that are enough for a first guess: they move no total by more than 2^-20."""
+        return max(30, self.highest.bit_length() + 20)
 
     def guess(
         self, removals: int, removed: np.ndarray, weights: np.ndarray, bits: int
@@ -93,19 +98,29 @@ class Program:
         order = np.argsort(self.items, kind="stable")
         return order, np.flatnonzero(np.diff(self.items[order], prepend=-1))
 
-    def exactly(self, removals: int) -> Fraction:
-        """Return LP[k] by the simplex method in rational numbers.
+    def solved(self, removals: int) -> tuple[Fraction, list[Fraction]]:
+        """Return LP[k] and weights that prove it, by the simplex method in rational numbers.
 
         Args:
             removals: k.
         """
         rows, columns = len(self.totals), len(self.sizes)
+        tableau = self._tableau(removals)
+        least = tableau.minimum()
+        # The price of what a constraint has to spare is its weight (complementary slackness).
+        spare = tableau.costs[columns + 1 : columns + 1 + rows].tolist()
+        return least, [Fraction(cost, tableau.scale) for cost in spare]
+
+    def _tableau(self, removals: int) -> Tableau:
+        """Return the program in (r, m, s, t), s and t being what the constraints have to spare.
+
+        The row of the highest total gives m, the others, less that one, their s: no right side is
+        below 0 while nobody is removed.
+        """
+        rows, columns = len(self.totals), len(self.sizes)
+        totals, top = self.totals.astype(object), int(self.totals.argmax())
         counts = np.zeros((rows, columns), object)
         counts[self.items, self.groups] = self.counts.astype(object)
-        totals, top = self.totals.astype(object), int(self.totals.argmax())
-        # The variables are (r, m, s, t), s and t being what the constraints have to spare. The row
-        # of the highest total gives m, the others, less that one, their s: no right side is below
-        # 0 while nobody is removed.
         table = np.zeros((rows + 1, columns + rows + 2), object)
         table[:rows, :columns] = counts[top] - counts
         table[:rows, columns + 1 : -1] = np.eye(rows, dtype=np.int64)
@@ -119,7 +134,7 @@ class Program:
         basis = [columns + 1 + row for row in range(rows + 1)]
         basis[top] = columns
         bounds = [*self.sizes.tolist(), *[None] * (rows + 2)]
-        return Tableau(table, right, costs, int(totals[top]), bounds, basis).minimum()
+        return Tableau(table, right, costs, int(totals[top]), bounds, basis)
 
 
 @dataclass(frozen=True)
