@@ -46,7 +46,7 @@ from beam_dp.mechanisms.removal.proposals import METHODS, Proposer
 from beam_dp.mechanisms.removal.spreading import Program
 
 _FIRST = 64  # items to begin with
-_TINY = 600  # numbers in a tableau below which rational numbers are faster than HiGHS
+_TINY = 1000  # numbers in a tableau below which rational numbers are faster than HiGHS
 
 
 def profile(

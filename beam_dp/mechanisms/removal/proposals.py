@@ -192,6 +192,7 @@ def _join(flags: np.ndarray, scores: np.ndarray, most: int = 0) -> bool:
     flags[able[order]] = True
     return len(able) > 0
 
+
 def _floats(column: np.ndarray, unit: Fraction) -> np.ndarray:
     """Return numbers in a unit, about; those beyond `_FAR` become that."""
     if column.dtype == object:

@@ -47,7 +47,12 @@ class Tableau:
 
     def _enter(self, variable: int) -> None:
         """Let a variable grow until the first of the basis, or it, comes to a bound."""
-        _, first, row = min(self._limits(variable))
+        limits = self._limits(variable)
+        room, rate, first, row = limits[0]
+        for limit in limits[1:]:
+            gap = limit[0] * rate - room * limit[1]
+            if gap < 0 or (gap == 0 and limit[2] < first):
+                room, rate, first, row = limit
         if row < 0:
             self._mirror(variable)
             return
@@ -55,20 +60,19 @@ class Tableau:
             self._mirror_basic(row, first)
         self._pivot(row, variable)
 
-    def _limits(self, variable: int) -> list[tuple[Fraction, int, int]]:
-        """Return (how far it may grow, who stops it, the row or -1) for all that may stop it."""
+    def _limits(self, variable: int) -> list[tuple[int, int, int, int]]:
+        """Return (how far it may grow, over what, who stops it, the row or -1), for all who may."""
         own, found = self.bounds[variable], []
         if own is not None:
-            found.append((Fraction(own), variable, -1))
-        column = self.rows[:, variable]
-        for row in np.flatnonzero(column != 0).tolist():
+            found.append((own, 1, variable, -1))
+        column, right = self.rows[:, variable].tolist(), self.right.tolist()
+        for row, rate in enumerate(column):
             first = self.basis[row]
             bound = self.bounds[first]
-            if column[row] > 0:
-                found.append((Fraction(self.right[row], column[row]), first, row))
-            elif bound is not None:
-                room = bound * self.scale - self.right[row]
-                found.append((Fraction(room, -column[row]), first, row))
+            if rate > 0:
+                found.append((right[row], rate, first, row))
+            elif rate < 0 and bound is not None:
+                found.append((bound * self.scale - right[row], -rate, first, row))
         return found
 
     def _mirror(self, variable: int) -> None:

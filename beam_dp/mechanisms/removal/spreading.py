@@ -62,9 +62,7 @@ class Program:
         """Bits that are enough for a first guess: they move no total by more than 2^-20."""
         return max(30, self.highest.bit_length() + 20)
 
-    def guess(
-        self, removals: int, removed: np.ndarray, weights: np.ndarray, bits: int
-    ) -> Guess:
+    def guess(self, removals: int, removed: np.ndarray, weights: np.ndarray, bits: int) -> Guess:
         """Return a guess, after moving it between its bounds.
 
         Args:
