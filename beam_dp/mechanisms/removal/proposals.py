@@ -59,7 +59,8 @@ class Proposer:
         items = np.arange(len(program.totals)) < _FIRST
         found = cls(program, items, np.zeros(len(program.sizes), bool))
         guess = program.guess(removals, np.zeros_like(program.sizes), items.astype(np.int64), 30)
-        _join(found.groups, guess.prices, 2 * removals + _FIRST)
+        order = np.argsort(-guess.prices, kind="stable")
+        found.groups[order[: 2 * removals + _FIRST]] = True
         return found
 
     def sifted(self, removals: int, method: str) -> Iterator[Guess]:
@@ -185,12 +186,17 @@ def _complete(found: OptimizeResult) -> bool:
     return found.status == 0 and found.x is not None
 
 
-def _join(flags: np.ndarray, scores: np.ndarray, most: int = 0) -> bool:
-    """Set the flags with the highest scores above 0; at most doubles them, or `most` of them."""
-    able = np.flatnonzero(~flags & (scores > 0).astype(bool))
-    order = np.argsort(-scores[able], kind="stable")[: most or int(flags.sum())]
-    flags[able[order]] = True
-    return len(able) > 0
+def _join(flags: np.ndarray, scores: np.ndarray) -> bool:
+    """Set the flags of scores above 0, and of the next highest ones; return whether there were any.
+
+    Those next to them would mostly join in the next round. At most the flags are doubled.
+    """
+    able = np.flatnonzero(~flags)
+    above, known = int(np.count_nonzero(scores[able] > 0)), int(flags.sum())
+    if above:
+        order = np.argsort(-scores[able], kind="stable")
+        flags[able[order[: min(known, max(above, known // 4))]]] = True
+    return above > 0
 
 
 def _floats(column: np.ndarray, unit: Fraction) -> np.ndarray:
@@ -198,12 +204,12 @@ def _floats(column: np.ndarray, unit: Fraction) -> np.ndarray:
     if column.dtype == object:
         most = int(_FAR / unit) + 1
         column = np.clip(column, -most, most)
-    return np.clip(column.astype(np.float64) * float(unit), -_FAR, _FAR)
+    return np.asarray(np.clip(column.astype(np.float64) * float(unit), -_FAR, _FAR))
 
 
 def _rounded(column: np.ndarray, bits: int) -> np.ndarray:
     """Return the nearest integers to a column times 2^bits."""
     whole = np.rint(np.ldexp(np.nan_to_num(column), bits))
     if np.abs(whole).max(initial=0) < 1 << 61:
-        return whole.astype(np.int64)
+        return np.asarray(whole.astype(np.int64))
     return np.array([int(number) for number in whole.tolist()], object)
