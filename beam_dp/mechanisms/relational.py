@@ -200,7 +200,8 @@ class DistinctCount(_OfItems):
 class MaxFrequency(_OfItems):
     """Release how often the most frequent value of a column occurs, by its removal profile.
 
-    What its numbers mean is as of `KthLargest`, for the relaxed profile of `removal.frequency`.
+    What its numbers mean is as of `KthLargest`, for the profile in which people may be removed in
+    parts (a linear program, rounded down by less than half a row): see `removal.frequency`.
 
     Attributes:
         column: the column; its values are only compared.
