@@ -69,7 +69,9 @@ def condense(identity: np.ndarray, constant: np.uint64) -> np.ndarray:
     """
     if identity.shape[0] == 1:
         return np.asarray(identity[0])
-    return np.asarray(identity[0] + identity[1] * (constant | np.uint64(1)))
+    words = np.asarray(identity[1] * (constant | np.uint64(1)))
+    words += identity[0]
+    return words
 
 
 @functools.lru_cache(maxsize=8)

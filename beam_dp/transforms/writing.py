@@ -76,7 +76,7 @@ class WriteRows(beam.PTransform):
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[str]:
         """Apply the transform to rows or batches."""
         if rows.element_type is pa.RecordBatch:
-            packed = rows | "Pack" >> beam.Map(tables.packed)
+            packed = rows | "Pack" >> beam.Map(tables.packed, self.columns)
             return self._written(packed, _Batches(self.path, self.columns))
         schema = dict(_schema(rows.element_type))
         names = tuple(schema) if self.columns is None else tuple(self.columns)
@@ -173,8 +173,7 @@ class _Batches:
     def _joined(self, parts: Iterable[bytes | None]) -> pa.Table:
         batches = [tables.unpacked(part) for part in parts if part is not None]
         nothing = pa.table({name: pa.nulls(0) for name in self.names or ()})
-        table = pa.Table.from_batches(batches) if batches else nothing
-        return table if self.names is None else table.select(self.names)
+        return pa.Table.from_batches(batches) if batches else nothing
 
 
 def _extension(path: str) -> str:

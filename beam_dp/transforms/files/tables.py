@@ -93,8 +93,9 @@ def ordered(table: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def packed(batch: pa.RecordBatch) -> bytes:
-    """Return a batch as compressed bytes: runners hold what they shuffle several times."""
+def packed(batch: pa.RecordBatch, names: Sequence[str] | None = None) -> bytes:
+    """Return some columns as compressed bytes: runners hold what they shuffle several times."""
+    batch = batch if names is None else batch.select(list(names))
     written = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_stream(written, batch.schema, options=options) as stream:
