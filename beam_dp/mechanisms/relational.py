@@ -186,7 +186,8 @@ class MaxFrequency(_OfItems):
     """Release how often the most frequent value of a column occurs, by its removal loss.
 
     With probability 1 - beta it is at most the true number (rounded up to the candidates), and at
-    least that of each value without the `<name>_error` people who have it most often.
+    least what is left of the most frequent value if `<name>_error` people are removed in parts, as
+    well as they can be for all values together (rounded down by less than half a row).
 
     Attributes:
         column: the column; its values are only compared.

@@ -1,22 +1,16 @@
 """How often the most frequent item occurs, and the self-join size: removal profiles of counts.
 
 A line is (person, item, count): `count` rows of that person have that item. c_iv is the sum of a
-person's counts of an item and C_v = sum_i c_iv. Everything is computed in integers; totals are
-below 2^62 (there are not that many rows).
+person's counts of an item and C_v = sum_i c_iv. Everything is computed in integers.
 
-*The most frequent item*, f = max_v C_v. Its exact profile is hard to compute. Here
+Of each item alone the exact profile is
 
-    B[k] = max_v b_v[k],   b_v[k] = C_v - (sum of the k largest c_iv).
+    b_v[k] = C_v - (sum of the k largest c_iv),
 
-b_v is the exact profile of the linear statistic C_v, so it interlaces: b'_v[k + 1] <= b_v[k] <=
-b'_v[k] for one person more. A maximum over v keeps both inequalities, so B has sensitivity 1 in
-one direction too. It is at most the value of the linear program min { m : m >= sum_i c_iv
-(1 - r_i) for all v, sum r <= k }, since each of its constraints alone forces m >= b_v[k], and that
-is at most the exact profile (r = 1 on the removed people is feasible): B[k] <= LP[k] <= exact. What
-is lost: different people are removed for different items. f - B[k] is at most the sum of the k
-largest c_iv of a most frequent item, and nothing is lost while one item is ahead of all others.
-(The duals of the program, any public weights on items instead of one item, interlace as well, but
-only the maximum over a set of weights that does not depend on the data does.)
+of a linear statistic. It interlaces: b'_v[k + 1] <= b_v[k] <= b'_v[k] for one person more.
+
+*The most frequent item*, f = max_v C_v: its exact profile is hard to compute, see
+`frequency_program` for a linear program.
 
 *The self-join size*, f = sum_v C_v^2 = sum over pairs of people i <= j of w_ij, with w_ii =
 sum_v c_iv^2 and w_ij = 2 sum_v c_iv c_jv: a sum over rows with two owners, see `squares_edges`.
@@ -38,6 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from beam_dp.mechanisms import checks, exact
+from beam_dp.mechanisms.removal import frequency_program
 
 PAIRS = 20_000_000
 """Lines of pairs that `squares_edges` makes at most unless told otherwise (about 1.5 GB)."""
@@ -66,7 +61,7 @@ class Owned(NamedTuple):
     @property
     def totals(self) -> np.ndarray:
         """C_v per item."""
-        return np.add.reduceat(self.counts, self.starts) if len(self.starts) else self.counts
+        return exact.segment_sums(self.counts, self.starts)
 
 
 def owned(people: np.ndarray, items: np.ndarray, counts: np.ndarray) -> Owned:
@@ -81,7 +76,7 @@ def owned(people: np.ndarray, items: np.ndarray, counts: np.ndarray) -> Owned:
     people, items, counts = people[order], items[order], counts[order]
     first = _starts(items, people)
     people, items = people[first], items[first]
-    counts = np.add.reduceat(counts, first) if len(first) else counts
+    counts = exact.segment_sums(counts, first)
     order = np.lexsort((-counts, items))
     items = items[order]
     return Owned(items, counts[order], people[order], _starts(items))
@@ -92,7 +87,8 @@ def max_profile(
 ) -> list[int]:
     """Return B[0..removals] for how often the most frequent item occurs.
 
-    B[0] is exact; B[k] is at most the exact profile and interlaces.
+    It is the value of the linear program of `frequency_program`, in whole rows: B[0] is exact; B[k]
+    is at most the exact profile, at least b_v[k] of every item, and interlaces.
 
     Edge cases: 0 without rows.
 
@@ -102,12 +98,14 @@ def max_profile(
         counts: per line how many rows, at least 1.
         removals: how many people are removed at most.
     """
+    if not len(items):
+        return [0] * (removals + 1)
     lines = owned(people, items, counts)
-    found = np.zeros(removals + 1, np.int64)
-    found[0] = lines.totals.max(initial=0)
     places, left = _left(lines, removals)
-    np.maximum.at(found, places, left)
-    return [int(value) for value in found]
+    alone = np.zeros(removals + 1, left.dtype)
+    alone[0] = lines.totals.max()
+    np.maximum.at(alone, places, left)
+    return frequency_program.profile(lines.people, lines.items, lines.counts, alone)
 
 
 def squares_profile(
@@ -195,8 +193,8 @@ def _left(lines: Owned, removals: int) -> tuple[np.ndarray, np.ndarray]:
     """Return (k, b_v[k]) for every item v and 1 <= k <= removals, n_v; beyond n_v it is 0."""
     sizes, totals = lines.sizes, lines.totals
     k = np.arange(1, len(lines.items) + 1) - np.repeat(lines.starts, sizes)
-    before = totals.cumsum() - totals
-    left = np.repeat(totals + before, sizes) - lines.counts.cumsum()
+    upto = exact.running_sums(totals)
+    left = np.repeat(upto, sizes) - exact.running_sums(lines.counts)
     kept = k <= removals
     return k[kept], left[kept]
 
