@@ -61,13 +61,22 @@ def profile(
         alone: for k = 0..K, the largest b_v[k].
     """
     lines = Lines.of(people, items, counts)
-    low, high = alone.astype(object), _without_the_first(lines, len(alone))
-    unknown = np.flatnonzero(low != high)
-    if len(unknown):
-        last = int(unknown[-1])
-        curve = _Curve(_reduced(lines, last, low[last]), low[: last + 1], high[: last + 1])
-        low[: last + 1] = curve.levels()
-    return [int(found) for found in low]
+    size, low, high = _FIRST, alone.astype(object), _without_the_first(lines, len(alone))
+    found = low.copy()  # what B is at least
+    while (found != high).any():
+        last = int(np.flatnonzero(found != high)[-1])
+        above = int(np.count_nonzero(lines.totals > low[last]))
+        if above <= size:
+            curve = _Curve(lines.program(above, last), low, high, found, last)
+            found[: last + 1] = curve.levels()
+            break
+        proposer = Proposer.of(lines.program(size, last), last)
+        for guess in proposer.sifted(last, METHODS[0]):
+            bounds, upto = guess.lowers(last), slice(last + 1)  # (the program knows no more)
+            low[upto] = np.maximum(low[upto], bounds >> guess.bits)
+            found[upto] = np.maximum(found[upto], _levels(bounds, 1 << guess.bits))
+        size *= 2
+    return [int(value) for value in found]
 
 
 def level(numerator: int, denominator: int) -> int:
@@ -101,17 +110,6 @@ def _without_the_first(lines: Lines, size: int) -> np.ndarray:
     return np.asarray(found)
 
 
-def _reduced(lines: Lines, removals: int, bound: int) -> Program:
-    """Return the program of all items that are above a lower bound of LP[removals]."""
-    above, size = int(np.count_nonzero(lines.totals > bound)), _FIRST
-    while size < above:
-        proposer = Proposer.of(lines.program(size, removals), removals)
-        for guess in proposer.sifted(removals, METHODS[0]):
-            bound = max(bound, guess.lower >> guess.bits)
-        above, size = int(np.count_nonzero(lines.totals > bound)), 2 * size
-    return lines.program(above, removals)
-
-
 class _Settled(NamedTuple):
     """B[k] with bounds that prove it, times 2^bits.
 
@@ -129,11 +127,14 @@ class _Settled(NamedTuple):
 class _Curve:
     """Bounds of LP[0..K], times 2^bits, that come closer until g of both is the same."""
 
-    def __init__(self, program: Program, low: np.ndarray, high: np.ndarray) -> None:
-        """Begin with bounds that are known, in rows."""
+    def __init__(
+        self, program: Program, low: np.ndarray, high: np.ndarray, found: np.ndarray, last: int
+    ) -> None:
+        """Begin with bounds of LP and of B (found, high) that are known in rows, up to `last`."""
+        low, high, found = (column[: last + 1] for column in (low, high, found))
         self.program, self.low, self.high = program, low << program.bits, high << program.bits
-        self.known = {int(k): int(low[k]) for k in np.flatnonzero(low == high)}
-        self.proposer = Proposer.of(program, len(low) - 1)
+        self.known = {int(k): int(high[k]) for k in np.flatnonzero(found == high)}
+        self.proposer = Proposer.of(program, last)
 
     def levels(self) -> list[int]:
         """Return B[0..K], K not being known before."""

@@ -311,6 +311,13 @@ def test_many_even_items_are_solved_by_guesses():
     assert found[60] > low[60] + 5
 
 
+def test_some_of_many_even_items_are_enough(monkeypatch):
+    """Two rows of each of 3,000 items: no 20 people matter, which 64 or 128 items prove."""
+    monkeypatch.setattr(frequency_program, "_Curve", None)
+    people, items = np.arange(6000), np.arange(6000) % 3000
+    assert frequency.max_profile(people, items, np.ones(6000, np.int64), 20) == [2] * 21
+
+
 def test_one_item_ahead_needs_no_program(monkeypatch):
     monkeypatch.setattr(frequency_program, "_Curve", None)
     people = np.append(np.arange(500), np.arange(100))
