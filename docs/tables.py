@@ -66,7 +66,8 @@ def sizes() -> str:
             *(dp.KthLargest("a", 1), dp.Quantile("a", 0.5), dp.Median("a", per="row")),
             dp.Median("a"),
         ),
-        "`MaxFrequency`, `SumOfSquares`": (dp.MaxFrequency("a"), dp.SumOfSquares("a")),
+        "`SumOfSquares`": (dp.SumOfSquares("a"),),
+        "`MaxFrequency`": (dp.MaxFrequency("a"),),
         "`CustomProfile`": (dp.CustomProfile("a", len, candidates=candidates),),
         "`Variance`, `StandardDeviation`, `TrimmedMean`, `Preprocessed`": (
             *(dp.Variance("a"), dp.StandardDeviation("a"), dp.TrimmedMean("a")),

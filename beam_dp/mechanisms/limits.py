@@ -10,7 +10,7 @@ LINES = 50_000_000
 """What is sorted: memory sets the limit, 150 to 270 bytes for each line."""
 
 VALUES = 6_000_000
-"""What is solved as a flow from people to values: time sets the limit, about a minute."""
+"""What is solved, from people to values: time sets the limit, about a minute for a flow."""
 
 EDGES = 10_000_000
 """What is solved as a flow between two owners of every row."""
@@ -25,7 +25,7 @@ _KINDS = {
     "custom": LINES,
     "preprocessed": LINES,
     "black_box": LINES,
-    "frequency": LINES,
+    "frequency": VALUES,
     "squares": LINES,
     "pairs": LINES,
     "distinct": VALUES,

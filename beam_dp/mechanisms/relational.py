@@ -200,9 +200,8 @@ class DistinctCount(_OfItems):
 class MaxFrequency(_OfItems):
     """Release how often the most frequent value of a column occurs, by its removal profile.
 
-    With probability 1 - beta it is at most the true number (rounded up to the candidates), and at
-    least what is left of the most frequent value if `<name>_error` people are removed in parts, as
-    well as they can be for all values together (rounded down by less than half a row).
+    What its numbers mean is as of `KthLargest`, for the profile in which people may be removed in
+    parts (a linear program, rounded down by less than half a row): see `removal.frequency`.
 
     Attributes:
         column: the column; its values are only compared.

@@ -33,6 +33,7 @@ import numpy as np
 from beam_dp.mechanisms import checks, exact
 from beam_dp.mechanisms.removal import frequency_program
 
+_SOLVED = 500  # levels of the program: they matter most, and thousands of them take minutes
 PAIRS = 20_000_000
 """Lines of pairs that `squares_edges` makes at most unless told otherwise (about 1.5 GB)."""
 
@@ -86,8 +87,10 @@ def max_profile(
 ) -> list[int]:
     """Return B[0..removals] for how often the most frequent item occurs.
 
-    It is the value of the linear program of `frequency_program`, in whole rows: B[0] is exact; B[k]
-    is at most the exact profile, at least b_v[k] of every item, and interlaces.
+    It is the value of the linear program of `frequency_program`, in whole rows, and from k = 501 on
+    the largest b_v[k], which is lower: B[0] is exact; B[k] is at most the exact profile, at least
+    b_v[k] of every item, and interlaces. (So do both of them, and B'[501] = b'[501] <= b[500] <=
+    B[500] where they meet, b being the largest b_v.)
 
     Edge cases: 0 without rows.
 
@@ -104,7 +107,9 @@ def max_profile(
     alone = np.zeros(removals + 1, left.dtype)
     alone[0] = lines.totals.max()
     np.maximum.at(alone, places, left)
-    return frequency_program.profile(lines.people, lines.items, lines.counts, alone)
+    known = alone[: _SOLVED + 1]
+    solved = frequency_program.profile(lines.people, lines.items, lines.counts, known)
+    return solved + [int(level) for level in alone[_SOLVED + 1 :]]
 
 
 def squares_profile(
