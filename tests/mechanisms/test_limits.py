@@ -12,15 +12,11 @@ GRID = dp.Candidates.linear(0, 10, 1)
 FREE = [dp.Count(), dp.Sum("a"), dp.Max("a"), dp.Min("a"), dp.Mean("a"), dp.PeopleCount()]
 LINES = [
     *(dp.KthLargest("a", 3), dp.Quantile("a", 0.9), dp.Median("a"), dp.Median("a", per="row")),
-    *(
-        dp.MaxFrequency("a"),
-        dp.SumOfSquares("a"),
-        dp.SumOfSquares("a", relaxation="pairs", people=9),
-    ),
+    *(dp.SumOfSquares("a"), dp.SumOfSquares("a", relaxation="pairs", people=9)),
     *(dp.CustomProfile("a", len, candidates=GRID), dp.Variance("a"), dp.Preprocessed("a", "mean")),
     dp.BlackBox("a", len),
 ]
-VALUES = [dp.DistinctCount("a"), dp.DistinctCount("a", one_sided=True)]
+VALUES = [dp.MaxFrequency("a"), dp.DistinctCount("a"), dp.DistinctCount("a", one_sided=True)]
 OF_KINDS = [
     *((metric, None) for metric in (*FREE, dp.Ratio("a", per="person"))),
     *((metric, limits.LINES) for metric in LINES),
@@ -152,7 +148,7 @@ def test_the_most_removals_are_those_of_the_search():
         middle = (low + high) // 2
         fits = dp.AboveThreshold(dp.Budget(middle * 1e-9)).cap(grid.size) <= limits.REMOVALS
         low, high = (low, middle) if fits else (middle, high)
-    fine = dp.Max("a", candidates=grid)
+    fine = dp.Max("a", candidates=grid, search=dp.AboveThreshold)
     assert dp.PrivateAggregate("person", [fine], dp.Budget(high * 1e-9)).plan().rows
     with pytest.raises(ValueError, match="Max: budget must be larger"):
         dp.PrivateAggregate("person", [fine], dp.Budget(low * 1e-9))

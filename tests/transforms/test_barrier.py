@@ -202,7 +202,8 @@ def above(collection: str, made_by: dict[str, Any]) -> Iterator[Any]:
 
 RELEASES: dict[str, Any] = {
     "aggregate": aggregate,
-    "inverse": lambda: dp.ShiftedInverse(dp.Max("value"), "person", FAINT),
+    # (With less than 2^-14 the search would look at too many people.)
+    "inverse": lambda: dp.ShiftedInverse(dp.Max("value"), "person", dp.Budget(2.0**-13)),
     "select": lambda: dp.SelectPartitions(
         "person", ["day"], dp.Budget(1, 1e-6), dp.ContributionBounds(1)
     ),

@@ -83,7 +83,8 @@ def test_draws_follow_the_distribution():
 def test_where_the_gate_is_the_whole_plateau_and_where_all_are_one():
     search = AboveThreshold(Budget(1), gate=True)
     profile, candidates = profile_of([200, 3, 0, 0], 201)
-    assert {search.choose(profile, candidates) for _ in range(50)} <= {0, 1, 2}
+    # 200 people end at the gate with a chance below e^-50.
+    assert 0 not in {search.choose(profile, candidates) for _ in range(50)}
     assert search.choose(Profile([0]), candidates) == 0
     assert search.choose(Profile([9, 9]), Candidates.of([7])) == 7
 
