@@ -12,7 +12,8 @@ statistic is as low as the release, the middle of it: it does not depend on how 
 "least shift" is no mechanism, but how far off a release is that passes over as few people as any
 search must be allowed to: see `least_shift`.
 
-The exit code is 1 if neither release of a statistic errs by at most 0.4 of the published mechanism.
+The exit code is 1 unless every statistic, as it is released by default (in two phases), errs by at
+most 0.4 of the published mechanism.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from benchmarks.profiles import EPSILON, Columns
 
 BETA = 0.05
 GOAL = 0.4
-PUBLISHED, FLOOR = "published", "least shift"
+PUBLISHED, DEFAULT, FLOOR = "published", "two-phase", "least shift"
 _KEY = bytes(32)
 _CENTS = dp.Candidates.linear(0, 200_000, 0.01)
 _DOLLARS = dp.Candidates.linear(0, 200_000, 1)
@@ -249,7 +250,7 @@ def measure(question: Question, runs: int) -> tuple[float, list[Drawn]]:
         people = np.searchsorted(levels, -np.array(chosen))
         found.append(Drawn(name, abs(np.array(chosen) - truth), middle(people)))
     drawn = np.array(list(two_phases(question, runs)))
-    found.append(Drawn("two-phase", abs(drawn - truth), None))
+    found.append(Drawn(DEFAULT, abs(drawn - truth), None))
     found.append(least_shift(profile, direct.candidates))
     return truth, found
 
@@ -285,8 +286,8 @@ def lines(question: Question, truth: float, found: Sequence[Drawn]) -> Iterator[
 
 
 def is_met(found: Sequence[Drawn]) -> bool:
-    """Return whether one of our releases errs by at most 0.4 of the published mechanism."""
-    return any(one.meets(found[0].means[0]) for one in found[1:] if one.name != FLOOR)
+    """Return whether the default release errs by at most 0.4 of the published mechanism."""
+    return all(one.meets(found[0].means[0]) for one in found if one.name == DEFAULT)
 
 
 def short(question: Question, truth: float, found: Sequence[Drawn]) -> str:
@@ -308,7 +309,7 @@ def header(names: Sequence[str]) -> str:
 
 HEADS = ["statistic", "release", "truth", "middle 60%", "mean of all", "people"]
 HEADS += ["ratio of middles", "ratio of means", f"at most {GOAL}"]
-SHORT = ["statistic", "truth", PUBLISHED, "one-sided", "two-phase", FLOOR, f"one at most {GOAL}"]
+SHORT = ["statistic", "truth", PUBLISHED, "one-sided", DEFAULT, FLOOR, f"default at most {GOAL}"]
 
 
 def main(words: Sequence[str] | None = None) -> int:
