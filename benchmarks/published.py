@@ -34,12 +34,12 @@ from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.cells import Cells
 from beam_dp.mechanisms.contributions import Bounder, Table
 from beam_dp.mechanisms.direct import DirectRelease
+from beam_dp.mechanisms.extensions import CoverExtension
 from beam_dp.mechanisms.metrics import Metric
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.owned import Relation
 from beam_dp.mechanisms.program import Program, compile_loss, compile_program
 from beam_dp.mechanisms.statistics import PEOPLE, Measure
-from beam_dp.mechanisms.twins import CoverTwin
 from beam_dp.mechanisms.two_phase import TwoPhase, TwoPhaseDistinct
 from benchmarks import profiles
 from benchmarks.accuracy import line, middle
@@ -187,11 +187,11 @@ def two_phases(question: Question, runs: int) -> Iterator[float]:
     yield from (float(draw(Noise())[0]) for _ in range(runs))
 
 
-def twin_of(question: Question) -> CoverTwin:
+def twin_of(question: Question) -> CoverExtension:
     """Return what a distinct count is when nobody counts for more than a price."""
     columns = profiles.read(question.case)
     people, items = (profiles.codes(columns[name]) for name in question.case.columns)
-    return CoverTwin(people, items)
+    return CoverExtension(people, items)
 
 
 def clipped(question: Question, runs: int) -> Iterator[float]:

@@ -28,6 +28,7 @@ from beam_dp.mechanisms.two_phase import (
     floor_removals,
     floor_search,
     split,
+    unit_of,
 )
 from beam_dp.mechanisms.weighted import WeightedMedian
 
@@ -47,7 +48,7 @@ Release = (
 
 _ROW_CLIPS = 41
 _MOST_CLIPS = 4096
-_OWNERS = {"rows": "Count", "sum": "Sum", "distinct": "DistinctCount"}  # candidates for clips
+_NAMES = {"rows": "Count", "sum": "Sum", "distinct": "DistinctCount"}  # candidates for clips
 _COARSE = Fraction(1, 1000)
 _COUNT_CLIP = Fraction(1, 2)  # of the number of rows: cutting everybody costs more than noise
 _COUNT_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the number of rows
@@ -181,7 +182,7 @@ class Builder:
         if candidates is not None:
             checks.require(
                 candidates.size <= _MOST_CLIPS,
-                f"{_OWNERS[part.kind]}: candidates for a clip must be at most {_MOST_CLIPS}, "
+                f"{_NAMES[part.kind]}: candidates for a clip must be at most {_MOST_CLIPS}, "
                 f"not {candidates.size}. Write Candidates.geometric(1, 1e6, 2).",
             )
             return tuple(sorted({max(1, math.ceil(Fraction(y) / unit)) for y in candidates}))
@@ -202,17 +203,17 @@ class Builder:
 
     def _two_phase(self, part: Part, each: Budget) -> TwoPhase:
         checks.require(
-            part.kind not in _OWNERS or self.places.second >= 0,
-            f'{_OWNERS.get(part.kind)}: search must not be "two-phase" with one_sided=True where '
+            part.kind not in _NAMES or self.places.second >= 0,
+            f'{_NAMES.get(part.kind)}: search must not be "two-phase" with one_sided=True where '
             "rows have one owner: two phases err to both sides. Leave both out: two phases are the "
             "default there.",
         )
         floor, prices, noise = split(each)
-        candidates, unit = self.places.candidates(part), self.places.unit(part)
+        given, candidates = part.options.candidates, self.places.candidates(part)
+        unit = unit_of(self.places.unit(part), given)
         search = floor_search(floor, float(part.options.beta))
         profiler = self.profiler(part, floor_removals(search, candidates))
-        listed = part.options.candidates is not None
-        rest = listed, _is_blank(part), float(part.options.beta)
+        rest = given is not None, _is_blank(part), float(part.options.beta)
         return TwoPhase(profiler, unit, search, prices, noise, candidates, *rest)
 
     def _is_alone(self, part: Part) -> bool:
@@ -232,6 +233,7 @@ class Builder:
         candidates, each = self.places.candidates(part), Fraction(1, self._reach)
         beta = float(part.options.beta)
         search = AboveThreshold(searching.scaled(each), beta, min(OVERSHOOT, beta / 2))
+        search = dataclasses.replace(search, gate=_is_blank(part))
         relation, removals = Relation(self.places.column(part)), search.cap(candidates.size)
         self._check_removals(part, removals)
         levels = KthRow(relation, self.places.unit(part), 1, removals)

@@ -264,6 +264,18 @@ class Candidates:
         top = self.size - 1
         return [self[min(self.index(value), top)] for value in values]
 
+    @property
+    def gap(self) -> Fraction:
+        """The least distance of two neighbours, as a float has it; 0 for one candidate."""
+        if isinstance(self.points, tuple):
+            gaps = np.diff(np.array([float(point) for point in self.points]))
+            return Fraction(float(gaps.min(initial=math.inf))) if len(gaps) else Fraction(0)
+        if isinstance(self.points, SymmetricGrid):
+            return self.points.unit
+        grid = self.points.grid if isinstance(self.points, MirroredGrid) else self.points
+        stride = grid.stride if isinstance(grid, LinearGrid) else 1
+        return Fraction(stride, grid.divisor)
+
     def nearest(self, value: Number) -> Number:
         """Return the candidate that is nearest to a finite value, the higher of two."""
         above = min(self.index(value), self.size - 1)

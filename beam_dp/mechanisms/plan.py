@@ -38,8 +38,9 @@ class PlanRow:
         noise_scale: the scale of the noise, in words.
         shift: how many people may be cut or passed over (T); 0, shown as "-", if there is none.
         expected_error: the mean absolute error of a released number, in words.
-        reason: why this search, where `search="auto"` was asked for; of a preprocessed statistic,
-            where it is not changed, and how far the noise strays.
+        reason: why this search, where `search="auto"` was asked for; of two phases, what is done
+            for few people; of a preprocessed statistic, where it is not changed, and how far the
+            noise strays.
     """
 
     metric: str
@@ -158,8 +159,7 @@ def _searched(step: Step) -> str:
         how = _RATIOS.get(method, method.replace("_", " "))
         return f"ratio, {how}, at most {_counted(rows, 'row', 'rows')} per person"
     if isinstance(release, (TwoPhase, TwoPhaseDistinct)):
-        noise = AdditiveNoise(release.noise_cost).name
-        return f"what one person counts for each partition, then {noise}"
+        return f"clip for each partition, then {AdditiveNoise(release.noise_cost).name}"
     assert isinstance(release, DirectRelease)
     return f"shifted inverse, {type(release.search).__name__}"
 
@@ -169,8 +169,14 @@ def _counted(number: int, one: str, several: str) -> str:
 
 
 def _reason(step: Step) -> str:
-    """Return why this search, if the choice was left to the library; else nothing."""
+    """Return why this search, if it was left to the library, and what is done for few people."""
     release = step.release
+    if isinstance(release, TwoPhase):
+        few, most = release.search.shift(release.candidates.size), release.least_shift
+        return (
+            f"where fewer than about {few} people are, from below with an error of inf: at most "
+            f"{most} of them are passed over"
+        )
     if not isinstance(release, DirectRelease) or step.part.options.search != "auto":
         return ""
     return why(step.share, release.candidates.size, float(step.part.options.beta))

@@ -2,7 +2,7 @@
 
 The shifted inverse mechanism is never above f, but below it by the worth of some people. Where both
 signs of an error are alike, noise of the worth of one person errs by far less. Nobody has to say
-what that worth is: it is chosen by `PriceSearch`, on a twin of the statistic (`twins`).
+what that worth is: it is chosen by `PriceSearch`, on an extension of the statistic (`extensions`).
 """
 
 import dataclasses
@@ -16,15 +16,15 @@ from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.cells import Cells
 from beam_dp.mechanisms.direct import DirectRelease, Profiler, as_array
+from beam_dp.mechanisms.extensions import CoverExtension, ProfileExtension
 from beam_dp.mechanisms.grids import Number
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.owned import Relation
 from beam_dp.mechanisms.profile import Profile
 from beam_dp.mechanisms.releases import ALPHA, Released, scale
 from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.search.prices import PriceSearch, Twin, place_of, price_at
+from beam_dp.mechanisms.search.prices import Extension, PriceSearch, place_of, price_at
 from beam_dp.mechanisms.statistics import Measure
-from beam_dp.mechanisms.twins import CoverTwin, ProfileTwin
 
 SHARES = (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
 """The floor's, the price's and the noise's part of the budget."""
@@ -57,14 +57,24 @@ def floor_removals(search: AboveThreshold, candidates: Candidates) -> int:
     return max(1, search.reach(candidates.size, -math.log(FLOOR_BETA)))
 
 
+def unit_of(unit: Fraction, given: Candidates | None) -> Fraction:
+    """Return a unit for the values: where candidates are given, up to an eighth of their gap.
+
+    What comes out is rounded to them anyway, and prices far below would only be chances to stop
+    where the floor is what is left.
+    """
+    gaps = 0 if given is None else int(given.gap / (8 * unit))
+    return unit * (1 << max(0, gaps.bit_length() - 1))
+
+
 @dataclasses.dataclass(frozen=True)
 class TwoPhase:
     """A floor, then a price, then noise.
 
     1. `AboveThreshold` finds a floor L that f exceeds by the worth of at most `removals` people.
-    2. `PriceSearch` chooses what one person may count, D, on the twin of the profile above L.
-    3. The twin at D is released with noise of sensitivity D, cut to what the candidates span, or
-       rounded to the nearest of them.
+    2. `PriceSearch` chooses what one person may count, D, on the extension of the profile above L.
+    3. The extension at D is released with noise of sensitivity D, cut to what the candidates span,
+       or rounded to the nearest of them.
 
     Nobody is likely to count for more than the whole statistic without some hundreds of people. So
     the usual prices end at |L|, unless L is 0. Where people are too few for this, the floor is the
@@ -73,12 +83,14 @@ class TwoPhase:
 
     Each phase is private for what was released before, which says what comes next, and their costs
     add up. The error bound is that of the noise: with probability 95% the released number is within
-    it of a number between f and f without its `shift` most important people. It is infinite where
-    the search had to do: then as many as its shift may have been passed over.
+    it of a number between f and f without its `shift` most important people, both cut to what the
+    candidates span. It is infinite where the search had to do: then as many as its shift may have
+    been passed over.
 
     Attributes:
         profiler: the statistic.
-        unit: what one unit is worth; the release is a multiple of it, or a candidate.
+        unit: what one unit is worth, which is the least price (`unit_of`); the release is a
+            multiple of it, or a candidate.
         search: for the floor.
         prices: for the price.
         noise_cost: for the noise.
@@ -132,25 +144,31 @@ class TwoPhase:
         floor = self.search.choose(profile, self.candidates, noise)
         if floor == self.candidates[0]:
             return self._searched(profile, _sum(self.prices.cost, self.noise_cost), noise), math.inf
-        twin = ProfileTwin.of(profile.values, floor, self.candidates[-1], self.unit)
+        extension = ProfileExtension.of(profile.values, floor, self.candidates[-1], self.unit)
         usual = self._top(floor)
-        chosen = self.prices.choose(twin, self._top(0), usual, noise)
+        chosen = self.prices.choose(extension, self._top(0), usual, noise)
         if chosen is None or chosen > usual:
             return self._searched(profile, self.noise_cost, noise), math.inf
-        value, error = self._noisy(twin, price_at(chosen), noise)
+        value, error = self._noisy(extension, price_at(chosen), noise)
         return value * self.profiler.sign + 0, error  # never -0.0
+
+    @property
+    def least_shift(self) -> int:
+        """How many people may be passed over where the floor shows nobody."""
+        rest = _sum(self.prices.cost, self.noise_cost)
+        return AboveThreshold(rest, self.beta).shift(self.candidates.size)
 
     def _searched(self, profile: Profile, rest: Budget, noise: Noise) -> Number:
         """Return the value from below, for what the first phases have left."""
-        search = AboveThreshold(rest, self.beta)
+        search = AboveThreshold(rest, self.beta, gate=self.blank)
         return DirectRelease(self.profiler, search, self.candidates, self.blank).draw(
             profile, noise
         )
 
-    def _noisy(self, twin: Twin, most: int, noise: Noise) -> tuple[Number, float]:
-        """Return the twin at a price with noise, and the error bound."""
+    def _noisy(self, extension: Extension, most: int, noise: Noise) -> tuple[Number, float]:
+        """Return the extension at a price with noise, and the error bound."""
         adder = AdditiveNoise(self.noise_cost)
-        value = self._cut(_noisy(twin, most, adder, noise))
+        value = self._cut(_whole(extension, most, adder, noise))
         bound = adder.bound(most, self.alpha) * self.unit
         if not self.listed:
             return value, float(bound)
@@ -175,8 +193,8 @@ class TwoPhaseDistinct:
     """The number of different values: a part D of it per person, then noise of sensitivity D.
 
     D is chosen by `PriceSearch` on what is released, the most values that can be covered when every
-    person covers at most D of their own (`CoverTwin`), and not on how many values people have: a
-    value that many have needs only one who has room for it. D begins at 1 / 64: where every value
+    person covers at most D of their own (`CoverExtension`), and not on how many values people have:
+    a value that many have needs only one who has room for it. D begins at 1 / 64: where every value
     has hundreds of owners each of them pays for a little of it, the noise is far below one value,
     and rounding takes it away. The usual prices end at a noisy number of values for D = 1, which a
     person changes by 1: that caps the damage of a rare bad draw.
@@ -229,28 +247,29 @@ class TwoPhaseDistinct:
     def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
         """Draw one number per partition; there is no shared clip."""
         drawn = [
-            self.draw(CoverTwin(lines.people, lines.items), noise) for lines in cells.owned(first)
+            self.draw(CoverExtension(lines.people, lines.items), noise)
+            for lines in cells.owned(first)
         ]
         values = as_array([value for value, _ in drawn])
         return Released(values, np.array([error for _, error in drawn], np.float64))
 
-    def draw(self, twin: Twin, noise: Noise) -> tuple[int, float]:
-        """Return the number for one twin, and its error bound."""
-        most = max(1, _noisy(twin, 1, AdditiveNoise(self.size_cost), noise))
-        fine = _finer(twin)
+    def draw(self, extension: Extension, noise: Noise) -> tuple[int, float]:
+        """Return the number for one extension, and its error bound."""
+        most = max(1, _whole(extension, 1, AdditiveNoise(self.size_cost), noise))
+        fine = _finer(extension)
         chosen = self.prices.choose(fine, _COVER_TOP, place_of(PARTS * most), noise)
         if chosen is None:
             return most, math.inf
         adder, one = AdditiveNoise(self.noise_cost), price_at(chosen)
-        value = round(Fraction(_noisy(fine, one, adder, noise), PARTS))
+        value = round(Fraction(_whole(fine, one, adder, noise), PARTS))
         bound = Fraction(adder.bound(one, self.alpha), PARTS) + Fraction(1, 2)  # and rounding
         shown = one <= PARTS * most and (value - bound) * PARTS > one * self.shift
         return value, float(bound) if shown else math.inf
 
 
-def _finer(twin: Twin) -> Twin:
-    """Return the twin in parts of one value, for prices in such parts."""
-    return lambda most: PARTS * twin(most / PARTS)
+def _finer(extension: Extension) -> Extension:
+    """Return the extension in parts of one value, for prices in such parts."""
+    return lambda most: PARTS * extension(most / PARTS)
 
 
 def _sum(*costs: Budget) -> Budget:
@@ -258,7 +277,7 @@ def _sum(*costs: Budget) -> Budget:
     return Budget.zcdp(amount) if costs[0].is_zcdp else Budget(amount)
 
 
-def _noisy(twin: Twin, most: int, adder: AdditiveNoise, noise: Noise) -> int:
-    """Return the twin at a price, in whole units (rounding down keeps its steps), with noise."""
-    exact = np.array([math.floor(twin(Fraction(most)))], object)
+def _whole(extension: Extension, most: int, adder: AdditiveNoise, noise: Noise) -> int:
+    """Return the extension at a price with noise, in whole units: rounding down keeps its steps."""
+    exact = np.array([math.floor(extension(Fraction(most)))], object)
     return int(adder.add(exact, np.array([most], object), noise)[0])

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.searching import TWO_PHASE
 
 CLIP = ("clip", "clip_share")
 """The options of a metric that chooses a clip."""
@@ -58,7 +59,7 @@ def check_side(metric: Any) -> None:
         return
     because = "with one_sided=False, which chooses a clip and does not search for the output"
     # Two phases are what is meant: with one owner by default, with two if they are asked for.
-    searched = SEARCH[1:] if metric.search == "two-phase" else SEARCH
+    searched = SEARCH[1:] if metric.search == TWO_PHASE else SEARCH
     refuse(metric, searched, because, "Write one_sided=True beside it, or leave it out.")
     if metric.candidates is not None and metric.candidates.size == 1:
         because = "with candidates of one value, which leave no clip to choose"

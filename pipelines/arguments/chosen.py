@@ -11,7 +11,7 @@ from beam_dp.mechanisms.searching import TWO_PHASE
 from beam_dp.transforms.rows import plain_name
 from pipelines.arguments import forms, spreads
 
-_TWO_SIDED = (dp.Count, dp.Sum, dp.DistinctCount)
+_WITH_SIDE = (dp.Count, dp.Sum, dp.DistinctCount)
 
 
 def asked(options: argparse.Namespace) -> list[Metric]:
@@ -52,7 +52,7 @@ def check(options: argparse.Namespace) -> None:
             "--one_sided and --search two_phase exclude each other: one releases from below, the "
             "other errs to both sides; leave one of the two out"
         )
-    if options.search and not any(_is_searched(metric, options) for metric in options.metrics):
+    if options.search and not any(_takes(metric, options) for metric in options.metrics):
         raise ValueError(
             "--search is for --max, --min, --kth_largest, --max_frequency, --sum_of_squares, "
             "--custom_profile, and with --one_sided for --count, --sum and --distinct"
@@ -99,7 +99,7 @@ def _check_names(flag: str, given: Collection[str], kind: str, known: Collection
 def _chosen(name: str, metric: Metric, options: argparse.Namespace) -> dict[str, Any]:
     """Return what the options choose for a metric, as its parameters."""
     chosen: dict[str, Any] = {"weight": options.weights.get(name, 1)}
-    if isinstance(metric, _TWO_SIDED):
+    if isinstance(metric, _WITH_SIDE):
         searched = _is_distinct_of_two(metric, options) and options.search != TWO_PHASE
         chosen["one_sided"] = options.one_sided or searched
     if _is_searched(metric, options) and (options.search or options.one_sided):
@@ -122,7 +122,12 @@ def _has(metric: Metric, option: str) -> bool:
 
 def _is_searched(metric: Metric, options: argparse.Namespace) -> bool:
     from_below = options.one_sided or _is_distinct_of_two(metric, options)
-    return _has(metric, "search") and (from_below or not isinstance(metric, _TWO_SIDED))
+    return _has(metric, "search") and (from_below or not isinstance(metric, _WITH_SIDE))
+
+
+def _takes(metric: Metric, options: argparse.Namespace) -> bool:
+    by_default = options.search == TWO_PHASE and isinstance(metric, _WITH_SIDE)
+    return by_default or _is_searched(metric, options)
 
 
 def _is_distinct_of_two(metric: Metric, options: argparse.Namespace) -> bool:

@@ -245,11 +245,12 @@ def test_the_table_of_errors_compares_to_the_published(capsys: pytest.CaptureFix
 
 
 def test_a_missed_goal_is_an_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    wide, near = (published.Drawn(name, np.full(5, 10.0), None) for name in ("published", "a"))
-    good = published.Drawn("b", np.full(5, 4.0), None)
+    wide = published.Drawn(published.PUBLISHED, np.full(5, 10.0), None)
+    near, good = (published.Drawn("two-phase", np.full(5, error), None) for error in (9.0, 4.0))
+    side = published.Drawn("one-sided", np.full(5, 1.0), None)
     floor = published.Drawn(published.FLOOR, np.zeros(5), 0.0)
     monkeypatch.setattr(published, "QUESTIONS", (by("Count"),))
-    for found, code in (([wide, near, near, floor], 1), ([wide, near, good, floor], 0)):
+    for found, code in (([wide, side, near, floor], 1), ([wide, side, good, floor], 0)):
         monkeypatch.setattr(published, "measure", lambda *_, found=found: (1.0, found))
         assert published.main([]) == code
 

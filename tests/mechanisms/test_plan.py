@@ -71,7 +71,12 @@ def test_the_text_has_a_line_per_part_and_a_total():
         "max_age",
         "visits",
         "people_count",
+        re.split(" {2,}", lines[-1])[0],
     ]
+    few = (
+        "where fewer than about [0-9]+ people are, from below with an error of inf: at most [0-9]+"
+    )
+    assert re.fullmatch(f"max_age: {few} of them are passed over", lines[-1])
     assert total.startswith("in all: ") and total.endswith("one person in at most 3 partition(s)")
     assert all(line == line.rstrip() for line in text.splitlines())
 
@@ -81,9 +86,7 @@ def test_the_mechanisms_are_named_with_their_scales():
     assert rows["people_count"].mechanism == "discrete Laplace"
     assert rows["people_count"].noise_scale == f"{1 / rows['people_count'].epsilon:.4g}"
     assert rows["visits"].noise_scale == f"{4 / rows['visits'].epsilon:.4g}"
-    assert rows["max_age"].mechanism == (
-        "what one person counts for each partition, then discrete Laplace"
-    )
+    assert rows["max_age"].mechanism == ("clip for each partition, then discrete Laplace")
     assert rows["max_age"].noise_scale == f"{1 / (rows['max_age'].epsilon * 3 / 5):.4g} clips"
     count = rows["count"]
     assert count.mechanism == "clip for all partitions, then discrete Laplace" and count.shift > 0

@@ -1,4 +1,4 @@
-"""Twins, the search for a price, and releases in two phases, against brute force."""
+"""Extensions, the search for a price, and releases in two phases, against brute force."""
 
 import dataclasses
 import functools
@@ -13,13 +13,13 @@ import beam_dp as dp
 from beam_dp.mechanisms import two_phase
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.extensions import CoverExtension, ProfileExtension
 from beam_dp.mechanisms.noise import Noise
 from beam_dp.mechanisms.profile import Profile
 from beam_dp.mechanisms.program import compile_program
 from beam_dp.mechanisms.removal import coverage, covers
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.prices import STEP, PriceSearch, place_of, price_at, query
-from beam_dp.mechanisms.twins import CoverTwin, ProfileTwin
 from beam_dp.mechanisms.two_phase import TwoPhase, TwoPhaseDistinct
 
 PRICES = [Fraction(n, 4) for n in (1, 2, 3, 4, 6, 8, 15, 16, 32, 64, 256)]
@@ -52,7 +52,7 @@ def test_one_person_moves_a_twin_by_0_to_its_price(profile, removals, floor):
         for people in itertools.combinations_with_replacement(numbers, size):
             for new in numbers:
                 less, more = profile(people, removals), profile((*people, new), removals)
-                twins = [ProfileTwin.of(values, floor, 45, UNIT) for values in (less, more)]
+                twins = [ProfileExtension.of(values, floor, 45, UNIT) for values in (less, more)]
                 assert all(0 <= move <= 1 for move in moves(*twins))
 
 
@@ -63,7 +63,7 @@ def cover_pairs(profile, seed):
     rows = [row for row in rows if generator.random() < 0.3] or rows[:1]
     new = [(9, b, i) for b in (0, 1, 2, 3, 9) for i in range(6) if generator.random() < 0.4]
     return [
-        ProfileTwin.of(profile(*zip(*some, strict=True), 2), floor, 20, UNIT)
+        ProfileExtension.of(profile(*zip(*some, strict=True), 2), floor, 20, UNIT)
         for floor in (0, 2)
         for some in (rows, rows + new)
     ]
@@ -98,7 +98,7 @@ def test_without_the_last_term_a_person_moves_it_by_more():
 
 def test_a_twin_is_never_above_the_statistic_and_reaches_it():
     values = sum_profile((9, 5, 5, 2), 3)
-    twin = ProfileTwin.of(values, 0, 1000, UNIT)
+    twin = ProfileExtension.of(values, 0, 1000, UNIT)
     # Prices below what the fourth person and all others have are those of the last term.
     for price in PRICES[4:]:
         assert twin(price) == min(sum(min(value, price) for value in (9, 5, 5, 2)), 4 * price)
@@ -106,7 +106,7 @@ def test_a_twin_is_never_above_the_statistic_and_reaches_it():
 
 
 def test_infinite_levels_are_cut():
-    twin = ProfileTwin.of([math.inf, 5, -math.inf], 2, 100, UNIT)
+    twin = ProfileExtension.of([math.inf, 5, -math.inf], 2, 100, UNIT)
     assert twin.levels == (100, 5, 2) and twin(Fraction(1)) == 4
 
 
@@ -115,7 +115,7 @@ def test_the_corners_are_enough(seed):
     """E(D) is the least of all its terms, also where the profile is not convex."""
     generator = np.random.default_rng(seed)
     levels = tuple(sorted((int(n) for n in generator.integers(5, 60, 12)), reverse=True))
-    twin = ProfileTwin(levels, 5)
+    twin = ProfileExtension(levels, 5)
     for price in PRICES:
         terms = [level + k * price for k, level in enumerate((*levels, 5))]
         assert twin(price) == min(terms)
@@ -123,7 +123,7 @@ def test_the_corners_are_enough(seed):
 
 def cover(rows):
     people, items = (np.array(column, np.int64) for column in zip(*rows, strict=True))
-    return CoverTwin(people, items)
+    return CoverExtension(people, items)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -158,7 +158,7 @@ def pairs():
         for profile in (sum_profile, max_profile):
             for floor in (0, 3):
                 yield [
-                    ProfileTwin.of(profile(some, 3), floor, 99, UNIT)
+                    ProfileExtension.of(profile(some, 3), floor, 99, UNIT)
                     for some in (people, (*people, new))
                 ]
     yield [
@@ -217,7 +217,7 @@ def test_a_price_without_the_mesh_in_its_rates_is_not_private():
 
 def test_the_draws_follow_the_distribution():
     search, runs = PriceSearch(Budget(20.0)), 4000
-    twin = ProfileTwin.of(sum_profile((40, 9, 9, 9, 5, 2, 1), 6), 0, 99, UNIT)
+    twin = ProfileExtension.of(sum_profile((40, 9, 9, 9, 5, 2, 1), 6), 0, 99, UNIT)
     wanted = np.array(search.distribution(twin, 6, 2))
     drawn = [search.choose(twin, 6, 2) for _ in range(runs)]
     found = np.array([drawn.count(j) for j in (*range(7), None)]) / runs
@@ -230,16 +230,16 @@ def test_the_draws_follow_the_distribution():
 def test_no_more_than_the_shift_are_cut_but_for_the_alarm():
     search = PriceSearch(Budget(1.0), alarm=1e-3)
     shift = search.shift(11)
-    crowd = ProfileTwin.of(sum_profile([1 << 30] * (3 * shift), 2 * shift), 0, 1 << 60, UNIT)
+    crowd = ProfileExtension.of(sum_profile([1 << 30] * (3 * shift), 2 * shift), 0, 1 << 60, UNIT)
     # All of them are cut at every price up to 2^10.
     assert sum(search.distribution(crowd, 10, 10)[:-1]) <= 1e-3
-    few = ProfileTwin.of(sum_profile([1 << 30] * (shift // 4), 2 * shift), 0, 1 << 60, UNIT)
+    few = ProfileExtension.of(sum_profile([1 << 30] * (shift // 4), 2 * shift), 0, 1 << 60, UNIT)
     assert sum(search.distribution(few, 10, 10)[:-1]) > 0.5
 
 
 def test_prices_beyond_the_usual_ones_are_rarely_passed_over():
     search = PriceSearch(Budget(1.0))
-    none = ProfileTwin.of([5, 5, 5], 5, 99, UNIT)  # nobody is cut at any price
+    none = ProfileExtension.of([5, 5, 5], 5, 99, UNIT)  # nobody is cut at any price
     assert search.distribution(none, 4, 4)[0] >= 0.95
     assert search.distribution(none, 4, -1)[0] >= 1 - 0.05 * 1e-4
 
@@ -354,7 +354,7 @@ def test_nobody_is_blank_or_has_no_error_bound():
 def test_a_value_that_many_have_needs_only_one_who_pays():
     """1,000 values that 60 people each have: nobody need count for more than one."""
     people = np.repeat(np.arange(20_000), 3)
-    twin = CoverTwin(people, (people * 7 + np.tile(np.arange(3), 20_000)) % 1000)
+    twin = CoverExtension(people, (people * 7 + np.tile(np.arange(3), 20_000)) % 1000)
     _, release = release_of(dp.DistinctCount("x"))
     drawn = np.array([release.draw(twin, Noise()) for _ in range(15)])
     # At D = 3 / 8 and its eighth everything is covered, so Q = 0. It is above 3 / 8 with a chance
@@ -367,7 +367,7 @@ def test_a_value_that_many_have_needs_only_one_who_pays():
 def test_where_hundreds_have_each_value_the_number_is_exact():
     """100 values of 2,000 people each: a 64th of each pays for it, and rounding takes the noise."""
     people = np.arange(200_000)
-    twin = CoverTwin(people, people % 100)
+    twin = CoverExtension(people, people % 100)
     _, release = release_of(dp.DistinctCount("x"))
     # D is above 1 / 64 with a chance of 1%; noise of rate 2/3 / D is above 1/2 with one of 1e-9.
     drawn = [release.draw(twin, Noise())[0] for _ in range(15)]
@@ -448,11 +448,45 @@ def test_what_is_searched_with_is_what_was_left(budget, few, monkeypatch):
 
 
 def test_given_candidates_are_what_comes_out():
+    """The error has the distance to them, at least an eighth of a step as the least price."""
     ages = Candidates.linear(0, 120, 1)
     _, release = release_of(dp.Max("x", candidates=ages))
+    assert release.unit == Fraction(1, 1_000_000) * (1 << 16)  # up to an eighth of a year
     profile = Profile([97.3 - k / 100 for k in range(release.removals + 1)])
     for _ in range(30):
         value, error = release.draw(profile, Noise())
-        assert value in set(ages) and error > 0
+        assert value in set(ages) and error > 0.06 * math.log(20) / 0.6
     _, free = release_of(dp.Max("x"))
+    # Multiples of a millionth with noise of thousands of them: whole with a chance below 1e-2.
     assert not all(free.draw(profile, Noise())[0] in set(ages) for _ in range(30))
+
+
+@pytest.mark.parametrize(
+    ("candidates", "unit"),
+    [
+        (None, UNIT),
+        (Candidates.linear(0, 100, 1), UNIT),
+        (Candidates.linear(0, 100, 8), UNIT),
+        (Candidates.linear(0, 1000, 100), 8 * UNIT),
+        (Candidates.of([3]), UNIT),
+        (Candidates.of([0, 100, 164, 1000]), 8 * UNIT),
+        (Candidates.geometric(16, 4096, 2), 2 * UNIT),
+        (Candidates.rounded(1 << 20, 4), UNIT),
+    ],
+)
+def test_the_least_price_is_an_eighth_of_the_steps_that_are_given(candidates, unit):
+    assert two_phase.unit_of(UNIT, candidates) == unit
+
+
+def test_nobody_and_few_are_blank_and_not_far_below_the_data():
+    """20 people: NaN, or one of their values."""
+    profile = Profile([float(1000 - k) for k in range(20)] + [-math.inf] * 700)
+    _, release = release_of(dp.Max("x"))
+    drawn = [release.draw(profile, Noise())[0] for _ in range(40)]
+    # With the gate another answer below the data comes with a chance of 3%, and one above with 5%:
+    # of 40 more than 20 do with a chance below (40 over 21) 0.08^21 < 1e-11.
+    assert sum(math.isnan(value) or 900 < value < 1001 for value in drawn) >= 20
+    # The broken twin, without a gate, ends anywhere on the negative candidates.
+    search = AboveThreshold(Budget(Fraction(9, 10)))
+    stray = [search.choose(profile, release.candidates) for _ in range(40)]
+    assert sum(-1e19 < value < 0 for value in stray) >= 20

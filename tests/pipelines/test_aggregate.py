@@ -257,7 +257,7 @@ def test_two_phases_are_for_every_metric_of_two_owners() -> None:
     options, _ = aggregate.parser().read(given)
     release = aggregate.transform(options)
     assert [metric.search for metric in release.metrics] == ["two-phase"] * 3
-    assert str(release.plan()).count("what one person counts for each partition") == 3
+    assert str(release.plan()).count("clip for each partition, then") == 3
 
 
 FORMS: dict[str, list[tuple[str, metric_kinds.Metric]]] = {

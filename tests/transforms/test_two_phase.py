@@ -66,4 +66,4 @@ def _two_owners(rows):
 @pytest.mark.parametrize("metric", METRICS)
 def test_the_plan_says_so(metric):
     plan = str(dp.PrivateAggregate("a", [metric], dp.Budget(1.0)).plan())
-    assert "what one person counts for each partition, then discrete Laplace" in plan
+    assert "clip for each partition, then discrete Laplace" in plan

@@ -7,7 +7,7 @@ f = the number of items with an owner. Which k people leave the fewest items is 
 
 is exact on sets, and its least value over sum(r) <= k is the lower convex envelope of the exact
 profile: cutting r at a uniform threshold gives a random set of sum(r) people on average, that
-leaves F(1 - r) items on average. Its Lipschitz twin (see `envelope`) is a minimum cut, so a
+leaves F(1 - r) items on average. Its Lipschitz extension (see `envelope`) is a minimum cut, so a
 maximum flow: source -> person D, person -> her items, item -> sink 1.
 
 *Items with more than k owners* stay whatever k people leave, so at level k they count 1, always.

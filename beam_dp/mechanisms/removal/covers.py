@@ -18,8 +18,8 @@ have many pairs of owners apart from each other. Where they have few, k people r
 though no k people can at once: B[1] is 0 if every value has one row. The linear program over all
 values together, c_v >= 1 - r_a - r_b for every row of v, would see that; it is a fractional
 matching in a hypergraph (value, owner, owner), and no flow solves it, for it has thirds already
-where the pairs {a, b}, {b, d} own one value and {a, d}, {b, c} another: at a price of 1 its twin is
-5/3. Solved in floats it has no sensitivity of exactly 1.
+where the pairs {a, b}, {b, d} own one value and {a, d}, {b, c} another: at a price of 1 its
+extension is 5/3. Solved in floats it has no sensitivity of exactly 1.
 
 *What is left for the matching*, for K removals:
 1. A person with more than 2 K neighbours of one value has r = 1 in every cover by at most K people

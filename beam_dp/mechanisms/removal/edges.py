@@ -5,12 +5,12 @@ A row of weight w >= 0 and owners a, b (one owner if a = b) stays by the relaxed
     F(1 - r) = sum over rows of w * max(0, 1 - r_a - r_b)      (w * (1 - r_a) if a = b).
 
 It is exact on sets, larger for more rows, and r_p = 1 removes every row of p: the profile of its
-Lipschitz twin has sensitivity 1 (see `envelope`). The twin at price D is, by duality, the largest
-sum of y_row <= w with at most D at every person: a fractional matching. Let y flow both ways, from
-a on the left to b on the right and from b to a, in the bipartite double cover with capacity D at
-every person of both sides: a flow of value 2 sum(y), and half the sum of both directions of any
-flow is such a y. So the twin is half of a maximum flow, exact in halves, and a person is removed by
-half for each of her sides that a minimum cut separates from its end.
+Lipschitz extension has sensitivity 1 (see `envelope`). The extension at price D is, by duality, the
+largest sum of y_row <= w with at most D at every person: a fractional matching. Let y flow both
+ways, from a on the left to b on the right and from b to a, in the bipartite double cover with
+capacity D at every person of both sides: a flow of value 2 sum(y), and half the sum of both
+directions of any flow is such a y. So the extension is half of a maximum flow, exact in halves, and
+a person is removed by half for each of her sides that a minimum cut separates from its end.
 
 What the relaxation costs: r can be rounded to a set of at most sum(r) people that removes at least
 1 - (1 - 1/2)^2 = 3/4 of the weight that r does (pipage rounding: Ageev and Sviridenko, 2004), so

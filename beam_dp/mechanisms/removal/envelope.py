@@ -1,39 +1,39 @@
-"""Removal profiles of relaxed statistics, from their Lipschitz twins on a public grid.
+"""Removal profiles of relaxed statistics, from their Lipschitz extensions on a public grid.
 
 Let F(s) be a relaxation of a monotone statistic f to people who are present by a share s in
 [0, 1]^n: F(1 - R) = f without R for every set R, more people or larger shares never lower F, and a
-person of share 0 changes nothing. Its Lipschitz twin for a price D > 0 of a person is
+person of share 0 changes nothing. Its Lipschitz extension for a price D > 0 of a person is
 
-    twin_D(x) = min over r in [0, 1]^n of F(1 - r) + D * sum(r).
+    E_D(x) = min over r in [0, 1]^n of F(1 - r) + D * sum(r).
 
-For x and x' = x + one person: twin_D(x) <= twin_D(x') <= twin_D(x) + D. (From r' on x', leave the
+For x and x' = x + one person: E_D(x) <= E_D(x') <= E_D(x) + D. (From r' on x', leave the
 person out: F is no larger. From r on x, remove the new person for D.) This is the function of
 Cummings and Durfee, "Individual Sensitivity Preprocessing for Data Privacy" (SODA 2020), of a
 monotone statistic. The profile of this module is, over a finite public grid of prices,
 
-    B[0] = f,    B[k] = max(0, max over D of (twin_D - k D)),  k = 1..K.
+    B[0] = f,    B[k] = max(0, max over D of (E_D - k D)),  k = 1..K.
 
-*Interlacing*: B'[k + 1] <= B[k] <= B'[k], each bound price by price: twin_D(x') - (k + 1) D is at
-most twin_D(x) - k D, and twin_D(x) <= twin_D(x'). For k = 0, twin_D <= F(1) = f. So the loss of
-y >= 0, min{k: B[k] <= y} = ceil(max over D of (twin_D - y)^+ / D), cut at K + 1, moves by 0 or 1,
+*Interlacing*: B'[k + 1] <= B[k] <= B'[k], each bound price by price: E_D(x') - (k + 1) D is at
+most E_D(x) - k D, and E_D(x) <= E_D(x'). For k = 0, E_D <= F(1) = f. So the loss of
+y >= 0, min{k: B[k] <= y} = ceil(max over D of (E_D - y)^+ / D), cut at K + 1, moves by 0 or 1,
 and only upwards, when a person is added: all that the searches need (Fang, Dong, Yi, "Shifted
 Inverse", CCS 2022; Steinke, "Beyond Local Sensitivity via Down Sensitivity", 2023). The proof holds
 whatever the grid is; it also holds if F depends on k, as long as F' at k + 1 with the new person
 removed is at most F at k, which `coverage` uses.
 
 *What it is*: over all prices, B[k] is the least F(1 - r) with sum(r) <= k (the least F, as a
-function of sum(r), is convex if F is, and the twin is its conjugate), so never above the exact
-profile. *What the grid costs*: f - B[k] >= k D at the best price D, for twin <= f. The next price
-D2 of the grid gives at least twin_D - k D2, for twin never falls, so f - B[k] grows by at most the
+function of sum(r), is convex if F is, and the extension is its conjugate), so never above the exact
+profile. *What the grid costs*: f - B[k] >= k D at the best price D, for E <= f. The next price
+D2 of the grid gives at least E_D - k D2, for E never falls, so f - B[k] grows by at most the
 factor D2 / D, and by k / 64 where D is below the least price. Prices m 2^e with 64 <= m < 128 make
 that factor 65/64, and hold every integer up to 128.
 
-*The search*: a minimiser r at one price gives a line below f - twin at every price: F(1 - r) + D'
-sum(r) bounds the twin at D'. So does the removal of everybody. Where F depends on k it must not
-rise with k, so that the lines of one k hold for all later ones. After a descent from the largest
-price, the next one that is tried is the grid's best by all lines so far (Kelley's cutting planes,
-1960); where that one has been computed, its line is exact there, and nothing else can be better:
-the result is the maximum over the whole grid exactly, plateaus included.
+*The search*: a minimiser r at one price gives a line below f - E at every price: F(1 - r) + D'
+sum(r) bounds the extension at D'. So does the removal of everybody. Where F depends on k it must
+not rise with k, so that the lines of one k hold for all later ones. After a descent from the
+largest price, the next one that is tried is the grid's best by all lines so far (Kelley's cutting
+planes, 1960); where that one has been computed, its line is exact there, and nothing else can be
+better: the result is the maximum over the whole grid exactly, plateaus included.
 """
 
 import bisect
@@ -46,7 +46,7 @@ LAST = _OCTAVE * (62 + _LOWEST)  # the largest is 2^62
 
 
 class Point(NamedTuple):
-    """At one price: f - twin, and the number of people (or halves) that a minimiser removes."""
+    """At one price: f - E, and the number of people (or halves) that a minimiser removes."""
 
     loss: Fraction
     removed: Fraction
@@ -165,7 +165,7 @@ class _Search:
         self.level = -1
 
     def least(self, k: int) -> Fraction:
-        """Return the minimum over the grid of f - twin + k D, for rising k."""
+        """Return the minimum over the grid of f - E + k D, for rising k."""
         self._everyone(k)
         if not self.known:
             self._descend(k)

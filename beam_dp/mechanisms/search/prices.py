@@ -13,7 +13,7 @@ from beam_dp.mechanisms.reals import root_below
 from beam_dp.mechanisms.search.parameters import ENOUGH, SYSTEM_NOISE, check
 from beam_dp.mechanisms.search.stops import stop_chances
 
-Twin = Callable[[Fraction], Fraction]
+Extension = Callable[[Fraction], Fraction]
 """E(D) for a price D > 0, of one database: see `PriceSearch`."""
 STEP = 8
 """a: E(D) is compared with E(D / a)."""
@@ -28,8 +28,8 @@ _OWNER = "PriceSearch"
 class PriceSearch:
     """Choose the first of the prices 1, 2, 3, 4, 6, 8, 12, ... at which few people are cut.
 
-    A twin E is any function of a database and a price D with, for x' = x + one person,
-    `0 <= E'(D) - E(D) <= D` (such as `twins.ProfileTwin`). The choice is epsilon-DP
+    An extension E is any function of a database and a price D with, for x' = x + one person,
+    `0 <= E'(D) - E(D) <= D` (such as `extensions.ProfileExtension`). The choice is epsilon-DP
     ((epsilon^2 / 2)-zCDP for `Budget.zcdp`) when one person is added or removed.
 
     With the mesh M = 16, a = 8 and Q_j = floor(M (E(D_j) - E(D_j / a)) / (D_j / a)), D_j the j-th
@@ -100,28 +100,28 @@ class PriceSearch:
         return (self._theta(0) + max(0, math.ceil(beyond))) // ((STEP - 1) * _MESH) + 1
 
     def choose(
-        self, twin: Twin, top: int, usual: int | None = None, noise: Noise = SYSTEM_NOISE
+        self, extension: Extension, top: int, usual: int | None = None, noise: Noise = SYSTEM_NOISE
     ) -> int | None:
         """Return j for `price_at(j)`, a private draw; None where none of 0..top was taken.
 
         Args:
-            twin: E, of one database; it is asked for at most top + 7 prices.
+            extension: E, of one database; it is asked for at most top + 7 prices.
             top: public, or released before.
             usual: public, or released before; prices beyond are taken only for want of others.
             noise: the randomness.
         """
         first, second = self._rates
         rho = int(noise.geometric(first, 1)[0])
-        known = cache(twin)
+        known = cache(extension)
         for j in range(top + 1):
             theta = self._theta(0 if usual is None else j - usual)
             if query(known, j) <= theta + int(noise.geometric(second, 1)[0]) - rho:
                 return j
         return None
 
-    def distribution(self, twin: Twin, top: int, usual: int) -> list[float]:
+    def distribution(self, extension: Extension, top: int, usual: int) -> list[float]:
         """Return the exact chances of 0, ..., top and of None (each to about 1e-13)."""
-        needs = [query(twin, j) - self._theta(j - usual) for j in range(top + 1)]
+        needs = [query(extension, j) - self._theta(j - usual) for j in range(top + 1)]
         return stop_chances(needs, *map(float, self._rates))
 
     @property
@@ -151,7 +151,7 @@ def place_of(most: Fraction | int) -> int:
     return j + 1 if price_at(j + 1) <= whole else j
 
 
-def query(twin: Twin, j: int) -> int:
+def query(extension: Extension, j: int) -> int:
     """Return Q_j: 16 times how much the price adds to its eighth, in eighths, rounded down."""
     whole = Fraction(price_at(j))
-    return math.floor(_MESH * (twin(whole) - twin(whole / STEP)) / (whole / STEP))
+    return math.floor(_MESH * (extension(whole) - extension(whole / STEP)) / (whole / STEP))

@@ -1,10 +1,10 @@
-"""Lipschitz twins: a statistic in which nobody counts for more than a price.
+"""Lipschitz extensions: a statistic in which nobody counts for more than a price.
 
-A twin E of a monotone statistic f is a function of a database and of a price D > 0, in units, with
-`E(D) <= f` and, for x' = x + one person, `0 <= E'(D) - E(D) <= D`: noise of size D hides a person
-in it, however much f may move. It is the function of Cummings and Durfee, "Individual Sensitivity
-Preprocessing for Data Privacy" (SODA 2020), which for a monotone f is the least f without some
-people when each of them is paid for with D.
+An extension E of a monotone statistic f is a function of a database and of a price D > 0, in units,
+with `E(D) <= f` and, for x' = x + one person, `0 <= E'(D) - E(D) <= D`: noise of size D hides a
+person in it, however much f may move. It is the function of Cummings and Durfee, "Individual
+Sensitivity Preprocessing for Data Privacy" (SODA 2020), which for a monotone f is the least f
+without some people when each of them is paid for with D.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from beam_dp.mechanisms.removal.coverage import Coverage
 
 
 @dataclass(frozen=True)
-class ProfileTwin:
-    """The twin of a removal profile that is known for K removals, above a floor.
+class ProfileExtension:
+    """The extension of a removal profile that is known for K removals, above a floor.
 
         E(D) = min(min over k = 0..K of (B[k] + k D), L + (K + 1) D),
 
@@ -47,8 +47,8 @@ class ProfileTwin:
     @classmethod
     def of(
         cls, values: Sequence[Number], floor: Number, top: Number, unit: Fraction
-    ) -> "ProfileTwin":
-        """Return the twin of B[0..K] in the user's scale, cut to [floor, top]."""
+    ) -> "ProfileExtension":
+        """Return the extension of B[0..K] in the user's scale, cut to [floor, top]."""
         cut = [min(max(value, floor), top) for value in values]
         return cls(tuple(_units(value, unit) for value in cut), _units(floor, unit))
 
@@ -82,12 +82,12 @@ def _units(value: Number, unit: Fraction) -> int:
     return (2 * over * unit.denominator + parts) // (2 * parts)
 
 
-class CoverTwin:
+class CoverExtension:
     """The number of different items that people cover when nobody covers more than D of theirs.
 
     It is a maximum flow, so the least over sets of people of the items that the others own and D
-    for each of the set (its minimum cut): the twin of the number of different items, for all K at
-    once. D may be a fraction.
+    for each of the set (its minimum cut): the extension of the number of different items, for all K
+    at once. D may be a fraction.
 
     It is concave in D and 0 at D = 0, and never above D for each of the n people. So where it is
     n D at one price, it is so at all lower ones; and what covers everything once, always does.
