@@ -93,5 +93,6 @@ def check_removals(metric: Metric, removals: int) -> None:
         f"{type(metric).__name__}: budget must be larger: the search for output column "
         f"{metric.output} would look at the {removals} most important people of each partition, "
         f"and at most {REMOVALS} can be held. Give it more epsilon (rho) or weight, fewer "
-        "candidates, or fewer partitions per person: bounds=dp.ContributionBounds(partitions=1).",
+        "candidates, or fewer partitions per person: bounds=dp.ContributionBounds(partitions=1); "
+        "or release from below, which looks at fewer: search=dp.AboveThreshold.",
     )

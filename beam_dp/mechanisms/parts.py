@@ -23,7 +23,7 @@ class Options:
         clip: "shared" or "partition".
         clip_share: the part of its budget that chooses the clip; None: the default.
         candidates: the public clips or outputs; None: the default ones.
-        search: how a one-sided release or an extreme searches; None: clip and noise.
+        search: how the removal loss is searched, or "two-phase"; None: another way.
         beta: how often that search may fail.
     """
 

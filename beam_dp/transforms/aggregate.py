@@ -38,9 +38,9 @@ class PrivateAggregate(beam.PTransform):
     partition, every error bound, and which partitions appear.
 
     One `beam.Row` per released partition: the partition columns, then for each metric its value and
-    `<name>_error`, a bound that holds with probability 95%. For counts, sums and means it is the
-    distance from the clipped statistic (see `ClippedSum`), for extremes and one-sided releases a
-    number of people (see `DirectRelease`).
+    `<name>_error`, a bound that holds with probability 95%. By default it is the distance from the
+    clipped statistic (see `ClippedSum` and `TwoPhase`), for quantiles and for releases from below a
+    number of people (see `RankRelease` and `DirectRelease`).
 
     Edge cases:
         rows without a usable person or partition are dropped; values that are no numbers are
@@ -50,7 +50,7 @@ class PrivateAggregate(beam.PTransform):
     Args:
         person: the column that identifies a person; or the two columns of rows with two owners
             (`["from", "to"]`), which disappear when either is removed. These take `Count`, `Sum`,
-            `Max` and `Min`, one-sided, without bounds, and no private partitions.
+            `Max`, `Min` and `DistinctCount`, without bounds, and no private partitions.
         metrics: what to release: `Count()`, `Sum("spent")`, `Max("minutes")`, ...
         budget: what all of it together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.

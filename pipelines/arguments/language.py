@@ -85,8 +85,8 @@ _PHRASES = {
         "are kept; raise --epsilon or --rho, or give fewer --candidates or --max_partitions"
     ),
     r"\w+: budget must be larger: (the search .* can be held)\. .*": (
-        r"the budget is too small: \1; raise --epsilon, --rho or its part of --weights, or give "
-        "fewer --candidates or --max_partitions"
+        r"the budget is too small: \1; raise --epsilon, --rho or its part of --weights, give "
+        "fewer --candidates or --max_partitions, or release from below by --one_sided"
     ),
     r"ReadRows: pattern (must .*) For a directory write .*": (
         r"--input \1 For a directory write --input 'directory/*.parquet'."

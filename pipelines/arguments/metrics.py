@@ -31,10 +31,10 @@ _CUSTOM = (
 )
 _OF_A_COLUMN: dict[str, tuple[Reader, str, str]] = {
     "sum": (_of(dp.Sum), "COLUMN", "sum of a column, clipped at a privately chosen bound"),
-    "max": (_of(dp.Max), "COLUMN", "value that nearly nobody exceeds"),
-    "min": (_of(dp.Min), "COLUMN", "value that nearly nobody is below"),
+    "max": (_of(dp.Max), "COLUMN", "largest value of a column"),
+    "min": (_of(dp.Min), "COLUMN", "smallest value of a column"),
     "mean": (_MEANS, "COLUMN[:person]", "mean of a column over rows; or over people's totals"),
-    "kth_largest": (forms.kth_largest, "COLUMN:K", "K-th largest value of all rows, from below"),
+    "kth_largest": (forms.kth_largest, "COLUMN:K", "K-th largest value of all rows"),
     "quantile": (
         _QUANTILES,
         "COLUMN:P[:row]",
@@ -45,17 +45,17 @@ _OF_A_COLUMN: dict[str, tuple[Reader, str, str]] = {
     "max_frequency": (
         _of(dp.MaxFrequency),
         "COLUMN",
-        "rows of the most frequent value, from below",
+        "rows of the most frequent value",
     ),
     "sum_of_squares": (
         forms.sum_of_squares,
         "COLUMN[:PEOPLE]",
-        "sum of squared rows over all values, from below; by pairs of the PEOPLE at most",
+        "sum of squared rows over all values; by pairs of the PEOPLE at most",
     ),
     "custom_profile": (
         forms.custom_profile,
         "COLUMN=MODULE:NAME",
-        f"{_CUSTOM}, from below; needs --candidates",
+        f"{_CUSTOM}; needs --candidates",
     ),
     "ratio": (
         _RATIOS,
@@ -100,7 +100,7 @@ def add(made: argparse.ArgumentParser) -> None:
     _add(metrics.add_argument, (*_PLAIN, *_OF_A_COLUMN), says={})
     how = made.add_argument_group("how they are released")
     one_sided = (
-        "release counts, sums and distinct counts from below: not above the truth but for 5%%"
+        "release from below what can be: not above the truth but for 5%%, and further from it"
     )
     how.add_argument("--one_sided", action="store_true", help=one_sided)
     _add_search(how, WAYS)
@@ -146,7 +146,9 @@ def _add(
 
 
 def _add_search(group: argparse._ArgumentGroup, ways: Mapping[str, SearchKind]) -> None:
-    help_ = "how what is released from below is searched; auto: by the smallest proved shift T"
+    help_ = "how a release from below is searched; auto: by the smallest proved shift T"
+    if ways is WAYS:
+        help_ += "; two_phase: a private clip and noise, the default"
     kind = functools.partial(search, ways=ways)
     form = {"type": kind, "metavar": "NAME", "help": f"{help_} ({', '.join(ways)})"}
     group.add_argument("--search", **form)
