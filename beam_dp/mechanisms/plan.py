@@ -173,10 +173,8 @@ def _reason(step: Step) -> str:
     release = step.release
     if isinstance(release, TwoPhase):
         few, most = release.search.shift(release.candidates.size), release.least_shift
-        return (
-            f"where fewer than about {few} people are, from below with an error of inf: at most "
-            f"{most} of them are passed over"
-        )
+        below = f", and from below: at most {most} of them are passed over" if release.blank else ""
+        return f"an error of inf where fewer than about {few} people are{below}"
     if not isinstance(release, DirectRelease) or step.part.options.search != "auto":
         return ""
     return why(step.share, release.candidates.size, float(step.part.options.beta))

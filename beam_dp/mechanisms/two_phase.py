@@ -78,14 +78,15 @@ class TwoPhase:
 
     Nobody is likely to count for more than the whole statistic without some hundreds of people. So
     the usual prices end at |L|, unless L is 0. Where people are too few for this, the floor is the
-    lowest candidate, or no usual price is good enough: then what is left of the budget goes into
-    the one-sided search of `DirectRelease`, which needs fewer people.
+    lowest candidate, or no usual price is good enough. If that candidate stands for nobody (it is
+    far below any data, and so would the extension be), or no price is, what is left of the budget
+    goes into the one-sided search of `DirectRelease`, which needs fewer people.
 
     Each phase is private for what was released before, which says what comes next, and their costs
     add up. The error bound is that of the noise: with probability 95% the released number is within
     it of a number between f and f without its `shift` most important people, both cut to what the
     candidates span. It is infinite where the search had to do: then as many as its shift may have
-    been passed over.
+    been passed over; and where the floor is the lowest candidate: then everybody may have been cut.
 
     Attributes:
         profiler: the statistic.
@@ -142,7 +143,8 @@ class TwoPhase:
     def draw(self, profile: Profile, noise: Noise) -> tuple[Number, float]:
         """Return the value for one profile, and its error bound."""
         floor = self.search.choose(profile, self.candidates, noise)
-        if floor == self.candidates[0]:
+        lowest = floor == self.candidates[0]
+        if lowest and self.blank:
             return self._searched(profile, _sum(self.prices.cost, self.noise_cost), noise), math.inf
         extension = ProfileExtension.of(profile.values, floor, self.candidates[-1], self.unit)
         usual = self._top(floor)
@@ -150,7 +152,7 @@ class TwoPhase:
         if chosen is None or chosen > usual:
             return self._searched(profile, self.noise_cost, noise), math.inf
         value, error = self._noisy(extension, price_at(chosen), noise)
-        return value * self.profiler.sign + 0, error  # never -0.0
+        return value * self.profiler.sign + 0, math.inf if lowest else error  # never -0.0
 
     @property
     def least_shift(self) -> int:

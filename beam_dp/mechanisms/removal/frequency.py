@@ -33,7 +33,7 @@ import numpy as np
 from beam_dp.mechanisms import checks, exact
 from beam_dp.mechanisms.removal import frequency_program
 
-_SOLVED = 500  # levels of the program: they matter most, and thousands of them take minutes
+_SOLVED = 1000  # levels of the program: they matter most, and thousands of them take minutes
 PAIRS = 20_000_000
 """Lines of pairs that `squares_edges` makes at most unless told otherwise (about 1.5 GB)."""
 
@@ -87,10 +87,10 @@ def max_profile(
 ) -> list[int]:
     """Return B[0..removals] for how often the most frequent item occurs.
 
-    It is the value of the linear program of `frequency_program`, in whole rows, and from k = 501 on
+    It is the value of the linear program of `frequency_program`, in whole rows, and beyond k = 1000
     the largest b_v[k], which is lower: B[0] is exact; B[k] is at most the exact profile, at least
-    b_v[k] of every item, and interlaces. (So do both of them, and B'[501] = b'[501] <= b[500] <=
-    B[500] where they meet, b being the largest b_v.)
+    b_v[k] of every item, and interlaces. (So do both of them, and B'[1001] = b'[1001] <= b[1000] <=
+    B[1000] where they meet, b being the largest b_v.)
 
     Edge cases: 0 without rows.
 
