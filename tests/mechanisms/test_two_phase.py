@@ -425,7 +425,7 @@ def test_few_people_are_searched_with_what_is_left():
 @pytest.mark.parametrize("few", [True, False])
 def test_what_is_searched_with_is_what_was_left(budget, few, monkeypatch):
     """Every phase that is drawn, added up, is within the cost of the release."""
-    _, release = release_of(dp.MaxFrequency("x", search="two-phase"), budget)
+    _, release = release_of(dp.Max("x", search="two-phase"), budget)
     spent = []
 
     class Recorded(AboveThreshold):
@@ -441,7 +441,7 @@ def test_what_is_searched_with_is_what_was_left(budget, few, monkeypatch):
     floor = Recorded(release.search.budget, 1e-3, 1e-4, gate=True)
     release = dataclasses.replace(release, search=floor, prices=Priced(release.prices.budget))
     people = 1 if few else release.removals
-    release.draw(Profile([900] * people + [0] * 2000), Noise())
+    release.draw(Profile([900.0] * people + [-math.inf] * 2000), Noise())
     # Few people: 1/10 and 9/10. No price: 1/10, 3/10 and 6/10.
     assert len(spent) == (2 if few else 3)
     assert sum(spent) == release.cost.amount
@@ -490,3 +490,16 @@ def test_nobody_and_few_are_blank_and_not_far_below_the_data():
     search = AboveThreshold(Budget(Fraction(9, 10)))
     stray = [search.choose(profile, release.candidates) for _ in range(40)]
     assert sum(-1e19 < value < 0 for value in stray) >= 20
+
+
+def test_few_people_of_a_count_are_not_searched():
+    """The lowest candidate is 0, which is a true floor: clip and noise do, with an error of inf."""
+    _, release = release_of(dp.MaxFrequency("x"))
+    profile = Profile(sum_profile([10] * 100, 100) + [0] * release.removals)
+    drawn = [release.draw(profile, Noise()) for _ in range(40)]
+    assert all(error == math.inf for _, error in drawn)
+    # About 30 people are cut by nine tenths, and the noise is some clips; a search passes over 35
+    # or more. A draw is further off than 500 of 1000 with a chance far below 1/10 (the price 64
+    # and more has one of 1%, noise of 48 / 0.6 exceeds 500 with one of 0.002): of 40 more than 20
+    # are with a chance below (40 over 21) 0.02^21 < 1e-24.
+    assert sum(abs(value - 1000) <= 500 for value, _ in drawn) >= 20
