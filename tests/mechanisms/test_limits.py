@@ -16,11 +16,12 @@ LINES = [
     *(dp.CustomProfile("a", len, candidates=GRID), dp.Variance("a"), dp.Preprocessed("a", "mean")),
     dp.BlackBox("a", len),
 ]
-VALUES = [dp.MaxFrequency("a"), dp.DistinctCount("a"), dp.DistinctCount("a", one_sided=True)]
+VALUES = [dp.DistinctCount("a"), dp.DistinctCount("a", one_sided=True)]
 OF_KINDS = [
     *((metric, None) for metric in (*FREE, dp.Ratio("a", per="person"))),
     *((metric, limits.LINES) for metric in LINES),
     *((metric, limits.VALUES) for metric in VALUES),
+    (dp.MaxFrequency("a"), limits.PROGRAM),
 ]
 
 

@@ -142,6 +142,8 @@ class Windows:
     def cuts(self, sizes: Any) -> Any:
         """Return how many values are left out at each end of windows of these sizes."""
         top, bottom = self.trim.numerator, self.trim.denominator
+        if isinstance(sizes, np.integer):
+            sizes = int(sizes)
         if isinstance(sizes, int) or max(top * self.size, bottom) < 1 << 63:
             return sizes * top // bottom
         return (np.asarray(sizes, object) * top // bottom).astype(np.int64)

@@ -33,7 +33,8 @@ import numpy as np
 from beam_dp.mechanisms import checks, exact
 from beam_dp.mechanisms.removal import frequency_program
 
-_SOLVED = 1000  # levels of the program: they matter most, and thousands of them take minutes
+_SOLVED = 640  # levels of the program, enough for epsilon 1: thousands of them take minutes
+_MOST = 1 << 24  # rows of one person and item that count: far more are too much for HiGHS's digits
 PAIRS = 20_000_000
 """Lines of pairs that `squares_edges` makes at most unless told otherwise (about 1.5 GB)."""
 
@@ -87,12 +88,13 @@ def max_profile(
 ) -> list[int]:
     """Return B[0..removals] for how often the most frequent item occurs.
 
-    It is the value of the linear program of `frequency_program`, in whole rows, and beyond k = 1000
+    It is the value of the linear program of `frequency_program`, in whole rows, and beyond k = 640
     the largest b_v[k], which is lower: B[0] is exact; B[k] is at most the exact profile, at least
-    b_v[k] of every item, and interlaces. (So do both of them, and B'[1001] = b'[1001] <= b[1000] <=
-    B[1000] where they meet, b being the largest b_v.)
+    b_v[k] of every item, and interlaces. (So do both of them, and B'[641] = b'[641] <= b[640] <=
+    B[640] where they meet, b being the largest b_v.)
 
-    Edge cases: 0 without rows.
+    Edge cases: 0 without rows; a person counts for at most 16,777,216 rows of one item, which is
+    the same function of everybody else's rows.
 
     Args:
         people: per line a code.
@@ -102,7 +104,7 @@ def max_profile(
     """
     if not len(items):
         return [0] * (removals + 1)
-    lines = owned(people, items, counts)
+    lines = _cut(owned(people, items, counts))
     places, left = _left(lines, removals)
     alone = np.zeros(removals + 1, left.dtype)
     alone[0] = lines.totals.max()
@@ -110,6 +112,10 @@ def max_profile(
     known = alone[: _SOLVED + 1]
     solved = frequency_program.profile(lines.people, lines.items, lines.counts, known)
     return solved + [int(level) for level in alone[_SOLVED + 1 :]]
+
+
+def _cut(lines: Owned) -> Owned:
+    return lines._replace(counts=np.minimum(lines.counts, _MOST).astype(np.int64))
 
 
 def squares_profile(

@@ -36,6 +36,7 @@ _OPTIONS = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 
 _FAR = 1e6  # what is farther away than this many times 2^-zoom is not reached in one step
 _STEP = 24  # bits of zoom that one step may add, within the tolerances above
 _FIRST = 64  # items to begin with
+_LARGEST = 2.0**60  # of a proposal: no better ones are larger
 _SLACK = 40  # what is beyond a bound by less than 2^-40 of the highest total need not join
 
 
@@ -209,7 +210,7 @@ def _floats(column: np.ndarray, unit: Fraction) -> np.ndarray:
 
 def _rounded(column: np.ndarray, bits: int) -> np.ndarray:
     """Return the nearest integers to a column times 2^bits."""
-    whole = np.rint(np.ldexp(np.nan_to_num(column), bits))
+    whole = np.rint(np.ldexp(np.clip(np.nan_to_num(column), -_LARGEST, _LARGEST), bits))
     if np.abs(whole).max(initial=0) < 1 << 61:
         return np.asarray(whole.astype(np.int64))
     return np.array([int(number) for number in whole.tolist()], object)

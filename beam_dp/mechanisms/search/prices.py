@@ -59,7 +59,8 @@ class PriceSearch:
     chance of `alarm` no price up to the usual is returned at which more than `shift` people are
     cut: a stop at Q_j >= theta + s has a chance of at most c e^(-r2 s), c = (1 - e^-r1) / (1 -
     e^-(r1 + r2)), and there are usual + 1. With theta the least integer with e^(-r1 (theta + 1)) <=
-    `missed`, a price at which nobody is cut is passed over with a chance of at most that. All that
+    `missed`, a price at whose eighth nobody is cut is passed over with a chance of at most that (so
+    where people are alike D is up to eight times what one of them counts). All that
     are left are passed over far less often (they share rho, so the chance to pass over m more of
     them falls like a power of m), but what they cost grows as fast as the prices: so beyond `usual`
     extra makes that chance smaller by 10^-4, at the price of more people who are cut.
@@ -71,7 +72,7 @@ class PriceSearch:
     Args:
         budget: what one choice may spend.
         alarm: the chance of a price at which more people are cut than `shift`.
-        missed: the chance to pass over a price at which nobody is cut.
+        missed: the chance to pass over a price at whose eighth nobody is cut.
 
     Raises:
         TypeError: if budget is no Budget.

@@ -40,6 +40,42 @@ def no_last_resort(monkeypatch) -> None:
     monkeypatch.setattr(Program, "solved", None)
 
 
+@pytest.fixture(autouse=True)
+def any_counts(monkeypatch):
+    """Counts of any size reach the program, which is exact for all of them."""
+    monkeypatch.setattr(frequency, "_MOST", 1 << 62)
+
+
+def test_a_person_counts_for_so_many_rows_of_a_value(monkeypatch):
+    monkeypatch.undo()
+    people, items = np.array([0, 0, 1, 2, 2]), np.array([0, 1, 0, 0, 1])
+    counts = np.array([1 << 40, 3, 5, 1 << 24, 1 << 30])
+    cut = np.minimum(counts, 1 << 24)
+    found = frequency.max_profile(people, items, counts, 3)
+    assert found == frequency.max_profile(people, items, cut, 3)
+    assert found[0] == 2 * (1 << 24) + 5
+    # Lines of one person and item are added up first.
+    halves = frequency.max_profile(
+        *(np.repeat(c, 2) for c in (people, items)), np.repeat(cut, 2), 3
+    )
+    assert halves[0] == 2 * (1 << 24) + 10
+
+
+def test_one_level_more_than_the_program_has_interlaces(monkeypatch):
+    """The boundary between the program and the items alone, with two and three levels of it."""
+    generator = np.random.default_rng(5)
+    for levels in (1, 2, 3):
+        monkeypatch.setattr(frequency, "_SOLVED", levels)
+        for _ in range(300):
+            people, items = generator.integers(0, 6, 14), generator.integers(0, 3, 14)
+            counts = generator.integers(1, 4, 14)
+            fewer = people != generator.integers(0, 6)
+            more = frequency.max_profile(people, items, counts, 6)
+            less = frequency.max_profile(people[fewer], items[fewer], counts[fewer], 6)
+            assert interlaces(more, less)
+            assert more == sorted(more, reverse=True)
+
+
 def rounded(value: Fraction) -> int:
     """Return ceil(value - sqrt(2) + 1), with more than enough digits."""
     found = {math.ceil(value - ROOT + 1), math.ceil(value - ROOT - Fraction(1, 1 << 400) + 1)}
