@@ -74,6 +74,12 @@ def test_mechanisms_can_be_imported_without_beam():
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
+def test_what_few_releases_need_is_not_loaded_for_all():
+    """Every job of a second would pay a third of one for it."""
+    program = "import sys, pipelines.aggregate\nassert 'scipy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, cwd=ROOT)
+
+
 def test_no_module_imports_itself_in_a_circle():
     graph = {
         named(path)[:-3].replace("/", ".").removesuffix(".__init__"): imported(path.read_text())

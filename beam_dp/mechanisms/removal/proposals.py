@@ -21,12 +21,12 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import OptimizeResult, linprog
 
 from beam_dp.mechanisms import exact
+from beam_dp.mechanisms.removal.programs import linprog, sparse
 from beam_dp.mechanisms.removal.spreading import Guess, Program, shifted, single, total
 
 METHODS = ("highs-ds", "highs-ipm")
@@ -164,7 +164,7 @@ class Proposer:
         return self.program.totals.astype(np.float64) / self.program.highest
 
     @functools.cached_property
-    def _constraints(self) -> sparse.csr_array:
+    def _constraints(self) -> Any:
         """The matrix of what is at most -C_v of the items, and k of all removals, for (r, m)."""
         program = self.program
         rows, columns = len(program.totals), len(program.sizes)
@@ -172,17 +172,17 @@ class Proposer:
         values = np.concatenate([-counts, -np.ones(rows), np.ones(columns)])
         down = np.concatenate([program.items, np.arange(rows), np.full(columns, rows)])
         right = np.concatenate([program.groups, np.full(rows, columns), np.arange(columns)])
-        return sparse.csr_array((values, (down, right)), shape=(rows + 1, columns + 1))
+        return sparse().csr_array((values, (down, right)), shape=(rows + 1, columns + 1))
 
     @functools.cached_property
-    def _equations(self) -> sparse.csc_array:
+    def _equations(self) -> Any:
         """The matrix of the equations between r, m, s and t."""
         signs = np.append(-np.ones(len(self.items)), 1.0)
-        constraints = sparse.diags_array(signs) @ self._constraints
-        return sparse.csc_array(sparse.hstack([constraints, sparse.diags_array(signs)]))
+        constraints = sparse().diags_array(signs) @ self._constraints
+        return sparse().csc_array(sparse().hstack([constraints, sparse().diags_array(signs)]))
 
 
-def _complete(found: OptimizeResult) -> bool:
+def _complete(found: Any) -> bool:
     """Return whether there are solutions of both programs."""
     return found.status == 0 and found.x is not None
 
