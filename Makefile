@@ -24,7 +24,7 @@ $(VENV)/.installed: setup.py
 	touch $@
 
 test: venv
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 test-runners: venv $(PRISM)
 	$(BIN)/python -m pytest tests/runners --runners --prism $(PRISM) $(ENDPOINTS:%=--job_endpoint %)
