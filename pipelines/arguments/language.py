@@ -86,7 +86,7 @@ _PHRASES = {
     ),
     r"\w+: budget must be larger: (the search .* can be held)\. .*": (
         r"the budget is too small: \1; raise --epsilon, --rho or its part of --weights, give "
-        "fewer --candidates or --max_partitions, or release from below by --one_sided"
+        "fewer --candidates or --max_partitions, or --one_sided for what can be from below"
     ),
     r"ReadRows: pattern (must .*) For a directory write .*": (
         r"--input \1 For a directory write --input 'directory/*.parquet'."

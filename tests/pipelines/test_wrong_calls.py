@@ -237,7 +237,7 @@ AGGREGATE = {
     ),
     "a budget for too many rows": (
         [*FILES, *PUBLIC, "--rho", "1e-12", "--median", "a:row"],
-        "--rho or its part of --weights, or give fewer --candidates or --max_partitions",
+        "--rho or its part of --weights, give fewer --candidates or --max_partitions, or --one_sided",
     ),
     "output is input": (
         ["--input", "a.csv", "--output", "a.csv", *command("--count")],
