@@ -180,14 +180,14 @@ def two_phases(question: Question, runs: int) -> Iterator[float]:
         profile = profile_of(question, metric, release.removals)
         draw = functools.partial(release.draw, profile)
     elif isinstance(release, TwoPhaseDistinct):
-        draw = functools.partial(release.draw, functools.cache(twin_of(question)))
+        draw = functools.partial(release.draw, functools.cache(extension_of(question)))
     else:
         yield from clipped(question, runs)
         return
     yield from (float(draw(Noise())[0]) for _ in range(runs))
 
 
-def twin_of(question: Question) -> CoverExtension:
+def extension_of(question: Question) -> CoverExtension:
     """Return what a distinct count is when nobody counts for more than a price."""
     columns = profiles.read(question.case)
     people, items = (profiles.codes(columns[name]) for name in question.case.columns)

@@ -13,8 +13,8 @@ VALUES = 6_000_000
 """What is solved, from people to values: time sets the limit, about a minute for a flow."""
 
 PROGRAM = 1_000_000
-"""What is a linear program: 6 million lines took seconds where people own few values, 200,000 a
-minute where half of all pairs of 600 people and values are there."""
+"""What is a linear program: 6 million lines took seconds where people own few values, 180,000 a
+minute, which are half of all pairs of 600 people and 600 values."""
 
 EDGES = 10_000_000
 """What is solved as a flow between two owners of every row."""
