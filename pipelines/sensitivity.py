@@ -25,7 +25,7 @@ from apache_beam.io.filesystems import FileSystems
 
 import beam_dp as dp
 from beam_dp.mechanisms import sensitivity
-from beam_dp.mechanisms.grids import Number
+from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.sensitivity import gradient
 from beam_dp.testing.sensitivity import exceeds
 from pipelines import failures, table, terminal

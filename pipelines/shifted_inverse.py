@@ -19,9 +19,9 @@ from fractions import Fraction
 import apache_beam as beam
 
 import beam_dp as dp
-from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.search import Search
-from beam_dp.mechanisms.searching import build_search
+from beam_dp.mechanisms.search.choose import build_search
 from beam_dp.transforms.partitions import reach_of
 from beam_dp.transforms.rows import output_names
 from pipelines import reading, scratch, table, terminal

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beam_dp.mechanisms.monotone import Monotone, monotone_hull
-from beam_dp.mechanisms.profile import Profile
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.sensitivity.monotone import Monotone, monotone_hull
 from beam_dp.testing import (
     check_interlacing,
     check_monotone,

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms import preprocessing
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.preprocessing.release import STATISTICS, Preprocessed
-from beam_dp.mechanisms.profile import Profile
-from beam_dp.mechanisms.ratio import bound
-from beam_dp.mechanisms.removal import coverage, edges, frequency, ranks
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.preprocessing.release import STATISTICS, PreprocessedStatistic
+from beam_dp.mechanisms.profiles import coverage, frequency, kth_largest, owner_pairs
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.ratio import local_bound
 from beam_dp.testing import check_sensitivity
 
 # ------------------------------------------------------- preprocessed statistics, before the noise
@@ -27,7 +27,7 @@ DELTA = 6
 
 def released(statistic, delta=DELTA):
     """Return the integer that noise is added to."""
-    made = Preprocessed(statistic, delta, resolution=3)
+    made = PreprocessedStatistic(statistic, delta, resolution=3)
 
     def steps(people):
         units = np.array(people, np.int64)
@@ -112,11 +112,11 @@ def ones(people):
 
 PROFILES = {
     "distinct": lambda x: coverage.profile(*lines(x), REMOVALS),
-    "rows of two owners": lambda x: edges.profile(*edge(x), None, REMOVALS),
-    "largest of two owners": lambda x: edges.max_profile(*edge(x), sum(edge(x)), REMOVALS, 0),
+    "rows of two owners": lambda x: owner_pairs.profile(*edge(x), None, REMOVALS),
+    "largest of two owners": lambda x: owner_pairs.max_profile(*edge(x), sum(edge(x)), REMOVALS, 0),
     "most frequent": lambda x: frequency.max_profile(*lines(x), ones(x), REMOVALS),
     "squares": lambda x: frequency.squares_profile(*lines(x), ones(x), REMOVALS),
-    "second row": lambda x: ranks.profile(*lines(x), ones(x), 2, REMOVALS),
+    "second row": lambda x: kth_largest.profile(*lines(x), ones(x), 2, REMOVALS),
 }
 
 
@@ -174,7 +174,7 @@ def test_a_ratio_moves_by_its_bound(ones, zeros, more):
         return Fraction(ones + int(x[0]), ones + zeros + int(x.sum()))
 
     def claimed(span, other):
-        return Fraction(*bound.of_parts(span, other, 1))
+        return Fraction(*local_bound.of_parts(span, other, 1))
 
     most = claimed((ones, ones + more), (zeros, zeros + more))
     assert check_sensitivity(ratio, most, bins=2, size=more) is None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms import sensitivity
-from beam_dp.mechanisms.removal import coverage, edges
+from beam_dp.mechanisms.profiles import coverage, owner_pairs
 from beam_dp.testing import check_sensitivity
 from beam_dp.testing import sensitivity as checking
 
@@ -52,7 +52,7 @@ def matched(cap):
     def weight(people):
         rows = [(i, j) for i, near in people for j in near if j in dict(people)]
         first, second = (np.array([row[side] for row in rows], np.int64) for side in (0, 1))
-        found = edges.Edges(first, second, None)
+        found = owner_pairs.Edges(first, second, None)
         return float(found.total - found.point(Fraction(cap), 0).loss)
 
     return weight

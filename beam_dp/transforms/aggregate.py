@@ -6,13 +6,14 @@ from typing import Any
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import checks, limits
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.contributions import Bounder
-from beam_dp.mechanisms.metrics import Metric, check_metrics
-from beam_dp.mechanisms.plan import Plan, describe
-from beam_dp.mechanisms.program import Program, compile_program
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.metrics.base import Metric, check_metrics
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning import worker_limits
+from beam_dp.mechanisms.planning.plan import Plan, describe
+from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.transforms import columns, functions, guards, owners, release, rows, summary
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.partitions import (
@@ -61,7 +62,7 @@ class PrivateAggregate(beam.PTransform):
         shards: how many parts the people are cut into on the way; a power of two.
         partition_rows: the most rows that one partition has, if you know; those of the same person
             with the same value count once. It is only held against what one worker can take
-            (`mechanisms.limits`, for metrics that need rows or owners).
+            (`mechanisms.planning.worker_limits`, for metrics that need rows or owners).
         batches: release `pyarrow.RecordBatch`es of at most some thousand rows instead of single
             rows, which is faster for many public partitions; not with private ones, whose keys can
             be of any types, nor with public ones of several types in one column.
@@ -69,7 +70,8 @@ class PrivateAggregate(beam.PTransform):
     Raises:
         TypeError, ValueError: when the pipeline is built, with what to write instead.
 
-    Source: the module docstrings of `contributions`, `statistics`, `releases` and `program`.
+    Source: the module docstrings of `bounding.bounder`, `summaries.histograms`, `releases.clipped`
+        and `planning.program`.
     """
 
     person: str | Sequence[str]
@@ -100,7 +102,9 @@ class PrivateAggregate(beam.PTransform):
         rows.check_batches(_OWNER, self.batches, self.partitions)
         self._once = guards.Once()
         self._program = self._compile()
-        limits.check_rows(_OWNER, self.partition_rows, self.metrics, self._second is not None)
+        worker_limits.check_rows(
+            _OWNER, self.partition_rows, self.metrics, self._second is not None
+        )
 
     def _compile(self) -> Program:
         private = isinstance(self.partitions, PrivatePartitions)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from beam_dp.mechanisms import blobs
+from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.keys import Key
 from beam_dp.transforms.public_keys import PublicKeys
 
@@ -53,7 +53,7 @@ def _narrow(column: np.ndarray) -> np.ndarray:
     if column.dtype == object or not len(column):
         return column
     if column.dtype == np.int64:
-        column = column.astype(blobs.narrowest(column))
+        column = column.astype(wire.narrowest(column))
     bits = column.view(f"u{column.itemsize}")  # by bits: -0.0 is not 0.0, and NaN is itself
     return column[:1].copy() if (bits == bits[0]).all() else column
 

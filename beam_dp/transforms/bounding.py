@@ -16,10 +16,13 @@ import numpy as np
 import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindows
 
-from beam_dp.mechanisms import blobs, checks, contributions, hashing
-from beam_dp.mechanisms.accumulation import BATCH_LINES, HELD_LINES
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.contributions import Bounder, Table
+from beam_dp.mechanisms.bounding import table as tables
+from beam_dp.mechanisms.bounding.accumulator import BATCH_LINES, HELD_LINES
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.numerics import checks, hashing
+from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms import columns, guards, plain, rows
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.partitions import PublicPartitions, check_public, public_keys
@@ -50,7 +53,7 @@ def _join(lines: Sequence[_Lines]) -> _Lines:
     rows: dict[tuple[int, int], bytes] = {}
     for part in lines:
         rows.update(part.rows)
-    return _Lines(contributions.concatenate([part.table for part in lines]), rows)
+    return _Lines(tables.concatenate([part.table for part in lines]), rows)
 
 
 class _CollectRows(beam.DoFn):
@@ -121,12 +124,12 @@ def _packed(lines: _Lines, bounder: Bounder, shards: int) -> Iterator[tuple[int,
     for place in np.unique(shard).tolist():
         table = lines.table.take(shard == place)
         texts = [lines.rows[digest] for digest in _digests(table)]
-        yield place, marshal.dumps((blobs.pack_table(table), texts), _FORMAT)
+        yield place, marshal.dumps((wire.pack_table(table), texts), _FORMAT)
 
 
 def _unpacked(blob: bytes) -> _Lines:
     packed, texts = marshal.loads(blob)
-    table = blobs.unpack_table(packed)
+    table = wire.unpack_table(packed)
     return _Lines(table, dict(zip(_digests(table), texts, strict=True)))
 
 
@@ -153,7 +156,7 @@ class _SettleRows(beam.DoFn):
         kept: Table | None = None
         for blob in packed:
             found = dataclasses.replace(_unpacked(blob).table, values=[])
-            kept = pairs.reduce(contributions.concatenate([kept, found] if kept else [found]))
+            kept = pairs.reduce(tables.concatenate([kept, found] if kept else [found]))
         names = set(_pairs(kept)) if kept is not None else set()
         for blob in packed:
             lines = _unpacked(blob)
@@ -169,8 +172,8 @@ class _SettleRows(beam.DoFn):
 
 
 def _pairs(table: Table) -> Iterator[tuple[int, ...]]:
-    person = contributions.two_words(table.person)
-    partition = contributions.two_words(table.partition)
+    person = tables.two_words(table.person)
+    partition = tables.two_words(table.partition)
     return zip(*person.tolist(), *partition.tolist(), strict=True)
 
 

@@ -17,8 +17,8 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
-from beam_dp.mechanisms.contributions import Table
-from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.transforms import identities, items, keys, numbers, orders, public_keys, tiers
 
 BATCH_ROWS = 1 << 18

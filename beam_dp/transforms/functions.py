@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from apache_beam.internal import pickler
 
-from beam_dp.mechanisms.black_box import BlackBox
-from beam_dp.mechanisms.metrics import Metric
-from beam_dp.mechanisms.relational import CustomProfile
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.black_box import BlackBox
+from beam_dp.mechanisms.metrics.custom_profile import CustomProfile
 from beam_dp.transforms import guards, votes
 
 

@@ -9,7 +9,7 @@ from apache_beam.internal import pickler
 from apache_beam.options.pipeline_options import StandardOptions
 from apache_beam.transforms import trigger, window
 
-from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.numerics import checks
 
 RUNNERS = (
     "FnApiRunner",

@@ -26,7 +26,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beam_dp.mechanisms import contributions, hashing
+from beam_dp.mechanisms.bounding import table
+from beam_dp.mechanisms.numerics import hashing
 
 _SHORT = 20
 _EIGHTEEN = r"^(0|-?[1-9][0-9]{0,17})$"
@@ -226,4 +227,4 @@ def _canonical_text(text: str) -> int | bytes | None:
 
 def join(identities: list[np.ndarray]) -> np.ndarray:
     """Return the identities of several columns on top of each other: shape (2 * columns, n)."""
-    return np.concatenate([contributions.two_words(identity) for identity in identities])
+    return np.concatenate([table.two_words(identity) for identity in identities])

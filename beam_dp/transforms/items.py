@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beam_dp.mechanisms import exact, owned
-from beam_dp.mechanisms.contributions import two_words
+from beam_dp.mechanisms.bounding.table import two_words
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.summaries import owner_lines
 from beam_dp.transforms import identities
 
 _FLOAT = np.uint64(6)  # the second word: integers have 0, keys 2 and 4, texts odd ones
@@ -35,7 +36,7 @@ def supported(kind: pa.DataType) -> bool:
 
 
 def codes(column: pa.Array, key: bytes) -> np.ndarray:
-    """Return the code of each item of an Arrow column; `exact.LOWEST` where there is none.
+    """Return the code of each item of an Arrow column; `integers.LOWEST` where there is none.
 
     Args:
         column: of a type that is `supported`.
@@ -50,7 +51,7 @@ def codes(column: pa.Array, key: bytes) -> np.ndarray:
 
 
 def codes_of_values(values: list[object], key: bytes) -> np.ndarray:
-    """Return the code of each item of Python values; `exact.LOWEST` where there is none."""
+    """Return the code of each item of Python values; `integers.LOWEST` where there is none."""
     floats = np.array([is_float(value) for value in values], bool)
     if not floats.any():
         return _coded(*identities.identify_values(values, key), key)
@@ -70,7 +71,9 @@ def equal(found: np.ndarray, value: object, key: bytes) -> np.ndarray:
         key: the run's key.
     """
     wanted = codes_of_values(spellings(value), key)
-    return np.where(found == exact.LOWEST, exact.LOWEST, np.isin(found, wanted).astype(np.int64))
+    return np.where(
+        found == integers.LOWEST, integers.LOWEST, np.isin(found, wanted).astype(np.int64)
+    )
 
 
 def spellings(value: object) -> list[object]:
@@ -109,7 +112,7 @@ def judged(values: list[object], judge: Callable[[Any], bool]) -> np.ndarray:
     None and NaN, which are missing values, have no code and are not shown to it.
     """
     return np.array(
-        [exact.LOWEST if _is_missing(v) else _truth(judge, v) for v in values], np.int64
+        [integers.LOWEST if _is_missing(v) else _truth(judge, v) for v in values], np.int64
     )
 
 
@@ -172,4 +175,4 @@ def _identify_floats(floats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _coded(identity: np.ndarray, valid: np.ndarray, key: bytes) -> np.ndarray:
-    return np.where(valid, owned.code(two_words(identity), key), exact.LOWEST)
+    return np.where(valid, owner_lines.code(two_words(identity), key), integers.LOWEST)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from beam_dp.mechanisms import hashing
+from beam_dp.mechanisms.numerics import hashing
 from beam_dp.transforms import identities
 
 Key = tuple[object, ...]

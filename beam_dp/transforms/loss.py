@@ -6,13 +6,16 @@ from typing import Any
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import checks, limits, methods, metrics, relational
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.contributions import Bounder
-from beam_dp.mechanisms.metrics import Metric
-from beam_dp.mechanisms.owned import Relation
-from beam_dp.mechanisms.program import Loss, compile_loss
-from beam_dp.mechanisms.statistics import PEOPLE, Measure
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.metrics import base, custom_profile, extremes, items, spread, totals
+from beam_dp.mechanisms.metrics import rows as row_metrics
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning import worker_limits
+from beam_dp.mechanisms.planning.program import Loss, compile_loss
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
+from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.transforms import columns, functions, guards, owners, release, rows, summary
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.partitions import (
@@ -26,9 +29,9 @@ from beam_dp.transforms.summary import SHARDS
 
 _OWNER = "RemovalLoss"
 _MONOTONE = (
-    *(metrics.Count, metrics.Sum, metrics.Max, metrics.Min, metrics.PeopleCount),
-    *(relational.KthLargest, relational.DistinctCount, relational.MaxFrequency),
-    *(relational.SumOfSquares, relational.CustomProfile),
+    *(totals.Count, totals.Sum, extremes.Max, extremes.Min, totals.PeopleCount),
+    *(row_metrics.KthLargest, items.DistinctCount, items.MaxFrequency),
+    *(items.SumOfSquares, custom_profile.CustomProfile),
 )
 
 
@@ -107,24 +110,25 @@ class RemovalLoss(beam.PTransform):
         self.partition = checks.columns(_OWNER, "partition", self.partition)
         checks.positive_integer(_OWNER, "removals", self.removals)
         checks.require(
-            self.removals <= limits.REMOVALS,
-            f"{_OWNER}: removals must be at most {limits.REMOVALS}, not {self.removals}. Give the "
-            "search more epsilon, fewer candidates, or fewer partitions per person.",
+            self.removals <= worker_limits.REMOVALS,
+            f"{_OWNER}: removals must be at most {worker_limits.REMOVALS}, not "
+            f"{self.removals}. Give the search more epsilon, fewer candidates, or fewer "
+            "partitions per person.",
         )
         if not isinstance(self.statistic, _MONOTONE):
             raise TypeError(
                 f"{_OWNER}: statistic must be one of {', '.join(k.__name__ for k in _MONOTONE)} "
-                f"(monotone in the set of people), not {metrics.shown(self.statistic)}. "
+                f"(monotone in the set of people), not {base.shown(self.statistic)}. "
                 'Write statistic=dp.Max("minutes").'
             )
-        methods.check_removed(_OWNER, self.statistic)
+        spread.check_removed(_OWNER, self.statistic)
         self.bounds = check_bounds(_OWNER, self.bounds)
         check_public(_OWNER, self.partition, self.partitions)
         if self._second is not None:
             owners.check_two(_OWNER, [self.statistic], self.bounds, self.partitions)
         functions.check([self.statistic])
         two = self._second is not None
-        limits.check_rows(_OWNER, self.partition_rows, [self.statistic], two)
+        worker_limits.check_rows(_OWNER, self.partition_rows, [self.statistic], two)
         summary.check_shards(_OWNER, self.shards)
         rows.check_names(_OWNER, self.partition, ())
         checks.require(

@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beam_dp.mechanisms import exact
+from beam_dp.mechanisms.numerics import integers
 from beam_dp.transforms import identities
 
-_LARGEST = exact.WIDEST - 1
+_LARGEST = integers.WIDEST - 1
 _SAFE = float(1 << 62)
 
 
@@ -36,7 +36,7 @@ def supported(kind: pa.DataType) -> bool:
 
 
 def to_units(column: pa.Array, unit: Fraction) -> np.ndarray:
-    """Return an Arrow column in units; absent values are `exact.LOWEST`.
+    """Return an Arrow column in units; absent values are `integers.LOWEST`.
 
     Args:
         column: of a type that is `supported`.
@@ -47,7 +47,7 @@ def to_units(column: pa.Array, unit: Fraction) -> np.ndarray:
         return to_units(column.dictionary_decode(), unit)
     present = identities.validity(column)
     if pa.types.is_null(kind):
-        return np.full(len(column), exact.LOWEST)
+        return np.full(len(column), integers.LOWEST)
     if pa.types.is_floating(kind):
         floats = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
         return _mask(_from_floats(floats, unit), present & ~np.isnan(floats))
@@ -58,7 +58,7 @@ def to_units(column: pa.Array, unit: Fraction) -> np.ndarray:
 
 
 def values_to_units(values: list[object], unit: Fraction) -> np.ndarray:
-    """Return Python values in units; absent values are `exact.LOWEST`."""
+    """Return Python values in units; absent values are `integers.LOWEST`."""
     kinds = set(map(type, values)) - {type(None)}
     if kinds <= {float}:
         floats = np.array(values, np.float64)
@@ -144,7 +144,7 @@ def _unscaled(column: pa.Array, scale: int) -> np.ndarray:
         # Not by Decimal.scaleb, which rounds to the 28 digits of the thread's decimal context.
         power = Fraction(10) ** scale
         found = (Fraction(value or 0) for value in column.to_pylist())
-        return exact.narrow(_objects([int(value * power) for value in found]))
+        return integers.narrow(_objects([int(value * power) for value in found]))
     limbs = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
     limbs = limbs[column.offset : column.offset + len(column)]
     low, high = limbs[:, 0].copy(), limbs[:, 1].copy()
@@ -152,7 +152,7 @@ def _unscaled(column: pa.Array, scale: int) -> np.ndarray:
     low[absent] = high[absent] = 0
     if (high == low >> 63).all():
         return low
-    return exact.narrow(exact.from_limbs(np.stack([high, low])))
+    return integers.narrow(integers.from_limbs(np.stack([high, low])))
 
 
 def _objects(values: list[int]) -> np.ndarray:
@@ -162,13 +162,13 @@ def _objects(values: list[int]) -> np.ndarray:
 
 
 def _pack(units: list[int | None]) -> np.ndarray:
-    column = _objects([-exact.WIDEST if value is None else value for value in units])
-    absent = exact.is_missing(column, exact.LOWEST)
+    column = _objects([-integers.WIDEST if value is None else value for value in units])
+    absent = integers.is_missing(column, integers.LOWEST)
     column[absent] = 0
-    return _mask(exact.narrow(column), ~absent)
+    return _mask(integers.narrow(column), ~absent)
 
 
 def _mask(units: np.ndarray, present: np.ndarray) -> np.ndarray:
     if present.all():
         return units
-    return np.where(present, units, -exact.WIDEST if units.dtype == object else exact.LOWEST)
+    return np.where(present, units, -integers.WIDEST if units.dtype == object else integers.LOWEST)

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from beam_dp.mechanisms import exact
+from beam_dp.mechanisms.numerics import integers as exact_integers
 from beam_dp.transforms import identities, numbers
 
 _UNIT = Fraction(1, 1_000_000)
@@ -28,7 +28,7 @@ def supported(kind: pa.DataType) -> bool:
 
 
 def ranks(column: pa.Array) -> np.ndarray:
-    """Return an Arrow column as int64; `exact.LOWEST` where there is nothing.
+    """Return an Arrow column as int64; `integers.LOWEST` where there is nothing.
 
     Args:
         column: of a type that is `supported`.
@@ -44,7 +44,7 @@ def ranks(column: pa.Array) -> np.ndarray:
 
 
 def ranks_of_values(values: list[object]) -> np.ndarray:
-    """Return Python values as int64; `exact.LOWEST` where there is nothing."""
+    """Return Python values as int64; `integers.LOWEST` where there is nothing."""
     plain = [_seconds(value) for value in values]
     return _narrow(numbers.values_to_units(plain, _UNIT))
 
@@ -73,12 +73,12 @@ def _times(column: pa.Array, per: Fraction) -> np.ndarray:
     integers = column.fill_null(0).to_numpy(zero_copy_only=False)
     limit = _EDGE * per.denominator // per.numerator
     found = np.clip(integers, -limit, limit) * per.numerator // per.denominator
-    return np.where(present, found, exact.LOWEST)
+    return np.where(present, found, exact_integers.LOWEST)
 
 
 def _narrow(units: np.ndarray) -> np.ndarray:
     if units.dtype != object:
         return units
-    missing = exact.is_missing(units, exact.LOWEST)
+    missing = exact_integers.is_missing(units, exact_integers.LOWEST)
     cut = np.array([max(-_EDGE, min(_EDGE, value)) for value in units], np.int64)
-    return np.where(missing, exact.LOWEST, cut)
+    return np.where(missing, exact_integers.LOWEST, cut)

@@ -3,14 +3,15 @@
 import dataclasses
 from collections.abc import Sequence
 
-from beam_dp.mechanisms import checks, methods, metrics, relational, unused
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.metrics import Metric
-from beam_dp.mechanisms.searching import TWO_PHASE
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.metrics import base, extremes, items, options, spread, totals
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.search.choose import TWO_PHASE
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
 
-_COUNTED = (metrics.Count, metrics.Sum, relational.DistinctCount)
-ALLOWED = (*_COUNTED, metrics.Max, metrics.Min)
+_COUNTED = (totals.Count, totals.Sum, items.DistinctCount)
+ALLOWED = (*_COUNTED, extremes.Max, extremes.Min)
 """The metrics that rows with two owners can have."""
 
 
@@ -61,21 +62,21 @@ def check_two(
 def _directly(owner: str, metric: Metric) -> Metric:
     if isinstance(metric, _COUNTED):
         because = "where rows have two owners, which are released by their removal profile"
-        unused.refuse(metric, unused.CLIP, because, "Leave it out.")
+        options.refuse(metric, options.CLIP, because, "Leave it out.")
         checks.require(
             not (metric.one_sided and metric.search == TWO_PHASE),
             f'{type(metric).__name__}: search must not be "two-phase" with one_sided=True: two '
             "phases err to both sides. Leave one of the two out.",
         )
         # A distinct count has another default; else no search is left without one_sided=True.
-        sided = metric.one_sided or isinstance(metric, relational.DistinctCount)
+        sided = metric.one_sided or isinstance(metric, items.DistinctCount)
         search = metric.search if sided else TWO_PHASE
         return dataclasses.replace(metric, one_sided=True, search=search)
     if isinstance(metric, ALLOWED):
-        methods.check_removed(owner, metric)
+        spread.check_removed(owner, metric)
         return metric
     names = ", ".join(kind.__name__ for kind in ALLOWED)
     raise TypeError(
-        f"{owner}: a metric of rows with two owners must be {names}, not {metrics.shown(metric)}: "
+        f"{owner}: a metric of rows with two owners must be {names}, not {base.shown(metric)}: "
         "no loss of another is proved to move by at most 1 when either owner is removed."
     )

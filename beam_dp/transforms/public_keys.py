@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from beam_dp.mechanisms import checks, hashing
+from beam_dp.mechanisms.numerics import checks, hashing
 from beam_dp.transforms import identities
 from beam_dp.transforms.key_list import KeyList
 

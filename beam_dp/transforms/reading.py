@@ -10,7 +10,7 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
 
-from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.files import delimited, lines, parquet
 
 EXTENSIONS = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")

@@ -23,11 +23,11 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 
-from beam_dp.mechanisms.cells import Cells
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.owned import Owned
-from beam_dp.mechanisms.program import Program
-from beam_dp.mechanisms.statistics import Summary, partitions
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.summaries.histograms import Summary, partitions
+from beam_dp.mechanisms.summaries.owner_lines import Owned
+from beam_dp.mechanisms.summaries.partition_view import Cells
 from beam_dp.transforms import guards, keys, summary
 from beam_dp.transforms.blocks import Block, cut
 from beam_dp.transforms.columns import Layout

@@ -10,9 +10,10 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.typehints.row_type import RowTypeConstraint
 
-from beam_dp.mechanisms import checks
-from beam_dp.mechanisms.metrics import Count, Metric, PeopleCount
-from beam_dp.mechanisms.relational import DistinctCount, MaxFrequency, SumOfSquares
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.items import DistinctCount, MaxFrequency, SumOfSquares
+from beam_dp.mechanisms.metrics.totals import Count, PeopleCount
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.blocks import Block, typed
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions, PublicPartitions

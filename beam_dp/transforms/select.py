@@ -6,11 +6,11 @@ from typing import Any
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import checks
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.contributions import Bounder
-from beam_dp.mechanisms.program import compile_program
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.transforms import columns, guards, release, rows, summary
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.partitions import PrivatePartitions, reach_of

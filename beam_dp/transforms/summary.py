@@ -24,11 +24,14 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.typehints.batch import BatchConverter
 from apache_beam.typehints.row_type import RowTypeConstraint
 
-from beam_dp.mechanisms import blobs, checks, contributions, owned, statistics, thinning
-from beam_dp.mechanisms.accumulation import HELD_LINES, Accumulator
-from beam_dp.mechanisms.contributions import Bounder, Table
-from beam_dp.mechanisms.owned import Owned, Relation
-from beam_dp.mechanisms.statistics import Measure, Summary
+from beam_dp.mechanisms.bounding import table
+from beam_dp.mechanisms.bounding.accumulator import HELD_LINES, Accumulator
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.summaries import histograms, owner_lines, thinning, wire
+from beam_dp.mechanisms.summaries.histograms import Measure, Summary
+from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
 from beam_dp.transforms import columns, memory, votes
 from beam_dp.transforms.ahead import Ahead
 from beam_dp.transforms.buckets import bucket_of
@@ -101,7 +104,7 @@ class Collect(beam.DoFn):
         for place, (start, end) in enumerate(itertools.pairwise(edges)):
             for low in range(start, end, _BLOB_LINES):
                 part = table.take(slice(low, min(low + _BLOB_LINES, end)))
-                yield place, blobs.pack_table(part)
+                yield place, wire.pack_table(part)
 
 
 class CollectBatches(Collect):
@@ -122,11 +125,11 @@ def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
     held: list[Table] = []
     limit = HELD_LINES
     for blob in packed:
-        held.append(blobs.unpack_table(blob))
+        held.append(wire.unpack_table(blob))
         if sum(map(len, held)) >= limit:
-            held = [bounder.reduce(contributions.concatenate(held))]
+            held = [bounder.reduce(table.concatenate(held))]
             limit = max(HELD_LINES, 2 * len(held[0]))
-    return bounder.settle(contributions.concatenate(held)) if held else None
+    return bounder.settle(table.concatenate(held)) if held else None
 
 
 class Settle(beam.DoFn):
@@ -175,10 +178,10 @@ class Settle(beam.DoFn):
     def _summarised(self, table: Table) -> tuple[Summary, Summary | None, Owned | None]:
         lines = None
         if self._relations:
-            lines = owned.collect(table, self._measures, self._bounder.key)
+            lines = owner_lines.collect(table, self._measures, self._bounder.key)
             table = self._bounder.aggregate(table)
-        people = statistics.summarise_people(table, self._shared) if self._shared else None
-        return statistics.summarise(table, self._measures), people, lines
+        people = histograms.summarise_people(table, self._shared) if self._shared else None
+        return histograms.summarise(table, self._measures), people, lines
 
     def _take(
         self, summarised: Iterable[tuple[Summary, Summary | None, Owned | None]]
@@ -197,15 +200,15 @@ class Settle(beam.DoFn):
         if partitions:
             summary = merge(partitions, self._measures)
             for bucket, index in self._split(summary.partition):
-                yield bucket, blobs.pack_summary(summary.take(index))
+                yield bucket, wire.pack_summary(summary.take(index))
         if lines:
             merged = thinning.merge(lines, self._measures)
             found, packed = votes.split(merged, self._measures, self._bounder.key)
             for bucket, index in self._split(found.partition):
-                yield bucket, blobs.pack_owned(found.take(index))
+                yield bucket, wire.pack_owned(found.take(index))
             yield from (TaggedOutput(votes.TAG, element) for element in packed)
         if people:
-            yield SHARED, blobs.pack_summary(merge(people, self._shared))
+            yield SHARED, wire.pack_summary(merge(people, self._shared))
 
     def _split(self, partition: np.ndarray) -> Iterator[tuple[int, np.ndarray | slice]]:
         """Yield each bucket with the places of its lines."""
@@ -219,7 +222,7 @@ class Settle(beam.DoFn):
 
 def merge(summaries: Sequence[Summary], measures: Sequence[Measure | Relation]) -> Summary:
     """Return the reduced union of summaries."""
-    return statistics.reduce(statistics.concatenate(summaries), measures)
+    return histograms.reduce(histograms.concatenate(summaries), measures)
 
 
 def check_shards(owner: str, shards: object) -> None:
@@ -318,13 +321,13 @@ def open_bucket(
     found: list[Summary] = []
     lines: list[Owned] = []
     for blob in filter(None, packed):
-        if blobs.is_owned(blob):
-            lines.append(blobs.unpack_owned(blob))
+        if wire.is_owned(blob):
+            lines.append(wire.unpack_owned(blob))
             if sum(map(len, lines)) >= limit:
                 lines = [thinning.merge(lines, measures)]
                 limit = max(4 * _SUMMARY_LINES, 2 * len(lines[0]))
         else:
-            found.append(blobs.unpack_summary(blob))
+            found.append(wire.unpack_summary(blob))
     return merge(found or [_nothing()], measures), thinning.merge(lines, measures)
 
 

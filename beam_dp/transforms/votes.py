@@ -20,10 +20,12 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.internal import pickler
 
-from beam_dp.mechanisms import blobs, contributions, hashing, owned
-from beam_dp.mechanisms.blocks import BlockFunction, BlockRelation
-from beam_dp.mechanisms.owned import Owned, Relation
-from beam_dp.mechanisms.statistics import Measure
+from beam_dp.mechanisms.bounding import table
+from beam_dp.mechanisms.numerics import hashing
+from beam_dp.mechanisms.summaries import owner_lines, wire
+from beam_dp.mechanisms.summaries.block_votes import BlockFunction, BlockRelation
+from beam_dp.mechanisms.summaries.histograms import Measure
+from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
 from beam_dp.transforms.buckets import bucket_of
 
 GROUPS = 256
@@ -50,7 +52,7 @@ def split(lines: Owned, measures: Measures, key: bytes) -> tuple[Owned, list[tup
         chosen = lines.relation == place
         group[chosen] = _groups(lines.take(chosen), relation, key)
     packed = [
-        (number, blobs.pack_owned(lines.take(group == number)))
+        (number, wire.pack_owned(lines.take(group == number)))
         for number in np.unique(group[group >= 0]).tolist()
     ]
     return lines.take(group < 0), packed
@@ -59,7 +61,7 @@ def split(lines: Owned, measures: Measures, key: bytes) -> tuple[Owned, list[tup
 def _groups(lines: Owned, relation: BlockRelation, key: bytes) -> np.ndarray:
     """Return a group per line, which its partition and block decide."""
     constant = hashing.salt(key, "group")
-    start = hashing.fold(contributions.two_words(lines.partition), constant)
+    start = hashing.fold(table.two_words(lines.partition), constant)
     return ((start % np.uint64(GROUPS)).astype(np.int64) + relation.block(lines)) % GROUPS
 
 
@@ -72,7 +74,7 @@ class _Votes(beam.DoFn):
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[int, bytes]]:
         """Take all lines of one group."""
-        lines = owned.merge([blobs.unpack_owned(blob) for blob in element[1]])
+        lines = owner_lines.merge([wire.unpack_owned(blob) for blob in element[1]])
         for place, relation in self._relations.items():
             fresh = functools.partial(made, self._packed[place])
             own = lines.take(lines.relation == place)
@@ -82,7 +84,7 @@ class _Votes(beam.DoFn):
     def _sent(self, votes: Owned) -> Iterator[tuple[int, bytes]]:
         buckets = bucket_of(votes.partition, self._buckets, self._key)
         for bucket in np.unique(buckets).tolist():
-            yield bucket, blobs.pack_owned(votes.take(buckets == bucket))
+            yield bucket, wire.pack_owned(votes.take(buckets == bucket))
 
 
 def packed(function: BlockFunction) -> bytes:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.typehints import row_type, typehints
 
-from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import memory
 from beam_dp.transforms.files import tables
 

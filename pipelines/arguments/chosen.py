@@ -6,8 +6,8 @@ from collections.abc import Collection
 from typing import Any
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics import Metric
-from beam_dp.mechanisms.searching import TWO_PHASE
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.search.choose import TWO_PHASE
 from beam_dp.transforms.rows import plain_name
 from pipelines.arguments import forms, spreads
 

@@ -15,10 +15,11 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.coders import coder_impl
 
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.cells import Cells
-from beam_dp.mechanisms.contributions import Bounder, Field
-from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
+from beam_dp.mechanisms.summaries.partition_view import Cells
 from beam_dp.transforms import release, summary
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.keys import Key

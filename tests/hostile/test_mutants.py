@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms import statistics
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.contributions import Bounder
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.program import compile_program
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.summaries import histograms
 from beam_dp.transforms import identities, numbers, public_keys, release
 from beam_dp.transforms.blocks import Block
 from beam_dp.transforms.key_list import KeyList
@@ -127,13 +127,13 @@ def noise_with_a_seed(patch: Patch) -> None:
 
 
 def noise_before_the_sum(patch: Patch) -> None:
-    original = statistics.summarise
+    original = histograms.summarise
 
     def noisy(table: Any, measures: Any) -> Any:
         values = [column + np.arange(len(column)) % 3 for column in table.values]
         return original(dataclasses.replace(table, values=values), measures)
 
-    patch.setattr(statistics, "summarise", noisy)
+    patch.setattr(histograms, "summarise", noisy)
 
 
 def ids_by_equality(patch: Patch) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.transforms import columns
 from tests.hostile import support
 from tests.hostile.support import Case, Content, Hostile, as_batch

@@ -14,7 +14,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.ratio.neighbours import Estimates
+from beam_dp.mechanisms.ratio.base import Estimates
 from tests.hostile import support
 
 CASES, DAYS, PEOPLE = 150, (0, 1, 2), 3

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.program import compile_program
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.program import compile_program
 from tests.hostile import support
 from tests.relations import ONE_OWNER, Row, as_dicts, brute, profiles, views
 from tests.transforms.test_relations import run

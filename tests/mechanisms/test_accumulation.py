@@ -9,10 +9,12 @@ import random
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms import accumulation, hashing
-from beam_dp.mechanisms.accumulation import Accumulator
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.contributions import Bounder, Field, Table
+from beam_dp.mechanisms.bounding import accumulator
+from beam_dp.mechanisms.bounding.accumulator import Accumulator
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Field, Table
+from beam_dp.mechanisms.numerics import hashing
 from tests.mechanisms.test_contributions import random_rows
 from tests.reference import (
     Row,
@@ -73,17 +75,17 @@ def test_the_filter_drops_lines_and_changes_nothing(monkeypatch):
     generator.shuffle(rows)
     tables = [table_of(rows[start : start + 100]) for start in range(0, len(rows), 100)]
     dropped = []
-    real = accumulation._Hopeless.drop
+    real = accumulator._Hopeless.drop
 
     def counting(self, table):
         left = real(self, table)
         dropped.append(len(table) - len(left))
         return left
 
-    monkeypatch.setattr(accumulation._Hopeless, "drop", counting)
+    monkeypatch.setattr(accumulator._Hopeless, "drop", counting)
     settled, _ = through(bounder, tables, 200, 300)
     assert sum(dropped) > len(rows) // 2
-    monkeypatch.setattr(accumulation._Hopeless, "drop", lambda self, table: table)
+    monkeypatch.setattr(accumulator._Hopeless, "drop", lambda self, table: table)
     assert fields_in(through(bounder, tables, 200, 300)[0]) == fields_in(settled)
     assert fields_in(settled) == fields_of(bounder, reference(bounder, rows))
 

@@ -1,4 +1,4 @@
-"""Tests of `black_box` and `blocks`: one person changes one vote, and what that costs."""
+"""Tests of `metrics.black_box` and `summaries.block_votes`: one person changes one vote, and what that costs."""
 
 import itertools
 import math
@@ -9,13 +9,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms import black_box, blocks
-from beam_dp.mechanisms.black_box import BlackBox
-from beam_dp.mechanisms.blocks import BlockRelation
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.owned import Owned
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.metrics.black_box import BlackBox
+from beam_dp.mechanisms.releases import subsample
 from beam_dp.mechanisms.search import RankSearch
+from beam_dp.mechanisms.summaries import block_votes
+from beam_dp.mechanisms.summaries.block_votes import BlockRelation
+from beam_dp.mechanisms.summaries.owner_lines import Owned
 
 ROUNDING = 1e-9
 SIZES = (2, 3, 5)
@@ -34,7 +35,7 @@ def worst(search, size):
     candidates = Candidates.of(range(size))
 
     def chances(votes):
-        return search.distribution(black_box.profile_of(np.array(votes, np.int64)), candidates)
+        return search.distribution(subsample.profile_of(np.array(votes, np.int64)), candidates)
 
     known = {votes: chances(votes) for pair in neighbours(size) for votes in pair}
     return max(
@@ -47,7 +48,7 @@ def worst(search, size):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_exchanging_a_vote_costs_the_budget_exactly_audited(epsilon, size):
-    assert worst(black_box.search_of(Budget(epsilon), 0.05), size) <= epsilon + ROUNDING
+    assert worst(subsample.search_of(Budget(epsilon), 0.05), size) <= epsilon + ROUNDING
     # The search that a comer or a goer costs epsilon: the audit must notice it.
     twin = RankSearch(Budget(epsilon), Fraction(1, 2), 0.05, resolution=1)
     assert size == 2 or epsilon < 1 or worst(twin, size) > epsilon * 1.05
@@ -55,17 +56,17 @@ def test_exchanging_a_vote_costs_the_budget_exactly_audited(epsilon, size):
 
 @pytest.mark.parametrize("rho", [0.02, 0.5])
 def test_under_zcdp_the_exchange_is_pure_for_the_root_of_twice_rho(rho):
-    found = worst(black_box.search_of(Budget.zcdp(rho), 0.05), 4)
+    found = worst(subsample.search_of(Budget.zcdp(rho), 0.05), 4)
     assert found**2 / 2 <= rho + ROUNDING
 
 
 def test_the_rank_is_off_by_the_shift_at_most():
     """Exactly: the chance of a rank beyond the shift is at most beta."""
     candidates = Candidates.of(range(12))
-    search = black_box.search_of(Budget(2.0), 0.05)
+    search = subsample.search_of(Budget(2.0), 0.05)
     shift = search.shift(12)
     for votes in ([5] * 40, [*range(12)] * 5, [0] * 30 + [11] * 30, [3] * 59 + [9]):
-        chances = search.distribution(black_box.profile_of(np.array(votes)), candidates)
+        chances = search.distribution(subsample.profile_of(np.array(votes)), candidates)
         half = len(votes) / 2
         wrong = sum(
             chance
@@ -215,15 +216,15 @@ def test_a_function_that_cannot_be_made_anew_has_no_votes():
 
     votes = relation(len).votes(owned([(0, 1, 4, 1)]), broken)
     assert len(votes) == 0
-    assert blocks.vote_of(lambda: len, np.zeros(3)) == 3.0
+    assert block_votes.vote_of(lambda: len, np.zeros(3)) == 3.0
 
 
 def test_the_number_of_blocks_is_public():
-    assert black_box.block_count(None, 13) == 52 and black_box.block_count(27, 13) == 27
-    assert black_box.block_count(None, 0) == 1
+    assert subsample.block_count(None, 13) == 52 and subsample.block_count(27, 13) == 27
+    assert subsample.block_count(None, 0) == 1
     for wrong in (1, 26, (1 << 20) + 1):
         with pytest.raises(ValueError, match="blocks must be more than 26"):
-            black_box.block_count(wrong, 13)
+            subsample.block_count(wrong, 13)
 
 
 class Unhashable:

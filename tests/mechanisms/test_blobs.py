@@ -5,13 +5,14 @@ import random
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms import blobs, exact
-from beam_dp.mechanisms.contributions import Table
-from beam_dp.mechanisms.statistics import Summary
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.summaries import wire
+from beam_dp.mechanisms.summaries.histograms import Summary
 
 NUMBERS = [
-    np.array([0, -1, exact.LOWEST, exact.HIGHEST, 1 << 62]),
-    np.array([0, -1, -exact.WIDEST, exact.WIDEST, (exact.WIDEST - 1) << 60], object),
+    np.array([0, -1, integers.LOWEST, integers.HIGHEST, 1 << 62]),
+    np.array([0, -1, -integers.WIDEST, integers.WIDEST, (integers.WIDEST - 1) << 60], object),
 ]
 
 
@@ -46,9 +47,9 @@ def test_a_table_comes_back(words, values, named):
     table = some_table(words, values, {})
     if named:
         table.names.update(names_of(table.partition))
-    assert same_table(blobs.unpack_table(blobs.pack_table(table)), table)
+    assert same_table(wire.unpack_table(wire.pack_table(table)), table)
     empty = table.take(slice(0, 0))
-    unpacked = blobs.unpack_table(blobs.pack_table(empty))
+    unpacked = wire.unpack_table(wire.pack_table(empty))
     assert len(unpacked) == 0 and not unpacked.names
     assert unpacked.person.shape == (words, 0)
     assert [column.dtype for column in unpacked.values] == [column.dtype for column in values]
@@ -60,19 +61,19 @@ def test_only_the_names_of_the_lines_travel():
     table.names[5, 5] = b"elsewhere"
     part = table.take(np.array([1, 3]))
     pairs = {tuple(pair) for pair in part.partition.T.tolist()}
-    unpacked = blobs.unpack_table(blobs.pack_table(part))
+    unpacked = wire.unpack_table(wire.pack_table(part))
     assert unpacked.names == {pair: table.names[pair] for pair in pairs}
-    assert b"elsewhere" not in blobs.pack_table(table)
+    assert b"elsewhere" not in wire.pack_table(table)
 
 
 def test_names_of_no_line_are_left_out():
     table = some_table(2, [], {(5, 5): b"elsewhere", (6, 6): b""})
-    assert blobs.unpack_table(blobs.pack_table(table)).names == {}
+    assert wire.unpack_table(wire.pack_table(table)).names == {}
 
 
 def test_a_slice_carries_nothing_of_its_parent():
     table = Table(*(np.zeros((1, 10**6), np.uint64),) * 2, np.ones(10**6, np.int64), [])
-    assert len(blobs.pack_table(table.take(slice(0, 10)))) < 1000
+    assert len(wire.pack_table(table.take(slice(0, 10)))) < 1000
 
 
 @pytest.mark.parametrize("words", [1, 2])
@@ -82,7 +83,7 @@ def test_a_summary_comes_back(words, total):
     columns = [np.array([generator.randrange(-9, 9) for _ in range(5)]) for _ in range(3)]
     partition = some_table(words, [], {}).partition
     summary = Summary(partition, *columns, total, names_of(partition))
-    unpacked = blobs.unpack_summary(blobs.pack_summary(summary))
+    unpacked = wire.unpack_summary(wire.pack_summary(summary))
     assert unpacked.names == summary.names
     for name in ("partition", "measure", "bucket", "people", "total"):
         one, other = getattr(summary, name), getattr(unpacked, name)
@@ -94,5 +95,5 @@ def test_an_empty_summary_comes_back():
     summary = Summary(
         np.empty((1, 0), np.uint64), nothing, nothing, nothing, nothing, {(1, 1): b"x"}
     )
-    unpacked = blobs.unpack_summary(blobs.pack_summary(summary))
+    unpacked = wire.unpack_summary(wire.pack_summary(summary))
     assert len(unpacked) == 0 and unpacked.partition.shape == (1, 0) and unpacked.names == {}

@@ -7,9 +7,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.bounded import Bounded, GridLaplace, bounded_local_sensitivity, shares
-from beam_dp.mechanisms.budget import Budget, Ledger
-from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.ledger import Ledger
+from beam_dp.mechanisms.noise.bounded_sensitivity import (
+    Bounded,
+    GridLaplace,
+    bounded_local_sensitivity,
+    shares,
+)
+from beam_dp.mechanisms.noise.sampling import Noise
 from tests.doubles import ZeroNoise
 
 BUDGET = Budget(Fraction(1), Fraction(1, 1000))

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 
 
 @pytest.mark.parametrize(("l0", "linf", "l1"), list(itertools.product((None, 2, 5), repeat=3)))

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beam_dp.mechanisms.budget import Budget, Entry, Ledger
-from beam_dp.mechanisms.zcdp import zcdp_delta
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.ledger import Entry, Ledger
+from beam_dp.mechanisms.accounting.zcdp import zcdp_delta
 
 TENTH = Fraction(1, 10)
 AMOUNTS = st.one_of(st.floats(1e-6, 1e9), st.fractions(Fraction(1, 10**6), 10**9))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beam_dp.mechanisms import candidates as candidates_module
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.grids import SymmetricGrid
+from beam_dp.mechanisms.candidates import candidates as candidates_module
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.candidates.grids import SymmetricGrid
 
 SETS = {
     "ints": Candidates.linear(-7, 30, 3),

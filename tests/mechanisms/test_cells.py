@@ -5,11 +5,11 @@ import random
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms import cells as module
-from beam_dp.mechanisms import owned, statistics
-from beam_dp.mechanisms.cells import Cells
-from beam_dp.mechanisms.owned import Owned
-from beam_dp.mechanisms.statistics import PEOPLE, Measure, Summary
+from beam_dp.mechanisms.summaries import histograms, owner_lines
+from beam_dp.mechanisms.summaries import partition_view as module
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Summary
+from beam_dp.mechanisms.summaries.owner_lines import Owned
+from beam_dp.mechanisms.summaries.partition_view import Cells
 
 MEASURES = (Measure(PEOPLE),)
 Identity = tuple[int, int]
@@ -24,7 +24,7 @@ def summary_of(partitions: list[Identity], width: int) -> Summary:
     size = len(partitions)
     nothing, one = np.zeros(size, np.int64), np.ones(size, np.int64)
     lines = Summary(identities(partitions, width), nothing, nothing, one, nothing)
-    return statistics.reduce(lines, MEASURES)
+    return histograms.reduce(lines, MEASURES)
 
 
 def lines_of(partitions: list[Identity], width: int) -> Owned:
@@ -33,7 +33,7 @@ def lines_of(partitions: list[Identity], width: int) -> Owned:
     people = np.arange(size)
     zeros, ones = np.zeros(size, np.int64), np.ones(size, np.int64)
     lines = Owned(identities(partitions, width), zeros, people, people, items, ones)
-    return owned.merge([lines])
+    return owner_lines.merge([lines])
 
 
 def listed(draw: random.Random, wide: bool) -> tuple[list[Identity], list[Identity]]:
@@ -51,7 +51,7 @@ def test_all_partitions_have_their_own_lines(seed: int) -> None:
     narrow = 2 if any(second for _, second in owning) else 1
     summary = summary_of(partitions, width)
     cells = Cells.of_all(summary, lines_of(owning, narrow))
-    found = statistics.partitions(summary)
+    found = histograms.partitions(summary)
     pairs = [tuple(pair) for pair in np.vstack([found, np.zeros_like(found)])[:2].T.tolist()]
     assert cells.size == len(pairs) == len(set(partitions))
     views = cells.owned(0)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.numerics import checks
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,12 @@ import random
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms import blobs, hashing, ordering
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.contributions import Bounder, Field, Table
+from beam_dp.mechanisms.bounding import ordering
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Field, Table
+from beam_dp.mechanisms.numerics import hashing
+from beam_dp.mechanisms.summaries import wire
 from tests.reference import (
     Row,
     concatenate,
@@ -70,7 +73,7 @@ def some_tree(generator: random.Random, bounder: Bounder, rows: list[Row]) -> Ta
         second = tables.pop(generator.randrange(len(tables))) if tables else None
         merged = bounder.reduce(concatenate([first, second]) if second else first)
         if generator.random() < 0.3:
-            merged = blobs.unpack_table(blobs.pack_table(bounder.reduce(merged)))
+            merged = wire.unpack_table(wire.pack_table(bounder.reduce(merged)))
         tables.append(merged)
     return bounder.settle(tables[0])
 

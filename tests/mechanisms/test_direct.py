@@ -15,22 +15,24 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms import direct, releases
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.budget import Ledger
-from beam_dp.mechanisms.building import Builder
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.cells import Cells
-from beam_dp.mechanisms.contributions import Bounder
-from beam_dp.mechanisms.direct import DirectRelease, RankRelease, RowQuantile
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.owned import Owned
-from beam_dp.mechanisms.profile import Profile
-from beam_dp.mechanisms.program import Program, compile_program
+from beam_dp.mechanisms.accounting.ledger import Ledger
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.allocation import SelectionRequest
+from beam_dp.mechanisms.planning.builder import Builder
+from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.profiles import kth_largest
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.releases import clipped, quantiles
+from beam_dp.mechanisms.releases.quantiles import RankRelease, RowQuantile
+from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
 from beam_dp.mechanisms.search import AboveThreshold, RankProfile, RankSearch, increments
-from beam_dp.mechanisms.search.ranks import RESOLUTION
-from beam_dp.mechanisms.shares import SelectionRequest
-from beam_dp.mechanisms.statistics import Summary
+from beam_dp.mechanisms.search.rank_search import RESOLUTION
+from beam_dp.mechanisms.summaries.histograms import Summary
+from beam_dp.mechanisms.summaries.owner_lines import Owned
+from beam_dp.mechanisms.summaries.partition_view import Cells
 from beam_dp.transforms import summary
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.rows import output_type
@@ -335,19 +337,19 @@ def true_count(patch: Patch) -> None:
     def uncut(people: Any, items: Any, cap: int) -> int:
         return len(set(items.tolist()))
 
-    patch.setattr(releases.coverage, "capped", uncut)
+    patch.setattr(clipped.coverage, "capped", uncut)
 
 
 def rank_of_the_next_row(patch: Patch) -> None:
-    original = direct.rank_of_quantile
-    patch.setattr(direct, "rank_of_quantile", lambda rows, p: original(rows, p) + 1)
+    original = kth_largest.rank_of_quantile
+    patch.setattr(quantiles, "rank_of_quantile", lambda rows, p: original(rows, p) + 1)
 
 
 def lines_count_as_one(patch: Patch) -> None:
     def single(people: Any, buckets: Any, counts: Any) -> Any:
         return increments(people, buckets, np.ones_like(counts))
 
-    patch.setattr(direct, "increments", single)
+    patch.setattr(quantiles, "increments", single)
 
 
 MUTANTS: dict[str, tuple[Callable[[], None], Callable[[Patch], None]]] = {

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms import hashing
+from beam_dp.mechanisms.numerics import hashing
 
 KEY = b"a key of the run"
 WORD, HALF = 1 << 64, 1 << 32

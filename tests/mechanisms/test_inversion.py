@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from beam_dp.mechanisms import inversion
+from beam_dp.mechanisms.noise import geometric
 
 RATES = [
     Fraction(1, 1000),
@@ -52,7 +52,7 @@ def uniforms():
 @pytest.mark.parametrize("rate", RATES)
 def test_geometric_is_the_floor_of_the_exact_quotient(rate):
     for value in uniforms():
-        assert inversion.geometric(fixed(value), rate) == expected(value, rate, False)
+        assert geometric.geometric(fixed(value), rate) == expected(value, rate, False)
 
 
 @pytest.mark.parametrize("rate", [*RATES, Fraction(600)])
@@ -60,7 +60,7 @@ def test_geometric_is_the_floor_of_the_exact_quotient(rate):
 def test_first_success_is_the_floor_of_the_exact_quotient_up_to_the_limit(rate, limit):
     for value in uniforms()[::4]:
         truth = min(expected(value, rate, True), limit)
-        assert inversion.first_success(fixed(value), rate, limit) == truth
+        assert geometric.first_success(fixed(value), rate, limit) == truth
 
 
 def near(rate, k, offset, of_failures=False):
@@ -77,34 +77,34 @@ def test_next_to_an_integer_the_answer_is_exact(rate, offset):
     offset = Fraction(offset)
     for k in (1, 3, 6):
         below, above = (fixed(near(rate, k, sign * offset)) for sign in (-1, 1))
-        assert inversion.geometric(below, rate) == k
-        assert inversion.geometric(above, rate) == k - 1
+        assert geometric.geometric(below, rate) == k
+        assert geometric.geometric(above, rate) == k - 1
         below, above = (fixed(near(rate, k, sign * offset, True)) for sign in (-1, 1))
-        assert inversion.first_success(below, rate, 2**64) == k
-        assert inversion.first_success(above, rate, 2**64) == k - 1
+        assert geometric.first_success(below, rate, 2**64) == k
+        assert geometric.first_success(above, rate, 2**64) == k - 1
 
 
 def test_a_sampler_in_floats_fails_there():
     rate = Fraction(7, 10)
     both = [near(rate, 3, Fraction(sign, 10**100)) for sign in (-1, 1)]
     assert len({math.floor(-math.log(value) / rate) for value in both}) == 1
-    assert [inversion.geometric(fixed(value), rate) for value in both] == [3, 2]
+    assert [geometric.geometric(fixed(value), rate) for value in both] == [3, 2]
 
 
 def test_enormous_rates_reach_the_limit():
     for rate in (Fraction(10**30), Fraction(10**400)):
-        assert inversion.first_success(fixed(Fraction(1, 3)), rate, 2**70) == 2**70
-        assert inversion.geometric(fixed(Fraction(1, 3)), rate) == 0
+        assert geometric.first_success(fixed(Fraction(1, 3)), rate, 2**70) == 2**70
+        assert geometric.geometric(fixed(Fraction(1, 3)), rate) == 0
 
 
 def test_the_smallest_rates_keep_all_digits():
     rate = Fraction(1, 2**700)
-    assert inversion.geometric(fixed(Fraction(1, 3)), rate) == expected(Fraction(1, 3), rate, False)
-    assert inversion.first_success(fixed(Fraction(1, 3)), rate, 2**70) == 0
+    assert geometric.geometric(fixed(Fraction(1, 3)), rate) == expected(Fraction(1, 3), rate, False)
+    assert geometric.first_success(fixed(Fraction(1, 3)), rate, 2**70) == 0
 
 
 def test_leading_zeros_lift_the_rate_to_one():
     for rate in [*RATES, Fraction(1, 3), Fraction(2**40 - 1, 2**40), Fraction(3, 2**200)]:
-        count = inversion.leading_zeros(rate)
+        count = geometric.leading_zeros(rate)
         assert rate * 2**count >= 1
         assert count <= 1 or rate * 2 ** (count - 2) < 1

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms import limits
+from beam_dp.mechanisms.planning import worker_limits
 
 GRID = dp.Candidates.linear(0, 10, 1)
 FREE = [dp.Count(), dp.Sum("a"), dp.Max("a"), dp.Min("a"), dp.Mean("a"), dp.PeopleCount()]
@@ -19,9 +19,9 @@ LINES = [
 VALUES = [dp.DistinctCount("a"), dp.DistinctCount("a", one_sided=True)]
 OF_KINDS = [
     *((metric, None) for metric in (*FREE, dp.Ratio("a", per="person"))),
-    *((metric, limits.LINES) for metric in LINES),
-    *((metric, limits.VALUES) for metric in VALUES),
-    (dp.MaxFrequency("a"), limits.PROGRAM),
+    *((metric, worker_limits.LINES) for metric in LINES),
+    *((metric, worker_limits.VALUES) for metric in VALUES),
+    (dp.MaxFrequency("a"), worker_limits.PROGRAM),
 ]
 
 
@@ -31,19 +31,19 @@ def aggregate(metric, **options):
 
 @pytest.mark.parametrize(("metric", "most"), OF_KINDS, ids=lambda value: str(value)[:40])
 def test_every_kind_has_its_limit(metric, most):
-    assert limits.most_rows(metric) == most
-    assert limits.most_rows(metric, two_owners=True) == limits.EDGES
+    assert worker_limits.most_rows(metric) == most
+    assert worker_limits.most_rows(metric, two_owners=True) == worker_limits.EDGES
     program = dp.PrivateAggregate("person", [metric], dp.Budget(1.0))._program
     assert program.keep_rows == (most is not None)
 
 
 def test_what_takes_longer_has_the_lower_limit():
-    assert limits.VALUES < limits.EDGES < limits.LINES
+    assert worker_limits.VALUES < worker_limits.EDGES < worker_limits.LINES
 
 
 @pytest.mark.parametrize("owners", ["person", ["person", "other"]])
 def test_a_size_that_is_not_known_or_small_is_taken(owners):
-    for rows in (None, 1, limits.EDGES):
+    for rows in (None, 1, worker_limits.EDGES):
         assert dp.PrivateAggregate(owners, [dp.Count()], dp.Budget(1.0), partition_rows=rows)
 
 
@@ -65,8 +65,12 @@ def removed(metric, rows):
 @pytest.mark.parametrize(
     ("metric", "most", "named"),
     [
-        (dp.DistinctCount("a"), limits.VALUES, r"DistinctCount \(output column distinct_a\)"),
-        (dp.KthLargest("a", 2, name="it"), limits.LINES, r"KthLargest \(output column it\)"),
+        (
+            dp.DistinctCount("a"),
+            worker_limits.VALUES,
+            r"DistinctCount \(output column distinct_a\)",
+        ),
+        (dp.KthLargest("a", 2, name="it"), worker_limits.LINES, r"KthLargest \(output column it\)"),
     ],
 )
 def test_too_many_rows_are_refused_with_metric_limit_and_mend(make, metric, most, named):
@@ -91,19 +95,19 @@ def kind_name(kind):
 @pytest.mark.parametrize("metric", [dp.Count(), dp.Max("a")])
 def test_rows_with_two_owners_have_a_limit_for_every_metric(metric):
     two = ["from", "to"]
-    rule = f"at most {limits.EDGES} for {type(metric).__name__} of rows with two owners"
+    rule = f"at most {worker_limits.EDGES} for {type(metric).__name__} of rows with two owners"
     with pytest.raises(ValueError, match=rule):
-        dp.PrivateAggregate(two, [metric], dp.Budget(1.0), partition_rows=limits.EDGES + 1)
+        dp.PrivateAggregate(two, [metric], dp.Budget(1.0), partition_rows=worker_limits.EDGES + 1)
     with pytest.raises(ValueError, match=rule):
-        dp.RemovalLoss(metric, two, partition_rows=limits.EDGES + 1)
+        dp.RemovalLoss(metric, two, partition_rows=worker_limits.EDGES + 1)
     assert aggregate(dp.Max("a"), partition_rows=10**12)
 
 
 def test_a_preprocessed_statistic_has_one_too():
-    rule = f"at most {limits.LINES} for Variance"
+    rule = f"at most {worker_limits.LINES} for Variance"
     with pytest.raises(ValueError, match=rule):
         dp.PreprocessSensitivity(
-            dp.Variance("a"), "person", dp.Budget(1.0), partition_rows=limits.LINES + 1
+            dp.Variance("a"), "person", dp.Budget(1.0), partition_rows=worker_limits.LINES + 1
         )
 
 
@@ -124,12 +128,12 @@ def test_a_search_that_looks_at_too_many_people_is_refused_when_built(metric, bu
     rule = (
         rf"^{type(metric).__name__}: budget must be larger: the search for output column "
         rf"{metric.output} would look at the (\d+) most important people of each partition, and at "
-        rf"most {limits.REMOVALS} can be held\. Give it more epsilon"
+        rf"most {worker_limits.REMOVALS} can be held\. Give it more epsilon"
     )
     for build in (dp.PrivateAggregate, aggregate_of_one):
         with pytest.raises(ValueError, match=rule) as refused:
             build("person", [metric], budget)
-        assert int(re.match(rule, str(refused.value))[1]) > limits.REMOVALS
+        assert int(re.match(rule, str(refused.value))[1]) > worker_limits.REMOVALS
 
 
 def aggregate_of_one(person, metrics, budget):
@@ -147,7 +151,7 @@ def test_the_most_removals_are_those_of_the_search():
     low, high = 1, 1 << 20  # budgets in units of 1e-9
     while high - low > 1:
         middle = (low + high) // 2
-        fits = dp.AboveThreshold(dp.Budget(middle * 1e-9)).cap(grid.size) <= limits.REMOVALS
+        fits = dp.AboveThreshold(dp.Budget(middle * 1e-9)).cap(grid.size) <= worker_limits.REMOVALS
         low, high = (low, middle) if fits else (middle, high)
     fine = dp.Max("a", candidates=grid, search=dp.AboveThreshold)
     assert dp.PrivateAggregate("person", [fine], dp.Budget(high * 1e-9)).plan().rows
@@ -164,10 +168,10 @@ def test_more_partitions_per_person_need_a_larger_budget():
     assert dp.PrivateAggregate(*given[:1], [dp.PeopleCount()], *given[2:], None, keys).plan().rows
 
 
-@pytest.mark.parametrize("removals", [limits.REMOVALS + 1, 10**30])
+@pytest.mark.parametrize("removals", [worker_limits.REMOVALS + 1, 10**30])
 def test_a_loss_of_too_many_removals_is_refused(removals):
-    assert dp.RemovalLoss(dp.Max("a"), "person", removals=limits.REMOVALS)
+    assert dp.RemovalLoss(dp.Max("a"), "person", removals=worker_limits.REMOVALS)
     with pytest.raises(
-        ValueError, match=f"RemovalLoss: removals must be at most {limits.REMOVALS}"
+        ValueError, match=f"RemovalLoss: removals must be at most {worker_limits.REMOVALS}"
     ):
         dp.RemovalLoss(dp.Max("a"), "person", removals=removals)

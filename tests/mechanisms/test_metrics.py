@@ -9,20 +9,13 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.metrics import (
-    Count,
-    Max,
-    Mean,
-    Min,
-    PeopleCount,
-    Sum,
-    check_metric,
-    check_metrics,
-)
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.metrics.base import check_metric, check_metrics
+from beam_dp.mechanisms.metrics.extremes import Max, Min
+from beam_dp.mechanisms.metrics.totals import Count, Mean, PeopleCount, Sum
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
-from beam_dp.mechanisms.searching import build_search
+from beam_dp.mechanisms.search.choose import build_search
 
 WITH_COLUMN = [Sum, Max, Min, Mean]
 ALL = [Count(), PeopleCount(), *(kind("x") for kind in WITH_COLUMN)]

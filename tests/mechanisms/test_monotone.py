@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beam_dp.mechanisms import monotone
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.monotone import GuardedProfile, Monotone, SetValues, monotone_hull
-from beam_dp.mechanisms.profile import Profile
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
+from beam_dp.mechanisms.sensitivity import monotone
+from beam_dp.mechanisms.sensitivity.monotone import Monotone, SetValues, monotone_hull
 from beam_dp.transforms import items
 
 

@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.noise import FEW, LazyUniform, Noise
-from beam_dp.mechanisms.reals import exp_interval, leading_bits, normal_cdf_interval
+from beam_dp.mechanisms.noise.sampling import FEW, LazyUniform, Noise
+from beam_dp.mechanisms.numerics.intervals import exp_interval, leading_bits, normal_cdf_interval
 
 N = 400_000  # t = 0.0055
 FALSE_ALARM = 1e-10

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.noise.sampling import Noise
 
 WIDE = Fraction(1, 2**90)
 DRAWS = [

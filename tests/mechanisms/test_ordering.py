@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms import ordering
+from beam_dp.mechanisms.bounding import ordering
 
 NOTHING_SHARED = np.uint64(0xFFFFFFFFFFFFFFFF)
 

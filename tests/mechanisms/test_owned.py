@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms import blobs, contributions, exact, hashing, owned
-from beam_dp.mechanisms.contributions import Table
-from beam_dp.mechanisms.owned import Owned, Relation
-from beam_dp.mechanisms.statistics import Summary
+from beam_dp.mechanisms.bounding import table as tables
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.numerics import hashing, integers
+from beam_dp.mechanisms.summaries import owner_lines, wire
+from beam_dp.mechanisms.summaries.histograms import Summary
+from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
 
 KEY = bytes(range(32))
 Line = tuple[Any, ...]
@@ -33,12 +35,12 @@ def numbers(column: Sequence[int]) -> np.ndarray:
     """Return exact integers, wide if any of them needs it."""
     wide = np.empty(len(column), object)
     wide[:] = column
-    return exact.narrow(wide)
+    return integers.narrow(wide)
 
 
 def plain(lines: Owned) -> list[Line]:
     """Return the lines as `made` takes them, in the order of partitions and owners."""
-    joined = contributions.join_identities([lines.partition, np.zeros((2, 0), np.uint64)])
+    joined = tables.join_identities([lines.partition, np.zeros((2, 0), np.uint64)])
     partition = [tuple(pair) for pair in joined.T.tolist()]
     columns = (lines.relation, lines.person, lines.second, lines.item, lines.count)
     return sorted(zip(partition, *(column.tolist() for column in columns), strict=True))
@@ -74,7 +76,7 @@ def cases() -> list[list[Line]]:
 
 def test_equal_lines_are_merged_and_counts_add_exactly() -> None:
     for lines in cases():
-        merged = plain(owned.merge([made(lines)]))
+        merged = plain(owner_lines.merge([made(lines)]))
         assert {line[:5]: line[5] for line in merged} == summed(lines)
         assert len(merged) == len(summed(lines))
 
@@ -83,42 +85,44 @@ def test_merging_is_associative_and_commutative() -> None:
     """And idempotent on merged lines; a part that comes twice counts twice."""
     for first, second, third in itertools.product(cases()[::3], repeat=3):
         a, b, c = map(made, (first, second, third))
-        left = owned.merge([owned.merge([a, b]), c])
-        assert plain(left) == plain(owned.merge([a, owned.merge([b, c])]))
-        assert plain(left) == plain(owned.merge([c, b, a])) == plain(owned.merge([left]))
-        twice = {line[:5]: line[5] for line in plain(owned.merge([a, a]))}
+        left = owner_lines.merge([owner_lines.merge([a, b]), c])
+        assert plain(left) == plain(owner_lines.merge([a, owner_lines.merge([b, c])]))
+        assert (
+            plain(left) == plain(owner_lines.merge([c, b, a])) == plain(owner_lines.merge([left]))
+        )
+        twice = {line[:5]: line[5] for line in plain(owner_lines.merge([a, a]))}
         assert twice == {line: 2 * count for line, count in summed(first).items()}
 
 
 def test_nothing_is_neutral() -> None:
     lines = made(cases()[5])
-    assert len(owned.merge([])) == len(owned.merge([Owned.nothing()])) == 0
-    assert plain(owned.merge([Owned.nothing(), lines])) == plain(owned.merge([lines]))
+    assert len(owner_lines.merge([])) == len(owner_lines.merge([Owned.nothing()])) == 0
+    assert plain(owner_lines.merge([Owned.nothing(), lines])) == plain(owner_lines.merge([lines]))
 
 
 @pytest.mark.parametrize("lines", cases(), ids=len)
 def test_packed_lines_come_back_with_the_names_of_their_partitions(lines: list[Line]) -> None:
     names = {(place, word): b"%d %d" % (place, word) for place in range(9) for word in (0, 3)}
-    merged = owned.merge([made(lines, names)])
-    packed = blobs.pack_owned(merged)
-    found = blobs.unpack_owned(packed)
-    assert type(packed) is bytes and blobs.is_owned(packed)
+    merged = owner_lines.merge([made(lines, names)])
+    packed = wire.pack_owned(merged)
+    found = wire.unpack_owned(packed)
+    assert type(packed) is bytes and wire.is_owned(packed)
     assert plain(found) == plain(merged)
     partitions = {line[0] for line in lines}
     assert found.names == {pair: name for pair, name in names.items() if pair in partitions}
-    assert plain(owned.merge([found, merged])) == plain(owned.merge([merged, merged]))
+    assert plain(owner_lines.merge([found, merged])) == plain(owner_lines.merge([merged, merged]))
 
 
 def test_no_summary_is_taken_for_lines() -> None:
     empty = np.empty(0, np.int64)
     summary = Summary(np.empty((1, 0), np.uint64), empty, empty, empty, empty)
-    assert not blobs.is_owned(blobs.pack_summary(summary))
+    assert not wire.is_owned(wire.pack_summary(summary))
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_lines_are_handed_out_by_partition_with_owners_numbered_from_zero(size: int) -> None:
     for lines in cases():
-        merged = owned.merge([made(lines)])
+        merged = owner_lines.merge([made(lines)])
         places = merged.partition[0].astype(np.int64)
         found = [merged.of(np.where(places < size, places, -1), size, place) for place in range(3)]
         assert [len(views) for views in found] == [size] * 3
@@ -127,7 +131,7 @@ def test_lines_are_handed_out_by_partition_with_owners_numbered_from_zero(size: 
             check_view(found[relation][place], merged.take(np.flatnonzero(here)))
 
 
-def check_view(view: owned.Lines, expected: Owned) -> None:
+def check_view(view: owner_lines.Lines, expected: Owned) -> None:
     """The same lines in their order, with owners renamed one to one to 0, 1, ..."""
     assert view.items.tolist() == expected.item.tolist()
     assert view.counts.tolist() == expected.count.tolist()
@@ -149,7 +153,7 @@ def table(
 
 
 def missing(column: np.ndarray) -> int:
-    return -exact.WIDEST if column.dtype == object else exact.LOWEST
+    return -integers.WIDEST if column.dtype == object else integers.LOWEST
 
 
 def test_rows_without_an_item_a_second_owner_or_a_weight_have_no_line() -> None:
@@ -179,17 +183,17 @@ def test_items_and_weights_are_exact_up_to_their_bounds() -> None:
 
 def test_empty_tables_and_no_relations_give_no_lines() -> None:
     empty = table([], [[], []])
-    assert len(owned.collect(empty, [Relation(0), Relation(0, 1)], KEY)) == 0
-    assert len(owned.collect(table([1], [[1]]), [], KEY)) == 0
-    assert [len(one.people) for one in owned.collect(empty, [Relation(0)], KEY).of(
+    assert len(owner_lines.collect(empty, [Relation(0), Relation(0, 1)], KEY)) == 0
+    assert len(owner_lines.collect(table([1], [[1]]), [], KEY)) == 0
+    assert [len(one.people) for one in owner_lines.collect(empty, [Relation(0)], KEY).of(
         np.empty(0, np.int64), 2, 0)] == [0, 0]  # fmt: skip
 
 
 def test_a_pair_of_owners_is_one_line_both_ways() -> None:
-    codes = owned.code(np.array([[1, 2]], np.uint64), KEY)
+    codes = owner_lines.code(np.array([[1, 2]], np.uint64), KEY)
     given = table([1, 2, 1], [[0, 0, 0]])
     given.values[0] = codes[[1, 0, 0]]
-    lines = plain(owned.merge([Relation(-1, 0).lines(given, 0, KEY)]))
+    lines = plain(owner_lines.merge([Relation(-1, 0).lines(given, 0, KEY)]))
     low, high = sorted(codes.tolist())
     assert sorted(line[2:] for line in lines) == sorted(
         [(low, high, 0, 2), (int(codes[0]), int(codes[0]), 0, 1)]
@@ -199,14 +203,14 @@ def test_a_pair_of_owners_is_one_line_both_ways() -> None:
 def codes_are_keyed_and_free_of_form() -> None:
     """Of 2^63 codes 4,000 are different but for 2^-40; none is "no value"."""
     identities = np.arange(1000, dtype=np.uint64)[None]
-    found = [owned.code(identities, key) for key in (KEY, bytes(32))]
+    found = [owner_lines.code(identities, key) for key in (KEY, bytes(32))]
     pairs = np.concatenate([identities, np.full((1, 1000), 7, np.uint64)])
-    found += [owned.code(pairs, key) for key in (KEY, bytes(32))]
+    found += [owner_lines.code(pairs, key) for key in (KEY, bytes(32))]
     together = np.concatenate(found)
     assert len(set(together.tolist())) == 4000
     assert together.dtype == np.int64 and int(together.min()) >= 0
     padded = np.concatenate([identities, np.zeros((1, 1000), np.uint64)])
-    assert (owned.code(padded, KEY) == found[0]).all()
+    assert (owner_lines.code(padded, KEY) == found[0]).all()
 
 
 def test_codes_are_keyed_and_free_of_form() -> None:
@@ -220,24 +224,24 @@ def test_different_lines_that_share_a_hash_stay_apart(monkeypatch: Patch) -> Non
         def few(lines: Owned, most: int = bits) -> np.ndarray:
             return lines.item.view(np.uint64) & np.uint64(most)
 
-        monkeypatch.setattr(owned, "_line_hash", few)
+        monkeypatch.setattr(owner_lines, "_line_hash", few)
         test_equal_lines_are_merged_and_counts_add_exactly()
 
 
 def code_without_the_key(patch: Patch) -> None:
-    patch.setattr(owned.hashing, "salt", lambda key, purpose: np.uint64(12345))
+    patch.setattr(owner_lines.hashing, "salt", lambda key, purpose: np.uint64(12345))
 
 
 def code_of_one_word(patch: Patch) -> None:
-    patch.setattr(owned.hashing, "condense", lambda identity, constant: identity[0])
+    patch.setattr(owner_lines.hashing, "condense", lambda identity, constant: identity[0])
 
 
 def lines_not_merged(patch: Patch) -> None:
-    patch.setattr(owned, "_merged", lambda lines: lines)
+    patch.setattr(owner_lines, "_merged", lambda lines: lines)
 
 
 def counts_not_added(patch: Patch) -> None:
-    patch.setattr(owned.exact, "segment_sums", lambda column, starts: column[starts])
+    patch.setattr(owner_lines.integers, "segment_sums", lambda column, starts: column[starts])
 
 
 MUTANTS: dict[str, tuple[Callable[[], None], Callable[[Patch], None]]] = {

@@ -6,22 +6,23 @@ from fractions import Fraction
 
 import pytest
 
-from beam_dp.mechanisms import direct, metrics, releases
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.plan import Plan, describe
-from beam_dp.mechanisms.program import compile_program
-from beam_dp.mechanisms.ratios import Ratio
-from beam_dp.mechanisms.shares import SelectionRequest
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.metrics import extremes, totals
+from beam_dp.mechanisms.metrics.ratio import Ratio
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.allocation import SelectionRequest
+from beam_dp.mechanisms.planning.plan import Plan, describe
+from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.releases import clipped, released, shifted_inverse
 
 ASKED = [
-    metrics.Count(),
-    metrics.Sum("spent", weight=2),
-    metrics.Mean("spent", name="average"),
-    metrics.Max("age", candidates=Candidates.linear(0, 120, 1)),
-    metrics.Count(candidates=Candidates.of([4]), name="visits"),
-    metrics.PeopleCount(),
+    totals.Count(),
+    totals.Sum("spent", weight=2),
+    totals.Mean("spent", name="average"),
+    extremes.Max("age", candidates=Candidates.linear(0, 120, 1)),
+    totals.Count(candidates=Candidates.of([4]), name="visits"),
+    totals.PeopleCount(),
 ]
 REQUEST = SelectionRequest(Fraction(1), 5)
 
@@ -75,7 +76,7 @@ def test_the_text_has_a_line_per_part_and_a_total():
     ]
     few = "max_age: an error of inf where fewer than about [0-9]+ people are"
     assert re.fullmatch(few, lines[-1])
-    of_any = describe(compile_program([metrics.Max("age")], Budget(1.0), 1))
+    of_any = describe(compile_program([extremes.Max("age")], Budget(1.0), 1))
     assert re.search(f"{few}, and from below: at most [0-9]+ of them are passed", str(of_any))
     assert total.startswith("in all: ") and total.endswith("one person in at most 3 partition(s)")
     assert all(line == line.rstrip() for line in text.splitlines())
@@ -110,7 +111,7 @@ def test_a_plan_draws_nothing_and_reads_no_data(monkeypatch):
         raise AssertionError("a plan must not get here")
 
     monkeypatch.setattr(Noise, "words", touched)
-    for kind in (releases.ClippedSum, releases.PeopleRelease, direct.DirectRelease):
+    for kind in (clipped.ClippedSum, released.PeopleRelease, shifted_inverse.DirectRelease):
         monkeypatch.setattr(kind, "release", touched)
     assert len(plan(Budget(1.0, 1e-6), selected=True).rows) == 7
 

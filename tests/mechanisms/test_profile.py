@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.profile import Plateau, Profile, loss_at
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.profiles.profile import Plateau, Profile, loss_at
 
 
 def defined_loss(values: list, candidates: Candidates) -> list[int]:

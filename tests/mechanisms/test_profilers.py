@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms import owned, profilers
-from beam_dp.mechanisms.bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.profiles import from_summaries
+from beam_dp.mechanisms.summaries import owner_lines
 from tests.relations import (
     BOUNDS,
     ONE_OWNER,
@@ -144,37 +145,37 @@ def test_a_user_profile_gets_each_persons_values_in_order() -> None:
 
 
 def second_owner_ignored(patch: Patch) -> None:
-    original = owned.Relation.lines
+    original = owner_lines.Relation.lines
 
     def alone(self: Any, table: Any, place: int, key: bytes) -> Any:
         lines = original(self, table, place, key)
         lines.second = lines.person
         return lines
 
-    patch.setattr(owned.Relation, "lines", alone)
+    patch.setattr(owner_lines.Relation, "lines", alone)
 
 
 def equal_lines_not_merged(patch: Patch) -> None:
-    patch.setattr(owned, "_merged", lambda lines: lines)
+    patch.setattr(owner_lines, "_merged", lambda lines: lines)
 
 
 def k_off_by_one(patch: Patch) -> None:
-    original = profilers.ranks.profile
+    original = from_summaries.kth_largest.profile
 
     def later(people: Any, places: Any, rows: Any, k: int, removals: int) -> Any:
         return original(people, places, rows, k + 1, removals)
 
-    patch.setattr(profilers.ranks, "profile", later)
+    patch.setattr(from_summaries.kth_largest, "profile", later)
 
 
 def every_person_counts_twice(patch: Patch) -> None:
-    original = profilers.scaled
+    original = from_summaries.scaled
 
     def slow(units: Any, unit: Fraction) -> Any:
         found = original(units, unit)
         return [found[k // 2] for k in range(len(found))]
 
-    patch.setattr(profilers, "scaled", slow)
+    patch.setattr(from_summaries, "scaled", slow)
 
 
 MUTANTS: dict[str, tuple[Callable[[], None], Callable[[Patch], None]]] = {

@@ -9,46 +9,49 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms import metrics, statistics
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.budget import Budget, Ledger
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.cells import Cells
-from beam_dp.mechanisms.contributions import Bounder
-from beam_dp.mechanisms.defaults import default_candidates
-from beam_dp.mechanisms.direct import DirectRelease
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.parts import parts_of
-from beam_dp.mechanisms.program import Program, _combine, compile_loss, compile_program
-from beam_dp.mechanisms.reals import root_below
-from beam_dp.mechanisms.releases import ALPHA, ClippedSum, PeopleRelease, Released
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.ledger import Ledger
+from beam_dp.mechanisms.accounting.zcdp import zcdp_delta
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.candidates.defaults import default_candidates
+from beam_dp.mechanisms.metrics import base, extremes, totals
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics.intervals import root_below
+from beam_dp.mechanisms.planning.allocation import SelectionRequest
+from beam_dp.mechanisms.planning.parts import parts_of
+from beam_dp.mechanisms.planning.program import Program, _combine, compile_loss, compile_program
+from beam_dp.mechanisms.releases.clipped import ClippedSum
+from beam_dp.mechanisms.releases.released import ALPHA, PeopleRelease, Released
+from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
+from beam_dp.mechanisms.releases.two_phase import TwoPhase
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
-from beam_dp.mechanisms.shares import SelectionRequest
-from beam_dp.mechanisms.two_phase import TwoPhase
-from beam_dp.mechanisms.zcdp import zcdp_delta
+from beam_dp.mechanisms.summaries import histograms
+from beam_dp.mechanisms.summaries.partition_view import Cells
 from tests.doubles import ZeroNoise
 from tests.reference import Row, table_of
 
 SMALL = Candidates.linear(0, 20, 1)
 METRICS = {
-    "people": [metrics.PeopleCount()],
-    "count": [metrics.Count()],
-    "clip of a partition": [metrics.Sum("x", clip="partition", clip_share=0.3), metrics.Count()],
-    "one threshold": [metrics.Count(candidates=Candidates.of([3]))],
+    "people": [totals.PeopleCount()],
+    "count": [totals.Count()],
+    "clip of a partition": [totals.Sum("x", clip="partition", clip_share=0.3), totals.Count()],
+    "one threshold": [totals.Count(candidates=Candidates.of([3]))],
     "one-sided": [
-        metrics.Count(one_sided=True, candidates=SMALL),
-        metrics.Sum("x", one_sided=True, candidates=SMALL, search=ExponentialMechanism),
-        metrics.Max("y", candidates=SMALL, search=NoisyBinarySearch),
+        totals.Count(one_sided=True, candidates=SMALL),
+        totals.Sum("x", one_sided=True, candidates=SMALL, search=ExponentialMechanism),
+        extremes.Max("y", candidates=SMALL, search=NoisyBinarySearch),
     ],
-    "extremes": [metrics.Max("x", candidates=SMALL), metrics.Min("x", candidates=SMALL)],
-    "mean of rows and sum": [metrics.Mean("x"), metrics.Sum("x"), metrics.Mean("y", per="person")],
+    "extremes": [extremes.Max("x", candidates=SMALL), extremes.Min("x", candidates=SMALL)],
+    "mean of rows and sum": [totals.Mean("x"), totals.Sum("x"), totals.Mean("y", per="person")],
     "all": [
-        metrics.Count(weight=3),
-        metrics.Sum("x", weight=0.1),
-        metrics.Sum("y", one_sided=True, candidates=SMALL, weight=Fraction(2, 7)),
-        metrics.Max("x", candidates=SMALL, search=AboveThreshold),
-        metrics.PeopleCount(),
-        metrics.Mean("x", name="m"),
+        totals.Count(weight=3),
+        totals.Sum("x", weight=0.1),
+        totals.Sum("y", one_sided=True, candidates=SMALL, weight=Fraction(2, 7)),
+        extremes.Max("x", candidates=SMALL, search=AboveThreshold),
+        totals.PeopleCount(),
+        totals.Mean("x", name="m"),
     ],
 }
 BUDGETS = [
@@ -128,7 +131,7 @@ def check_selection(program: Program, selection: SelectionRequest | None) -> Non
 
 def test_weights_share_the_budget():
     program = compile_program(
-        [metrics.PeopleCount(weight=3), metrics.Count(), metrics.Max("x", weight=0.5)],
+        [totals.PeopleCount(weight=3), totals.Count(), extremes.Max("x", weight=0.5)],
         Budget(9.0),
         1,
     )
@@ -141,7 +144,7 @@ def test_weights_share_the_budget():
 
 def test_selection_has_its_weight_too():
     request = SelectionRequest(Fraction(1, 2), 1)
-    program = compile_program([metrics.PeopleCount()], Budget(3.0, 1e-9), 1, None, request)
+    program = compile_program([totals.PeopleCount()], Budget(3.0, 1e-9), 1, None, request)
     assert not program.budget.is_zcdp
     assert {label: cost.epsilon for label, cost, _ in program.entries} == {
         "partition selection": 1,
@@ -151,7 +154,7 @@ def test_selection_has_its_weight_too():
 
 def test_a_shared_clip_is_paid_once_and_noise_in_every_partition():
     for clip, times in (("shared", 1), ("partition", 5)):
-        program = compile_program([metrics.Count(clip=clip, clip_share=0.25)], Budget(4.0), 5)
+        program = compile_program([totals.Count(clip=clip, clip_share=0.25)], Budget(4.0), 5)
         assert [entry for entry in program.entries if "clip" in entry[0]] == [
             ("0 rows: clip", Budget(Fraction(1, times)), times)
         ]
@@ -161,30 +164,30 @@ def test_a_shared_clip_is_paid_once_and_noise_in_every_partition():
 
 @pytest.mark.parametrize(("single", "share"), [(True, Fraction(1, 8)), (False, Fraction(1, 3))])
 def test_the_default_share_of_the_clip(single, share):
-    program = compile_program([metrics.Count()], Budget(1.0), 1, single=single)
+    program = compile_program([totals.Count()], Budget(1.0), 1, single=single)
     assert ("0 rows: clip", Budget(share), 1) in program.entries
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, Fraction, float])
 def test_numbers_of_any_kind_are_taken_exactly(kind):
-    asked = [metrics.Sum("x", weight=kind(0.5), clip_share=kind(0.5), unit=kind(0.25))]
-    program = compile_program([*asked, metrics.PeopleCount()], Budget(3.0), 1)
+    asked = [totals.Sum("x", weight=kind(0.5), clip_share=kind(0.5), unit=kind(0.25))]
+    program = compile_program([*asked, totals.PeopleCount()], Budget(3.0), 1)
     assert program.units == (Fraction(1, 4),)
     assert ("0 sum x: clip", Budget(Fraction(1, 2)), 1) in program.entries
     assert ("1 people: noise", Budget(2), 1) in program.entries
 
 
 def test_wrapping_integers_do_not_get_into_the_shares():
-    program = compile_program([metrics.Count(weight=np.int64(2**62))], Budget(1.0), 4)
+    program = compile_program([totals.Count(weight=np.int64(2**62))], Budget(1.0), 4)
     assert sum(cost.amount * times for _, cost, times in program.entries) == 1
     assert all(type(cost.amount.numerator) is int for _, cost, _ in program.entries)
 
 
 def test_a_mean_shares_its_parts():
     asked = [
-        metrics.Mean("x"),
-        metrics.Sum("x"),
-        metrics.Mean("x", per="person", name="per_person"),
+        totals.Mean("x"),
+        totals.Sum("x"),
+        totals.Mean("x", per="person", name="per_person"),
     ]
     program = compile_program(asked, Budget(6.0), 1)
     assert [(step.part.kind, step.part.people) for step in program.steps] == [
@@ -197,12 +200,12 @@ def test_a_mean_shares_its_parts():
         for place in range(3)
     ]
     assert amounts == [4, 1, 1]  # weights 1/2 + 1 + 1/2, 1/2, 1/2
-    other = metrics.Sum("x", clip="partition")  # another way to release it: nothing to share
-    assert len(compile_program([metrics.Mean("x"), other], Budget(1.0), 1).steps) == 3
+    other = totals.Sum("x", clip="partition")  # another way to release it: nothing to share
+    assert len(compile_program([totals.Mean("x"), other], Budget(1.0), 1).steps) == 3
 
 
 def test_the_error_bounds_of_a_quotient_hold_together():
-    program = compile_program([metrics.Mean("x"), metrics.Count()], Budget(1.0), 1)
+    program = compile_program([totals.Mean("x"), totals.Count()], Budget(1.0), 1)
     assert [step.release.alpha for step in program.steps] == [ALPHA / 2, ALPHA / 2, ALPHA]
 
 
@@ -215,7 +218,7 @@ def test_fields_are_shared_and_measures_have_their_places():
         (0, "max"),
         (0, "count"),
     ]
-    assert program.measures[0] == statistics.Measure(statistics.PEOPLE)
+    assert program.measures[0] == histograms.Measure(histograms.PEOPLE)
     for step in program.steps:
         measures = program.measures[step.first : step.first + len(step.release.measures)]
         assert measures == step.release.measures
@@ -224,7 +227,7 @@ def test_fields_are_shared_and_measures_have_their_places():
 
 @pytest.mark.parametrize(("depth", "expected"), [(1, (1,)), (6, (1, 2, 4, 6)), (8, (1, 2, 4, 8))])
 def test_the_clips_of_a_count_end_at_the_row_bound(depth, expected):
-    [step] = compile_program([metrics.Count()], Budget(1.0), 1, depth).steps
+    [step] = compile_program([totals.Count()], Budget(1.0), 1, depth).steps
     assert step.release.thresholds == expected
     assert (step.release.search is None) == (depth == 1)
 
@@ -232,7 +235,7 @@ def test_the_clips_of_a_count_end_at_the_row_bound(depth, expected):
 def test_candidates_of_a_clip_are_rounded_up_to_units():
     candidates = Candidates.of([-3, 0, 0.001, 0.5, 0.51, 7])
     [step] = compile_program(
-        [metrics.Sum("x", unit=0.25, candidates=candidates)], Budget(1.0), 1
+        [totals.Sum("x", unit=0.25, candidates=candidates)], Budget(1.0), 1
     ).steps
     assert step.release.thresholds == (1, 2, 3, 28)
 
@@ -240,7 +243,7 @@ def test_candidates_of_a_clip_are_rounded_up_to_units():
 @pytest.mark.parametrize("search", [AboveThreshold, ExponentialMechanism, NoisyBinarySearch])
 @pytest.mark.parametrize("budget", [Budget(2.0), Budget.zcdp(0.5)], ids=str)
 def test_one_sided_releases_keep_what_their_search_can_look_at(search, budget):
-    asked = [metrics.Min("x", search=search, candidates=SMALL, beta=0.2)]
+    asked = [extremes.Min("x", search=search, candidates=SMALL, beta=0.2)]
     [step] = compile_program(asked, budget, 2).steps
     release = step.release
     assert release.search.beta == 0.2 and release.search.cost == budget.scaled(Fraction(1, 2))
@@ -265,10 +268,10 @@ def test_the_default_candidates_are_multiples_of_the_unit_and_wide():
 
 def test_the_smaller_noise_is_taken():
     # Many partitions: zCDP composes with the root of their number. One: pure noise is smaller.
-    many = compile_program([metrics.PeopleCount()], Budget(1.0, 1e-6), 1000)
-    one = compile_program([metrics.PeopleCount()], Budget(1.0, 1e-6), 1)
+    many = compile_program([totals.PeopleCount()], Budget(1.0, 1e-6), 1000)
+    one = compile_program([totals.PeopleCount()], Budget(1.0, 1e-6), 1)
     assert many.budget.is_zcdp and not one.budget.is_zcdp
-    [pure] = compile_program([metrics.PeopleCount()], Budget(1.0), 1000).steps
+    [pure] = compile_program([totals.PeopleCount()], Budget(1.0), 1000).steps
     deviation = math.sqrt(1000 / (2 * float(many.budget.rho)))
     assert deviation < math.sqrt(2) / float(pure.release.noise_cost.epsilon)
 
@@ -281,30 +284,30 @@ def test_the_root_is_just_below():
 
 REFUSED = [
     (
-        [metrics.Count()],
+        [totals.Count()],
         Budget(1.0),
         SelectionRequest(Fraction(1), 1),
         r"PrivatePartitions: delta must be above 0 .* not 0\. Write Budget\(",
     ),
     (
-        [metrics.Sum("x"), metrics.Max("x", unit=0.5)],
+        [totals.Sum("x"), extremes.Max("x", unit=0.5)],
         Budget(1.0),
         None,
         r"Max: unit must be the same for all metrics of 'x', not both 1e-06 and 0\.5\.",
     ),
     (
-        [metrics.Sum("x", candidates=Candidates.linear(0, 10**6, 1))],
+        [totals.Sum("x", candidates=Candidates.linear(0, 10**6, 1))],
         Budget(1.0),
         None,
         r"Sum: candidates for a clip must be at most 4096, not 1000001\. Write Candidates",
     ),
     (
-        [metrics.Count(candidates=Candidates.linear(0, 5000, 1))],
+        [totals.Count(candidates=Candidates.linear(0, 5000, 1))],
         Budget(1.0),
         None,
         r"Count: candidates for a clip must be at most 4096, not 5001\. Write Candidates",
     ),
-    ([metrics.Count()], Budget(1e-15), None, r"epsilon must be above 0 \(at least 2\^-50\)"),
+    ([totals.Count()], Budget(1e-15), None, r"epsilon must be above 0 \(at least 2\^-50\)"),
 ]
 
 
@@ -315,7 +318,7 @@ def test_what_cannot_be_promised_is_refused(asked, budget, selection, message):
 
 
 def test_what_is_no_metric_is_refused():
-    class Own(metrics.Metric):
+    class Own(base.Metric):
         pass
 
     with pytest.raises(TypeError, match=r"a metric must be one of beam_dp's, not"):
@@ -325,7 +328,7 @@ def test_what_is_no_metric_is_refused():
 def test_many_candidates_are_fine_where_they_cost_nothing():
     wide = Candidates.linear(0, 10**15, 1)
     [step] = compile_program(
-        [metrics.Sum("x", one_sided=True, candidates=wide)], Budget(1.0), 1
+        [totals.Sum("x", one_sided=True, candidates=wide)], Budget(1.0), 1
     ).steps
     assert step.release.candidates is wide
 
@@ -341,10 +344,10 @@ def cells_of(program: Program, rows: list[Row]) -> tuple[Cells, tuple[int, ...]]
     bounder = Bounder(ContributionBounds(None), program.fields, b"key")
     columns = len(program.columns)
     table = bounder.settle(bounder.prepare(table_of(rows, columns=columns)))
-    summary = statistics.summarise(table, program.measures)
+    summary = histograms.summarise(table, program.measures)
     clips = ()
     if program.shared_measures:
-        people = statistics.summarise_people(table, program.shared_measures)
+        people = histograms.summarise_people(table, program.shared_measures)
         clips = program.choose_clips(Cells(people, np.zeros(len(people), np.int64), 1), ZeroNoise())
     return Cells(summary, summary.partition[0].astype(np.int64), 3), clips
 
@@ -357,11 +360,11 @@ def test_a_program_releases_every_metric_in_order():
         for _ in range(2)
     ]
     asked = [
-        metrics.Sum("y", unit=1),
-        metrics.PeopleCount(),
-        metrics.Mean("x", unit=1),
-        metrics.Mean("y", unit=1, per="person", name="per_person"),
-        metrics.Count(),
+        totals.Sum("y", unit=1),
+        totals.PeopleCount(),
+        totals.Mean("x", unit=1),
+        totals.Mean("y", unit=1, per="person", name="per_person"),
+        totals.Count(),
     ]
     program = compile_program(asked, Budget(50.0), 1)
     assert program.columns == ("y", "x")
@@ -400,7 +403,7 @@ def test_the_bound_of_a_mean_covers_every_quotient_of_its_intervals():
 
 def test_a_shared_clip_is_doubtful_where_too_few_people_show():
     program = compile_program(
-        [metrics.Count(), metrics.Mean("x", unit=1), metrics.PeopleCount()], Budget(3.0), 2
+        [totals.Count(), totals.Mean("x", unit=1), totals.PeopleCount()], Budget(3.0), 2
     )
     shifts = [step.release.shift * 2 for step in program.steps[:3]]
     assert min(shifts) > 0
@@ -428,16 +431,16 @@ def test_partitions_are_selected_by_their_people():
     assert program.selection.threshold < 498
     assert program.select(cells, Noise()).tolist()[0] == 0
     assert 2 not in program.select(cells, Noise())
-    public = compile_program([metrics.Count()], Budget(1.0), 1)
+    public = compile_program([totals.Count()], Budget(1.0), 1)
     assert public.select(cells, Noise()).tolist() == [0, 1, 2]
 
 
 def test_the_loss_of_a_statistic_needs_no_budget():
-    loss = compile_loss(metrics.Min("x", unit=0.5), 3)
+    loss = compile_loss(extremes.Min("x", unit=0.5), 3)
     assert (loss.columns, loss.units) == (("x",), (Fraction(1, 2),))
     measure = loss.profiler.measure
     assert (measure.keep, measure.sign, measure.additive) == (4, -1, False)
-    assert compile_loss(metrics.PeopleCount(), 0).profiler.measure.source == statistics.PEOPLE
+    assert compile_loss(totals.PeopleCount(), 0).profiler.measure.source == histograms.PEOPLE
 
 
 def test_the_kinds_of_release():

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.bounded import bounded_local_sensitivity
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.ratio.neighbours import quotient
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.noise.bounded_sensitivity import bounded_local_sensitivity
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.ratio.base import quotient
 from tests.doubles import ZeroNoise
 
 BUDGET = Budget(1.0, 1e-6)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beam_dp.mechanisms.reals import (
+from beam_dp.mechanisms.numerics.intervals import (
     QUICK_BITS,
     exp_interval,
     leading_bits,

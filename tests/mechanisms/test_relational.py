@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms import relational
-from beam_dp.mechanisms.monotone import GuardedProfile
-from beam_dp.mechanisms.parts import parts_of
-from beam_dp.mechanisms.program import compile_program
+from beam_dp.mechanisms.metrics import rows
+from beam_dp.mechanisms.planning.parts import parts_of
+from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
 from beam_dp.mechanisms.search import ExponentialMechanism
 
 GRID = dp.Candidates.linear(0, 10, 1)
@@ -105,7 +105,7 @@ def test_a_median_is_the_quantile_of_one_half() -> None:
     for per in ("person", "row"):
         median, half = dp.Median("x", per=per), dp.Quantile("x", Fraction(1, 2), per=per)
         assert parts_of(median) == parts_of(half)
-    assert relational.share_of(dp.Quantile("x", 0.1)) == Fraction(1, 10)
+    assert rows.share_of(dp.Quantile("x", 0.1)) == Fraction(1, 10)
 
 
 def test_equal_parts_are_released_once() -> None:

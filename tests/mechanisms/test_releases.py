@@ -11,27 +11,24 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms import releases, statistics
-from beam_dp.mechanisms.additive import AdditiveNoise
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.cells import Cells
-from beam_dp.mechanisms.contributions import Bounder, Field
-from beam_dp.mechanisms.direct import DirectRelease
-from beam_dp.mechanisms.noise import Noise, gaussian_bound, laplace_bound
-from beam_dp.mechanisms.profilers import Profiled
-from beam_dp.mechanisms.releases import (
-    ALPHA,
-    CLIP_BETA,
-    EVIDENCE_ALPHA,
-    OVERSHOOT,
-    ClippedSum,
-    PeopleRelease,
-    scale,
-)
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.noise.tails import gaussian_bound, laplace_bound
+from beam_dp.mechanisms.numerics.integers import scale
+from beam_dp.mechanisms.profiles.from_summaries import Profiled
+from beam_dp.mechanisms.releases import clipped
+from beam_dp.mechanisms.releases.clipped import CLIP_BETA, ClippedSum
+from beam_dp.mechanisms.releases.released import ALPHA, EVIDENCE_ALPHA, OVERSHOOT, PeopleRelease
+from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
 from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure
+from beam_dp.mechanisms.summaries import histograms
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
+from beam_dp.mechanisms.summaries.partition_view import Cells
 from tests.doubles import ZeroNoise
 from tests.reference import Row, table_of
 
@@ -45,9 +42,9 @@ def cells_of(rows: list[Row], measures, partitions: int, shared: bool = False) -
     bounder = Bounder(ContributionBounds(None), (Field(0, "sum"),), b"key")
     table = bounder.settle(bounder.prepare(table_of(rows)))
     if shared:
-        summary = statistics.summarise_people(table, measures)
+        summary = histograms.summarise_people(table, measures)
         return Cells(summary, np.zeros(len(summary), np.int64), 1)
-    summary = statistics.summarise(table, measures)
+    summary = histograms.summarise(table, measures)
     return Cells(summary, summary.partition[0].astype(np.int64), partitions)
 
 
@@ -158,7 +155,7 @@ def test_the_test_of_the_movement_notices_a_forgotten_clip(monkeypatch):
     def whole(cells, measure, places, clip):
         return cells.cut(measure, np.full(cells.size, len(GRID)))[0]
 
-    monkeypatch.setattr(releases, "_clip", whole)
+    monkeypatch.setattr(clipped, "_clip", whole)
     assert moves_of_neighbours(True, 4).max() > GRID[4]
 
 
@@ -193,7 +190,7 @@ def test_many_partitions_are_released_in_parts(monkeypatch):
     release = clipped_sum()
     cells = cells_of(rows, release.measures, 40)
     whole = release.release(cells, 0, 5, ZeroNoise())
-    monkeypatch.setattr("beam_dp.mechanisms.releases._CHUNK", 3 * (len(GRID) + 1))
+    monkeypatch.setattr("beam_dp.mechanisms.releases.clipped._CHUNK", 3 * (len(GRID) + 1))
     parts = release.release(cells, 0, 5, ZeroNoise())
     assert (parts.values == whole.values).all() and (parts.errors == whole.errors).all()
     assert len(release.release(cells.part(0, 0), 0, 5, ZeroNoise()).values) == 0

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.selection import TruncatedGeometric
+from beam_dp.mechanisms.noise.partition_selection import TruncatedGeometric
+from beam_dp.mechanisms.noise.sampling import Noise
 
 PAIRS = [
     (Fraction(epsilon), Fraction(delta))

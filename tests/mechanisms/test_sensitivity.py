@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beam_dp.mechanisms import sensitivity
-from beam_dp.mechanisms.monotone import Monotone, monotone_hull
-from beam_dp.mechanisms.profile import Profile
+from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.sensitivity import down_sensitivity
+from beam_dp.mechanisms.sensitivity.monotone import Monotone, monotone_hull
 
 
 def distinct(people):

@@ -11,23 +11,27 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms import blobs, exact, metrics, statistics
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.cells import Cells
-from beam_dp.mechanisms.contributions import Bounder, Field, Table
-from beam_dp.mechanisms.profile import Profile
-from beam_dp.mechanisms.program import Loss, compile_loss
-from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure, Summary
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Field, Table
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.metrics import base, extremes
+from beam_dp.mechanisms.metrics import totals as total_metrics
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.planning.program import Loss, compile_loss
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.summaries import histograms, wire
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure, Summary
+from beam_dp.mechanisms.summaries.partition_view import Cells
 from tests.reference import Row, table_of
 
 UNIT = Fraction(1)
 STATISTICS = [
-    metrics.Count(),
-    metrics.Sum("x", unit=UNIT),
-    metrics.Max("x", unit=UNIT),
-    metrics.Min("x", unit=UNIT),
-    metrics.PeopleCount(),
+    total_metrics.Count(),
+    total_metrics.Sum("x", unit=UNIT),
+    extremes.Max("x", unit=UNIT),
+    extremes.Min("x", unit=UNIT),
+    total_metrics.PeopleCount(),
 ]
 VALUES = [None, -9, -1, 0, 0, 1, 2, 2, 5, 70]
 
@@ -44,7 +48,7 @@ def whole(rows: list[Row], loss: Loss, shards: int = 1) -> Summary:
     people = {row.person: generator.randrange(shards) for row in rows}
     measures = [loss.profiler.measure]
     parts = [
-        statistics.summarise(
+        histograms.summarise(
             settled([r for r in rows if people[r.person] == s], loss.fields), measures
         )
         for s in range(shards)
@@ -52,8 +56,8 @@ def whole(rows: list[Row], loss: Loss, shards: int = 1) -> Summary:
     while len(parts) > 1:
         first, second = parts.pop(generator.randrange(len(parts))), parts.pop()
         if generator.random() < 0.5:
-            first = blobs.unpack_summary(blobs.pack_summary(first))
-        parts.append(statistics.reduce(statistics.concatenate([first, second]), measures))
+            first = wire.unpack_summary(wire.pack_summary(first))
+        parts.append(histograms.reduce(histograms.concatenate([first, second]), measures))
     return parts[0]
 
 
@@ -62,21 +66,21 @@ def profiles(rows: list[Row], loss: Loss, shards: int = 1) -> dict[int, Profile]
     summary = whole(rows, loss, shards)
     if not len(summary):
         return {}
-    names = statistics.partitions(summary)[0].tolist()
+    names = histograms.partitions(summary)[0].tolist()
     return dict(zip(names, loss.profiler.profiles(Cells.of_all(summary), 0), strict=True))
 
 
-def value_of(statistic: metrics.Metric, rows: list[Row]) -> float:
+def value_of(statistic: base.Metric, rows: list[Row]) -> float:
     """Return the statistic of one partition; a sum takes a person's total below 0 as 0."""
     present = [row.values[0] for row in rows if row.values[0] is not None]
     match statistic:
-        case metrics.Count():
+        case total_metrics.Count():
             return len(rows)
-        case metrics.PeopleCount():
+        case total_metrics.PeopleCount():
             return len({row.person for row in rows})
-        case metrics.Max():
+        case extremes.Max():
             return max(present, default=-math.inf)
-        case metrics.Min():
+        case extremes.Min():
             return max((-value for value in present), default=-math.inf)
     totals: dict = {}
     for row in rows:
@@ -84,7 +88,7 @@ def value_of(statistic: metrics.Metric, rows: list[Row]) -> float:
     return sum(max(0, total) for total in totals.values())
 
 
-def best_removals(statistic: metrics.Metric, rows: list[Row], most: int) -> list[float]:
+def best_removals(statistic: base.Metric, rows: list[Row], most: int) -> list[float]:
     """Return B[0..most]: the least value after removing at most k people, over all sets of them."""
     people = sorted({row.person for row in rows})
     found = [math.inf] * (most + 1)
@@ -116,7 +120,7 @@ def test_profiles_are_the_best_removals_of_all_sets_of_people(statistic):
             expected = best_removals(statistic, inside, removals)
             profile = found.get(partition[0])
             if profile is None:  # nobody has a number there
-                assert expected[0] == (0 if isinstance(statistic, metrics.Sum) else -math.inf)
+                assert expected[0] == (0 if isinstance(statistic, total_metrics.Sum) else -math.inf)
                 continue
             assert list(profile.values) == expected
             losses = [
@@ -135,7 +139,7 @@ def test_keeping_less_changes_nothing_of_what_is_kept(statistic):
         for removals in (0, 1, 3, 10):
             loss = compile_loss(statistic, removals)
             summary = whole(rows, loss, generator.randrange(1, 6))
-            kept = np.bincount(np.cumsum(statistics._new_cell(summary)) - 1)
+            kept = np.bincount(np.cumsum(histograms._new_cell(summary)) - 1)
             assert kept.max() <= removals + 2  # the largest ones and the rest
             found = profiles(rows, loss, generator.randrange(1, 6))
             assert {place: p.values for place, p in found.items()} == {
@@ -158,7 +162,7 @@ def test_profiles_interlace_and_losses_move_together_by_one(statistic):
         profiles(part, loss) for part in (rows, [row for row in rows if row.person[0] % 9])
     )
     candidates = Candidates.of([-80, -71, -10, -5, -1, 0, 1, 2, 3, 4, 5, 7, 70, 72, 90, 300])
-    extreme = isinstance(statistic, (metrics.Max, metrics.Min))
+    extreme = isinstance(statistic, (extremes.Max, extremes.Min))
     nobody = Profile([-math.inf if extreme else 0] * 4)
     moved = set()
     for place, large in more.items():
@@ -191,10 +195,10 @@ def test_floats_keep_their_order_as_bits():
     generator = np.random.default_rng(1)
     floats = generator.normal(size=1000) * 10.0 ** generator.integers(-30, 30, 1000)
     floats = np.concatenate([np.rint(floats), [0.0, -0.0, 1.0, -1.0, 2.0**120, -(2.0**120)]])
-    bits = statistics.ordered_bits(floats)
+    bits = histograms.ordered_bits(floats)
     assert (bits[np.argsort(floats, kind="stable")] == np.sort(bits)).all()
-    assert statistics.ordered_bits(np.array([0.0, -0.0])).tolist() == [0, 0]
-    assert statistics.from_bits(bits).tolist() == [int(value) for value in floats]
+    assert histograms.ordered_bits(np.array([0.0, -0.0])).tolist() == [0, 0]
+    assert histograms.from_bits(bits).tolist() == [int(value) for value in floats]
 
 
 GRID = tuple(1 << power for power in range(84))
@@ -212,7 +216,7 @@ def test_histograms_give_people_above_and_sums_of_minima(wide, sign):
         for _ in range(2)
     ]
     table = settled(rows, (Field(0, "sum"),))
-    cells = Cells.of_all(statistics.summarise(table, [Measure(0, sign, GRID)]))
+    cells = Cells.of_all(histograms.summarise(table, [Measure(0, sign, GRID)]))
     people, total = cells.histogram(0, len(GRID) + 1)
     for place in range(3):
         numbers = [
@@ -244,7 +248,7 @@ def test_people_and_rows_are_counted(source):
     generator = random.Random(5)
     rows = random_rows(generator, 40, 4)
     cells = Cells.of_all(
-        statistics.summarise(settled(rows, ()), [Measure(PEOPLE), Measure(source, 1, GRID)])
+        histograms.summarise(settled(rows, ()), [Measure(PEOPLE), Measure(source, 1, GRID)])
     )
     people, total = cells.histogram(1, len(GRID) + 1)
     for place in range(4):
@@ -258,8 +262,8 @@ def test_people_and_rows_are_counted(source):
 
 def shared_lines(rows: list[Row], measure: Measure) -> dict[int, int]:
     """Return people per bucket of each person's largest number."""
-    summary = statistics.summarise_people(settled(rows, (Field(0, "sum"),)), [measure])
-    assert not len(summary) or statistics.partitions(summary).tolist() == [[0]]
+    summary = histograms.summarise_people(settled(rows, (Field(0, "sum"),)), [measure])
+    assert not len(summary) or histograms.partitions(summary).tolist() == [[0]]
     return dict(zip(summary.bucket.tolist(), summary.people.tolist(), strict=True))
 
 
@@ -310,9 +314,9 @@ def test_lines_merge_by_identities_of_two_words():
     rows = [Row((person, 0), (7, second), (1,)) for second in (0, 1, 3) for person in range(4)]
     measures = [Measure(PEOPLE)]
     parts = [
-        statistics.summarise(settled(rows[start : start + 4], ()), measures) for start in (0, 4, 8)
+        histograms.summarise(settled(rows[start : start + 4], ()), measures) for start in (0, 4, 8)
     ]
-    summary = statistics.reduce(statistics.concatenate([*parts, parts[0]]), measures)
+    summary = histograms.reduce(histograms.concatenate([*parts, parts[0]]), measures)
     assert summary.partition.tolist() == [[7, 7, 7], [0, 1, 3]]
     assert Cells.of_all(summary).people(0).tolist() == [8, 4, 4]
 
@@ -324,7 +328,7 @@ def test_the_packed_sort_orders_like_the_full_one():
         measure, bucket = generator.integers(0, 3, (2, 500))
         one = np.ones(500, np.int64)
         summary = Summary(partition, measure, bucket, one, one)
-        order = statistics._order(summary)
+        order = histograms._order(summary)
         lines = list(zip(partition[0][order], measure[order], bucket[order], strict=True))
         assert lines == sorted(lines)
 
@@ -333,8 +337,8 @@ def test_nothing_gives_nothing():
     measures = [Measure(PEOPLE), Measure(0, 1, GRID), Measure(0, 1, (), 3)]
     table = settled([], (Field(0, "sum"),))
     for summary in (
-        statistics.summarise(table, measures),
-        statistics.summarise_people(table, measures),
+        histograms.summarise(table, measures),
+        histograms.summarise_people(table, measures),
     ):
         assert len(summary) == 0
         cells = Cells(summary, np.empty(0, np.int64), 2)
@@ -344,10 +348,10 @@ def test_nothing_gives_nothing():
 
 
 def test_totals_do_not_wrap():
-    rows = [Row((place, 0), (0, 0), (exact.WIDEST - 1,)) for place in range(300)]
+    rows = [Row((place, 0), (0, 0), (integers.WIDEST - 1,)) for place in range(300)]
     loss = compile_loss(STATISTICS[1], 1)
     found = whole(rows, loss, 3)
-    assert blobs.unpack_summary(blobs.pack_summary(found)).total.sum() == 300 << 120
+    assert wire.unpack_summary(wire.pack_summary(found)).total.sum() == 300 << 120
     assert profiles(rows, loss, 3)[0].values == (300 << 120, 299 << 120)
 
 

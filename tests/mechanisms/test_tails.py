@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.noise import gaussian_bound, laplace_bound
+from beam_dp.mechanisms.noise.tails import gaussian_bound, laplace_bound
 
 
 def smallest(mass, alpha):

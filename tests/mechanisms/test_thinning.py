@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms import owned, thinning
-from beam_dp.mechanisms.owned import Owned, Relation
-from beam_dp.mechanisms.removal import coverage, ranks
-from beam_dp.mechanisms.statistics import PEOPLE, Measure
+from beam_dp.mechanisms.profiles import coverage, kth_largest
+from beam_dp.mechanisms.summaries import owner_lines, thinning
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
+from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
 
 PARTITIONS = 2
 Columns = list[np.ndarray]
@@ -18,7 +18,7 @@ def made(columns: Columns) -> Owned:
     """Return the lines (partition, relation, person, item, count), merged."""
     partition, relation, person, item, count = columns
     words = partition.astype(np.uint64)[None]
-    return owned.merge([Owned(words, relation, person, person, item, count)])
+    return owner_lines.merge([Owned(words, relation, person, person, item, count)])
 
 
 def random_columns(generator: np.random.Generator, size: int) -> Columns:
@@ -44,7 +44,7 @@ def in_shards(columns: Columns, generator: np.random.Generator, most: int, rank:
     return thinning.merge([thin[s] for s in generator.permutation(3)], measures(most, rank))
 
 
-def per_partition(lines: Owned, relation: int = 1) -> list[owned.Lines]:
+def per_partition(lines: Owned, relation: int = 1) -> list[owner_lines.Lines]:
     return lines.of(lines.partition[0].astype(np.int64), PARTITIONS, relation)
 
 
@@ -62,7 +62,8 @@ def distinct(lines: Owned, removals: int) -> list[Any]:
 def kth(lines: Owned, rank: int, removals: int) -> list[Any]:
     """Return the profiles of the largest rows."""
     return [
-        ranks.profile(p.people, p.items + 3, p.counts, rank, removals) for p in per_partition(lines)
+        kth_largest.profile(p.people, p.items + 3, p.counts, rank, removals)
+        for p in per_partition(lines)
     ]
 
 

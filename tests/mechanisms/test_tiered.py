@@ -1,4 +1,4 @@
-"""Tests of `tiers` and `tiered`: each person their own sensitivity, and their own epsilon."""
+"""Tests of `metrics.person_epsilon` and `releases.person_epsilon`: each person their own sensitivity, and their own epsilon."""
 
 import random
 from fractions import Fraction
@@ -6,10 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms import preprocessed, preprocessing, tiered
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.program import compile_program
-from beam_dp.mechanisms.tiers import PersonalisedStatistic
+from beam_dp.mechanisms import preprocessing
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
+from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.releases import person_epsilon, preprocessed
 from tests.mechanisms.preprocessing import brute
 
 EPSILONS = (0.25, 0.5, 2)
@@ -23,7 +24,7 @@ def column(values):
 
 def cut(statistic, people, empty):
     values, prices = zip(*people, strict=True) if people else ((), ())
-    return tiered.cut(statistic, column(values), column(prices), empty)
+    return person_epsilon.cut(statistic, column(values), column(prices), empty)
 
 
 def some_people(chance):

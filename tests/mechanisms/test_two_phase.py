@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms import two_phase
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.extensions import CoverExtension, ProfileExtension
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.profile import Profile
-from beam_dp.mechanisms.program import compile_program
-from beam_dp.mechanisms.removal import coverage, covers
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.profiles import coverage, vertex_cover
+from beam_dp.mechanisms.profiles.lipschitz_extension import CoverExtension, ProfileExtension
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.releases import two_phase
+from beam_dp.mechanisms.releases.two_phase import TwoPhase, TwoPhaseDistinct
 from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.search.prices import STEP, PriceSearch, place_of, price_at, query
-from beam_dp.mechanisms.two_phase import TwoPhase, TwoPhaseDistinct
+from beam_dp.mechanisms.search.price_search import STEP, PriceSearch, place_of, price_at, query
 
 PRICES = [Fraction(n, 4) for n in (1, 2, 3, 4, 6, 8, 15, 16, 32, 64, 256)]
 UNIT = Fraction(1)
@@ -71,7 +71,7 @@ def cover_pairs(profile, seed):
 
 @pytest.mark.parametrize("seed", range(100))
 def test_one_person_moves_the_twin_of_values_of_two_owners_by_0_to_its_price(seed):
-    low, more_low, high, more_high = cover_pairs(covers.profile, seed)
+    low, more_low, high, more_high = cover_pairs(vertex_cover.profile, seed)
     assert all(0 <= move <= 1 for move in moves(low, more_low) + moves(high, more_high))
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beam_dp.mechanisms import zcdp
+from beam_dp.mechanisms.accounting import zcdp
 
 PAIRS = [
     (epsilon, delta)

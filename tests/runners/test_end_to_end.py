@@ -10,9 +10,10 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that, equal_to
 
 import beam_dp as dp
-from beam_dp.mechanisms import blobs
-from beam_dp.mechanisms.contributions import Bounder, Field
-from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.summaries import wire
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 from beam_dp.transforms import summary
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.summary import SHARED, Summarise
@@ -48,7 +49,7 @@ def prepared(bounds: dp.ContributionBounds) -> Summarise:
 def canonical(element: tuple[int, Iterable[bytes]]) -> tuple[int, str]:
     """Return the merged, reduced summary of a bucket as the hexadecimal of its bytes."""
     measures = SHARED_MEASURES if element[0] == SHARED else MEASURES
-    return element[0], blobs.pack_summary(summary.open_summary(element[1], measures)).hex()
+    return element[0], wire.pack_summary(summary.open_summary(element[1], measures)).hex()
 
 
 def in_this_process(

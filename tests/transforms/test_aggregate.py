@@ -15,8 +15,8 @@ from apache_beam.transforms.window import TimestampCombiner
 from apache_beam.typehints.row_type import RowTypeConstraint
 
 import beam_dp as dp
-from beam_dp.mechanisms.contributions import Bounder
-from beam_dp.mechanisms.program import Program, compile_program
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.transforms import release, rows
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.public_keys import PublicKeys

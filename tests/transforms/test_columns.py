@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_dp.mechanisms import contributions, exact
-from beam_dp.mechanisms.contributions import Table
+from beam_dp.mechanisms.bounding import table as bounding_table
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.numerics import integers
 from beam_dp.transforms import columns, keys, public_keys
 from beam_dp.transforms.columns import Layout, RowBuffer, fields_of
 
@@ -40,10 +41,10 @@ def lines(tables: Sequence[Table]) -> collections.Counter[Any]:
     found: collections.Counter[Any] = collections.Counter()
     for table in tables:
         words = [
-            contributions.join_identities([part, np.zeros((2, 0), np.uint64)]).T.tolist()
+            bounding_table.join_identities([part, np.zeros((2, 0), np.uint64)]).T.tolist()
             for part in (table.person, table.partition)
         ]
-        value = exact.widen(table.values[0]).tolist()
+        value = integers.widen(table.values[0]).tolist()
         for person, partition, number in zip(*words, value, strict=True):
             pair = (partition[0], partition[1])
             found[tuple(person), keys.name_of(pair, table.names), number] += 1

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from beam_dp.mechanisms import exact
+from beam_dp.mechanisms.numerics import integers
 from beam_dp.transforms import items
 
 KEY = bytes(range(32))
@@ -30,7 +30,7 @@ def code(value):
 
 @pytest.mark.parametrize("value", NOTHING, ids=repr)
 def test_what_cannot_be_compared_is_no_item(value):
-    assert code(value) == exact.LOWEST
+    assert code(value) == integers.LOWEST
 
 
 @pytest.mark.parametrize("group", SAME, ids=lambda group: repr(group[0]))
@@ -108,7 +108,7 @@ def test_a_function_judges_what_python_can_name_and_nothing_raises(column, expec
     if encoded and not pa.types.is_float16(column.type):
         column = column.dictionary_encode()
     found = items.judged_column(column, truth).tolist()
-    assert found == [exact.LOWEST if value is None else value for value in expected]
+    assert found == [integers.LOWEST if value is None else value for value in expected]
 
 
 def leave(value):
@@ -123,7 +123,7 @@ def test_a_function_that_would_end_the_process_counts_nothing():
 def test_a_missing_value_is_not_shown_to_a_function():
     shown = []
     found = items.judged([None, math.nan, np.float32("nan"), 0, math.inf], shown.append)
-    assert found.tolist() == [exact.LOWEST] * 3 + [0, 0] and shown == [0, math.inf]
+    assert found.tolist() == [integers.LOWEST] * 3 + [0, 0] and shown == [0, math.inf]
 
 
 # What csv writers make of booleans and of integers: Python's, pandas' with and without missing
@@ -158,7 +158,7 @@ def test_a_value_is_all_of_its_spellings_and_no_other():
 def test_what_no_file_says_equals_nothing():
     codes = items.codes_of_values(["", "inf", "nan", None, math.inf, 10**400], KEY)
     for wanted in (math.inf, 1e300, -math.inf, "\ud800"):
-        assert set(items.equal(codes, wanted, KEY).tolist()) <= {0, exact.LOWEST}
+        assert set(items.equal(codes, wanted, KEY).tolist()) <= {0, integers.LOWEST}
 
 
 def test_one_spelling_alone_is_noticed(monkeypatch):

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_dp.mechanisms import exact
+from beam_dp.mechanisms.numerics import integers
 from beam_dp.transforms import identities, numbers
 from beam_dp.transforms.numbers import to_units, value_to_units, values_to_units
 
 MILLIONTH = Fraction(1, 10**6)
-TOP = exact.WIDEST - 1
+TOP = integers.WIDEST - 1
 UNITS = st.sampled_from(
     [MILLIONTH, Fraction(1), Fraction(1, 3), Fraction(7, 2), Fraction(1, 1 << 20), Fraction(1000)]
 )
@@ -27,7 +27,7 @@ WIDE = decimal.Context(prec=80)
 
 def units_of(column: np.ndarray) -> list[int | None]:
     """Return units as Python integers, None where absent."""
-    absent = exact.is_missing(column, exact.LOWEST)
+    absent = integers.is_missing(column, integers.LOWEST)
     return [None if gone else int(value) for gone, value in zip(absent, column, strict=True)]
 
 
@@ -248,7 +248,7 @@ def test_other_types_are_refused_by_schema(kind: pa.DataType) -> None:
 )
 def test_sums_do_not_depend_on_the_order(values: list[int]) -> None:
     column = values_to_units(values, Fraction(1))
-    assert exact.segment_sums(column, np.array([0])).tolist() == [23]
+    assert integers.segment_sums(column, np.array([0])).tolist() == [23]
 
 
 def in_doubles(value: object) -> float:
@@ -267,7 +267,7 @@ def test_the_properties_catch_units_in_doubles() -> None:
 def test_nothing_but_zeros_on_the_finest_grids(unit: Fraction) -> None:
     """0 times a factor above 2^63 is 0, not an error that only such data would make."""
     for column in ([0, 0], [None, 0], [0, 1], []):
-        expected = [value and min(round(value / unit), exact.WIDEST - 1) for value in column]
+        expected = [value and min(round(value / unit), integers.WIDEST - 1) for value in column]
         assert units_of(values_to_units(column, unit)) == expected
     whole = pa.array([Decimal(0)] * 3, pa.decimal128(30, -13))
     assert units_of(to_units(whole, Fraction(1, 10**6))) == [0, 0, 0]

@@ -171,14 +171,14 @@ def test_releases_of_two_owners_are_one_sided_and_near() -> None:
 
 def test_a_person_who_is_taken_for_two_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutant: the second owner has a hash of another kind, so that nobody is on both sides."""
-    from beam_dp.mechanisms import exact
+    from beam_dp.mechanisms.numerics import integers
     from beam_dp.transforms import items
 
     original = items.codes_of_values
 
     def other(values: list[object], key: bytes) -> Any:
         codes = original(values, key)
-        return codes ^ (codes != exact.LOWEST)
+        return codes ^ (codes != integers.LOWEST)
 
     monkeypatch.setattr(items, "codes_of_values", other)
     made = data_of(TWO_OWNERS["rows of two"], 300, seed=31)

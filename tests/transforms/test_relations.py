@@ -16,8 +16,8 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
-from beam_dp.mechanisms import blobs
-from beam_dp.mechanisms.contributions import Bounder
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms import summary
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.loss import measures_of
@@ -320,4 +320,4 @@ def test_no_more_is_held_than_removals_can_bring_to_light(name: str, most: int) 
         collected = bundle(summary.Collect(layout, bounder, shards), rows)
         settle = summary.Settle(bounder, measures_of(loss), (), 1)
         settled = bundle(settle, grouped([collected]).items())
-        assert sum(len(blobs.unpack_owned(b)) for _, b in settled if blobs.is_owned(b)) == most
+        assert sum(len(wire.unpack_owned(b)) for _, b in settled if wire.is_owned(b)) == most

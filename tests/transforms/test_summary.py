@@ -12,10 +12,11 @@ import pyarrow as pa
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_dp.mechanisms import blobs
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.contributions import Bounder, Field
-from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure, Summary
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.summaries import wire
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure, Summary
 from beam_dp.transforms import public_keys, summary
 from beam_dp.transforms.columns import Layout
 from beam_dp.transforms.summary import SHARED, Collect, Settle, Summarise
@@ -199,7 +200,7 @@ def test_shards_are_decided_by_the_person() -> None:
     owner: dict[int, int] = {}
     for value in collect.finish_bundle():
         shard, blob = value.value
-        for person in blobs.unpack_table(blob).person[0].tolist():
+        for person in wire.unpack_table(blob).person[0].tolist():
             assert owner.setdefault(person, shard) == shard
     collect.teardown()
     assert len(owner) == len({visit.person for visit in visits()})
@@ -228,7 +229,7 @@ def test_the_parts_of_a_person_meet_before_the_bounds_settle() -> None:
         layout().from_lists([[1] * 3, days, [1.0] * 3])[0]
         for days in (["a", "b", "c"], ["d", "e", "f"])
     ]
-    parts = [blobs.pack_table(bounder.reduce(bounder.prepare(table))) for table in days]
+    parts = [wire.pack_table(bounder.reduce(bounder.prepare(table))) for table in days]
     right = summary.gather(parts, bounder)
     wrong = [summary.gather([part], bounder) for part in parts]
     assert right is not None and len(right) == 2

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 from apache_beam.io.filesystems import FileSystems
 
-from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.files import sources
 
 SLICE = 131_072

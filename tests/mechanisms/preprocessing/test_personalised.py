@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms import preprocessing
-from beam_dp.mechanisms.budget import Budget
+from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.preprocessing import Personalised, Preprocessed, noisy, proportional
 from tests.mechanisms.preprocessing import brute
 

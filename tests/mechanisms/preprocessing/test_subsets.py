@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 from beam_dp.mechanisms import preprocessing
-from beam_dp.mechanisms.preprocessing import subsets
+from beam_dp.mechanisms.preprocessing.individual import general
 from tests.mechanisms.preprocessing import brute
 
 
@@ -54,8 +54,8 @@ def test_a_function_that_is_cut_from_above_only_is_noticed(monkeypatch):
         true(found, masks, steps, beyond)
         found[masks] = np.minimum(found[masks], before)
 
-    true = subsets._cut_subsets
-    monkeypatch.setattr(subsets, "_cut_subsets", lazy)
+    true = general._cut_subsets
+    monkeypatch.setattr(general, "_cut_subsets", lazy)
     assert wrong(1) > 0
 
 

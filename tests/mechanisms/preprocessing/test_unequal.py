@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms import preprocessing
-from beam_dp.mechanisms.preprocessing import unequal
+from beam_dp.mechanisms.preprocessing.individual import unequal
 from tests.mechanisms.preprocessing import brute
 
 HALF = Fraction(1, 2)

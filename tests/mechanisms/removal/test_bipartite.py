@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.removal import bipartite, flow
+from beam_dp.mechanisms.optimization import bipartite_flow, maximum_flow
 
 
 def problem(generator):
@@ -19,7 +19,7 @@ def problem(generator):
 def whole(room, weights, people, items):
     """Return the value and the reached people of one flow on all pairs."""
     count, nodes = len(room), len(room) + len(weights) + 2
-    found = flow.maximum(
+    found = maximum_flow.maximum(
         np.concatenate([np.full(count, nodes - 2), people, np.arange(count, nodes - 2)]),
         np.concatenate([np.arange(count), count + items, np.full(len(weights), nodes - 1)]),
         np.concatenate([room, np.minimum(room[people], weights[items]), weights]),
@@ -33,13 +33,13 @@ def whole(room, weights, people, items):
 def differences(patience, monkeypatch, first=None):
     """Return how often the flow on some pairs is another than that on all."""
     generator = np.random.default_rng(patience)
-    monkeypatch.setattr(bipartite, "_PATIENCE", patience)
+    monkeypatch.setattr(bipartite_flow, "_PATIENCE", patience)
     if first is not None:
-        monkeypatch.setattr(bipartite, "_first", first)
+        monkeypatch.setattr(bipartite_flow, "_first", first)
     different = 0
     for _ in range(150):
         given = problem(generator)
-        found = bipartite.maximum(*given)
+        found = bipartite_flow.maximum(*given)
         different += (found.value, found.reached.tolist()) != whole(*given)
     return different
 
@@ -60,13 +60,13 @@ def test_it_is_the_flow_on_all_pairs(first, patience, monkeypatch):
 
 def test_a_flow_that_stops_after_its_first_pairs_is_noticed(monkeypatch):
     # The broken twin: it never adds a pair, as if the first ones were all.
-    original = bipartite.maximum
+    original = bipartite_flow.maximum
 
     def stopped(room, weights, people, items):
         kept = half_first(room, weights, people, items)
         return original(room, weights, people[kept], items[kept])
 
-    monkeypatch.setattr(bipartite, "maximum", stopped)
+    monkeypatch.setattr(bipartite_flow, "maximum", stopped)
     assert differences(12, monkeypatch) > 50
 
 
@@ -74,15 +74,15 @@ def test_crowded_items_need_few_pairs(monkeypatch):
     generator = np.random.default_rng(1)
     people, items = generator.integers(0, 5_000, 300_000), np.repeat(np.arange(10_000), 30)
     sizes = []
-    original = flow.maximum
+    original = maximum_flow.maximum
 
     def counted(tails, *others):
         sizes.append(len(tails) - 15_000)
         return original(tails, *others)
 
-    monkeypatch.setattr(flow, "maximum", counted)
+    monkeypatch.setattr(maximum_flow, "maximum", counted)
     pairs = np.unique(items * 5_000 + people)
     items, people = np.divmod(pairs, 5_000)
     room, weights = np.full(5_000, 3), np.ones(10_000, np.int64)
-    assert bipartite.maximum(room, weights, people, items).value == 10_000
+    assert bipartite_flow.maximum(room, weights, people, items).value == 10_000
     assert sizes[-1] < len(pairs) / 3

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.profile import Profile
-from beam_dp.mechanisms.removal import coverage
-from beam_dp.mechanisms.removal.coverage import Coverage
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.profiles import coverage
+from beam_dp.mechanisms.profiles.coverage import Coverage
+from beam_dp.mechanisms.profiles.profile import Profile
 
 PRICES = [Fraction(text) for text in ("1/4", "3/4", "1", "4/3", "2", "3")]
 

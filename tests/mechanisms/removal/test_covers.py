@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.profile import Profile
-from beam_dp.mechanisms.removal import covers
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.profiles import vertex_cover
+from beam_dp.mechanisms.profiles.profile import Profile
 
 
 def rows_of(generator, most=7, values=4):
@@ -80,7 +80,7 @@ def test_it_is_the_covers_in_halves_and_never_above_the_exact_profile(removals):
         people = rows_of(generator, most=6)
         needed = [cover(edges, len(people)) for edges in graphs_of(people).values()]
         expected = [sum(halves > 2 * k for halves in needed) for k in range(removals + 1)]
-        found = covers.profile(*columns(people), removals)
+        found = vertex_cover.profile(*columns(people), removals)
         assert found == expected
         assert found[0] == exact(people, 0)[0]
         assert all(a <= b for a, b in zip(found, exact(people, removals), strict=True))
@@ -90,7 +90,7 @@ def test_covers_in_halves_are_the_linear_program():
     generator = np.random.default_rng(3)
     for _ in range(60):
         people = rows_of(generator)
-        found = covers.cover_halves(*columns(people), 50)
+        found = vertex_cover.cover_halves(*columns(people), 50)
         for edges, halves in zip(graphs_of(people).values(), found.tolist(), strict=True):
             above = np.zeros((len(edges), len(people)))
             for place, (a, b) in enumerate(edges):
@@ -107,9 +107,9 @@ def test_the_rules_decide_what_the_matching_would():
         size, value = int(generator.integers(2, 40)), generator.integers(0, 3, 80)
         first = generator.integers(0, size, 80) * (generator.random(80) < 0.5)
         second = generator.integers(0, size, 80)
-        whole = covers.cover_halves(first, second, value, 100)
+        whole = vertex_cover.cover_halves(first, second, value, 100)
         for removals in (1, 2, 4):
-            found = covers.cover_halves(first, second, value, removals)
+            found = vertex_cover.cover_halves(first, second, value, removals)
             low = np.minimum(whole, 2 * removals + 1)
             assert np.array_equal(np.minimum(found, 2 * removals + 1), low)
             decided += int((found != whole).sum())
@@ -117,7 +117,7 @@ def test_the_rules_decide_what_the_matching_would():
 
 
 def test_profiles_of_10000_neighbours_interlace():
-    for before, after in chains(lambda *rows: covers.profile(*rows, 4), 10_000, 5):
+    for before, after in chains(lambda *rows: vertex_cover.profile(*rows, 4), 10_000, 5):
         assert interlaced(before, after)
 
 
@@ -125,7 +125,7 @@ def test_the_loss_of_every_candidate_moves_by_0_or_1_upwards():
     candidates = Candidates.linear(0, 6, Fraction(1, 2))
 
     def losses(*rows):
-        return Profile(covers.profile(*rows, 4)).loss(candidates)
+        return Profile(vertex_cover.profile(*rows, 4)).loss(candidates)
 
     moves = set()
     for before, after in chains(losses, 2_000, 6):
@@ -141,7 +141,7 @@ def test_owners_of_one_side_would_not_do():
         return [sum(count > k for count in found) for k in range(5)]
 
     def apart(first, second, items):
-        return covers.profile(first * 2, second * 2 + 1, items, 4)
+        return vertex_cover.profile(first * 2, second * 2 + 1, items, 4)
 
     for broken in (owners, apart):
         assert not all(interlaced(*pair) for pair in chains(broken, 1_000, 7, values=1))
@@ -158,27 +158,27 @@ def test_all_values_at_once_are_no_flow():
 
 def test_known_graphs():
     triangle = [1, 2, 3], [2, 3, 1], [7, 7, 7]
-    assert covers.profile(*triangle, 2) == [1, 1, 0]
-    assert covers.cover_halves(*triangle, 2).tolist() == [3]
+    assert vertex_cover.profile(*triangle, 2) == [1, 1, 0]
+    assert vertex_cover.cover_halves(*triangle, 2).tolist() == [3]
     star = [0] * 50, [*range(1, 51)], [1] * 50
-    assert covers.profile(*star, 3) == [1, 0, 0, 0]
+    assert vertex_cover.profile(*star, 3) == [1, 0, 0, 0]
     loops = [5, 5, 6], [5, 6, 6], [0, 0, 0]
-    assert covers.profile(*loops, 3) == [1, 1, 0, 0]
+    assert vertex_cover.profile(*loops, 3) == [1, 1, 0, 0]
     path = np.arange(300_000)
-    assert covers.profile(path, path + 1, path * 0, 100) == [1] * 101
+    assert vertex_cover.profile(path, path + 1, path * 0, 100) == [1] * 101
 
 
 def test_repeated_rows_directions_and_strange_codes_change_nothing():
     low, high = -(2**63), 2**63 - 1
     given = np.array([[low, high, 3], [high, low, 3], [low, low, high]])
-    assert covers.profile(*given.T, 2) == covers.profile(*given[1:].T, 2) == [2, 0, 0]
-    assert covers.profile([], [], [], 2) == [0, 0, 0]
+    assert vertex_cover.profile(*given.T, 2) == vertex_cover.profile(*given[1:].T, 2) == [2, 0, 0]
+    assert vertex_cover.profile([], [], [], 2) == [0, 0, 0]
 
 
 def test_wrong_calls():
     with pytest.raises(ValueError, match="same length"):
-        covers.profile([1, 2], [1], [1], 1)
+        vertex_cover.profile([1, 2], [1], [1], 1)
     with pytest.raises(ValueError, match="must be integers"):
-        covers.profile(np.array([2**63], np.uint64), np.array([1]), [1], 1)  # floats together
+        vertex_cover.profile(np.array([2**63], np.uint64), np.array([1]), [1], 1)  # floats together
     with pytest.raises(ValueError, match="removals must be an int of at least 1, not 0"):
-        covers.profile([1], [1], [1], 0)
+        vertex_cover.profile([1], [1], [1], 0)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.profile import Profile
-from beam_dp.mechanisms.removal import edges
-from beam_dp.mechanisms.removal.edges import Edges
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.profiles import owner_pairs
+from beam_dp.mechanisms.profiles.owner_pairs import Edges
+from beam_dp.mechanisms.profiles.profile import Profile
 
 PRICES = [Fraction(text) for text in ("1/4", "3/4", "1", "4/3", "2", "3", "7/2")]
 SCALES = (1, 1, 1, 10, 10**6, 10**15)
@@ -73,7 +73,7 @@ def test_it_lies_between_the_linear_program_and_the_exact_profile():
     for _ in range(60):
         people = rows_of(generator)
         rows = [row for rows in people for row in rows]
-        found = edges.profile(*columns(people), 4)
+        found = owner_pairs.profile(*columns(people), 4)
         total = sum(w for *_, w in rows)
         assert found[0] == total
         unit = max([1, *(w for *_, w in rows)])
@@ -103,20 +103,20 @@ def test_the_double_cover_is_the_linear_program_at_every_price():
 def test_rows_of_one_owner_are_exact():
     # A sum: the profile is the total less the largest people.
     owners, weights = [0, 0, 1, 2, 3], [5, 4, 8, 2, 100]
-    assert edges.profile(owners, owners, weights, 5) == [119, 19, 10, 2, 0, 0]
-    assert edges.profile(owners, owners, None, 1) == [5, 3]
+    assert owner_pairs.profile(owners, owners, weights, 5) == [119, 19, 10, 2, 0, 0]
+    assert owner_pairs.profile(owners, owners, None, 1) == [5, 3]
 
 
 def test_a_triangle_and_a_star():
     # Half of each of three people covers a triangle: the line from 3 rows to none at 3/2.
     triangle = [0, 1, 2], [1, 2, 0]
-    assert edges.profile(*triangle, None, 2) == [3, 1, 0]
+    assert owner_pairs.profile(*triangle, None, 2) == [3, 1, 0]
     star = [0] * 50, list(range(1, 51))
-    assert edges.profile(*star, None, 2) == [50, 0, 0]
+    assert owner_pairs.profile(*star, None, 2) == [50, 0, 0]
 
 
 def test_profiles_of_10000_neighbours_interlace():
-    for before, after in chains(lambda *rows: edges.profile(*rows, 4), 10_000, 4):
+    for before, after in chains(lambda *rows: owner_pairs.profile(*rows, 4), 10_000, 4):
         assert interlaced(before, after)
 
 
@@ -124,7 +124,7 @@ def test_the_loss_of_every_candidate_moves_by_0_or_1_upwards():
     candidates = Candidates.linear(0, 20, Fraction(1, 4))
 
     def losses(first, second, weights):
-        return Profile(edges.profile(first, second, weights % 5, 4)).loss(candidates)
+        return Profile(owner_pairs.profile(first, second, weights % 5, 4)).loss(candidates)
 
     moves = set()
     for before, after in chains(losses, 1_000, 5):
@@ -135,7 +135,7 @@ def test_the_loss_of_every_candidate_moves_by_0_or_1_upwards():
 def test_people_of_one_side_of_a_cover_would_count_twice():
     # The broken twin: owners as if they were different people left and right.
     def apart(first, second, weights):
-        return edges.profile(np.asarray(first) * 2, np.asarray(second) * 2 + 1, weights, 4)
+        return owner_pairs.profile(np.asarray(first) * 2, np.asarray(second) * 2 + 1, weights, 4)
 
     assert not all(interlaced(*pair) for pair in chains(apart, 300, 6))
 
@@ -151,8 +151,8 @@ def test_no_weights_are_too_large():
         alone = np.arange(30) + 10  # so that there are 2^61 and more in all
         first, second = np.append(first, alone), np.append(second, alone)
         weights = np.append(weights % 7, np.full(30, 6))
-        small = edges.profile(first, second, weights, 4)
-        scaled = [level / 2**55 for level in edges.profile(first, second, weights << 55, 4)]
+        small = owner_pairs.profile(first, second, weights, 4)
+        scaled = [level / 2**55 for level in owner_pairs.profile(first, second, weights << 55, 4)]
         assert scaled[0] == small[0] > 2**6
         for k, pair in enumerate(zip(small, scaled, strict=True)):
             assert 0 <= pair[1] - pair[0] <= Fraction(k, 64)
@@ -160,10 +160,10 @@ def test_no_weights_are_too_large():
 
 def test_weights_beyond_64_bits_interlace_and_count_for_at_most_2_to_61():
     huge = np.array([2**64 - 1, 2**63, 5], np.uint64)
-    assert edges.profile([1, 2, 3], [1, 2, 3], huge, 3) == [2**62 + 5, 2**61 + 5, 5, 0]
+    assert owner_pairs.profile([1, 2, 3], [1, 2, 3], huge, 3) == [2**62 + 5, 2**61 + 5, 5, 0]
 
     def statistic(first, second, weights):
-        return edges.profile(first, second, (weights % 5) << 60, 4)
+        return owner_pairs.profile(first, second, (weights % 5) << 60, 4)
 
     found = list(chains(statistic, 500, 12))
     assert all(interlaced(*pair) for pair in found)
@@ -175,7 +175,7 @@ def test_maxima_lie_between_the_half_and_the_whole_of_the_loss():
     for _ in range(150):
         people = rows_of(generator)
         rows = [row for rows in people for row in rows]
-        found = edges.max_profile(*columns(people), 8, -1)
+        found = owner_pairs.max_profile(*columns(people), 8, -1)
         exact = [
             min((max(left, default=-1) for left in surviving(rows, len(people), k)), default=-1)
             for k in range(9)
@@ -192,7 +192,7 @@ def test_maxima_lie_between_the_half_and_the_whole_of_the_loss():
 
 
 def test_maxima_of_10000_neighbours_interlace():
-    for before, after in chains(lambda *rows: edges.max_profile(*rows, 3, -1), 10_000, 11):
+    for before, after in chains(lambda *rows: owner_pairs.max_profile(*rows, 3, -1), 10_000, 11):
         assert interlaced(before, after)
 
 
@@ -203,20 +203,20 @@ def test_rows_that_cannot_matter_for_a_maximum_are_left_out():
         second = generator.integers(0, 40, 200)
         values = generator.integers(0, 60, 200)
         # Many removals keep all the rows; few leave rows out, and nothing changes.
-        assert len(edges._Ordered(first, second, values, 2).low) < 60
-        whole = edges.max_profile(first, second, values, 200, -1)
-        assert edges.max_profile(first, second, values, 2, -1) == whole[:3]
+        assert len(owner_pairs._Ordered(first, second, values, 2).low) < 60
+        whole = owner_pairs.max_profile(first, second, values, 200, -1)
+        assert owner_pairs.max_profile(first, second, values, 2, -1) == whole[:3]
 
 
 def test_wrong_calls():
     with pytest.raises(ValueError, match="same length"):
-        edges.profile([1, 2], [1], None, 1)
+        owner_pairs.profile([1, 2], [1], None, 1)
     for weights in ([-1], [0.5]):
         with pytest.raises(ValueError, match="weights must be integers from 0"):
-            edges.profile([1], [2], weights, 1)
+            owner_pairs.profile([1], [2], weights, 1)
     with pytest.raises(ValueError, match="must be integers, both signed"):
-        edges.profile(np.array([2**63], np.uint64), np.array([1]), None, 1)  # floats together
+        owner_pairs.profile(np.array([2**63], np.uint64), np.array([1]), None, 1)  # floats together
     with pytest.raises(ValueError, match="removals must be an int of at least 1, not 0"):
-        edges.profile([1], [1], None, 0)
-    assert edges.profile([], [], None, 2) == [0, 0, 0]
-    assert edges.max_profile([], [], [], 1, 7) == [7, 7]
+        owner_pairs.profile([1], [1], None, 0)
+    assert owner_pairs.profile([], [], None, 2) == [0, 0, 0]
+    assert owner_pairs.max_profile([], [], [], 1, 7) == [7, 7]

@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.removal import envelope
-from beam_dp.mechanisms.removal.envelope import Point
+from beam_dp.mechanisms.profiles import lipschitz_envelope
+from beam_dp.mechanisms.profiles.lipschitz_envelope import Point
 
 REMOVALS = 12
 
@@ -44,7 +44,7 @@ class Lines:
 
 def scanned(lines, k):
     """Return the maximum over the grid, and the price 0, by trying every price that can be best."""
-    prices = [envelope.price(i) for i in range(envelope.LAST + 1)]
+    prices = [lipschitz_envelope.price(i) for i in range(lipschitz_envelope.LAST + 1)]
     most = [p for p in prices if p <= 2 * lines.steepest]
     return max(0, *(lines.total - lines.point(p, 0).loss - k * p for p in most))
 
@@ -53,7 +53,7 @@ def wrong_somewhere(seed, runs):
     generator = np.random.default_rng(seed)
     for _ in range(runs):
         lines = Lines(generator)
-        found = envelope.profile(lines, REMOVALS)
+        found = lipschitz_envelope.profile(lines, REMOVALS)
         assert lines.calls < 100
         assert found[0] == lines.total
         ks = generator.choice(np.arange(1, REMOVALS + 1), 2, replace=False).tolist()
@@ -68,12 +68,12 @@ def test_the_search_finds_the_maximum_over_the_whole_grid():
 
 def test_a_search_that_gives_up_early_is_noticed(monkeypatch):
     # The broken twin: of the two prices beside the best one it takes the lower, whatever it costs.
-    monkeypatch.setattr(envelope._Lower, "at", lambda self, price, k: 0)
+    monkeypatch.setattr(lipschitz_envelope._Lower, "at", lambda self, price, k: 0)
     assert wrong_somewhere(1, 60)
 
 
 def test_the_grid_rises_by_a_64th_and_holds_the_small_integers():
-    prices = [envelope.price(i) for i in range(envelope.LAST + 1)]
+    prices = [lipschitz_envelope.price(i) for i in range(lipschitz_envelope.LAST + 1)]
     assert prices[0] == Fraction(1, 64) and prices[-1] == 2**62
     pairs = list(itertools.pairwise(prices))
     assert all(1 < after / before <= Fraction(65, 64) for before, after in pairs)
@@ -82,6 +82,6 @@ def test_the_grid_rises_by_a_64th_and_holds_the_small_integers():
 
 @pytest.mark.parametrize("value", [0, Fraction(1, 64), 1, Fraction(4, 3), 100, 1001, 2**62])
 def test_first_price_is_the_first_that_is_enough(value):
-    index = envelope.first_price(value)
-    assert envelope.price(index) >= value
-    assert index == 0 or envelope.price(index - 1) < value
+    index = lipschitz_envelope.first_price(value)
+    assert lipschitz_envelope.price(index) >= value
+    assert index == 0 or lipschitz_envelope.price(index - 1) < value

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.removal import flow
+from beam_dp.mechanisms.optimization import maximum_flow
 
 SIZES = (1, 3, 2**30 - 1, 2**31 + 11, 2**47, 2**61 - 1)
 
@@ -40,7 +40,7 @@ def test_the_flow_is_the_least_cut_and_its_side_is_one(most):
     generator = np.random.default_rng(most % 1000)
     for _ in range(60):
         arcs = network(generator, most)
-        found = flow.maximum(*arcs, 0, 5)
+        found = maximum_flow.maximum(*arcs, 0, 5)
         assert found.value == least_cut(*arcs)
         assert found.reached[0] and not found.reached[5]
         assert found.value == cut(*arcs[:3], found.reached)
@@ -48,24 +48,24 @@ def test_the_flow_is_the_least_cut_and_its_side_is_one(most):
 
 def test_one_step_of_scaling_alone_is_too_little(monkeypatch):
     # The broken twin: what is missing after the first step is never filled up.
-    true = flow._Arcs.augment
+    true = maximum_flow._Arcs.augment
     generator = np.random.default_rng(1)
     arcs = [network(generator, 2**47) for _ in range(20)]
-    expected = [flow.maximum(*one, 0, 5).value for one in arcs]
+    expected = [maximum_flow.maximum(*one, 0, 5).value for one in arcs]
 
     def lazy(self, forward, backward, source, sink):
         found = true(self, forward, backward, source, sink)
         return found * 0 if backward.any() else found
 
-    monkeypatch.setattr(flow._Arcs, "augment", lazy)
-    assert [flow.maximum(*one, 0, 5).value for one in arcs] != expected
+    monkeypatch.setattr(maximum_flow._Arcs, "augment", lazy)
+    assert [maximum_flow.maximum(*one, 0, 5).value for one in arcs] != expected
 
 
 def test_no_arcs_and_no_capacity():
     empty = np.zeros(0, np.int64)
-    assert flow.maximum(empty, empty, empty, 2, 0, 1).value == 0
+    assert maximum_flow.maximum(empty, empty, empty, 2, 0, 1).value == 0
     one = np.array([0]), np.array([1]), np.array([0])
-    assert flow.maximum(*one, 2, 0, 1).value == 0
+    assert maximum_flow.maximum(*one, 2, 0, 1).value == 0
 
 
 def test_many_small_arcs_fill_a_wide_one():
@@ -74,4 +74,4 @@ def test_many_small_arcs_fill_a_wide_one():
     tails = np.concatenate([np.zeros(8, np.int64), middle, [9]])
     heads = np.concatenate([middle, np.full(8, 9), [10]])
     capacities = np.array([small] * 16 + [2**59])
-    assert flow.maximum(tails, heads, capacities, 11, 0, 10).value == 8 * small
+    assert maximum_flow.maximum(tails, heads, capacities, 11, 0, 10).value == 8 * small

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.removal import frequency
+from beam_dp.mechanisms.profiles import frequency
 
 
 def table(people, items, counts) -> np.ndarray:

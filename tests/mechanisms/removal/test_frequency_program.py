@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from scipy.optimize import OptimizeResult, linprog
 
-from beam_dp.mechanisms.removal import frequency, frequency_program, proposals
-from beam_dp.mechanisms.removal.alike import Lines
-from beam_dp.mechanisms.removal.proposals import Proposer
-from beam_dp.mechanisms.removal.spreading import Program
+from beam_dp.mechanisms.optimization import highs_proposals, scipy_loader
+from beam_dp.mechanisms.optimization.equal_people import RankedLines
+from beam_dp.mechanisms.optimization.highs_proposals import Proposer
+from beam_dp.mechanisms.optimization.linear_program import LinearProgram
+from beam_dp.mechanisms.profiles import frequency, frequency_program
 from tests.mechanisms.removal.test_simplex import solution
 
 ROOT = Fraction(math.isqrt(2 << 800), 1 << 400)
@@ -27,7 +28,7 @@ def way(request, monkeypatch) -> str:
     if request.param != "as it is":
         monkeypatch.setattr(frequency_program, "_TINY", 0)
     if request.param == "interior points":
-        monkeypatch.setattr(frequency_program, "METHODS", proposals.METHODS[1:])
+        monkeypatch.setattr(frequency_program, "METHODS", highs_proposals.METHODS[1:])
     if request.param == "rational numbers":
         monkeypatch.setattr(frequency_program, "METHODS", ())
     return request.param
@@ -37,7 +38,7 @@ def way(request, monkeypatch) -> str:
 def no_last_resort(monkeypatch) -> None:
     """Let programs be proved by guesses only."""
     monkeypatch.setattr(frequency_program, "_TINY", 0)
-    monkeypatch.setattr(Program, "solved", None)
+    monkeypatch.setattr(LinearProgram, "solved", None)
 
 
 @pytest.fixture(autouse=True)
@@ -180,7 +181,7 @@ def test_all_ways_agree(monkeypatch):
         for _ in range(20):
             data = lines(random, most=most)
             owned = frequency.owned(*data)
-            whole = Lines.of(owned.people, owned.items, owned.counts)
+            whole = RankedLines.of(owned.people, owned.items, owned.counts)
             rational = [whole.program(len(whole.totals), 8).solved(k)[0] for k in range(1, 9)]
             expected = [int(whole.totals[0]), *map(rounded, rational)]
             for tiny in (0, 10**9):
@@ -275,7 +276,7 @@ def test_floating_point_alone_would_be_wrong():
 
 def test_a_rational_step_would_be_hit():
     """The broken twin: with c = 2/5 no bounds would ever agree where LP[k] is n + 2/5."""
-    proposer = Proposer.of(Lines.of(*near_tie(2, 5)).program(2, 1), 1)
+    proposer = Proposer.of(RankedLines.of(*near_tie(2, 5)).program(2, 1), 1)
     found = list(itertools.islice(proposer.guesses(1, "highs-ds"), 5))
     assert len(found) == 5 and found[-1].bits > 100
     for guess in found:
@@ -287,7 +288,7 @@ def test_a_rational_step_would_be_hit():
 def test_lying_solvers_do_not_matter(monkeypatch):
     """Whatever HiGHS returns, or where it fails, the profile is the same."""
     random = np.random.default_rng(6)
-    honest, calls = proposals.linprog, itertools.count()
+    honest, calls = scipy_loader.linprog, itertools.count()
 
     def lying(*arguments, **options):
         found, call = honest(*arguments, **options), next(calls)
@@ -304,9 +305,9 @@ def test_lying_solvers_do_not_matter(monkeypatch):
     monkeypatch.setattr(frequency_program, "_TINY", 0)
     for _ in range(30):
         data = lines(random)
-        monkeypatch.setattr(proposals, "linprog", honest)
+        monkeypatch.setattr(highs_proposals, "linprog", honest)
         expected = frequency.max_profile(*data, 6)
-        monkeypatch.setattr(proposals, "linprog", lying)
+        monkeypatch.setattr(highs_proposals, "linprog", lying)
         assert frequency.max_profile(*data, 6) == expected
 
 

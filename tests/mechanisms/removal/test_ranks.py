@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.removal import ranks
+from beam_dp.mechanisms.profiles import kth_largest as kth_profiles
 
 
 def kth_largest(buckets, counts, k: int) -> int:
@@ -39,9 +39,11 @@ def test_every_profile_is_that_of_the_best_removals():
         people, buckets, counts = lines(random, 6)
         k, removals = int(random.integers(1, counts.sum() + 3)), int(random.integers(0, 8))
         expected = brute(people, buckets, counts, k, removals)
-        assert ranks.profile(people, buckets, counts, k, removals) == expected
+        assert kth_profiles.profile(people, buckets, counts, k, removals) == expected
         # The broken twin takes every line for a person of its own.
-        wrong += ranks.profile(np.arange(len(people)), buckets, counts, k, removals) != expected
+        wrong += (
+            kth_profiles.profile(np.arange(len(people)), buckets, counts, k, removals) != expected
+        )
     assert wrong > 50
 
 
@@ -52,14 +54,14 @@ def test_one_person_more_interlaces():
     for _ in range(10_000):
         people, buckets, counts = lines(random, 6, 20)
         k = int(random.integers(1, 12))
-        with_person = ranks.profile(people, buckets, counts, k, 5)
+        with_person = kth_profiles.profile(people, buckets, counts, k, 5)
         kept = people != people.max()
-        without = ranks.profile(people[kept], buckets[kept], counts[kept], k, 5)
+        without = kth_profiles.profile(people[kept], buckets[kept], counts[kept], k, 5)
         assert all(a <= b for a, b in zip(without, with_person, strict=True))
         assert all(a <= b for a, b in zip(with_person[1:], without[:-1], strict=True))
         # The broken twin removes rows, not people.
         rows = np.repeat(np.arange(len(people)), counts)
-        twin = ranks.profile(np.arange(len(rows)), buckets[rows], np.ones_like(rows), k, 5)
+        twin = kth_profiles.profile(np.arange(len(rows)), buckets[rows], np.ones_like(rows), k, 5)
         wrong += any(a > b for a, b in zip(twin[1:], without[:-1], strict=True))
     assert wrong > 1000
 
@@ -71,7 +73,7 @@ def test_large_partitions_meet_the_definition_of_the_loss(skew, k):
     random = np.random.default_rng(3)
     people = np.minimum(random.zipf(skew, 200_000), 30_000)
     buckets = np.round(random.normal(5_000, 800, 200_000)).astype(np.int64)
-    found = ranks.profile(people, buckets, np.ones_like(people), k, 100)
+    found = kth_profiles.profile(people, buckets, np.ones_like(people), k, 100)
     for r, place in list(enumerate(found))[::9]:
         above = np.sort(np.bincount(people[buckets > place]))[::-1]
         assert above[r:].sum() <= k - 1
@@ -85,19 +87,19 @@ def test_huge_counts_are_added_exactly():
     # Above 2^53 floats would lose the last row.
     people, buckets = np.array([0, 1, 1]), np.array([3, 2, 1])
     counts = np.array([2**54 + 1, 1, 2**55])
-    assert ranks.profile(people, buckets, counts, 2**54 + 1, 1) == [3, 1]
-    assert ranks.profile(people, buckets, counts, 2**54 + 2, 1) == [2, -1]
-    assert ranks.profile(people, buckets, counts, 2**54 + 3, 2) == [1, -1, -1]
+    assert kth_profiles.profile(people, buckets, counts, 2**54 + 1, 1) == [3, 1]
+    assert kth_profiles.profile(people, buckets, counts, 2**54 + 2, 1) == [2, -1]
+    assert kth_profiles.profile(people, buckets, counts, 2**54 + 3, 2) == [1, -1, -1]
 
 
 def test_edges():
     empty = np.empty(0, np.int64)
-    assert ranks.profile(empty, empty, empty, 3, 2) == [-1, -1, -1]
+    assert kth_profiles.profile(empty, empty, empty, 3, 2) == [-1, -1, -1]
     one = np.array([0]), np.array([2**61]), np.array([1])
-    assert ranks.profile(*one, 1, 2) == [2**61, -1, -1]
-    assert ranks.profile(*one, 2**70, 0) == [-1]
+    assert kth_profiles.profile(*one, 1, 2) == [2**61, -1, -1]
+    assert kth_profiles.profile(*one, 2**70, 0) == [-1]
     with pytest.raises(ValueError, match=r"^ranks\.profile: k must be an int of at least 1, not 0"):
-        ranks.profile(*one, 0, 1)
+        kth_profiles.profile(*one, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -113,13 +115,13 @@ def test_edges():
     ],
 )
 def test_the_rank_of_a_quantile(rows, p, k):
-    assert ranks.rank_of_quantile(rows, p) == k
+    assert kth_profiles.rank_of_quantile(rows, p) == k
 
 
 def test_the_rank_is_that_of_the_smallest_value_with_p_rows_below():
     for rows in range(1, 40):
         for p in (Fraction(1, 2), Fraction(1, 3), Fraction(9, 10)):
             smallest = next(v for v in range(rows) if v + 1 >= p * rows)
-            assert rows - ranks.rank_of_quantile(rows, p) == smallest
+            assert rows - kth_profiles.rank_of_quantile(rows, p) == smallest
     with pytest.raises(ValueError, match=r"^rank_of_quantile: p must be above 0 and below 1"):
-        ranks.rank_of_quantile(5, 1)
+        kth_profiles.rank_of_quantile(5, 1)

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.removal import bipartite, coverage, covers, edges, envelope, flow
-from beam_dp.mechanisms.removal.flow import Integers
+from beam_dp.mechanisms.optimization import bipartite_flow, maximum_flow
+from beam_dp.mechanisms.optimization.maximum_flow import Integers
+from beam_dp.mechanisms.profiles import coverage, lipschitz_envelope, owner_pairs, vertex_cover
 
 Patch = pytest.MonkeyPatch
 Pairs = tuple[Integers, Integers]
@@ -24,7 +25,7 @@ def plain_loss(people: Integers, items: Integers, price: int) -> int:
     things, item = np.unique(items, return_inverse=True)
     pairs = np.unique(np.stack([person, item]), axis=1)
     n, m = len(names), len(things)
-    found = flow.maximum(
+    found = maximum_flow.maximum(
         np.concatenate([np.full(n, n + m), pairs[0], n + np.arange(m)]),
         np.concatenate([np.arange(n), n + pairs[1], np.full(m, n + m + 1)]),
         np.concatenate([np.full(n, price), np.ones(pairs.shape[1] + m, np.int64)]),
@@ -77,12 +78,12 @@ def test_a_capped_count_is_the_one_flow_over_all_pairs(rounds: int, monkeypatch:
 
 def maximum_over_the_grid(relaxation: coverage.Coverage, removals: int) -> list[Fraction]:
     """B[k] by its definition, at every price up to the steepest."""
-    last = envelope.first_price(relaxation.steepest)
+    last = lipschitz_envelope.first_price(relaxation.steepest)
     values = [Fraction(relaxation.total)]
     for k in range(1, removals + 1):
         least = min(
             relaxation.point(at, relaxation.level(at, k)).loss + k * at
-            for at in map(envelope.price, range(last + 1))
+            for at in map(lipschitz_envelope.price, range(last + 1))
         )
         values.append(max(Fraction(0), relaxation.total - least))
     return values
@@ -128,14 +129,14 @@ def graph(n: int, draw: random.Random) -> tuple[Integers, Integers, Integers]:
 def test_profiles_of_paths_interlace(rounds: int, monkeypatch: Patch) -> None:
     draw = random.Random(rounds)
     graphs = [graph(draw.randint(140, 260), draw) for _ in range(25)]
-    expected = [edges.profile(*each, 150) for each in graphs]
-    monkeypatch.setattr(edges, "_ROUNDS", rounds)
+    expected = [owner_pairs.profile(*each, 150) for each in graphs]
+    monkeypatch.setattr(owner_pairs, "_ROUNDS", rounds)
     for (first, second, weights), before in zip(graphs, expected, strict=True):
-        whole = edges.profile(first, second, weights, 150)
+        whole = owner_pairs.profile(first, second, weights, 150)
         assert whole == before
         for person in (0, 1, len(first) // 4, draw.choice(first.tolist())):
             kept = (first != person) & (second != person)
-            less = edges.profile(first[kept], second[kept], weights[kept], 150)
+            less = owner_pairs.profile(first[kept], second[kept], weights[kept], 150)
             assert interlaces(whole, less)
 
 
@@ -146,13 +147,13 @@ def test_values_of_paths_interlace(rounds: int, monkeypatch: Patch) -> None:
     for _ in range(25):
         first, second, _ = graph(draw.randint(140, 260), draw)
         items = np.array([draw.randrange(4) for _ in first])
-        before = covers.profile(first, second, items, 150)
-        monkeypatch.setattr(covers, "_ROUNDS", rounds)
-        whole = covers.profile(first, second, items, 150)
+        before = vertex_cover.profile(first, second, items, 150)
+        monkeypatch.setattr(vertex_cover, "_ROUNDS", rounds)
+        whole = vertex_cover.profile(first, second, items, 150)
         assert whole == before
         for person in (0, 1, len(first) // 4, draw.choice(first.tolist())):
             kept = (first != person) & (second != person)
-            less = covers.profile(first[kept], second[kept], items[kept], 150)
+            less = vertex_cover.profile(first[kept], second[kept], items[kept], 150)
             assert interlaces(whole, less)
         monkeypatch.undo()
 
@@ -186,7 +187,7 @@ def people_without_room_are_kept(self: Any) -> tuple[Fraction, int]:
     names, person = np.unique(self.people, return_inverse=True)
     scale = self.price.denominator
     room, weights = self.price.numerator - self.alone[names] * scale, self.weights * scale
-    found = bipartite.maximum(room, weights, person, self.items)
+    found = bipartite_flow.maximum(room, weights, person, self.items)
     missing = Fraction(int(weights.sum()) - found.value, scale)
     return missing, int(np.count_nonzero(~found.reached))
 

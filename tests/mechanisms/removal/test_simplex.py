@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from beam_dp.mechanisms.removal.simplex import Tableau
+from beam_dp.mechanisms.optimization.rational_simplex import Tableau
 
 
 def tableau(matrix, right, costs, bounds) -> Tableau:

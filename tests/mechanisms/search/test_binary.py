@@ -8,12 +8,13 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.profile import Profile
-from beam_dp.mechanisms.reals import exp_interval, normal_cdf_interval
-from beam_dp.mechanisms.search import NoisyBinarySearch, binary
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics.intervals import exp_interval, normal_cdf_interval
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.search import NoisyBinarySearch
+from beam_dp.mechanisms.search.published import binary
 
 SIZE = 4_000
 # DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.0545.

@@ -7,17 +7,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.reals import exp_interval
-from beam_dp.mechanisms.search import NoisyBinarySearch, bits
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.numerics.intervals import exp_interval
+from beam_dp.mechanisms.search import NoisyBinarySearch
+from beam_dp.mechanisms.search.published import bit_answers
 
 # alpha - 1 from 1e-6 to 1e9; the least order, KL, is looked at apart.
 TILTS = np.logspace(-6, 9, 3_001)
 TABLES = [(rho, error) for rho in (1e-5, 1e-3, 0.03, 0.5, 4.0) for error in (1e-9, 1e-3, 0.05)]
 
 
-def answer_of(rho: float, error: float) -> bits.BitAnswer:
-    found = bits.bit_answer(Fraction(rho), error, 1e-13)
+def answer_of(rho: float, error: float) -> bit_answers.BitAnswer:
+    found = bit_answers.bit_answer(Fraction(rho), error, 1e-13)
     assert found is not None
     return found
 
@@ -34,7 +35,7 @@ def divergence(p: float, q: float) -> float:
     return max(kl, float((cumulants / (TILTS * (TILTS + 1))).max()))
 
 
-def worst(answer: bits.BitAnswer) -> float:
+def worst(answer: bit_answers.BitAnswer) -> float:
     """Return the largest divergence over all pairs of losses that differ by 1, both ways."""
     downs = [answer.chances(loss)[0] for loss in range(answer.reach(0) + 2)]
     # 1 - tail rounds: a pair above the threshold stands for its mirror image below it.
@@ -79,7 +80,7 @@ def test_the_inequality_of_kearns_and_saul():
         logit = abs(math.log(p / (1 - p)))
         s = np.linspace(-60, 60, 4_001)
         cumulant = np.logaddexp(math.log(p) + s * (1 - p), math.log1p(-p) - s * p)
-        assert (cumulant <= s**2 * bits._curvature(logit) + 1e-12).all()
+        assert (cumulant <= s**2 * bit_answers._curvature(logit) + 1e-12).all()
 
 
 @pytest.mark.parametrize(("rho", "error"), TABLES)

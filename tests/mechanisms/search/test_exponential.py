@@ -7,11 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.noise import LazyUniform, Noise
-from beam_dp.mechanisms.profile import Profile
-from beam_dp.mechanisms.search import ExponentialMechanism, draws, exponential
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.search import ExponentialMechanism, draws
+from beam_dp.mechanisms.search.published import exponential
 
 SIZE = 4_000
 # DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.0545.

@@ -1,0 +1,306 @@
+"""Lines that people own: what statistics of more than one number per person are computed from.
+
+A maximum or a sum needs one number per person and partition. The k-th largest row, the number of
+different values, the most frequent one, or rows of two owners need to know who owns what: lines
+(owner, second owner, item, count) of one partition. `Relation` says which lines a statistic needs,
+`Owned` holds those of many partitions, merges equal ones, and hands them out per partition.
+
+*Hashes.* An owner and an item are 63 bits of a keyed hash of their identity (`code`). For every
+fixed key two people who share a code are one owner in everything that follows. That costs removal
+losses no privacy: to remove the one owner is to remove both people, so that the loss still moves by
+at most 1 when one of the two is added (the profile of the set with that owner added or enlarged
+interlaces in the same way). What is no removal loss (ranks, preprocessed statistics) sees the
+number of the other change instead: that somebody shares the code of one given person has a
+probability of at most n / 2^63 over the key, which is to be added to delta there (10^-10 for a
+thousand million people).
+
+Two items that share a code are counted as one: with n different values the count is below the truth
+with a probability of at most n^2 / 2^64.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from beam_dp.mechanisms.bounding import ordering, table
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.numerics import hashing, integers
+
+_WIDEST = 1 << 62
+_BLOCK = 1 << 15  # lines that are hashed at a time: their words stay in the cache
+_NO_KEY = np.uint64(0)
+
+
+def code(identity: np.ndarray, key: bytes) -> np.ndarray:
+    """Return 63 bits per identity, a keyed hash of both of its words, as int64.
+
+    Args:
+        identity: uint64 of shape (1 or 2, n).
+        key: the run's key.
+    """
+    constant = hashing.salt(key, "code")
+    mixed = hashing.mix(hashing.condense(identity, constant), constant)
+    return (mixed >> np.uint64(1)).astype(np.int64)
+
+
+@dataclasses.dataclass(frozen=True)
+class Relation:
+    """Which lines of the settled rows a statistic needs.
+
+    Attributes:
+        column: the place of the column whose values are the items; -1: every row has item 0.
+        second: the place of the column that holds the code of a second owner; -1: one owner.
+        weight: the place of the column whose values are summed instead of rows; -1: rows. Values
+            below 0 count as 0.
+        order: the place of a column by which each person's last row in a partition, and of equally
+            late ones the largest value, is the only one that counts, once; -1: all rows.
+        most: K + 1 where K removals need not know all lines (see `thinning`): so many owners per
+            item, or with a rank so many times its rows; 0: all lines are needed.
+        rank: the k of a k-th largest row; 0: none.
+    """
+
+    column: int = -1
+    second: int = -1
+    weight: int = -1
+    order: int = -1
+    most: int = 0
+    rank: int = 0
+
+    keep = 0
+
+    def lines(self, table: Table, place: int, key: bytes) -> "Owned":
+        """Return the lines of settled rows; rows without a value have none."""
+        present = np.ones(len(table), bool)
+        for column in (self.column, self.second, self.weight):
+            if column >= 0:
+                present &= ~integers.is_missing(table.values[column], integers.LOWEST)
+        table = self.latest(table.take(present))
+        person = code(table.person, key)
+        second = person if self.second < 0 else table.values[self.second]
+        return Owned(
+            table.partition,
+            np.full(len(table), place, np.int64),
+            np.minimum(person, second),  # a pair has no direction: both ways are one line
+            np.maximum(person, second),
+            _items(table, self.column),
+            _weights(table, self.weight),
+            table.names,
+        )
+
+    def latest(self, table: Table) -> Table:
+        """Return of each person and partition the row that counts; all of them without `order`."""
+        return table if self.order < 0 else _last(table, self.column, self.order)
+
+
+def _last(table: Table, column: int, order: int) -> Table:
+    """Return one line per person and partition: the latest row, of these the largest value."""
+    times = table.values[order]
+    pairs = np.concatenate([table.person, table.partition])
+    sort = np.lexsort((_items(table, column), times, *pairs))
+    table, pairs = table.take(sort), pairs[:, sort]
+    last = np.roll(ordering.changes(pairs), -1)  # what stands before the first of the next pair
+    return dataclasses.replace(table, rows=np.ones_like(table.rows)).take(last)
+
+
+def _items(table: Table, column: int) -> np.ndarray:
+    """Return the items: the values, beyond 2^62 units those bounds."""
+    if column < 0:
+        return np.zeros(len(table), np.int64)
+    values = table.values[column]
+    if values.dtype == object:
+        return np.array([max(-_WIDEST, min(_WIDEST, value)) for value in values], np.int64)
+    return values
+
+
+def _weights(table: Table, column: int) -> np.ndarray:
+    if column < 0:
+        return table.rows
+    values = table.values[column]
+    return integers.product(np.where(np.asarray(values > 0, bool), values, 0), table.rows)
+
+
+class Lines(NamedTuple):
+    """The lines of one partition; owners are numbered from 0."""
+
+    people: np.ndarray
+    second: np.ndarray
+    items: np.ndarray
+    counts: np.ndarray
+
+
+@dataclasses.dataclass
+class Owned:
+    """Lines (partition, relation, owner, second owner, item) with their count or weight.
+
+    Where all lines have one owner, `second` may be the very array `person`: that saves its memory.
+    """
+
+    partition: np.ndarray
+    relation: np.ndarray
+    person: np.ndarray
+    second: np.ndarray
+    item: np.ndarray
+    count: np.ndarray
+    names: dict[tuple[int, int], bytes] = dataclasses.field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.relation)
+
+    @classmethod
+    def nothing(cls) -> "Owned":
+        """Return no lines."""
+        empty = np.empty(0, np.int64)
+        return cls(np.empty((1, 0), np.uint64), empty, empty, empty, empty, empty)
+
+    def take(self, index: np.ndarray | slice) -> "Owned":
+        """Return the lines at `index`."""
+        person = self.person[index]
+        return Owned(
+            ordering.pick(self.partition, index),
+            self.relation[index],
+            person,
+            person if self.second is self.person else self.second[index],
+            self.item[index],
+            self.count[index],
+            self.names,
+        )
+
+    def of(self, places: np.ndarray, size: int, relation: int) -> list[Lines]:
+        """Return the lines of one relation for each of `size` partitions.
+
+        Args:
+            places: for each line, the place of its partition; -1: not wanted.
+            size: the number of partitions.
+            relation: which relation.
+        """
+        wanted = np.flatnonzero((places >= 0) & (self.relation == relation))
+        listed = places[wanted]
+        if (listed[1:] < listed[:-1]).any():
+            order = np.argsort(listed, kind="stable")
+            wanted, listed = wanted[order], listed[order]
+        edges = np.searchsorted(listed, np.arange(size + 1)).tolist()
+        return [self._lines(_compact(wanted[edges[i] : edges[i + 1]])) for i in range(size)]
+
+    def _lines(self, index: np.ndarray | slice) -> Lines:
+        person, second = self.person[index], self.second[index]
+        if self.second is self.person or np.array_equal(person, second):
+            people = numbered(person)
+            return Lines(people, people, self.item[index], self.count[index])
+        codes = numbered(np.concatenate([person, second]))
+        one, two = np.split(codes, 2)
+        return Lines(one, two, self.item[index], self.count[index])
+
+
+def _compact(places: np.ndarray) -> np.ndarray | slice:
+    """Return rising places as a slice where none is left out: it needs no copy."""
+    if len(places) and int(places[-1]) - int(places[0]) + 1 == len(places):
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return places
+
+
+def numbered(codes: np.ndarray) -> np.ndarray:
+    """Return a number from 0 for each different code, in their order.
+
+    Only the first of each run of equal codes is sorted: lines of one owner stand together.
+    """
+    heads = ordering.changes(codes[None]) if len(codes) else np.zeros(0, bool)
+    _, numbers = np.unique(codes[heads], return_inverse=True)
+    return np.asarray(numbers[np.cumsum(heads) - 1])
+
+
+def collect(table: Table, measures: Sequence[object], key: bytes) -> Owned:
+    """Return the lines of every relation among `measures`, from settled rows."""
+    found = [
+        relation.lines(table, place, key)
+        for place, relation in enumerate(measures)
+        if isinstance(relation, Relation)
+    ]
+    return merge(found)
+
+
+def merge(parts: Sequence[Owned]) -> Owned:
+    """Return all lines, equal ones merged; those of a partition stand together.
+
+    Lines that have no equal keep their order, so that what came by owner stays so.
+    """
+    if not parts:
+        return Owned.nothing()
+    joined = _joined(parts)
+    order = _by_partition(joined.partition)
+    return _merged(joined if order is None else joined.take(order))
+
+
+def _joined(parts: Sequence[Owned]) -> Owned:
+    if len(parts) == 1:
+        return parts[0]
+    names: dict[tuple[int, int], bytes] = {}
+    for part in parts:
+        names.update(part.names)
+    person = np.concatenate([part.person for part in parts])
+    alone = all(part.second is part.person for part in parts)
+    return Owned(
+        table.join_identities([part.partition for part in parts]),
+        np.concatenate([part.relation for part in parts]),
+        person,
+        person if alone else np.concatenate([part.second for part in parts]),
+        np.concatenate([part.item for part in parts]),
+        integers.concatenate([part.count for part in parts]),
+        names,
+    )
+
+
+def _by_partition(partition: np.ndarray) -> np.ndarray | None:
+    """Return a stable order by partition; None where it is the one that is there."""
+    if all(not len(word) or (word == word[0]).all() for word in partition):
+        return None
+    return np.lexsort(partition)
+
+
+def _merged(lines: Owned) -> Owned:
+    """Add equal lines up in one of them.
+
+    Lines whose hashes differ, differ: where no two hashes are equal, which one sort of bare words
+    says, no line has an equal.
+    """
+    hashes = _line_hash(lines)
+    ordered = np.sort(hashes)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return lines
+    keys = (lines.item, lines.second, lines.person, lines.relation, *lines.partition)
+    order = np.argsort(hashes)
+    new_hash = ordering.changes(hashes[None, order])
+    new = _new_lines(keys, order)
+    if (new & ~new_hash).any():  # different lines share a hash: rare, so in full
+        order = np.lexsort(keys)
+        new = _new_lines(keys, order)
+    starts = np.flatnonzero(new)
+    kept = np.zeros(len(lines), bool)
+    kept[order[starts]] = True
+    sums = integers.segment_sums(lines.count[order], starts)
+    count = np.empty(len(lines), sums.dtype)
+    count[order[starts]] = sums
+    return dataclasses.replace(lines, count=count).take(np.flatnonzero(kept))
+
+
+def _line_hash(lines: Owned) -> np.ndarray:
+    """Return a hash of each line; the owners' codes in it are hashes with the run's key."""
+    columns = [lines.relation, lines.person, lines.second, lines.item]
+    words = [*lines.partition, *(column.view(np.uint64) for column in columns)]
+    found = np.empty(len(lines), np.uint64)
+    for start in range(0, len(lines), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        mixed = words[0][block]
+        for word in words[1:]:
+            mixed = hashing.mix(mixed + word[block], _NO_KEY)
+        found[block] = mixed
+    return found
+
+
+def _new_lines(keys: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
+    """Return where a line in that order differs from the one before it."""
+    new = ordering.changes(keys[0][None, order])
+    for key in keys[1:]:
+        new |= ordering.changes(key[None, order])
+    return new
