@@ -11,8 +11,8 @@ appear. With `Budget.zcdp(rho)` the Renyi divergences of order alpha are at most
 *What it does not protect.* The input, temporary files, and what a runner shows of a running job
 (element counts, memory, time, worker logs of the runner itself): restrict who may see these.
 Bounds, budgets, public keys and candidates are published parameters. A person is one canonical id
-(see `transforms.identities`): someone with two ids is two people. Running a job twice spends twice.
-`RemovalLoss` and `BoundContributions` return data that is not private by itself, and so do
+(see `transforms.columns.ids`): someone with two ids is two people. Running a job twice spends
+twice. `RemovalLoss` and `BoundContributions` return data that is not private by itself, and so do
 `Monotone` and `down_sensitivity`, which are for tests and small releases by hand. `testing` tries
 to refute what a function of your own claims.
 """
@@ -51,14 +51,14 @@ from beam_dp.mechanisms.sensitivity import down_sensitivity as down_sensitivity
 from beam_dp.mechanisms.sensitivity.monotone import Monotone as Monotone
 from beam_dp.mechanisms.sensitivity.monotone import monotone_hull as monotone_hull
 from beam_dp.transforms.aggregate import PrivateAggregate as PrivateAggregate
-from beam_dp.transforms.bounding import BoundContributions as BoundContributions
+from beam_dp.transforms.bound_contributions import BoundContributions as BoundContributions
+from beam_dp.transforms.io.read_rows import ReadRows as ReadRows
+from beam_dp.transforms.io.write_rows import WriteRows as WriteRows
 from beam_dp.transforms.local_sensitivity import LocalSensitivity as LocalSensitivity
-from beam_dp.transforms.loss import RemovalLoss as RemovalLoss
 from beam_dp.transforms.partitions import PrivatePartitions as PrivatePartitions
 from beam_dp.transforms.partitions import PublicPartitions as PublicPartitions
 from beam_dp.transforms.preprocess import PreprocessSensitivity as PreprocessSensitivity
 from beam_dp.transforms.private_ratio import PrivateRatio as PrivateRatio
-from beam_dp.transforms.reading import ReadRows as ReadRows
+from beam_dp.transforms.removal_loss import RemovalLoss as RemovalLoss
 from beam_dp.transforms.select import SelectPartitions as SelectPartitions
 from beam_dp.transforms.shifted_inverse import ShiftedInverse as ShiftedInverse
-from beam_dp.transforms.writing import WriteRows as WriteRows

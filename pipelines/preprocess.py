@@ -31,7 +31,7 @@ from collections.abc import Callable, Sequence
 import beam_dp as dp
 from beam_dp.mechanisms.metrics import person_epsilon, spread
 from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.transforms.rows import plain_name
+from beam_dp.transforms.steps.output_rows import plain_name
 from pipelines import releasing
 from pipelines.arguments import command, forms, spreads, words
 

@@ -10,7 +10,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.transforms.rows import output_names
+from beam_dp.transforms.steps.output_rows import output_names
 from pipelines import reading, table, terminal
 from pipelines.arguments import command, files, people, spending, words
 

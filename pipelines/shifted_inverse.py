@@ -23,7 +23,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.search import Search
 from beam_dp.mechanisms.search.choose import build_search
 from beam_dp.transforms.partitions import reach_of
-from beam_dp.transforms.rows import output_names
+from beam_dp.transforms.steps.output_rows import output_names
 from pipelines import reading, scratch, table, terminal
 from pipelines.arguments import chosen, command, files, metrics, people, spending
 

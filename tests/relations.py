@@ -18,9 +18,10 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.planning.program import Loss, Program, compile_loss
 from beam_dp.mechanisms.profiles import coverage, frequency, owner_pairs, vertex_cover
 from beam_dp.mechanisms.summaries.partition_view import Cells
-from beam_dp.transforms import release, summary
-from beam_dp.transforms.columns import Layout
-from beam_dp.transforms.loss import measures_of
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.removal_loss import measures_of
+from beam_dp.transforms.steps import collect, draw
+from beam_dp.transforms.steps import settle as settling
 
 KEY = bytes(range(32))
 THOUSANDTH = Fraction(1, 1000)
@@ -251,14 +252,14 @@ def views(
     bounder = Bounder(bounds, asked.fields, KEY, keep_rows=asked.keep_rows)
     listed = list(rows)
     packed = grouped(
-        bundle(summary.Collect(layout, bounder, shards), listed[place::bundles])
+        bundle(collect.Collect(layout, bounder, shards), listed[place::bundles])
         for place in range(bundles)
     )
-    settle = summary.Settle(bounder, measures, (), buckets)
+    settle = settling.Settle(bounder, measures, (), buckets)
     settled = grouped(bundle(settle, [element]) for element in packed.items())
-    places = release.Places(layout, buckets)
+    places = draw.BucketPartitions(layout, buckets)
     found = [
-        places.cells(bucket, *summary.open_bucket(blobs, measures))
+        places.cells(bucket, *settling.open_bucket(blobs, measures))
         for bucket, blobs in settled.items()
     ]
     return [View(cells, [key[0] for key in places.names(listed)]) for cells, listed in found]

@@ -19,7 +19,7 @@ from beam_dp.mechanisms.planning import builder
 from beam_dp.mechanisms.profiles import coverage, frequency, from_summaries
 from beam_dp.mechanisms.releases import two_phase
 from beam_dp.mechanisms.search import rank_search
-from beam_dp.transforms import release
+from beam_dp.transforms.steps import draw
 from docs import tables
 
 ROOT = Path(__file__).parents[1]
@@ -130,7 +130,7 @@ def test_a_search_that_is_chosen_takes_no_delta_from_others() -> None:
 def test_the_small_numbers_in_the_text() -> None:
     assert f"{rank_search.RESOLUTION} of a vote" in PAGE
     assert "4,294,967" in PAGE and from_summaries._HEAVIEST // 1000 == 4_294_967
-    assert "up to 64 parts" in PAGE and release._MANY == 64
+    assert "up to 64 parts" in PAGE and draw._MANY == 64
     assert "6,324 (20 million pairs)" in PAGE and frequency.PAIRS == 20_000_000
     assert "(17 bits up to 2^63)" in PAGE and defaults._SUM_BITS == 17
     assert "are 0.025% apart" in PAGE and 2**-12 < 0.00025 and defaults._EXTREME_BITS == 13

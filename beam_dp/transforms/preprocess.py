@@ -15,7 +15,7 @@ from beam_dp.mechanisms.metrics.spread import Preprocessing
 from beam_dp.mechanisms.planning.plan import Plan
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
-from beam_dp.transforms.summary import SHARDS
+from beam_dp.transforms.steps.collect import SHARDS
 
 _OWNER = "PreprocessSensitivity"
 _TAKEN = ("column", "name", "unit", "weight", "method")

@@ -11,7 +11,7 @@ from beam_dp.mechanisms.metrics.ratio import Comparison, Ratio
 from beam_dp.mechanisms.planning.plan import Plan
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
-from beam_dp.transforms.summary import SHARDS
+from beam_dp.transforms.steps.collect import SHARDS
 
 
 @dataclasses.dataclass(eq=False)

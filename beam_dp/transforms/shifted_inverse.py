@@ -18,7 +18,7 @@ from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.choose import TWO_PHASE, SearchKind
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
-from beam_dp.transforms.summary import SHARDS
+from beam_dp.transforms.steps.collect import SHARDS
 
 _OWNER = "ShiftedInverse"
 _SEARCHED = (

@@ -34,7 +34,7 @@ from beam_dp.mechanisms.releases.clipped import ClippedSum
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.partition_view import Cells
-from beam_dp.transforms import identities, numbers
+from beam_dp.transforms.columns import fixed_point, ids
 from tests.doubles import ZeroNoise
 from tests.reference import (
     Row,
@@ -113,14 +113,14 @@ def rows_of_a_person_do_not_depend_on_others() -> bool:
 
 def one_person_has_one_identity() -> bool:
     """1, True and "1" are one person; "01" is another; 1.0 is none."""
-    found, valid = identities.identify_values([1, True, "1", "01", 1.0], b"key")
+    found, valid = ids.identify_values([1, True, "1", "01", 1.0], b"key")
     same = (found[:, :3] == found[:, :1]).all() and (found[:, 3] != found[:, 0]).any()
     return bool(same) and valid.tolist() == [True] * 4 + [False]
 
 
 def nan_never_becomes_a_number() -> bool:
     """A clip before the test for NaN would make it a bound."""
-    units = numbers.values_to_units([math.nan, 3.0, math.inf, -math.inf], Fraction(1))
+    units = fixed_point.values_to_units([math.nan, 3.0, math.inf, -math.inf], Fraction(1))
     missing = integers.is_missing(units, integers.LOWEST)
     return missing.tolist() == [True, False, False, False] and units[1] == 3
 
@@ -413,8 +413,8 @@ MUTANTS = [
         _lowest_partition,
         each_person_is_kept_by_chance_alone,
     ),
-    Mutant("16 ids by ==", identities, "identify_values", _equality, one_person_has_one_identity),
-    Mutant("17 NaN clipped", numbers, "_mask", _mask_after_clip, nan_never_becomes_a_number),
+    Mutant("16 ids by ==", ids, "identify_values", _equality, one_person_has_one_identity),
+    Mutant("17 NaN clipped", fixed_point, "_mask", _mask_after_clip, nan_never_becomes_a_number),
     Mutant(
         "20 threshold off by one",
         TruncatedGeometric,

@@ -42,7 +42,7 @@ def before_the_noise(monkeypatch):
         return Estimates(ones.astype(float), totals.astype(float))
 
     monkeypatch.setattr(ratio.Mechanism, "release", exactly)
-    monkeypatch.setattr("beam_dp.transforms.columns.fresh_key", lambda: bytes(32))
+    monkeypatch.setattr("beam_dp.transforms.columns.layout.fresh_key", lambda: bytes(32))
 
 
 def case(draw, number, flags):

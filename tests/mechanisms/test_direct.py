@@ -33,9 +33,10 @@ from beam_dp.mechanisms.search.rank_search import RESOLUTION
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import Cells
-from beam_dp.transforms import summary
-from beam_dp.transforms.columns import Layout
-from beam_dp.transforms.rows import output_type
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.steps import collect
+from beam_dp.transforms.steps import settle as settling
+from beam_dp.transforms.steps.output_rows import output_type
 from tests.doubles import ZeroNoise
 from tests.relations import (
     KEY,
@@ -300,10 +301,10 @@ def people_above(rows: Rows, program: Program, bounds: ContributionBounds) -> li
     """Return, per threshold, how many people the shared clip's search sees above it."""
     layout = Layout("person", ("day",), program.columns, program.units, None, KEY, program.items)
     bounder = Bounder(bounds, program.fields, KEY, keep_rows=program.keep_rows)
-    packed = grouped([bundle(summary.Collect(layout, bounder, 4), as_dicts(rows))])
-    settle = summary.Settle(bounder, program.measures, program.shared_measures, 1)
-    blobs = grouped([bundle(settle, [element]) for element in packed.items()])[summary.SHARED]
-    found = summary.open_summary(blobs, program.shared_measures)
+    packed = grouped([bundle(collect.Collect(layout, bounder, 4), as_dicts(rows))])
+    settle = settling.Settle(bounder, program.measures, program.shared_measures, 1)
+    blobs = grouped([bundle(settle, [element]) for element in packed.items()])[settling.SHARED]
+    found = settling.open_summary(blobs, program.shared_measures)
     buckets = len(program.shared_measures[0].thresholds) + 1
     people, _ = Cells(found, np.zeros(len(found), np.int64), 1).histogram(0, buckets)
     return people[0][::-1].cumsum()[-2::-1].tolist()

@@ -16,7 +16,7 @@ from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
 from beam_dp.mechanisms.sensitivity import monotone
 from beam_dp.mechanisms.sensitivity.monotone import Monotone, SetValues, monotone_hull
-from beam_dp.transforms import items
+from beam_dp.transforms.columns import compared_values
 
 
 def rows(people):
@@ -495,4 +495,4 @@ def test_nothing_that_a_function_raises_comes_out(kind: type[BaseException]) -> 
         raise kind(f"a canary: {people}")
 
     assert GuardedProfile(tells, 3, -1)(((7,),)).values == Profile((-1,)).values
-    assert items.judged([7], tells).tolist() == [0]
+    assert compared_values.judged([7], tells).tolist() == [0]

@@ -1,10 +1,10 @@
-"""Tests of `beam_dp.transforms.ahead`."""
+"""Tests of `beam_dp.transforms.steps.runtime`."""
 
 import threading
 
 import pytest
 
-from beam_dp.transforms.ahead import Ahead
+from beam_dp.transforms.steps.runtime import Ahead
 
 
 def test_results_come_in_order_one_element_late_and_none_is_lost():

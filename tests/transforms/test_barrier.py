@@ -16,11 +16,13 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.transforms import guards, release
-from beam_dp.transforms.blocks import Block
-from beam_dp.transforms.columns import Layout
-from beam_dp.transforms.public_keys import PublicKeys
-from beam_dp.transforms.summary import Summarise
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.steps import barrier as barriers
+from beam_dp.transforms.steps import draw as drawing
+from beam_dp.transforms.steps import guards
+from beam_dp.transforms.steps.released_block import Block
+from beam_dp.transforms.steps.summarise import Summarise
 
 # A release of this scale takes each value with probability below 2^-19: that two of them are equal
 # by chance, for all of 8 partitions, has probability below 2^-150.
@@ -82,21 +84,21 @@ def test_two_consumers_and_repeated_bundles_see_the_same_numbers(repeats: int) -
 class WithoutBarrier(beam.PTransform):
     """A broken twin: the release, and nothing behind the draw."""
 
-    def __init__(self, whole: release.Release) -> None:
+    def __init__(self, whole: barriers.Release) -> None:
         super().__init__()
         self._whole = whole
 
     def expand(self, summaries: beam.PCollection) -> beam.PCollection:
         whole = self._whole
-        draw = release.Draw(whole.program, whole.places, whole.noise)
+        draw = drawing.Draw(whole.program, whole.places, whole.noise)
         return summaries | "Draw" >> beam.ParDo(draw) | beam.Values()
 
 
-def pieces() -> tuple[Summarise, release.Release]:
+def pieces() -> tuple[Summarise, barriers.Release]:
     program = compile_program([dp.PeopleCount()], FAINT, 8)
     layout = Layout("person", ("day",), (), (), PUBLIC_KEYS, bytes(32))
     bounder = Bounder(ContributionBounds(None), program.fields, layout.key)
-    whole = release.Release(program, release.Places(layout, 1))
+    whole = barriers.Release(program, drawing.BucketPartitions(layout, 1))
     return Summarise(layout, bounder, program.measures), whole
 
 
@@ -241,7 +243,7 @@ def test_where_draws_can_be_repeated_all_comes_from_a_side_input(name: str, runn
     stored, start = list(above(sides[0], made_by)), list(above(mains[0], made_by))
     assert [step.unique_name.split("/")[-1] for step in start[:-1]] == ["Start"]
     assert stored[-1].spec.urn == GROUP_BY_KEY and stored[-1] == start[-1]
-    assert release.started((0, [])) == b""
+    assert barriers.started((0, [])) == b""
 
 
 def test_a_group_by_key_stands_between_the_clips_and_the_draw() -> None:
@@ -271,7 +273,7 @@ def random_attributes(value: Any, depth: int = 0) -> Iterable[str]:
 
 def test_no_step_carries_randomness_from_the_build_to_the_workers() -> None:
     _, whole = pieces()
-    draw = release.Draw(whole.program, whole.places, whole.noise)
+    draw = drawing.Draw(whole.program, whole.places, whole.noise)
     assert list(random_attributes(draw)) == [] and dataclasses.fields(Noise) == ()
     copies = [pickle.loads(pickle.dumps(draw)) for _ in range(2)]
     first, second = ([list(block.rows(PUBLIC_KEYS)) for _, block in copy.process((0, []))]

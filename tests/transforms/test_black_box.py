@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.transforms import columns, votes
+from beam_dp.transforms.columns import layout
+from beam_dp.transforms.steps import block_votes
 from tests.hostile import support
 
 MANY = dp.Budget(10_000.0)
@@ -53,7 +54,7 @@ def test_a_function_of_the_number_of_people_sees_one_block():
 
 def test_however_rows_are_cut_into_bundles_and_shards_the_votes_are_the_same(monkeypatch):
     """At this budget the rank moves by a vote with a chance below 1e-10."""
-    monkeypatch.setattr(columns, "fresh_key", lambda: bytes(range(32)))
+    monkeypatch.setattr(layout, "fresh_key", lambda: bytes(range(32)))
     shuffled = ROWS[:]
     random.Random(3).shuffle(shuffled)
     odd = {"blocks": 101, "person_value": "sum"}
@@ -101,8 +102,8 @@ def remembering(values, seen=SEEN, *, more=MORE):
 
 
 def test_default_arguments_of_a_function_of_a_module_are_new_for_each_block():
-    content = votes.packed(remembering)
-    assert [votes.made(content)(np.zeros(3)) for _ in range(3)] == [2.0] * 3
+    content = block_votes.packed(remembering)
+    assert [block_votes.made(content)(np.zeros(3)) for _ in range(3)] == [2.0] * 3
     assert (SEEN, MORE) == ([], {})  # the function of the module is never called
     found = released(black_box(remembering, blocks=9))
     assert {found[day]["black_box_value"] for day in range(3)} == {2.0}

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import beam_dp as dp
-from beam_dp.transforms import plain
+from beam_dp.transforms.columns import plain_values
 from tests.hostile import support
 
 KEY = bytes(range(16))
@@ -122,7 +122,7 @@ VALUES = [
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: ascii(value)[:30])
 def test_plain_values_come_back(value: object) -> None:
-    found = plain.restored(plain.plain(value))
+    found = plain_values.restored(plain_values.plain(value))
     assert type(found) is type(value) and repr(found) == repr(value)
 
 
@@ -132,7 +132,7 @@ OTHERS = [[1], {1: 2}, {1}, 1j, support.Hostile(), object(), np.datetime64("2020
 
 @pytest.mark.parametrize("place", range(len(OTHERS)))
 def test_other_values_become_none(place: int) -> None:
-    assert plain.plain(OTHERS[place]) is None
+    assert plain_values.plain(OTHERS[place]) is None
 
 
 def test_numpy_scalars_become_plain() -> None:
@@ -144,7 +144,7 @@ def test_numpy_scalars_become_plain() -> None:
         np.str_("a"),
         np.bytes_(b"b"),
     ]
-    found = [plain.restored(plain.plain(value)) for value in given_]
+    found = [plain_values.restored(plain_values.plain(value)) for value in given_]
     assert found == [1, 1 << 63, 0.5, True, "a", b"b"]
     assert [type(value) for value in found] == [int, int, float, bool, str, bytes]
 
@@ -178,15 +178,15 @@ ARROW: list[tuple[pa.Array, list[object]]] = [
 @pytest.mark.parametrize("place", range(len(ARROW)), ids=lambda place: str(ARROW[place][0].type))
 def test_arrow_columns_become_lists_and_never_fail(place: int) -> None:
     column, expected = ARROW[place]
-    assert plain.to_list(column) == expected
-    assert plain.to_list(column.slice(1)) == expected[1:]
+    assert plain_values.to_list(column) == expected
+    assert plain_values.to_list(column.slice(1)) == expected[1:]
 
 
 @given(st.lists(st.datetimes() | st.none()), st.sampled_from(["us", "ms", "s"]))
 def test_timestamps_that_python_holds_come_back(values: list[Any], unit: str) -> None:
     whole = [value and value.replace(microsecond=0) for value in values]
     inner = [value if value is None or 1 < value.year < 9999 else None for value in whole]
-    assert plain.to_list(pa.array(inner, pa.timestamp(unit))) == inner
+    assert plain_values.to_list(pa.array(inner, pa.timestamp(unit))) == inner
 
 
 def test_bad_rows_vanish_alone() -> None:

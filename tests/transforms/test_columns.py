@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from beam_dp.mechanisms.bounding import table as bounding_table
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.transforms import columns, keys, public_keys
-from beam_dp.transforms.columns import Layout, RowBuffer, fields_of
+from beam_dp.transforms.columns import layout as layouts
+from beam_dp.transforms.columns import partition_keys, public_keys
+from beam_dp.transforms.columns.layout import Layout, RowBuffer, fields_of
 
 KEY = bytes(range(32))
 UNIT = Fraction(1, 10**6)
@@ -47,7 +48,7 @@ def lines(tables: Sequence[Table]) -> collections.Counter[Any]:
         value = integers.widen(table.values[0]).tolist()
         for person, partition, number in zip(*words, value, strict=True):
             pair = (partition[0], partition[1])
-            found[tuple(person), keys.name_of(pair, table.names), number] += 1
+            found[tuple(person), partition_keys.name_of(pair, table.names), number] += 1
     return found
 
 
@@ -83,7 +84,7 @@ def test_batches_agree_with_rows(rows: list[tuple[Any, Any, Any]]) -> None:
     )
     expected = lines(collected([Visit(*row) for row in rows], found))
     assert lines([found.from_batch(batch)]) == expected
-    assert lines([found.from_batch(part) for part in columns.batches(pa.table(batch))]) == expected
+    assert lines([found.from_batch(part) for part in layouts.batches(pa.table(batch))]) == expected
     assert (
         lines([found.from_batch(batch.slice(0, 1)), found.from_batch(batch.slice(1))]) == expected
     )
@@ -181,10 +182,10 @@ def test_missing_and_doubled_columns_are_refused() -> None:
 
 def test_batches_are_bounded_and_never_empty() -> None:
     table = pa.table({"person": pa.array(range((1 << 18) + 5))})
-    assert [len(batch) for batch in columns.batches(table)] == [1 << 18, 5]
-    assert list(columns.batches(table.slice(0, 0))) == []
+    assert [len(batch) for batch in layouts.batches(table)] == [1 << 18, 5]
+    assert list(layouts.batches(table.slice(0, 0))) == []
 
 
 def test_every_run_has_a_key_of_its_own() -> None:
-    drawn = {columns.fresh_key() for _ in range(100)}
+    drawn = {layouts.fresh_key() for _ in range(100)}
     assert len(drawn) == 100 and {len(key) for key in drawn} == {32}

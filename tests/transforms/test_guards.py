@@ -11,7 +11,7 @@ from apache_beam.testing import test_stream
 from apache_beam.transforms import trigger, window
 
 import beam_dp as dp
-from beam_dp.transforms import guards
+from beam_dp.transforms.steps import guards
 
 BUDGET = dp.Budget(1, 1e-6)
 BOUNDS = dp.ContributionBounds(partitions=1)

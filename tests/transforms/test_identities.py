@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_dp.transforms import identities
-from beam_dp.transforms.identities import canonical, identify, identify_values
+from beam_dp.transforms.columns import ids
+from beam_dp.transforms.columns.ids import canonical, identify, identify_values
 from tests.hostile.support import Hostile
 
 KEY = bytes(range(32))
@@ -242,7 +242,7 @@ UNSUPPORTED = [
 
 @pytest.mark.parametrize("kind", UNSUPPORTED, ids=str)
 def test_other_types_are_refused_by_schema(kind: pa.DataType) -> None:
-    assert not identities.supported(kind)
+    assert not ids.supported(kind)
 
 
 def test_the_key_decides_about_hashes_and_not_about_integers() -> None:

@@ -1,4 +1,4 @@
-"""Tests of `beam_dp.transforms.items`."""
+"""Tests of `beam_dp.transforms.columns.compared_values`."""
 
 import datetime
 import decimal
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.transforms import items
+from beam_dp.transforms.columns import compared_values
 
 KEY = bytes(range(32))
 NOTHING = [None, math.nan, math.inf, -math.inf, b"a", [1], datetime.datetime(2020, 1, 1), 1j]
@@ -25,7 +25,7 @@ SAME = [
 
 
 def code(value):
-    return int(items.codes_of_values([value], KEY)[0])
+    return int(compared_values.codes_of_values([value], KEY)[0])
 
 
 @pytest.mark.parametrize("value", NOTHING, ids=repr)
@@ -60,27 +60,32 @@ def test_different_values_have_different_codes():
 )
 def test_columns_and_values_give_the_same_codes(kind, values):
     column = pa.array(values, kind)
-    assert items.supported(kind)
-    assert items.codes(column, KEY).tolist() == items.codes_of_values(values, KEY).tolist()
+    assert compared_values.supported(kind)
+    assert (
+        compared_values.codes(column, KEY).tolist()
+        == compared_values.codes_of_values(values, KEY).tolist()
+    )
     encoded = column.dictionary_encode()
-    assert items.supported(encoded.type)
-    assert items.codes(encoded, KEY).tolist() == items.codes(column, KEY).tolist()
+    assert compared_values.supported(encoded.type)
+    assert (
+        compared_values.codes(encoded, KEY).tolist() == compared_values.codes(column, KEY).tolist()
+    )
 
 
 def test_rows_of_mixed_types_keep_their_places():
     values = [1.5, "a", None, 2, 2.0, math.nan, [3]]
-    found = items.codes_of_values(values, KEY).tolist()
+    found = compared_values.codes_of_values(values, KEY).tolist()
     assert found == [code(value) for value in values]
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.timestamp("s"), pa.list_(pa.int64())], ids=str)
 def test_other_columns_are_not_supported(kind):
-    assert not items.supported(kind)
+    assert not compared_values.supported(kind)
 
 
 def test_codes_depend_on_the_key():
-    assert items.codes_of_values(["a", 1, 1.5], KEY).tolist() != [
-        *items.codes_of_values(["a", 1, 1.5], bytes(32))
+    assert compared_values.codes_of_values(["a", 1, 1.5], KEY).tolist() != [
+        *compared_values.codes_of_values(["a", 1, 1.5], bytes(32))
     ]
 
 
@@ -107,7 +112,7 @@ def truth(value):
 def test_a_function_judges_what_python_can_name_and_nothing_raises(column, expected, encoded):
     if encoded and not pa.types.is_float16(column.type):
         column = column.dictionary_encode()
-    found = items.judged_column(column, truth).tolist()
+    found = compared_values.judged_column(column, truth).tolist()
     assert found == [integers.LOWEST if value is None else value for value in expected]
 
 
@@ -116,13 +121,13 @@ def leave(value):
 
 
 def test_a_function_that_would_end_the_process_counts_nothing():
-    assert items.judged(["4711"], leave).tolist() == [0]
-    assert items.judged_column(pa.array(["4711"]), leave).tolist() == [0]
+    assert compared_values.judged(["4711"], leave).tolist() == [0]
+    assert compared_values.judged_column(pa.array(["4711"]), leave).tolist() == [0]
 
 
 def test_a_missing_value_is_not_shown_to_a_function():
     shown = []
-    found = items.judged([None, math.nan, np.float32("nan"), 0, math.inf], shown.append)
+    found = compared_values.judged([None, math.nan, np.float32("nan"), 0, math.inf], shown.append)
     assert found.tolist() == [integers.LOWEST] * 3 + [0, 0] and shown == [0, math.inf]
 
 
@@ -147,22 +152,22 @@ SAME = [
 
 def test_a_value_is_all_of_its_spellings_and_no_other():
     column = [value for group in SAME for value in group]
-    codes = items.codes_of_values(column, KEY)
+    codes = compared_values.codes_of_values(column, KEY)
     for group in SAME:
         for wanted in group:
             if type(wanted) in (int, float, bool, str, datetime.date):
-                found = items.equal(codes, wanted, KEY)
+                found = compared_values.equal(codes, wanted, KEY)
                 assert [v for v, one in zip(column, found, strict=True) if one] == group
 
 
 def test_what_no_file_says_equals_nothing():
-    codes = items.codes_of_values(["", "inf", "nan", None, math.inf, 10**400], KEY)
+    codes = compared_values.codes_of_values(["", "inf", "nan", None, math.inf, 10**400], KEY)
     for wanted in (math.inf, 1e300, -math.inf, "\ud800"):
-        assert set(items.equal(codes, wanted, KEY).tolist()) <= {0, integers.LOWEST}
+        assert set(compared_values.equal(codes, wanted, KEY).tolist()) <= {0, integers.LOWEST}
 
 
 def test_one_spelling_alone_is_noticed(monkeypatch):
     """The broken twin: what a CSV file calls true is not 1."""
-    monkeypatch.setattr(items, "spellings", lambda value: [value])
-    codes = items.codes_of_values(["true", "1.0", "1"], KEY)
-    assert items.equal(codes, 1, KEY).tolist() == [0, 0, 1]
+    monkeypatch.setattr(compared_values, "spellings", lambda value: [value])
+    codes = compared_values.codes_of_values(["true", "1.0", "1"], KEY)
+    assert compared_values.equal(codes, 1, KEY).tolist() == [0, 0, 1]

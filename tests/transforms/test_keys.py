@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_dp.transforms import identities, keys
-from beam_dp.transforms.keys import (
+from beam_dp.transforms.columns import ids, partition_keys
+from beam_dp.transforms.columns.partition_keys import (
     Key,
     are_clean,
     clean,
@@ -20,7 +20,7 @@ from beam_dp.transforms.keys import (
     name_keys,
     name_of,
 )
-from beam_dp.transforms.public_keys import PublicKeys
+from beam_dp.transforms.columns.public_keys import PublicKeys
 
 KEY = bytes(range(32))
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -109,9 +109,9 @@ def test_an_integer_is_one_partition_from_every_width(kind: pa.DataType, encoded
 
 @given(st.lists(PART, min_size=2, max_size=2))
 def test_private_identities_are_equal_where_keys_are(parts: list[Any]) -> None:
-    columns = [identities.to_array([part]) for part in parts]
+    columns = [ids.to_array([part]) for part in parts]
     found = [name_keys([column], KEY)[0] for column in columns]
-    assert (identities.join([found[0]]) == identities.join([found[1]])).all() == (
+    assert (ids.join([found[0]]) == ids.join([found[1]])).all() == (
         typed((parts[0],)) == typed((parts[1],))
     )
 
@@ -189,7 +189,7 @@ def without_types(key: Key) -> bytes:
 def test_the_properties_catch_an_encoding_without_types_and_lengths() -> None:
     assert without_types((1,)) == without_types(("1",)) and encode((1,)) != encode(("1",))
     assert without_types(("ab", "c")) == without_types(("a", "bc"))
-    assert keys.decode(encode((1, "1", True))) == (1, "1", True)
+    assert partition_keys.decode(encode((1, "1", True))) == (1, "1", True)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from beam_dp.transforms import memory
+from beam_dp.transforms.steps import runtime
 
 PIECES, PIECE = 2000, 1 << 13  # 125 MiB of float64, each piece too small to have pages of its own
 
@@ -20,17 +20,17 @@ def test_freed_pieces_go_back_to_the_system_and_held_ones_stay() -> None:
     held = pieces[::50]
     full = resident() if Path("/proc/self/statm").exists() else 0
     del pieces
-    memory.give_back()
+    runtime.give_back()
     if platform.libc_ver()[0] == "glibc":
         assert full - resident() > 0.8 * PIECES * PIECE * 8
     assert all((piece == 50 * place).all() for place, piece in enumerate(held))
 
 
 def test_elsewhere_nothing_is_done(monkeypatch) -> None:
-    monkeypatch.setattr(memory.os, "name", "other")
-    memory._trim.cache_clear()
+    monkeypatch.setattr(runtime.os, "name", "other")
+    runtime._trim.cache_clear()
     try:
-        memory.give_back()
-        assert memory._trim()(0) is None
+        runtime.give_back()
+        assert runtime._trim()(0) is None
     finally:
-        memory._trim.cache_clear()
+        runtime._trim.cache_clear()

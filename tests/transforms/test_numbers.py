@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.transforms import identities, numbers
-from beam_dp.transforms.numbers import to_units, value_to_units, values_to_units
+from beam_dp.transforms.columns import fixed_point, ids
+from beam_dp.transforms.columns.fixed_point import to_units, value_to_units, values_to_units
 
 MILLIONTH = Fraction(1, 10**6)
 TOP = integers.WIDEST - 1
@@ -240,7 +240,7 @@ UNSUPPORTED += [pa.duration("s"), pa.list_(pa.int64()), pa.dictionary(pa.int8(),
 
 @pytest.mark.parametrize("kind", UNSUPPORTED, ids=str)
 def test_other_types_are_refused_by_schema(kind: pa.DataType) -> None:
-    assert not numbers.supported(kind)
+    assert not fixed_point.supported(kind)
 
 
 @given(
@@ -286,7 +286,7 @@ class Counting(np.int64):
 def test_a_subclass_of_a_numpy_number_is_no_number() -> None:
     for value in (Telling(3.5), Counting(3)):
         assert value_to_units(value, Fraction(1)) is None
-        assert identities.canonical(value) is None
+        assert ids.canonical(value) is None
     assert value_to_units(np.float32(3.0), Fraction(1)) == 3
     for kind in (np.int8, np.uint64, np.longlong, np.intc):
-        assert identities.canonical(kind(3)) == 3
+        assert ids.canonical(kind(3)) == 3

@@ -102,7 +102,7 @@ VALUES = [(float("nan"), 0.0), (None, 0.0), (-5.0, 0.0), (True, 0.0), ("7", 0.0)
 @pytest.mark.parametrize(("value", "added"), VALUES, ids=repr)
 def test_values_that_are_no_numbers_or_negative_add_nothing(value: Any, added: float) -> None:
     found = losses([edge(1, 2, value), edge(1, 2, 3.0)], dp.Sum("value"))
-    # Whether text and booleans are numbers is for `numbers` to say; here it must be the same.
+    # Whether text and booleans are numbers is for `columns.fixed_point` to say; here it must be the same.
     alone = losses([{"from": 1, "to": 1, "value": value}], dp.Sum("value"))[0]
     assert found[0] == alone + 3.0
     assert alone in (added, 1.0)
@@ -172,15 +172,15 @@ def test_releases_of_two_owners_are_one_sided_and_near() -> None:
 def test_a_person_who_is_taken_for_two_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutant: the second owner has a hash of another kind, so that nobody is on both sides."""
     from beam_dp.mechanisms.numerics import integers
-    from beam_dp.transforms import items
+    from beam_dp.transforms.columns import compared_values
 
-    original = items.codes_of_values
+    original = compared_values.codes_of_values
 
     def other(values: list[object], key: bytes) -> Any:
         codes = original(values, key)
         return codes ^ (codes != integers.LOWEST)
 
-    monkeypatch.setattr(items, "codes_of_values", other)
+    monkeypatch.setattr(compared_values, "codes_of_values", other)
     made = data_of(TWO_OWNERS["rows of two"], 300, seed=31)
     with pytest.raises(AssertionError):
         statistic = TWO_OWNERS["rows of two"]

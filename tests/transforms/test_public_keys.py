@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_dp.transforms import identities
-from beam_dp.transforms.key_list import KeyList
-from beam_dp.transforms.keys import Key
-from beam_dp.transforms.public_keys import PublicKeys
+from beam_dp.transforms.columns import ids
+from beam_dp.transforms.columns.key_list import KeyList
+from beam_dp.transforms.columns.partition_keys import Key
+from beam_dp.transforms.columns.public_keys import PublicKeys
 from tests.transforms.test_keys import INT64, KEY, PART, TEXT, typed
 
 
@@ -67,23 +67,23 @@ def test_public_keys_match_by_canonical_form() -> None:
 
 @given(st.lists(PART, min_size=1, max_size=30), st.lists(PART, max_size=8))
 def test_public_places_are_those_of_the_canonical_list(listed: list[Any], asked: list[Any]) -> None:
-    once = {identities.canonical(part): part for part in listed}
+    once = {ids.canonical(part): part for part in listed}
     public = PublicKeys(tuple((part,) for part in once.values()))
     for part in asked + listed:
-        places = public.places([identities.to_array([part])], KEY)
-        form = identities.canonical(part)
+        places = public.places([ids.to_array([part])], KEY)
+        form = ids.canonical(part)
         assert places.tolist() == [list(once).index(form) if form in once else -1]
 
 
 @given(st.lists(st.tuples(INT64, TEXT), min_size=1, max_size=20, unique=True))
 def test_public_keys_of_two_columns(listed: list[tuple[int, str]]) -> None:
-    forms = {tuple(map(identities.canonical, key)): key for key in listed}
+    forms = {tuple(map(ids.canonical, key)): key for key in listed}
     public = PublicKeys(tuple(forms.values()))
     numbers, texts = (pa.array(part) for part in zip(*public.keys, strict=True))
     assert public.places([numbers, texts], KEY).tolist() == list(range(len(forms)))
     elsewhere = pa.array([text + "x" for _, text in public.keys])
     absent = public.places([numbers, elsewhere], KEY).tolist()
-    found = {(number, identities.canonical(text + "x")) for number, text in public.keys}
+    found = {(number, ids.canonical(text + "x")) for number, text in public.keys}
     assert all(place == -1 for place in absent) or found & set(forms)
 
 

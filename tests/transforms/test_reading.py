@@ -18,15 +18,15 @@ from apache_beam.testing.util import assert_that
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beam_dp.transforms.files import delimited, lines, parquet, records
-from beam_dp.transforms.reading import ReadRows
+from beam_dp.transforms.io import csv_files, json_lines, parquet, records
+from beam_dp.transforms.io.read_rows import ReadRows
 
 HEADER = b"who,what\n"
 FOUND: list[Any] = []
 
 
 def csv_rows(path: Path, columns: tuple[str, ...], numbers: tuple[str, ...] = ()) -> list[Any]:
-    batches = delimited.read_csv(str(path), str(path), columns, numbers)
+    batches = csv_files.read_csv(str(path), str(path), columns, numbers)
     return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
 
 
@@ -39,7 +39,9 @@ def read_csv_bytes(tmp_path: Path, content: bytes, numbers: tuple[str, ...] = ()
 def read_jsonl_bytes(tmp_path: Path, content: bytes) -> list[Any]:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(content)
-    return [tuple(row.values()) for row in lines.read_jsonl(str(path), "rows", ("who", "what"))]
+    return [
+        tuple(row.values()) for row in json_lines.read_jsonl(str(path), "rows", ("who", "what"))
+    ]
 
 
 def keep(elements: list[Any]) -> None:
@@ -203,18 +205,18 @@ NO_NUMBERS = (
 
 @pytest.mark.parametrize("text", NUMBERS)
 def test_csv_number_is_the_nearest_float(text: str) -> None:
-    assert delimited.to_numbers(pa.array([text])).to_pylist() == [NUMBERS[text]]
+    assert csv_files.to_numbers(pa.array([text])).to_pylist() == [NUMBERS[text]]
 
 
 @pytest.mark.parametrize("text", NO_NUMBERS)
 def test_csv_text_outside_the_grammar_is_null(text: str) -> None:
-    assert delimited.to_numbers(pa.array([text, None])).to_pylist() == [None, None]
+    assert csv_files.to_numbers(pa.array([text, None])).to_pylist() == [None, None]
 
 
 @settings(deadline=None, max_examples=200)
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**300), 10**300))
 def test_csv_numbers_that_python_writes_read_back(number: float) -> None:
-    assert delimited.to_numbers(pa.array([repr(number)])).to_pylist() == [float(number)]
+    assert csv_files.to_numbers(pa.array([repr(number)])).to_pylist() == [float(number)]
 
 
 CSV_CASES = {
@@ -253,7 +255,7 @@ def test_csv_types_do_not_depend_on_the_data(tmp_path: Path) -> None:
     for content in (b"1,2\n", b"x,y\n", b"2020-01-01,true\n", b",\n"):
         path = tmp_path / "rows.csv"
         path.write_bytes(HEADER + content)
-        [batch] = delimited.read_csv(str(path), "rows", ("who", "what"), ("what",))
+        [batch] = csv_files.read_csv(str(path), "rows", ("who", "what"), ("what",))
         assert batch.schema.types == [pa.string(), pa.float64()]
 
 

@@ -18,9 +18,10 @@ from apache_beam.options.pipeline_options import PipelineOptions
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.summaries import wire
-from beam_dp.transforms import summary
-from beam_dp.transforms.columns import Layout
-from beam_dp.transforms.loss import measures_of
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.removal_loss import measures_of
+from beam_dp.transforms.steps import collect
+from beam_dp.transforms.steps import settle as settling
 from tests.hostile import support
 from tests.relations import (
     BOUNDS,
@@ -143,7 +144,7 @@ def test_one_person_moves_every_loss_by_at_most_one(name: str) -> None:
 @pytest.mark.parametrize("name", ONE_OWNER)
 def test_bounds_hold_in_pipelines(name: str, bounds: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The key of the run is fixed, so that neighbours keep the same rows of everybody else."""
-    monkeypatch.setattr("beam_dp.transforms.columns.fresh_key", lambda: bytes(32))
+    monkeypatch.setattr("beam_dp.transforms.columns.layout.fresh_key", lambda: bytes(32))
     statistic = ONE_OWNER[name]
     made = data_of(statistic, 40, 4, seed=24)
     losses = [
@@ -317,7 +318,7 @@ def test_no_more_is_held_than_removals_can_bring_to_light(name: str, most: int) 
         assert len(view.cells.owned(1)[0].people) == most
         layout = Layout("person", ("day",), loss.columns, loss.units, None, KEY, loss.items, False)
         bounder = Bounder(FREE, loss.fields, KEY, keep_rows=True)
-        collected = bundle(summary.Collect(layout, bounder, shards), rows)
-        settle = summary.Settle(bounder, measures_of(loss), (), 1)
+        collected = bundle(collect.Collect(layout, bounder, shards), rows)
+        settle = settling.Settle(bounder, measures_of(loss), (), 1)
         settled = bundle(settle, grouped([collected]).items())
         assert sum(len(wire.unpack_owned(b)) for _, b in settled if wire.is_owned(b)) == most

@@ -17,9 +17,12 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure, Summary
-from beam_dp.transforms import public_keys, summary
-from beam_dp.transforms.columns import Layout
-from beam_dp.transforms.summary import SHARED, Collect, Settle, Summarise
+from beam_dp.transforms.columns import public_keys
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.steps import block_votes, settle
+from beam_dp.transforms.steps.collect import Collect
+from beam_dp.transforms.steps.settle import SHARED, Settle
+from beam_dp.transforms.steps.summarise import Summarise
 
 KEY = bytes(range(32))
 TOP = (1 << 200,)
@@ -52,7 +55,7 @@ def visits(size: int = 400) -> list[Visit]:
 
 def facts(packed: Sequence[bytes], measures: Sequence[Measure]) -> list[tuple[Any, ...]]:
     """Return the merged, reduced summary of a bucket as plain lines."""
-    found = summary.open_summary(packed, measures)
+    found = settle.open_summary(packed, measures)
     columns = [found.measure, found.bucket, found.people, found.total]
     return sorted(
         (tuple(partition), *line)
@@ -230,13 +233,13 @@ def test_the_parts_of_a_person_meet_before_the_bounds_settle() -> None:
         for days in (["a", "b", "c"], ["d", "e", "f"])
     ]
     parts = [wire.pack_table(bounder.reduce(bounder.prepare(table))) for table in days]
-    right = summary.gather(parts, bounder)
-    wrong = [summary.gather([part], bounder) for part in parts]
+    right = settle.gather(parts, bounder)
+    wrong = [settle.gather([part], bounder) for part in parts]
     assert right is not None and len(right) == 2
     assert sum(len(table) for table in wrong if table is not None) == 4
 
 
 def test_an_empty_summary() -> None:
-    found = summary.open_summary([b"", b""], MEASURES)
+    found = settle.open_summary([b"", b""], MEASURES)
     assert isinstance(found, Summary) and len(found) == 0
-    assert np.array_equal(summary.bucket_of(np.empty((1, 0), np.uint64), 4, KEY), [])
+    assert np.array_equal(block_votes.bucket_of(np.empty((1, 0), np.uint64), 4, KEY), [])

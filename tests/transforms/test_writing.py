@@ -19,8 +19,8 @@ from apache_beam.typehints.row_type import RowTypeConstraint
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from beam_dp.transforms.files import tables
-from beam_dp.transforms.writing import WriteRows
+from beam_dp.transforms.io import table_files
+from beam_dp.transforms.io.write_rows import WriteRows
 
 SCHEMA = RowTypeConstraint.from_fields([("day", str), ("count", int), ("sum", float)])
 
@@ -142,7 +142,7 @@ CELLS = {
 @pytest.mark.parametrize("cell", CELLS, ids=repr)
 def test_csv_cell(tmp_path: Path, cell: Any) -> None:
     with (tmp_path / "out.csv").open("wb") as file:
-        tables.write_csv(file, ["x"], [None], [(cell, "end")])
+        table_files.write_csv(file, ["x"], [None], [(cell, "end")])
     assert read(tmp_path / "out.csv")[1:] == [[CELLS[cell], "end"]]
 
 
@@ -151,7 +151,9 @@ def test_csv_cell(tmp_path: Path, cell: Any) -> None:
 def test_any_cells_can_be_sorted(cells: list[Any]) -> None:
     rows = [(cell,) for cell in cells]
     reversed_rows = rows[::-1]
-    assert repr(sorted(reversed_rows, key=tables.order)) == repr(sorted(rows, key=tables.order))
+    assert repr(sorted(reversed_rows, key=table_files.order)) == repr(
+        sorted(rows, key=table_files.order)
+    )
 
 
 @pytest.mark.parametrize(
@@ -168,7 +170,7 @@ def test_any_cells_can_be_sorted(cells: list[Any]) -> None:
 )
 def test_parquet_cells(tmp_path: Path, cells: list[Any], kind: Any, written: list[Any]) -> None:
     with (tmp_path / "out.parquet").open("wb") as file:
-        tables.write_parquet(file, ["x"], [kind], [(cell,) for cell in cells])
+        table_files.write_parquet(file, ["x"], [kind], [(cell,) for cell in cells])
     assert pq.read_table(tmp_path / "out.parquet")["x"].to_pylist() == written
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.transforms import identities
+from beam_dp.transforms.columns import ids
 
 _LARGEST = integers.WIDEST - 1
 _SAFE = float(1 << 62)
@@ -45,7 +45,7 @@ def to_units(column: pa.Array, unit: Fraction) -> np.ndarray:
     kind = column.type
     if pa.types.is_dictionary(kind):
         return to_units(column.dictionary_decode(), unit)
-    present = identities.validity(column)
+    present = ids.validity(column)
     if pa.types.is_null(kind):
         return np.full(len(column), integers.LOWEST)
     if pa.types.is_floating(kind):
@@ -64,7 +64,7 @@ def values_to_units(values: list[object], unit: Fraction) -> np.ndarray:
         floats = np.array(values, np.float64)
         return _mask(_from_floats(floats, unit), ~np.isnan(floats))
     if kinds == {int}:
-        column = identities.to_array(values)
+        column = ids.to_array(values)
         if column is not None:
             return to_units(column, unit)
     return _pack([value_to_units(value, unit) for value in values])
@@ -72,12 +72,12 @@ def values_to_units(values: list[object], unit: Fraction) -> np.ndarray:
 
 def value_to_units(value: object, unit: Fraction) -> int | None:
     """Return one Python value in units, or None if it is no number."""
-    if identities.is_integer(value):
+    if ids.is_integer(value):
         number = int(value)
         if abs(number) > _LARGEST * max(1, math.ceil(unit)):
             return _LARGEST if number > 0 else -_LARGEST
         return _clamp(round(number / unit))
-    if type(value) is float or type(value) in identities.NUMPY_FLOATS:
+    if type(value) is float or type(value) in ids.NUMPY_FLOATS:
         number = _to_double(value)
         return None if math.isnan(number) else int(_from_floats(np.array([number]), unit)[0])
     if type(value) is decimal.Decimal:
@@ -131,7 +131,7 @@ def _from_integers(integers: np.ndarray, unit: Fraction) -> np.ndarray:
 
 def _integers(column: pa.Array) -> np.ndarray:
     """Return the integers in an integer column, 0 for null."""
-    column = identities.signed(column) if pa.types.is_uint64(column.type) else column
+    column = ids.signed(column) if pa.types.is_uint64(column.type) else column
     column = pc.fill_null(column, 0)
     if pa.types.is_uint64(column.type):
         return column.to_numpy(zero_copy_only=False).astype(object)
@@ -148,7 +148,7 @@ def _unscaled(column: pa.Array, scale: int) -> np.ndarray:
     limbs = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
     limbs = limbs[column.offset : column.offset + len(column)]
     low, high = limbs[:, 0].copy(), limbs[:, 1].copy()
-    absent = ~identities.validity(column)
+    absent = ~ids.validity(column)
     low[absent] = high[absent] = 0
     if (high == low >> 63).all():
         return low

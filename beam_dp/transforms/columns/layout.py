@@ -1,8 +1,8 @@
 """Turn rows of any kind into columns of contributions: the door of every transform.
 
 Rows come as dicts, as `beam.Row` or NamedTuple, or as Arrow record batches and tables. A row counts
-if its person is an id and every part of its partition is a key (`identities`); otherwise it is
-dropped, by itself and without a trace. A value that is no number (`numbers`) is absent: the row
+if its person is an id and every part of its partition is a key (`ids`); otherwise it is
+dropped, by itself and without a trace. A value that is no number (`fixed_point`) is absent: the row
 counts as a row and adds nothing to what is computed from that column. Fields that nobody asked for
 are never looked at. What a row is made of never reaches an exception, a log or a counter; the
 errors raised here name columns and Arrow types, which are not data.
@@ -19,7 +19,15 @@ import pyarrow as pa
 
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.transforms import identities, items, keys, numbers, orders, public_keys, tiers
+from beam_dp.transforms.columns import (
+    compared_values,
+    fixed_point,
+    ids,
+    partition_keys,
+    person_epsilon,
+    public_keys,
+    row_order,
+)
 
 BATCH_ROWS = 1 << 18
 _BUFFERED_ROWS = 1 << 16
@@ -40,7 +48,7 @@ class Layout:
             table, as 1 where they are equal and 0 where not.
         public: the public keys; None: partitions are private.
         key: the run's key.
-        orders: the columns that say which row is the last; after the flags (`orders`).
+        orders: the columns that say which row is the last; after the flags (`row_order`).
         tiers: the column of people's own epsilons, and the public ones in rising order; last in a
             table, as the place of the row's epsilon. Rows with another one are dropped.
     """
@@ -76,42 +84,47 @@ class Layout:
         check_types(
             self, {name: column.type for name, column in zip(self.names, columns, strict=True)}
         )
-        person, valid = identities.identify(columns[0], self.key)
+        person, valid = ids.identify(columns[0], self.key)
         partition, kept, names = self._partitions(columns[1 : 1 + len(self.partition)], len(batch))
         found = columns[1 + len(self.partition) :]
         units = zip(found, self.units, strict=False)
-        values = [numbers.to_units(column, unit) for column, unit in units]
+        values = [fixed_point.to_units(column, unit) for column, unit in units]
         compared = found[len(self.units) :]
-        values += [items.codes(column, self.key) for column in compared[: len(self.items)]]
+        values += [
+            compared_values.codes(column, self.key) for column in compared[: len(self.items)]
+        ]
         values += map(self._flag, compared[len(self.items) :], self.flags)
-        values += map(orders.ranks, self._last(columns))
+        values += map(row_order.ranks, self._last(columns))
         return self._table(person, partition, values, valid & kept, names, columns[-1])
 
     def from_lists(self, lists: list[list[object]]) -> list[Table]:
         """Return the contributions in lists of Python values, one per name."""
         end = 1 + len(self.partition)
-        parts = [identities.to_array(values) for values in lists[1:end]]
-        if all(column is not None and identities.supported(column.type) for column in parts):
+        parts = [ids.to_array(values) for values in lists[1:end]]
+        if all(column is not None and ids.supported(column.type) for column in parts):
             return [self._from_lists(lists, parts)]
         return [
-            self._from_lists(group, [identities.to_array(values) for values in group[1:end]])
+            self._from_lists(group, [ids.to_array(values) for values in group[1:end]])
             for group in _by_type(lists, end)
         ]
 
     def _from_lists(self, lists: list[list[object]], parts: list[pa.Array]) -> Table:
-        person, valid = identities.identify_values(lists[0], self.key)
+        person, valid = ids.identify_values(lists[0], self.key)
         partition, kept, names = self._partitions(parts, len(lists[0]))
         found = lists[1 + len(parts) :]
         units = zip(found, self.units, strict=False)
-        values = [numbers.values_to_units(column, unit) for column, unit in units]
+        values = [fixed_point.values_to_units(column, unit) for column, unit in units]
         compared = found[len(self.units) :]
         if self.second:
-            compared[0] = [None if items.is_float(value) else value for value in compared[0]]
+            compared[0] = [
+                None if compared_values.is_float(value) else value for value in compared[0]
+            ]
         values += [
-            items.codes_of_values(column, self.key) for column in compared[: len(self.items)]
+            compared_values.codes_of_values(column, self.key)
+            for column in compared[: len(self.items)]
         ]
         values += map(self._flag_values, compared[len(self.items) :], self.flags)
-        values += map(orders.ranks_of_values, self._last(lists))
+        values += map(row_order.ranks_of_values, self._last(lists))
         return self._table(person, partition, values, valid & kept, names, lists[-1])
 
     def _last(self, columns: list[Any]) -> list[Any]:
@@ -129,7 +142,7 @@ class Layout:
     ) -> Table:
         """Return the table of the valid rows; with tiers, of those whose epsilon is one of them."""
         if self.tiers is not None:
-            tier = tiers.places(last, self.tiers[1])
+            tier = person_epsilon.places(last, self.tiers[1])
             values, valid = [*values, tier], valid & (tier >= 0)
         table = Table(person, partition, np.ones(len(valid), np.int64), values, names)
         return table if valid.all() else table.take(valid)
@@ -137,13 +150,15 @@ class Layout:
     def _flag(self, column: pa.Array, flag: tuple[str, Any]) -> np.ndarray:
         """Return 1 where a column has what it is compared with, 0 where not."""
         if callable(flag[1]):
-            return items.judged_column(column, flag[1])
-        return items.equal(items.codes(column, self.key), flag[1], self.key)
+            return compared_values.judged_column(column, flag[1])
+        return compared_values.equal(compared_values.codes(column, self.key), flag[1], self.key)
 
     def _flag_values(self, values: list[object], flag: tuple[str, Any]) -> np.ndarray:
         if callable(flag[1]):
-            return items.judged(values, flag[1])
-        return items.equal(items.codes_of_values(values, self.key), flag[1], self.key)
+            return compared_values.judged(values, flag[1])
+        return compared_values.equal(
+            compared_values.codes_of_values(values, self.key), flag[1], self.key
+        )
 
     def _partitions(
         self, columns: list[pa.Array], size: int
@@ -151,7 +166,7 @@ class Layout:
         if not self.partition:
             return np.zeros((1, size), np.uint64), np.ones(size, bool), {}
         if self.public is None:
-            return keys.name_keys(columns, self.key)
+            return partition_keys.name_keys(columns, self.key)
         places = self.public.places(columns, self.key)
         return np.maximum(places, 0).astype(np.uint64)[None], places >= 0, {}
 
@@ -163,7 +178,7 @@ def fresh_key() -> bytes:
 
 def _by_type(lists: list[list[object]], end: int) -> Iterator[list[list[object]]]:
     """Return the rows that have a key, in groups whose key parts have the same types."""
-    parts = [[keys.clean(part) for part in values] for values in lists[1:end]]
+    parts = [[partition_keys.clean(part) for part in values] for values in lists[1:end]]
     columns = [lists[0], *parts, *lists[end:]]
     groups: dict[tuple[type, ...], list[int]] = {}
     for place, row in enumerate(zip(*parts, strict=True)):
@@ -176,26 +191,26 @@ def _by_type(lists: list[list[object]], end: int) -> Iterator[list[list[object]]
 def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
     """Refuse columns of Arrow types that cannot hold ids, keys or values."""
     for name in (layout.person, *layout.items[: layout.second], *layout.partition):
-        if name in types and not identities.supported(types[name]):
+        if name in types and not ids.supported(types[name]):
             raise TypeError(
                 f"column {name!r} must hold integers, text, dates or booleans to identify people "
                 f"or partitions, not {types[name]}. Cast it before this transform."
             )
     for name in (*layout.items, *(flag for flag, _ in layout.flags)):
-        if name in types and not items.supported(types[name]):
+        if name in types and not compared_values.supported(types[name]):
             raise TypeError(
                 f"column {name!r} must hold numbers, text, dates or booleans to be compared, not "
                 f"{types[name]}. Cast it before this transform."
             )
     for name in layout.orders:
-        if name in types and not orders.supported(types[name]):
+        if name in types and not row_order.supported(types[name]):
             raise TypeError(
                 f"column {name!r} must hold numbers, dates or timestamps to say which row is the "
                 f"last, not {types[name]}. Cast it before this transform."
             )
     epsilons = layout.tiers[:1] if layout.tiers is not None else ()
     for name in (*layout.values, *epsilons):
-        if name in types and not numbers.supported(types[name]):
+        if name in types and not fixed_point.supported(types[name]):
             raise TypeError(
                 f"column {name!r} must hold numbers, not {types[name]}. "
                 "Cast it before this transform."

@@ -23,11 +23,13 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import checks, hashing
 from beam_dp.mechanisms.summaries import wire
-from beam_dp.transforms import columns, guards, plain, rows
-from beam_dp.transforms.columns import Layout
+from beam_dp.transforms.columns import layout as layouts
+from beam_dp.transforms.columns import plain_values
+from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.partitions import PublicPartitions, check_public, public_keys
-from beam_dp.transforms.row_types import row_type
-from beam_dp.transforms.summary import SHARDS, check_shards
+from beam_dp.transforms.steps import guards, output_rows
+from beam_dp.transforms.steps.collect import SHARDS, check_shards
+from beam_dp.transforms.steps.output_rows import row_type
 
 _OWNER = "BoundContributions"
 _FORMAT = 2  # of marshal: without references, so equal rows have equal bytes
@@ -72,20 +74,20 @@ class _CollectRows(beam.DoFn):
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take one row, or one Arrow batch or table."""
         if type(element) in (pa.RecordBatch, pa.Table):
-            for batch in columns.batches(element):
+            for batch in layouts.batches(element):
                 self._extend(batch)
         else:
-            fields = columns.fields_of(element)
+            fields = layouts.fields_of(element)
             for values, name in zip(self._lists, self._names, strict=True):
                 values.append(fields.get(name))
         if len(self._lists[0]) >= BATCH_LINES // 4:
             yield from self._reduce(HELD_LINES)
 
     def _extend(self, batch: pa.RecordBatch) -> None:
-        found = {name: columns.column_of(batch, name) for name in self._names}
-        columns.check_types(self._layout, {name: column.type for name, column in found.items()})
+        found = {name: layouts.column_of(batch, name) for name in self._names}
+        layouts.check_types(self._layout, {name: column.type for name, column in found.items()})
         for values, name in zip(self._lists, self._names, strict=True):
-            values.extend(plain.to_list(found[name]))
+            values.extend(plain_values.to_list(found[name]))
 
     def finish_bundle(self) -> Iterator[Any]:
         """Hand on what is held."""
@@ -105,7 +107,8 @@ class _CollectRows(beam.DoFn):
         """Return the collected rows as lines; the digest of each row is its value columns."""
         lists, self._lists = self._lists, [[] for _ in self._names]
         texts = [
-            marshal.dumps(tuple(map(plain.plain, row)), _FORMAT) for row in zip(*lists, strict=True)
+            marshal.dumps(tuple(map(plain_values.plain, row)), _FORMAT)
+            for row in zip(*lists, strict=True)
         ]
         if not texts:
             return
@@ -165,7 +168,7 @@ class _SettleRows(beam.DoFn):
 
     def _restore(self, table: Table, rows: dict[tuple[int, int], bytes]) -> Iterator[beam.Row]:
         for digest, copies in zip(_digests(table), table.rows.tolist(), strict=True):
-            values = map(plain.restored, marshal.loads(rows[digest])[self._skip :])
+            values = map(plain_values.restored, marshal.loads(rows[digest])[self._skip :])
             row = beam.Row(**dict(zip(self._names, values, strict=True)))
             for _ in range(copies):
                 yield row
@@ -190,10 +193,10 @@ class BoundContributions(beam.PTransform):
     One `beam.Row` per kept row, with the columns `person`, `partition` and `values`.
 
     Edge cases:
-        rows without a usable person or partition are dropped (see `columns`); values of types other
-        than numbers, text, bytes, booleans, dates, datetimes, decimals and UUIDs come out as
-        None, and so does what Python cannot hold (text that is no UTF-8, a date after 9999); equal
-        rows are kept together, so a choice among rows is uniform over different rows.
+        rows without a usable person or partition are dropped (see `columns.layout`); values of
+        types other than numbers, text, bytes, booleans, dates, datetimes, decimals and UUIDs come
+        out as None, and so does what Python cannot hold (text that is no UTF-8, a date after 9999);
+        equal rows are kept together, so a choice among rows is uniform over different rows.
 
     Args:
         person: the column that identifies a person.
@@ -230,7 +233,7 @@ class BoundContributions(beam.PTransform):
             self.bounds.reach is not None or self.bounds.depth is not None,
             f"{_OWNER}: bounds must have at least one limit, not none.",
         )
-        rows.check_names(
+        output_rows.check_names(
             _OWNER, tuple(dict.fromkeys((self.person, *self.partition, *self.values))), ()
         )
         if self.key is not None and (type(self.key) is not bytes or not 0 < len(self.key) <= 64):
@@ -241,14 +244,14 @@ class BoundContributions(beam.PTransform):
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Collect lines, bring each person together, settle the bounds, give rows back."""
         guards.check_input(_OWNER, pcoll)
-        key = self.key if self.key is not None else columns.fresh_key()
+        key = self.key if self.key is not None else layouts.fresh_key()
         public = public_keys(self.partitions)
         # The one value column is the place of the row among those collected.
         layout = Layout(self.person, self.partition, ("",), (Fraction(1),), public, key)
         bounder = Bounder(self.bounds, (), key, keep_rows=True)
         names = dict.fromkeys((self.person, *self.partition, *self.values))
         collect = _CollectRows(layout, tuple(names), bounder, self.shards)
-        fields = rows.output_names(tuple(names), ())
+        fields = output_rows.output_names(tuple(names), ())
         settle = _SettleRows(bounder, fields, len(layout.names) - 1)
         kind = row_type([(name, Any) for name in fields])
         return (

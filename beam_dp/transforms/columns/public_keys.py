@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from beam_dp.mechanisms.numerics import checks, hashing
-from beam_dp.transforms import identities
-from beam_dp.transforms.key_list import KeyList
+from beam_dp.transforms.columns import ids
+from beam_dp.transforms.columns.key_list import KeyList
 
 _SMALL_RANGE = 1 << 22
 _LOOKUPS = 4  # runs with the same keys in one process
@@ -21,7 +21,7 @@ _LOOKUPS = 4  # runs with the same keys in one process
 class PublicKeys:
     """The public list of partition keys, and the way from a column to places in it.
 
-    A key matches by its canonical form (`identities`), so that "1" in a CSV file is the public key
+    A key matches by its canonical form (`ids`), so that "1" in a CSV file is the public key
     1. What is not in the list is dropped before bounding, so it uses up no place of anybody's.
     Copies that were pickled are one object in each process, however many steps hold one.
 
@@ -56,7 +56,7 @@ class PublicKeys:
 
     def places(self, columns: list[pa.Array], key: bytes) -> np.ndarray:
         """Return the place of each row's key in the list; -1 where it is not in it."""
-        found = [identities.identify(_encoded(column), key) for column in columns]
+        found = [ids.identify(_encoded(column), key) for column in columns]
         valid = np.logical_and.reduce([valid for _, valid in found])
         return np.where(valid, self.lookup(key).places([identity for identity, _ in found]), -1)
 
@@ -66,7 +66,7 @@ class PublicKeys:
         found = lookups.get(key)
         if found is None:  # several threads may make it, all the same
             columns = [_identified(part, key) for part in self.keys.columns]
-            found = _Lookup(identities.join(columns), hashing.salt(key, "public"))
+            found = _Lookup(ids.join(columns), hashing.salt(key, "public"))
             if len(lookups) >= _LOOKUPS:
                 lookups.clear()
             lookups[key] = found
@@ -77,13 +77,13 @@ def _different(keys: KeyList) -> int:
     """Return how many different partitions a list names."""
     if keys.plain:  # of one type, different keys have different canonical forms
         return keys.different()
-    return len({tuple(identities.canonical(part) for part in key) for key in keys})
+    return len({tuple(ids.canonical(part) for part in key) for key in keys})
 
 
 def _identified(part: pa.Array | list[object], key: bytes) -> np.ndarray:
     if isinstance(part, pa.Array):
-        return identities.identify(part, key)[0]
-    return identities.identify_values(part, key)[0]
+        return ids.identify(part, key)[0]
+    return ids.identify_values(part, key)[0]
 
 
 _KNOWN: weakref.WeakValueDictionary[bytes, PublicKeys] = weakref.WeakValueDictionary()
@@ -101,7 +101,7 @@ def _unpickled(packed: bytes) -> PublicKeys:
 
 def _encoded(column: pa.Array) -> pa.Array:
     """Return text as a dictionary: few different keys are hashed once each."""
-    return column.dictionary_encode() if identities.is_text(column.type) else column
+    return column.dictionary_encode() if ids.is_text(column.type) else column
 
 
 class _Lookup:
@@ -127,7 +127,7 @@ class _Lookup:
             # Compared before they are subtracted: a difference can wrap around.
             inside = (numbers >= self._low) & (numbers <= self._low + len(self._table) - 1)
             return np.where(inside, self._table[np.where(inside, numbers - self._low, 0)], -1)
-        words = identities.join(identities_)
+        words = ids.join(identities_)
         order, hashes, listed = self._sorted
         at = np.searchsorted(hashes, hashing.fold(words, self._salt))
         at = np.minimum(at, len(hashes) - 1)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beam_dp.transforms import identities
+from beam_dp.transforms.columns import ids
 
 _PLAIN = (int, float, str, bytes, bool)
 _SCALARS = (np.integer, np.floating, np.bool_, np.str_, np.bytes_)
@@ -55,11 +55,11 @@ def to_list(column: pa.Array) -> list[object]:
     if pa.types.is_dictionary(kind):
         values = [*to_list(column.dictionary), None]
         return [values[-1 if code is None else code] for code in column.indices.to_pylist()]
-    if identities.is_text(kind):
+    if ids.is_text(kind):
         texts = column.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
         return list(map(decoded, texts))
     if pa.types.is_date(kind):
-        return identities.known_dates(column).to_pylist()
+        return ids.known_dates(column).to_pylist()
     if pa.types.is_timestamp(kind):
         return _known_instants(column).to_pylist()
     checks = (pa.types.is_primitive, pa.types.is_decimal, pa.types.is_null, _is_bytes)
@@ -87,7 +87,7 @@ def _known_instants(column: pa.Array) -> pa.Array:
     factor = _PER_SECOND[column.type.unit]
     numbers = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
     seconds = numbers // factor
-    known = (seconds >= _FIRST) & (seconds < _END) & identities.validity(column)
+    known = (seconds >= _FIRST) & (seconds < _END) & ids.validity(column)
     numbers = np.where(known, numbers, 0)
     exact = numbers // (factor // 10**6) if factor > 10**6 else numbers * (10**6 // factor)
     return pa.array(exact, mask=~known).cast(pa.timestamp("us", column.type.tz and "UTC"))

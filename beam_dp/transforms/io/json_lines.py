@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from beam_dp.transforms.files import records, sources
+from beam_dp.transforms.io import open_files, records
 
 _PLAIN = frozenset((int, float, bool))
 
@@ -22,8 +22,8 @@ def read_jsonl(path: str, pattern: str, columns: Sequence[str]) -> Iterator[dict
     Raises:
         ValueError: the file is damaged (gzip); the message names the pattern only.
     """
-    message = sources.unreadable(pattern, "JSON Lines in UTF-8 (.gz: by gzip)")
-    for piece in sources.guarded(_pieces(path), message):
+    message = open_files.unreadable(pattern, "JSON Lines in UTF-8 (.gz: by gzip)")
+    for piece in open_files.guarded(_pieces(path), message):
         for line in piece.splitlines():
             value = _object(line)
             if value is not None:
@@ -31,7 +31,7 @@ def read_jsonl(path: str, pattern: str, columns: Sequence[str]) -> Iterator[dict
 
 
 def _pieces(path: str) -> Iterator[bytes]:
-    with sources.opened(path) as stream:
+    with open_files.opened(path) as stream:
         yield from records.whole_records(stream, quoted=False)
 
 

@@ -1,14 +1,19 @@
-"""Rows with two owners: what may be asked of them."""
+"""Refuse metrics that cannot be released: of rows with two owners, or not picklable."""
 
 import dataclasses
 from collections.abc import Sequence
 
+from apache_beam.internal import pickler
+
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import base, extremes, items, options, spread, totals
 from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.black_box import BlackBox
+from beam_dp.mechanisms.metrics.custom_profile import CustomProfile
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.search.choose import TWO_PHASE
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
+from beam_dp.transforms.steps import block_votes, guards
 
 _COUNTED = (totals.Count, totals.Sum, items.DistinctCount)
 ALLOWED = (*_COUNTED, extremes.Max, extremes.Min)
@@ -80,3 +85,19 @@ def _directly(owner: str, metric: Metric) -> Metric:
         f"{owner}: a metric of rows with two owners must be {names}, not {base.shown(metric)}: "
         "no loss of another is proved to move by at most 1 when either owner is removed."
     )
+
+
+def check(asked: Sequence[Metric]) -> None:
+    """Refuse functions that cannot be pickled and unpickled as workers do.
+
+    Args:
+        asked: the metrics.
+
+    Raises:
+        TypeError: with the metric, and how to mend the call.
+    """
+    for metric in asked:
+        if isinstance(metric, BlackBox):
+            guards.check_picklable("BlackBox", "function", metric.function, block_votes.made)
+        if isinstance(metric, CustomProfile):
+            guards.check_picklable("CustomProfile", "profile", metric.profile, pickler.loads)

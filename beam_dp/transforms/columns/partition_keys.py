@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from beam_dp.mechanisms.numerics import hashing
-from beam_dp.transforms import identities
+from beam_dp.transforms.columns import ids
 
 Key = tuple[object, ...]
 _KINDS = (bool, int, str, datetime.date)
@@ -31,7 +31,7 @@ def name_keys(
     columns = [_readable(column) for column in columns]
     valid = np.logical_and.reduce([_valid_keys(column) for column in columns])
     if len(columns) == 1 and (kind := _plain_kind(columns[0].type)) is not None:
-        numbers, _ = identities.identify(_as_number(columns[0]), key)
+        numbers, _ = ids.identify(_as_number(columns[0]), key)
         second = np.full((1, len(valid)), _EVEN[kind], np.uint64)
         return (np.concatenate([numbers, second]) if _EVEN[kind] else numbers), valid, {}
     codes, uniques = _combine([column.dictionary_encode() for column in columns])
@@ -53,12 +53,12 @@ def _readable(column: pa.Array) -> pa.Array:
         indices = column.indices.cast(pa.int64())
         column = pa.DictionaryArray.from_arrays(indices, readable)
         return column if pa.types.is_large_binary(readable.type) else column.dictionary_decode()
-    if identities.is_text(kind):
+    if ids.is_text(kind):
         return column.cast(pa.large_string()).cast(pa.large_binary())
     if pa.types.is_date(kind):
-        return identities.known_dates(column)
+        return ids.known_dates(column)
     if pa.types.is_uint64(kind):
-        column = identities.signed(column)
+        column = ids.signed(column)
     if pa.types.is_uint64(column.type) or pa.types.is_decimal(kind):
         return pa.array([clean(part) for part in column.to_pylist()], pa.int64())
     return column
@@ -67,7 +67,7 @@ def _readable(column: pa.Array) -> pa.Array:
 def _valid_keys(column: pa.Array) -> np.ndarray:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    return identities.validity(column)
+    return ids.validity(column)
 
 
 def _plain_kind(kind: pa.DataType) -> type | None:
@@ -140,7 +140,7 @@ def name_of(identity: tuple[int, int], names: dict[tuple[int, int], bytes]) -> K
     if identity[1] == _EVEN[bool]:
         return (bool(number),)
     return (
-        (datetime.date.fromordinal(number + identities.EPOCH),)
+        (datetime.date.fromordinal(number + ids.EPOCH),)
         if identity[1] == _EVEN[datetime.date]
         else (number,)
     )
@@ -154,7 +154,7 @@ def are_clean(keys: Sequence[tuple[object, ...]]) -> bool:
 def _is_clean(part: tuple[Any, ...]) -> bool:
     kinds = set(map(type, part))
     if kinds == {int}:
-        return min(part) in identities.INT64 and max(part) in identities.INT64
+        return min(part) in ids.INT64 and max(part) in ids.INT64
     if kinds == {str}:
         return _SURROGATE.search("\n".join(part)) is None
     return len(kinds) == 1 and kinds <= {bool, datetime.date}
@@ -166,10 +166,10 @@ def clean(part: object) -> object:
     Integers beyond 64 bits and text that UTF-8 cannot encode are no keys.
     """
     if type(part) is decimal.Decimal:
-        part = identities.whole_number(part)
-    if identities.is_integer(part):
+        part = ids.whole_number(part)
+    if ids.is_integer(part):
         number = int(part)
-        return number if number in identities.INT64 else None
+        return number if number in ids.INT64 else None
     if type(part) in (str, np.str_):
         text = str(part)
         return None if _SURROGATE.search(text) else text

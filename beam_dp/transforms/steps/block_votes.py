@@ -9,6 +9,8 @@ Lines of a `BlockRelation` take a way of their own:
 
 A group holds blocks of many partitions, and the blocks of one partition fall into different groups:
 few large elements, and yet one partition is shared among all workers.
+
+Which part of the partitions a partition belongs to.
 """
 
 import copy
@@ -26,7 +28,13 @@ from beam_dp.mechanisms.summaries import owner_lines, wire
 from beam_dp.mechanisms.summaries.block_votes import BlockFunction, BlockRelation
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
-from beam_dp.transforms.buckets import bucket_of
+
+
+def bucket_of(partition: np.ndarray, buckets: int, key: bytes) -> np.ndarray:
+    """Return the bucket of each partition."""
+    hashes = hashing.fold(table.two_words(partition), hashing.salt(key, "bucket"))
+    return (hashes % np.uint64(buckets)).astype(np.int64)
+
 
 GROUPS = 256
 TAG = "blocks"

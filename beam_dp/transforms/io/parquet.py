@@ -12,7 +12,7 @@ import pyarrow.types as pt
 from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms.files import sources
+from beam_dp.transforms.io import open_files
 
 SLICE = 131_072
 RANGE_ROWS = 1 << 20
@@ -72,11 +72,11 @@ def ranges(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> list[R
 
 
 def _file_ranges(path: str, pattern: str, columns: Sequence[str]) -> list[Range]:
-    return list(sources.guarded(_ranges(path, pattern, columns), _damaged(pattern)))
+    return list(open_files.guarded(_ranges(path, pattern, columns), _damaged(pattern)))
 
 
 def _damaged(pattern: str) -> str:
-    return sources.unreadable(pattern, "a Parquet file")
+    return open_files.unreadable(pattern, "a Parquet file")
 
 
 def _ranges(path: str, pattern: str, columns: Sequence[str]) -> Iterator[Range]:
@@ -92,7 +92,7 @@ def _ranges(path: str, pattern: str, columns: Sequence[str]) -> Iterator[Range]:
 
 def _kind_of(schema: pa.Schema, pattern: str, column: str) -> str:
     if schema.names.count(column) != 1:
-        raise ValueError(sources.missing(pattern, column))
+        raise ValueError(open_files.missing(pattern, column))
     kind = schema.field(column).type
     stored = kind.value_type if pt.is_dictionary(kind) else kind
     return next((name for name, fits in _KINDS if fits(stored)), str(stored))
@@ -107,7 +107,7 @@ def read_parquet(part: Range, pattern: str, columns: Sequence[str]) -> Iterator[
     Raises:
         ValueError: the file is damaged; the message names the pattern only.
     """
-    return sources.guarded(_ahead(_batches(part, columns)), _damaged(pattern))
+    return open_files.guarded(_ahead(_batches(part, columns)), _damaged(pattern))
 
 
 def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -144,7 +144,7 @@ def _without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _opened(path: str) -> pa.NativeFile:
-    if sources.is_local(path):
+    if open_files.is_local(path):
         # Not memory-mapped: mapped pages count as memory of the worker until the system wants them.
         return pa.OSFile(path)
     return pa.PythonFile(FileSystems.open(path), mode="r")

@@ -1,7 +1,7 @@
 """Turn values that say which row is the last into whole numbers.
 
-Numbers count in millionths (`numbers`), dates and times in microseconds since 1970-01-01 (UTC, also
-where they name no zone): so seconds since then, as a number, are the same as the time itself.
+Numbers count in millionths (`fixed_point`), dates and times in microseconds since 1970-01-01 (UTC,
+also where they name no zone): so seconds since then, as a number, are the same as the time itself.
 What is beyond 2^62 of them is taken as that. Null, NaN, text and everything else come before all.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from beam_dp.mechanisms.numerics import integers as exact_integers
-from beam_dp.transforms import identities, numbers
+from beam_dp.transforms.columns import fixed_point, ids
 
 _UNIT = Fraction(1, 1_000_000)
 _EDGE = 1 << 62
@@ -24,7 +24,7 @@ _PER = {"s": Fraction(1_000_000), "ms": Fraction(1000), "us": Fraction(1), "ns":
 
 def supported(kind: pa.DataType) -> bool:
     """Return whether a column of this Arrow type can say which row is the last."""
-    return numbers.supported(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+    return fixed_point.supported(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind)
 
 
 def ranks(column: pa.Array) -> np.ndarray:
@@ -40,20 +40,20 @@ def ranks(column: pa.Array) -> np.ndarray:
         return _times(column.cast(pa.int64()), _PER["ms"])
     if pa.types.is_timestamp(kind):
         return _times(column.cast(pa.int64()), _PER[kind.unit])
-    return _narrow(numbers.to_units(column, _UNIT))
+    return _narrow(fixed_point.to_units(column, _UNIT))
 
 
 def ranks_of_values(values: list[object]) -> np.ndarray:
     """Return Python values as int64; `integers.LOWEST` where there is nothing."""
     plain = [_seconds(value) for value in values]
-    return _narrow(numbers.values_to_units(plain, _UNIT))
+    return _narrow(fixed_point.values_to_units(plain, _UNIT))
 
 
 def _seconds(value: object) -> object:
     """Return dates and times as seconds since 1970, everything else as it is."""
     # By type(value): no code of a value's own runs.
     if type(value) is datetime.date:
-        return (value.toordinal() - identities.EPOCH) * (_DAY // 1_000_000)
+        return (value.toordinal() - ids.EPOCH) * (_DAY // 1_000_000)
     if type(value) is datetime.datetime:
         return _of_time(value)
     return value
@@ -69,7 +69,7 @@ def _of_time(value: datetime.datetime) -> Fraction | None:
 
 def _times(column: pa.Array, per: Fraction) -> np.ndarray:
     """Return integers times a factor, rounded down."""
-    present = identities.validity(column)
+    present = ids.validity(column)
     integers = column.fill_null(0).to_numpy(zero_copy_only=False)
     limit = _EDGE * per.denominator // per.numerator
     found = np.clip(integers, -limit, limit) * per.numerator // per.denominator

@@ -1,6 +1,6 @@
 """Turn values that are only compared into codes: what `DistinctCount` counts.
 
-Everything that can be an id can be an item, by the same canonical form (`identities`). Floats,
+Everything that can be an id can be an item, by the same canonical form (`ids`). Floats,
 which are no ids, can be items too: whole ones are the integer (29.0 and 29 are one item), others
 are their own double (float32 is widened first; -0.0 is 0). Null, NaN, infinities, bytes,
 timestamps, lists and everything else are no items: the row counts as a row, but has no item.
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from beam_dp.mechanisms.bounding.table import two_words
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries import owner_lines
-from beam_dp.transforms import identities
+from beam_dp.transforms.columns import ids
 
 _FLOAT = np.uint64(6)  # the second word: integers have 0, keys 2 and 4, texts odd ones
 _WHOLE = float(1 << 63)
@@ -32,7 +32,7 @@ def supported(kind: pa.DataType) -> bool:
     """Return whether a column of this Arrow type can hold items."""
     if pa.types.is_dictionary(kind):
         return supported(kind.value_type)
-    return identities.supported(kind) or pa.types.is_floating(kind)
+    return ids.supported(kind) or pa.types.is_floating(kind)
 
 
 def codes(column: pa.Array, key: bytes) -> np.ndarray:
@@ -45,7 +45,7 @@ def codes(column: pa.Array, key: bytes) -> np.ndarray:
     if pa.types.is_dictionary(column.type) and pa.types.is_floating(column.type.value_type):
         column = column.dictionary_decode()
     if not pa.types.is_floating(column.type):
-        return _coded(*identities.identify(column, key), key)
+        return _coded(*ids.identify(column, key), key)
     floats = pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False)
     return _coded(*_identify_floats(floats), key)
 
@@ -54,9 +54,9 @@ def codes_of_values(values: list[object], key: bytes) -> np.ndarray:
     """Return the code of each item of Python values; `integers.LOWEST` where there is none."""
     floats = np.array([is_float(value) for value in values], bool)
     if not floats.any():
-        return _coded(*identities.identify_values(values, key), key)
+        return _coded(*ids.identify_values(values, key), key)
     plain = [None if is_float(value) else value for value in values]
-    found = _coded(*identities.identify_values(plain, key), key)
+    found = _coded(*ids.identify_values(plain, key), key)
     doubles = np.array([float(value) for value in values if is_float(value)])
     found[floats] = _coded(*_identify_floats(doubles), key)
     return found
@@ -98,7 +98,7 @@ def _number(value: object) -> int | float | None:
             return _TRUTHS[value.lower()]
         if _DECIMAL.fullmatch(value):
             return _number(float(value))
-        value = identities.canonical(value)
+        value = ids.canonical(value)
     if type(value) is float and value.is_integer():
         return int(value)
     if type(value) is float and math.isfinite(value):
@@ -139,13 +139,13 @@ def judged_column(column: pa.Array, judge: Callable[[Any], bool]) -> np.ndarray:
 def _encodable(column: pa.Array) -> pa.Array:
     """Return a column that Arrow can encode and Python can name; dates beyond become null."""
     if pa.types.is_date(column.type):
-        return identities.known_dates(column)
+        return ids.known_dates(column)
     return column.cast(pa.float64()) if pa.types.is_float16(column.type) else column
 
 
 def _values(column: pa.Array) -> list[object]:
-    """Return the values of a column; text that is no UTF-8 is None, as in `identities`."""
-    if not identities.is_text(column.type):
+    """Return the values of a column; text that is no UTF-8 is None, as in `ids`."""
+    if not ids.is_text(column.type):
         return _encodable(column).to_pylist()
     raw = column.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
     return [None if text is None else _decoded(text) for text in raw]
@@ -160,7 +160,7 @@ def _decoded(text: bytes) -> str | None:
 
 def is_float(value: object) -> bool:
     """Return whether a Python value is a float of any width."""
-    return type(value) is float or type(value) in identities.NUMPY_FLOATS
+    return type(value) is float or type(value) in ids.NUMPY_FLOATS
 
 
 def _identify_floats(floats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beam_dp.transforms import identities
-from beam_dp.transforms.keys import Key
+from beam_dp.transforms.columns import ids
+from beam_dp.transforms.columns.partition_keys import Key
 
 Column = pa.Array | list[object]
 
@@ -34,7 +34,7 @@ class KeyList(Sequence[Key]):
     @staticmethod
     def of_plain(values: Sequence[object]) -> "KeyList | None":
         """Return the list of keys with one part, each once; None if they have several types."""
-        column = identities.to_array(values)
+        column = ids.to_array(values)
         if column is None or column.null_count or not len(column):
             return None
         return KeyList([pc.unique(column)], once=True)
@@ -92,5 +92,5 @@ class KeyList(Sequence[Key]):
 
 
 def _column(values: list[object]) -> Column:
-    column = identities.to_array(values)
+    column = ids.to_array(values)
     return values if column is None or column.null_count else column

@@ -16,16 +16,25 @@ from beam_dp.mechanisms.planning import worker_limits
 from beam_dp.mechanisms.planning.program import Loss, compile_loss
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
-from beam_dp.transforms import columns, functions, guards, owners, release, rows, summary
-from beam_dp.transforms.columns import Layout
+from beam_dp.transforms.columns import layout as layouts
+from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.partitions import (
     PublicPartitions,
     check_bounds,
     check_public,
     public_keys,
 )
-from beam_dp.transforms.row_types import row_type
-from beam_dp.transforms.summary import SHARDS
+from beam_dp.transforms.steps import (
+    collect,
+    draw,
+    eligibility,
+    guards,
+    output_rows,
+    settle,
+    summarise,
+)
+from beam_dp.transforms.steps.collect import SHARDS
+from beam_dp.transforms.steps.output_rows import row_type
 
 _OWNER = "RemovalLoss"
 _MONOTONE = (
@@ -43,14 +52,14 @@ def measures_of(loss: Loss) -> tuple[Measure | Relation, ...]:
 class _Profiles(beam.DoFn):
     """Turn the summaries of a bucket into one profile per partition."""
 
-    def __init__(self, loss: Loss, places: release.Places, names: Sequence[str]) -> None:
+    def __init__(self, loss: Loss, places: draw.BucketPartitions, names: Sequence[str]) -> None:
         self._loss, self._places, self._names = loss, places, tuple(names)
         self._measures = measures_of(loss)
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[beam.Row]:
         """Take all summaries of one bucket."""
         bucket, packed = element
-        found, lines = summary.open_bucket(packed, self._measures)
+        found, lines = settle.open_bucket(packed, self._measures)
         cells, partitions = self._places.cells(bucket, found, lines)
         profiles = self._loss.profiler.profiles(cells, len(self._measures) - 1)
         for key, profile in zip(self._places.names(partitions), profiles, strict=True):
@@ -106,7 +115,7 @@ class RemovalLoss(beam.PTransform):
     partition_rows: int | None = None
 
     def __post_init__(self) -> None:
-        self.person, self._second = owners.check_person(_OWNER, self.person)
+        self.person, self._second = eligibility.check_person(_OWNER, self.person)
         self.partition = checks.columns(_OWNER, "partition", self.partition)
         checks.positive_integer(_OWNER, "removals", self.removals)
         checks.require(
@@ -125,12 +134,12 @@ class RemovalLoss(beam.PTransform):
         self.bounds = check_bounds(_OWNER, self.bounds)
         check_public(_OWNER, self.partition, self.partitions)
         if self._second is not None:
-            owners.check_two(_OWNER, [self.statistic], self.bounds, self.partitions)
-        functions.check([self.statistic])
+            eligibility.check_two(_OWNER, [self.statistic], self.bounds, self.partitions)
+        eligibility.check([self.statistic])
         two = self._second is not None
         worker_limits.check_rows(_OWNER, self.partition_rows, [self.statistic], two)
-        summary.check_shards(_OWNER, self.shards)
-        rows.check_names(_OWNER, self.partition, ())
+        collect.check_shards(_OWNER, self.shards)
+        output_rows.check_names(_OWNER, self.partition, ())
         checks.require(
             "profile" not in self.partition,
             f"{_OWNER}: partition must not have a column named 'profile': the output has one.",
@@ -140,20 +149,21 @@ class RemovalLoss(beam.PTransform):
         """Summarise, then read the profiles off."""
         guards.check_input(_OWNER, pcoll)
         loss = compile_loss(self.statistic, self.removals, self._second)
-        public, key = public_keys(self.partitions), columns.fresh_key()
+        public, key = public_keys(self.partitions), layouts.fresh_key()
         named = self.person, self.partition, loss.columns, loss.units
         layout = Layout(*named, public, key, loss.items, self._second is not None)
         bounder = Bounder(self.bounds, loss.fields, key, keep_rows=loss.keep_rows)
-        buckets = release.bucket_count(layout, loss.keep_rows)
+        buckets = draw.bucket_count(layout, loss.keep_rows)
         measures = measures_of(loss)
-        names = (*rows.output_names(self.partition, ()), "profile")
-        profiles = _Profiles(loss, release.Places(layout, buckets), names)
+        names = (*output_rows.output_names(self.partition, ()), "profile")
+        profiles = _Profiles(loss, draw.BucketPartitions(layout, buckets), names)
         kinds = [Any for _ in self.partition] + [list[float]]
         fields = list(zip(names, kinds, strict=True))
         kind = row_type(fields)
         return (
             pcoll
-            | "Summarise" >> summary.Summarise(layout, bounder, measures, (), buckets, self.shards)
+            | "Summarise"
+            >> summarise.Summarise(layout, bounder, measures, (), buckets, self.shards)
             | "Profiles" >> beam.ParDo(profiles).with_output_types(kind)
         )
 

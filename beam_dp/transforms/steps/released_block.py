@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from beam_dp.mechanisms.summaries import wire
-from beam_dp.transforms.keys import Key
-from beam_dp.transforms.public_keys import PublicKeys
+from beam_dp.transforms.columns.partition_keys import Key
+from beam_dp.transforms.columns.public_keys import PublicKeys
 
 LARGEST = 2**63 - 1
 

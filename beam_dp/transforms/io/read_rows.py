@@ -11,7 +11,7 @@ import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms.files import delimited, lines, parquet
+from beam_dp.transforms.io import csv_files, json_lines, parquet
 
 EXTENSIONS = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
 
@@ -88,9 +88,9 @@ class ReadRows(beam.PTransform):
             case ".parquet":
                 return parquet.read_parquet(part, self.pattern, self.columns)
             case ".csv":
-                return delimited.read_csv(part, self.pattern, self.columns, self.numbers)
+                return csv_files.read_csv(part, self.pattern, self.columns, self.numbers)
             case _:
-                return lines.read_jsonl(part, self.pattern, self.columns)
+                return json_lines.read_jsonl(part, self.pattern, self.columns)
 
     def display_data(self) -> dict[str, str]:
         """Return the public parameters."""

@@ -1,4 +1,11 @@
-"""Released numbers as `beam.Row`s with a schema, or as column batches."""
+"""Released numbers as `beam.Row`s with a schema, or as column batches.
+
+The type of rows some of whose columns may hold anything, for runners that are written in Java.
+
+Flink's and Spark's runners read the schema of what crosses a shuffle, and fail at a column of any
+type ("Unexpected type_info: TYPEINFO_NOT_SET"). To them such rows are bytes; to Python, rows with a
+schema as before.
+"""
 
 import dataclasses
 import keyword
@@ -8,17 +15,50 @@ from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
-from apache_beam.typehints.row_type import RowTypeConstraint
+from apache_beam.coders import Coder, registry
+from apache_beam.coders.row_coder import RowCoder
+from apache_beam.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint
 
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.items import DistinctCount, MaxFrequency, SumOfSquares
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms.blocks import Block, typed
-from beam_dp.transforms.columns import Layout
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions, PublicPartitions
-from beam_dp.transforms.public_keys import PublicKeys
-from beam_dp.transforms.row_types import row_type
+from beam_dp.transforms.steps.released_block import Block, typed
+
+
+class _OpenRow(GeneratedClassRowTypeConstraint):
+    """A schema that only Python reads."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _OpenRow, (self._fields,)
+
+
+class _OpenRowCoder(RowCoder):
+    """The coder of a row, shown to the runner as one that it does not know.
+
+    It is unpickled as the `RowCoder` that it is, so a worker needs nothing of this module.
+    """
+
+    def to_runner_api_parameter(self, context: Any) -> Any:
+        """Send the coder pickled, instead of its schema."""
+        return Coder.to_runner_api_parameter(self, context)
+
+
+registry.register_coder(_OpenRow, _OpenRowCoder)
+
+
+def row_type(fields: Sequence[tuple[str, Any]]) -> RowTypeConstraint:
+    """Return the type of rows with these columns.
+
+    Args:
+        fields: the name and the type of each column, `Any` where it is not known.
+    """
+    unknown = any(kind is Any for _, kind in fields)
+    return _OpenRow(fields) if unknown else RowTypeConstraint.from_fields(fields)
+
 
 ERROR = "_error"
 _WHOLE = (Count, PeopleCount, DistinctCount, MaxFrequency, SumOfSquares)
@@ -100,7 +140,7 @@ def _key_type(place: int, layout: Layout) -> Any:
 
 
 @dataclasses.dataclass(eq=False)
-class Released(beam.PTransform):
+class OutputRows(beam.PTransform):
     """Turn released blocks into what users take: `beam.Row`s, or batches with `batches`.
 
     Attributes:

@@ -14,18 +14,18 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.typehints import row_type, typehints
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms import memory
-from beam_dp.transforms.files import tables
+from beam_dp.transforms.io import table_files
+from beam_dp.transforms.steps import runtime
 
 _WRITERS = {
-    ".csv": tables.write_csv,
-    ".parquet": tables.write_parquet,
-    ".jsonl": tables.write_jsonl,
+    ".csv": table_files.write_csv,
+    ".parquet": table_files.write_parquet,
+    ".jsonl": table_files.write_jsonl,
 }
 _TABLE_WRITERS = {
-    ".csv": tables.write_table_csv,
-    ".parquet": tables.write_table_parquet,
-    ".jsonl": tables.write_table_jsonl,
+    ".csv": table_files.write_table_csv,
+    ".parquet": table_files.write_table_parquet,
+    ".jsonl": table_files.write_table_jsonl,
 }
 
 
@@ -76,7 +76,7 @@ class WriteRows(beam.PTransform):
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[str]:
         """Apply the transform to rows or batches."""
         if rows.element_type is pa.RecordBatch:
-            packed = rows | "Pack" >> beam.Map(tables.packed, self.columns)
+            packed = rows | "Pack" >> beam.Map(table_files.packed, self.columns)
             return self._written(packed, _Batches(self.path, self.columns))
         schema = dict(_schema(rows.element_type))
         names = tuple(schema) if self.columns is None else tuple(self.columns)
@@ -124,7 +124,7 @@ def _parts(kind: Any) -> Sequence[Any]:
     return [kind]
 
 
-def _cells(row: Any, names: Sequence[str]) -> tables.Cells:
+def _cells(row: Any, names: Sequence[str]) -> table_files.Cells:
     return tuple(getattr(row, name) for name in names)
 
 
@@ -142,9 +142,9 @@ class _Rows:
     names: Sequence[str]
     kinds: Sequence[Any]
 
-    def write(self, parts: Iterable[tables.Cells | None]) -> str:
+    def write(self, parts: Iterable[table_files.Cells | None]) -> str:
         """Write all rows, sorted; None is none."""
-        rows = sorted((row for row in parts if row is not None), key=tables.order)
+        rows = sorted((row for row in parts if row is not None), key=table_files.order)
         with _whole(self.path) as file:
             _WRITERS[_extension(self.path)](file, self.names, self.kinds, rows)
         return self.path
@@ -164,14 +164,14 @@ class _Batches:
 
     def write(self, parts: Iterable[bytes | None]) -> str:
         """Write the rows of all packed batches, sorted; None is none."""
-        memory.give_back()
-        table = tables.ordered(self._joined(parts))
+        runtime.give_back()
+        table = table_files.ordered(self._joined(parts))
         with _whole(self.path) as file:
             _TABLE_WRITERS[_extension(self.path)](file, table)
         return self.path
 
     def _joined(self, parts: Iterable[bytes | None]) -> pa.Table:
-        batches = [tables.unpacked(part) for part in parts if part is not None]
+        batches = [table_files.unpacked(part) for part in parts if part is not None]
         nothing = pa.table({name: pa.nulls(0) for name in self.names or ()})
         return pa.Table.from_batches(batches) if batches else nothing
 

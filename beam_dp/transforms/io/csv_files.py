@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from beam_dp.transforms import plain
-from beam_dp.transforms.files import records, sources
+from beam_dp.transforms.columns import plain_values
+from beam_dp.transforms.io import open_files, records
 
 SLICE = 131_072
 # ASCII digits, nothing around them: no spaces, `_`, `nan`, `infinity`, other scripts' digits.
@@ -35,14 +35,14 @@ def read_csv(
         ValueError: a wanted column is not in the header, or the file is damaged (gzip); the
             message names column and pattern only.
     """
-    message = sources.unreadable(pattern, "a CSV file in UTF-8 (.gz: by gzip)")
-    return sources.guarded(_batches(path, pattern, columns, numbers), message)
+    message = open_files.unreadable(pattern, "a CSV file in UTF-8 (.gz: by gzip)")
+    return open_files.guarded(_batches(path, pattern, columns, numbers), message)
 
 
 def _batches(
     path: str, pattern: str, columns: Sequence[str], numbers: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    with sources.opened(path) as stream:
+    with open_files.opened(path) as stream:
         pieces = (piece.lstrip(b"\r\n") for piece in records.whole_records(stream, quoted=True))
         first = next(filter(None, pieces), b"")
         if not first and not stream.tell():
@@ -69,7 +69,7 @@ def _cells(record: bytes) -> list[str]:
 def _places(header: Sequence[str], pattern: str, columns: Sequence[str]) -> list[int]:
     for column in columns:
         if header.count(column) != 1:
-            raise ValueError(sources.missing(pattern, column))
+            raise ValueError(open_files.missing(pattern, column))
     return [header.index(column) for column in columns]
 
 
@@ -108,7 +108,7 @@ def _text(column: pa.BinaryArray) -> pa.StringArray:
     try:
         return column.cast(pa.string())
     except pa.ArrowInvalid:
-        return pa.array(list(map(plain.decoded, column.to_pylist())), pa.string())
+        return pa.array(list(map(plain_values.decoded, column.to_pylist())), pa.string())
 
 
 def to_numbers(text: pa.StringArray) -> pa.DoubleArray:

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from beam_dp.transforms import numbers
+from beam_dp.transforms.columns import fixed_point
 
 _UNIT = Fraction(1, 1_000_000)
 
@@ -18,7 +18,7 @@ def places(column: pa.Array | list[object], epsilons: Sequence[Fraction]) -> np.
         column: an Arrow column or Python values; numbers are compared to a millionth.
         epsilons: multiples of a millionth, in rising order.
     """
-    as_units = numbers.values_to_units if isinstance(column, list) else numbers.to_units
+    as_units = fixed_point.values_to_units if isinstance(column, list) else fixed_point.to_units
     known = np.array([int(epsilon / _UNIT) for epsilon in epsilons], object)
     units = as_units(column, _UNIT)
     at = np.minimum(np.searchsorted(known, units), len(known) - 1)
