@@ -19,7 +19,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
 from tests.hostile import support
 from tests.relations import ONE_OWNER, Row, as_dicts, brute, profiles, views
-from tests.transforms.test_relations import run
+from tests.transforms.test_aggregate_relations import run
 
 CANARY = "canary-7f3a"
 CANDIDATES = dp.Candidates.linear(0, 1000, 1)

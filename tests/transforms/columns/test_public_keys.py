@@ -15,7 +15,7 @@ from beam_dp.transforms.columns import ids
 from beam_dp.transforms.columns.key_list import KeyList
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from tests.transforms.test_keys import INT64, KEY, PART, TEXT, typed
+from tests.transforms.columns.test_partition_keys import INT64, KEY, PART, TEXT, typed
 
 
 @given(st.integers(1, 3), st.data())

@@ -1,4 +1,4 @@
-"""Tests of `metrics.black_box` and `summaries.block_votes`: one person changes one vote, and what that costs."""
+"""Black boxes and the votes of their blocks: one person changes one vote, and what that costs."""
 
 import itertools
 import math

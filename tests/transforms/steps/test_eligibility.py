@@ -8,7 +8,7 @@ import pytest
 
 import beam_dp as dp
 from tests.relations import TWO_OWNERS, Row, data_of, moves, profiles
-from tests.transforms.test_relations import found, run
+from tests.transforms.test_aggregate_relations import found, run
 
 BOTH = ["from", "to"]
 PUBLIC = dp.PublicPartitions(["a", "b"])

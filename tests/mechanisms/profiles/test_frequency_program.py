@@ -14,7 +14,7 @@ from beam_dp.mechanisms.optimization.equal_people import RankedLines
 from beam_dp.mechanisms.optimization.highs_proposals import Proposer
 from beam_dp.mechanisms.optimization.linear_program import LinearProgram
 from beam_dp.mechanisms.profiles import frequency, frequency_program
-from tests.mechanisms.removal.test_simplex import solution
+from tests.mechanisms.optimization.test_rational_simplex import solution
 
 ROOT = Fraction(math.isqrt(2 << 800), 1 << 400)
 """sqrt(2), rounded down to 400 bits."""

@@ -1,4 +1,4 @@
-"""Tests of `metrics.person_epsilon` and `releases.person_epsilon`: each person their own sensitivity, and their own epsilon."""
+"""Everybody their own epsilon: each person their own sensitivity, and their own epsilon."""
 
 import random
 from fractions import Fraction

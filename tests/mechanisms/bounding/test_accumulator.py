@@ -15,7 +15,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field, Table
 from beam_dp.mechanisms.numerics import hashing
-from tests.mechanisms.test_contributions import random_rows
+from tests.mechanisms.bounding.test_bounder import random_rows
 from tests.reference import (
     Row,
     concatenate,
