@@ -21,13 +21,13 @@ from beam_dp import testing as testing
 from beam_dp.mechanisms.accounting.budget import Budget as Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds as ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates as Candidates
-from beam_dp.mechanisms.metrics.black_box import BlackBox as BlackBox
-from beam_dp.mechanisms.metrics.custom_profile import CustomProfile as CustomProfile
 from beam_dp.mechanisms.metrics.extremes import Max as Max
 from beam_dp.mechanisms.metrics.extremes import Min as Min
 from beam_dp.mechanisms.metrics.items import DistinctCount as DistinctCount
 from beam_dp.mechanisms.metrics.items import MaxFrequency as MaxFrequency
 from beam_dp.mechanisms.metrics.items import SumOfSquares as SumOfSquares
+from beam_dp.mechanisms.metrics.own_function import BlackBox as BlackBox
+from beam_dp.mechanisms.metrics.own_function import CustomProfile as CustomProfile
 from beam_dp.mechanisms.metrics.ratio import Ratio as Ratio
 from beam_dp.mechanisms.metrics.rows import KthLargest as KthLargest
 from beam_dp.mechanisms.metrics.rows import Median as Median

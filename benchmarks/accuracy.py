@@ -25,7 +25,7 @@ from beam_dp.mechanisms.metrics.base import UNIT
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.summaries import histograms
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from benchmarks import sink, tpch
 from benchmarks.tpch import Question
 
@@ -44,10 +44,10 @@ def release_errors(question: Question, runs: int, one_sided: bool) -> np.ndarray
     """
     program = program_of(transform(question, one_sided))
     table = contributions_table(question)
-    cells = Cells.of_all(histograms.summarise(table, program.measures))
+    cells = PartitionView.of_all(histograms.summarise(table, program.measures))
     people = None
     if program.shared_measures:
-        people = Cells.of_all(histograms.summarise_people(table, program.shared_measures))
+        people = PartitionView.of_all(histograms.summarise_people(table, program.shared_measures))
     true = truth(question)
     drawn = []
     for _ in range(runs):

@@ -37,7 +37,7 @@ from beam_dp.mechanisms.metrics.base import UNIT, Metric
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.summaries import histograms, owner_lines
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from benchmarks import rivals, tpch
 from benchmarks.accuracy import line, middle
 from benchmarks.rivals import EPSILON, Draw, Range
@@ -137,9 +137,9 @@ def ours(question: Question, metric: Metric, runs: int) -> np.ndarray:
     lines = owner_lines.collect(settled, program.measures, _KEY)
     if bounder.keep_rows:
         settled = bounder.aggregate(settled)
-    cells = Cells.of_all(histograms.summarise(settled, program.measures), lines)
+    cells = PartitionView.of_all(histograms.summarise(settled, program.measures), lines)
     shared = program.shared_measures
-    people = Cells.of_all(histograms.summarise_people(settled, shared)) if shared else None
+    people = PartitionView.of_all(histograms.summarise_people(settled, shared)) if shared else None
     drawn = []
     for _ in range(runs):
         clips = program.choose_clips(people, Noise()) if people is not None else ()

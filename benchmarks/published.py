@@ -41,7 +41,7 @@ from beam_dp.mechanisms.releases.two_phase import TwoPhase, TwoPhaseDistinct
 from beam_dp.mechanisms.summaries import histograms, owner_lines
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from benchmarks import profiles
 from benchmarks.accuracy import line, middle
 from benchmarks.cases import NAMED, Case
@@ -138,13 +138,13 @@ def table_of(
     return Table(identity, np.zeros((1, size), np.uint64), np.ones(size, np.int64), found)
 
 
-def cells_of(table: Table, bounder: Bounder, measures: Sequence[Measure | Relation]) -> Cells:
+def cells_of(table: Table, bounder: Bounder, measures: Sequence[Measure | Relation]) -> PartitionView:
     """Return what the releases see of rows, by the code of the pipeline."""
     settled = bounder.settle(bounder.prepare(table))
     lines = owner_lines.collect(settled, measures, _KEY)
     if bounder.keep_rows:
         settled = bounder.aggregate(settled)
-    return Cells.of_all(histograms.summarise(settled, measures), lines)
+    return PartitionView.of_all(histograms.summarise(settled, measures), lines)
 
 
 def profile_of(question: Question, metric: Metric, removals: int) -> dp.Profile:
@@ -204,7 +204,7 @@ def clipped(question: Question, runs: int) -> Iterator[float]:
     cells = cells_of(table, bounder, program.measures)
     settled = bounder.settle(bounder.prepare(table))
     settled = bounder.aggregate(settled) if bounder.keep_rows else settled
-    people = Cells.of_all(histograms.summarise_people(settled, program.shared_measures))
+    people = PartitionView.of_all(histograms.summarise_people(settled, program.shared_measures))
     for _ in range(runs):
         clips = program.choose_clips(people, Noise())
         [(values, _)], _ = program.release(cells, clips, Noise())

@@ -17,7 +17,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.planning.program import Loss, Program, compile_loss
 from beam_dp.mechanisms.profiles import coverage, frequency, owner_pairs, vertex_cover
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.removal_loss import measures_of
 from beam_dp.transforms.steps import collect, draw
@@ -220,7 +220,7 @@ BOUNDS = {
 class View(NamedTuple):
     """What a release sees: a bucket of partitions, and their keys."""
 
-    cells: Cells
+    cells: PartitionView
     days: list[Any]
 
 

@@ -11,7 +11,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import Metric, check_metrics
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning import worker_limits
+from beam_dp.mechanisms.planning import partition_rows
 from beam_dp.mechanisms.planning.plan import Plan, describe
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.transforms.columns import layout as layouts
@@ -25,7 +25,7 @@ from beam_dp.transforms.partitions import (
     public_keys,
     reach_of,
 )
-from beam_dp.transforms.steps import barrier, eligibility, guards, output_rows
+from beam_dp.transforms.steps import barrier, block_votes, eligibility, guards, output_rows
 from beam_dp.transforms.steps import draw as drawing
 from beam_dp.transforms.steps import summarise as summarising
 from beam_dp.transforms.steps.collect import SHARDS
@@ -66,7 +66,7 @@ class PrivateAggregate(beam.PTransform):
         shards: how many parts the people are cut into on the way; a power of two.
         partition_rows: the most rows that one partition has, if you know; those of the same person
             with the same value count once. It is only held against what one worker can take
-            (`mechanisms.planning.worker_limits`, for metrics that need rows or owners).
+            (`mechanisms.planning.partition_rows`, for metrics that need rows or owners).
         batches: release `pyarrow.RecordBatch`es of at most some thousand rows instead of single
             rows, which is faster for many public partitions; not with private ones, whose keys can
             be of any types, nor with public ones of several types in one column.
@@ -106,22 +106,21 @@ class PrivateAggregate(beam.PTransform):
         output_rows.check_batches(_OWNER, self.batches, self.partitions)
         self._once = guards.Once()
         self._program = self._compile()
-        worker_limits.check_rows(
+        block_votes.check(self._program.measures)
+        partition_rows.check_rows(
             _OWNER, self.partition_rows, self.metrics, self._second is not None
         )
 
     def _compile(self) -> Program:
         private = isinstance(self.partitions, PrivatePartitions)
-        number = partition_count(self.partitions)
         return compile_program(
             self.metrics,
             self.budget,
             reach_of(_OWNER, self.bounds, self.partitions),
-            self.bounds.depth,
-            self.partitions.request() if private else None,
-            number == 1,
-            self._second,
-            number,
+            depth=self.bounds.depth,
+            selection=self.partitions.request() if private else None,
+            second=self._second,
+            partitions=partition_count(self.partitions),
         )
 
     def plan(self) -> Plan:
@@ -133,26 +132,15 @@ class PrivateAggregate(beam.PTransform):
         """Collect, bound, summarise, draw, and put a barrier behind the draw."""
         guards.check_input(_OWNER, pcoll)
         self._once.use(_OWNER)
-        layout = Layout(
-            self.person,
-            self.partition,
-            self._program.columns,
-            self._program.units,
-            public_keys(self.partitions),
-            layouts.fresh_key(),
-            self._program.items,
-            self._second is not None,
-            self._program.flags,
-            self._program.orders,
-            self._program.tiers,
-        )
+        public, key = public_keys(self.partitions), layouts.fresh_key()
+        layout = Layout(self.person, self.partition, self._program.columns, public, key)
         bounder = Bounder(
             self.bounds, self._program.fields, layout.key, keep_rows=self._program.keep_rows
         )
         buckets = drawing.bucket_count(layout, self._program.keep_rows)
         measures, shared = self._program.measures, self._program.shared_measures
         summarise = summarising.Summarise(layout, bounder, measures, shared, buckets, self.shards)
-        draw = barrier.Release(self._program, drawing.BucketPartitions(layout, buckets))
+        draw = barrier.DrawOnce(self._program, drawing.BucketPartitions(layout, buckets))
         released = output_rows.OutputRows(self.partition, self.metrics, layout, self.batches)
         return pcoll | "Summarise" >> summarise | "Release" >> draw | "Released" >> released
 

@@ -19,6 +19,7 @@ from apache_beam.transforms.window import GlobalWindows
 from beam_dp.mechanisms.bounding import table as tables
 from beam_dp.mechanisms.bounding.accumulator import BATCH_LINES, HELD_LINES
 from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import checks, hashing
@@ -246,8 +247,9 @@ class BoundContributions(beam.PTransform):
         guards.check_input(_OWNER, pcoll)
         key = self.key if self.key is not None else layouts.fresh_key()
         public = public_keys(self.partitions)
-        # The one value column is the place of the row among those collected.
-        layout = Layout(self.person, self.partition, ("",), (Fraction(1),), public, key)
+        # The one value column is the index of the row among those collected.
+        index = (Column("", Role.VALUE, Fraction(1)),)
+        layout = Layout(self.person, self.partition, index, public, key)
         bounder = Bounder(self.bounds, (), key, keep_rows=True)
         names = dict.fromkeys((self.person, *self.partition, *self.values))
         collect = _CollectRows(layout, tuple(names), bounder, self.shards)

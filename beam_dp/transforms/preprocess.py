@@ -7,11 +7,12 @@ import apache_beam as beam
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.mechanisms.metrics import base, person_epsilon, spread
-from beam_dp.mechanisms.metrics import options as metric_options
-from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.metrics.black_box import BlackBox
-from beam_dp.mechanisms.metrics.spread import Preprocessing
+from beam_dp.mechanisms.metrics import names_of
+from beam_dp.mechanisms.metrics.base import Metric, shown, takes
+from beam_dp.mechanisms.metrics.person_epsilon import personalised
+from beam_dp.mechanisms.metrics.spread import preprocessed
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.options import refuse
 from beam_dp.mechanisms.planning.plan import Plan
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
@@ -20,6 +21,11 @@ from beam_dp.transforms.steps.collect import SHARDS
 _OWNER = "PreprocessSensitivity"
 _TAKEN = ("column", "name", "unit", "weight", "method")
 _MEND = "It is released in another way here: see person_value and sensitivity."
+
+
+def _is_of_people(kind: Metric | type[Metric]) -> bool:
+    """Return whether a metric is, or can be, a statistic of one number per person."""
+    return takes(kind, "method") or takes(kind, "person_value")
 
 
 @dataclasses.dataclass(eq=False)
@@ -94,22 +100,22 @@ class PreprocessSensitivity(beam.PTransform):
         options = {name: vars(self)[name] for name in names if vars(self)[name] is not None}
         statistic = self.statistic
         if self.person_epsilon is not None or self.epsilons is not None:
-            return person_epsilon.personalised(
-                statistic, self.person_epsilon, self.epsilons, options
+            return personalised(statistic, self.person_epsilon, self.epsilons, options)
+        if not isinstance(statistic, Metric) or not _is_of_people(statistic):
+            raise TypeError(
+                f"{_OWNER}: statistic must be one of {names_of(_is_of_people)}, not "
+                f'{shown(statistic)}. Write statistic=dp.Mean("minutes").'
             )
-        if spread.has_method(statistic):
+        if takes(statistic, "method"):
             others = [f.name for f in dataclasses.fields(statistic) if f.name not in _TAKEN]
-            metric_options.refuse(statistic, others, f"in {_OWNER}", _MEND)
-            return dataclasses.replace(spread.preprocessed(statistic), **options)
-        if isinstance(statistic, BlackBox) and self.sensitivity is not None:
-            raise ValueError(f"{_OWNER}: sensitivity must be left out: a BlackBox needs none.")
-        if isinstance(statistic, (Preprocessing, BlackBox)):
-            return dataclasses.replace(statistic, **options)
-        raise TypeError(
-            f"{_OWNER}: statistic must be Mean, Median, Max, Min, Variance, StandardDeviation, "
-            f"TrimmedMean, Preprocessed or BlackBox, not {base.shown(statistic)}. "
-            'Write statistic=dp.Mean("minutes").'
-        )
+            refuse(statistic, others, f"in {_OWNER}", _MEND)
+            statistic = preprocessed(statistic)
+        for name in options:
+            checks.require(
+                takes(statistic, name),
+                f"{_OWNER}: {name} must be left out: a {type(statistic).__name__} needs none.",
+            )
+        return dataclasses.replace(statistic, **options)
 
     def plan(self) -> Plan:
         """Return what would be spent on what; reads no row."""

@@ -8,14 +8,14 @@ import apache_beam as beam
 
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.mechanisms.metrics import base, custom_profile, extremes, items, spread, totals
-from beam_dp.mechanisms.metrics import rows as row_metrics
-from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics import names_of
+from beam_dp.mechanisms.metrics.base import Metric, check_not_preprocessed, shown
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning import worker_limits
+from beam_dp.mechanisms.planning import partition_rows
 from beam_dp.mechanisms.planning.program import Loss, compile_loss
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.partitions import (
@@ -37,11 +37,6 @@ from beam_dp.transforms.steps.collect import SHARDS
 from beam_dp.transforms.steps.output_rows import row_type
 
 _OWNER = "RemovalLoss"
-_MONOTONE = (
-    *(totals.Count, totals.Sum, extremes.Max, extremes.Min, totals.PeopleCount),
-    *(row_metrics.KthLargest, items.DistinctCount, items.MaxFrequency),
-    *(items.SumOfSquares, custom_profile.CustomProfile),
-)
 
 
 def measures_of(loss: Loss) -> tuple[Measure | Relation, ...]:
@@ -61,7 +56,7 @@ class _Profiles(beam.DoFn):
         bucket, packed = element
         found, lines = settle.open_bucket(packed, self._measures)
         cells, partitions = self._places.cells(bucket, found, lines)
-        profiles = self._loss.profiler.profiles(cells, len(self._measures) - 1)
+        profiles = self._loss.profiler.profiles(cells.at(len(self._measures) - 1))
         for key, profile in zip(self._places.names(partitions), profiles, strict=True):
             values = [float(value) for value in profile.values]
             yield beam.Row(**dict(zip(self._names, (*key, values), strict=True)))
@@ -119,25 +114,26 @@ class RemovalLoss(beam.PTransform):
         self.partition = checks.columns(_OWNER, "partition", self.partition)
         checks.positive_integer(_OWNER, "removals", self.removals)
         checks.require(
-            self.removals <= worker_limits.REMOVALS,
-            f"{_OWNER}: removals must be at most {worker_limits.REMOVALS}, not "
+            self.removals <= REMOVALS,
+            f"{_OWNER}: removals must be at most {REMOVALS}, not "
             f"{self.removals}. Give the search more epsilon, fewer candidates, or fewer "
             "partitions per person.",
         )
-        if not isinstance(self.statistic, _MONOTONE):
+        if not isinstance(self.statistic, Metric) or not self.statistic.monotone:
+            names = names_of(lambda kind: kind.monotone)
             raise TypeError(
-                f"{_OWNER}: statistic must be one of {', '.join(k.__name__ for k in _MONOTONE)} "
-                f"(monotone in the set of people), not {base.shown(self.statistic)}. "
+                f"{_OWNER}: statistic must be one of {names} "
+                f"(monotone in the set of people), not {shown(self.statistic)}. "
                 'Write statistic=dp.Max("minutes").'
             )
-        spread.check_removed(_OWNER, self.statistic)
+        check_not_preprocessed(_OWNER, self.statistic)
         self.bounds = check_bounds(_OWNER, self.bounds)
         check_public(_OWNER, self.partition, self.partitions)
         if self._second is not None:
             eligibility.check_two(_OWNER, [self.statistic], self.bounds, self.partitions)
         eligibility.check([self.statistic])
         two = self._second is not None
-        worker_limits.check_rows(_OWNER, self.partition_rows, [self.statistic], two)
+        partition_rows.check_rows(_OWNER, self.partition_rows, [self.statistic], two)
         collect.check_shards(_OWNER, self.shards)
         output_rows.check_names(_OWNER, self.partition, ())
         checks.require(
@@ -150,8 +146,7 @@ class RemovalLoss(beam.PTransform):
         guards.check_input(_OWNER, pcoll)
         loss = compile_loss(self.statistic, self.removals, self._second)
         public, key = public_keys(self.partitions), layouts.fresh_key()
-        named = self.person, self.partition, loss.columns, loss.units
-        layout = Layout(*named, public, key, loss.items, self._second is not None)
+        layout = Layout(self.person, self.partition, loss.columns, public, key)
         bounder = Bounder(self.bounds, loss.fields, key, keep_rows=loss.keep_rows)
         buckets = draw.bucket_count(layout, loss.keep_rows)
         measures = measures_of(loss)

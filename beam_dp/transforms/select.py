@@ -64,18 +64,18 @@ class SelectPartitions(beam.PTransform):
             )
         private = PrivatePartitions(self.pre_threshold)
         reach = reach_of(_OWNER, self.bounds, private)
-        self._program = compile_program((), self.budget, reach, None, private.request())
+        self._program = compile_program((), self.budget, reach, selection=private.request())
         self._once = guards.Once()
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         """Count the people of each partition, draw, and put a barrier behind the draw."""
         guards.check_input(_OWNER, pcoll)
         self._once.use(_OWNER)
-        layout = Layout(self.person, self.partition, (), (), None, layouts.fresh_key())
+        layout = Layout(self.person, self.partition, (), None, layouts.fresh_key())
         bounder, buckets = Bounder(self.bounds, (), layout.key), drawing.bucket_count(layout)
         measures = self._program.measures
         summarise = summarising.Summarise(layout, bounder, measures, (), buckets, self.shards)
-        draw = barrier.Release(self._program, drawing.BucketPartitions(layout, buckets))
+        draw = barrier.DrawOnce(self._program, drawing.BucketPartitions(layout, buckets))
         released = output_rows.OutputRows(self.partition, (), layout)
         return pcoll | "Summarise" >> summarise | "Release" >> draw | "Released" >> released
 

@@ -9,9 +9,9 @@ import apache_beam as beam
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics import base, custom_profile, extremes, items, rows, spread, totals
-from beam_dp.mechanisms.metrics import options as metric_options
-from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics import names_of
+from beam_dp.mechanisms.metrics.base import Metric, shown, takes
+from beam_dp.mechanisms.metrics.profiled import from_below
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.plan import Plan
 from beam_dp.mechanisms.search import AboveThreshold
@@ -21,10 +21,6 @@ from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.steps.collect import SHARDS
 
 _OWNER = "ShiftedInverse"
-_SEARCHED = (
-    *(extremes.Max, extremes.Min, rows.KthLargest, items.MaxFrequency),
-    *(items.SumOfSquares, custom_profile.CustomProfile),
-)
 
 
 @dataclasses.dataclass(eq=False)
@@ -100,17 +96,12 @@ class ShiftedInverse(beam.PTransform):
             search = AboveThreshold
         given = {"search": search, "beta": self.beta, "candidates": self.candidates}
         options: dict[str, Any] = {name: of for name, of in given.items() if of is not None}
-        if isinstance(self.statistic, (totals.Count, totals.Sum, items.DistinctCount)):
-            because = f"in {_OWNER}, which searches for the output and clips nobody"
-            metric_options.refuse(self.statistic, metric_options.CLIP, because, "Leave it out.")
-            return dataclasses.replace(self.statistic, one_sided=True, **options)
-        if isinstance(self.statistic, _SEARCHED):
-            spread.check_removed(_OWNER, self.statistic)
-            return dataclasses.replace(self.statistic, **options)
+        if isinstance(self.statistic, Metric) and takes(self.statistic, "search"):
+            return from_below(_OWNER, self.statistic, options)
+        names = names_of(lambda kind: takes(kind, "search"))
         raise TypeError(
-            f"{_OWNER}: statistic must be Count, Sum, DistinctCount, "
-            f"{', '.join(kind.__name__ for kind in _SEARCHED)}, not "
-            f"{base.shown(self.statistic)}. The number of people moves by 1 per person, "
+            f"{_OWNER}: statistic must be {names}, not "
+            f"{shown(self.statistic)}. The number of people moves by 1 per person, "
             "and quantiles have a search of their own: release these by "
             "PrivateAggregate(metrics=[...])."
         )

@@ -33,7 +33,7 @@ from beam_dp.mechanisms.releases import clipped
 from beam_dp.mechanisms.releases.clipped import ClippedSum
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import Measure
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import fixed_point, ids
 from tests.doubles import ZeroNoise
 from tests.reference import (
@@ -224,8 +224,8 @@ def settled(rows: list[Row], fields: tuple[Field, ...] = FIELDS) -> tables.Table
     return bounder.settle(bounder.prepare(table_of(rows)))
 
 
-def cells(rows: list[Row], measures, fields: tuple[Field, ...] = FIELDS) -> Cells:
-    return Cells.of_all(histograms.summarise(settled(rows, fields), measures))
+def cells(rows: list[Row], measures, fields: tuple[Field, ...] = FIELDS) -> PartitionView:
+    return PartitionView.of_all(histograms.summarise(settled(rows, fields), measures))
 
 
 # -------------------------------------------------------------------------------- the mutants
@@ -422,7 +422,7 @@ MUTANTS = [
         _one_more,
         partitions_are_kept_as_rarely_as_delta_says,
     ),
-    Mutant("21 rows for people", Cells, "people", _rows, selection_counts_people),
+    Mutant("21 rows for people", PartitionView, "people", _rows, selection_counts_people),
     *(
         Mutant(f"{name}, unwatched: {unwatched}", program, "share_out", broken, check, unwatched)
         for name, broken, check in (

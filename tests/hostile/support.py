@@ -19,7 +19,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.columns.public_keys import PublicKeys
@@ -189,7 +189,7 @@ def read(seen: list[tuple[int, Iterable[bytes]]], found: Layout) -> list[tuple[K
     return list(zip(places.names(names), _contents(cells), strict=True))
 
 
-def _contents(cells: Cells) -> Iterator[Content]:
+def _contents(cells: PartitionView) -> Iterator[Content]:
     totals = [cells.totals(place) for place in range(1, len(MEASURES))]
     for people, rows, above, below, valid in zip(cells.people(0).tolist(), *totals, strict=True):
         yield Content(int(people), int(rows), int(above - below), int(valid))

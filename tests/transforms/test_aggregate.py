@@ -63,7 +63,7 @@ def without_noise(
             pipeline
             | beam.Create(list(given))
             | Summarise(layout, bounder, program.measures, program.shared_measures)
-            | barrier.Release(program, draw.BucketPartitions(layout, 1), ZeroNoise())
+            | barrier.DrawOnce(program, draw.BucketPartitions(layout, 1), ZeroNoise())
             | output_rows.OutputRows(["day"], metrics, layout)
             | beam.Map(see)
         )

@@ -1,31 +1,85 @@
-"""What every metric has: its output column, the columns it reads, its share of the budget."""
+"""What a metric is: what the planner, the transforms and the command line may ask of it.
 
+A metric is a frozen record of what a user wants. It says which columns it reads and which numbers
+must be released for it (`requests`), and makes its output of what was released (`combine`). All
+else that differs between metrics stands here as a question with a default answer, so that nobody
+has to know which metrics there are: `metrics.REGISTRY` is the only list of them.
+"""
+
+import abc
 import dataclasses
 import math
 import sys
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+import numpy as np
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.exact_statistics import Exact
 from beam_dp.mechanisms.numerics.numbers import WIDE
-from beam_dp.mechanisms.search.choose import check_search
+from beam_dp.mechanisms.numerics.options import PREPROCESSING
+from beam_dp.mechanisms.releases.released import Released
+from beam_dp.mechanisms.releases.request import Request
+
+if TYPE_CHECKING:
+    from beam_dp.mechanisms.metrics.profiled import ProfileRequest
 
 UNIT = Fraction(1, 1_000_000)
 """The default grid of values: integers and decimals of up to six places are exact on it."""
 
 _LEAST_UNIT = Fraction(1, 1 << 200)
-_CLIPS = ("shared", "partition")
+
+
+class Command(NamedTuple):
+    """How a metric is asked for on a command line.
+
+    Attributes:
+        form: what stands behind the flag, like "COLUMN:K"; "" for nothing. `[...]` may be left out.
+        help: what is released, in a few words.
+        help_from_below: the same where it is released from below; "" for the same words.
+    """
+
+    form: str
+    help: str
+    help_from_below: str = ""
+
+
+class OfPeople(NamedTuple):
+    """A statistic of one number per person.
+
+    Attributes:
+        statistic: as `preprocessing` calls it.
+        person_value: what the values of a person become.
+    """
+
+    statistic: str
+    person_value: str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Metric:
-    """What every metric has.
+class Metric(abc.ABC):
+    """What every metric has, and what may be asked of it.
 
     Attributes:
         name: the output column; its error bound is in `<name>_error`.
         weight: its part of the budget, relative to the other metrics'.
     """
+
+    monotone: ClassVar[bool] = False
+    """Whether it has a removal profile: it never grows when people are removed."""
+    two_owners: ClassVar[bool] = False
+    """Whether its loss is proved where rows have two owners."""
+    whole: ClassVar[bool] = False
+    """Whether it counts something."""
+    functions: ClassVar[tuple[str, ...]] = ()
+    """Its fields that hold a function of the user, which is sent to workers."""
+    command: ClassVar[Command | None] = None
+    """How a command line asks for it; None: it does not."""
 
     name: str = ""
     weight: checks.Real = 1
@@ -35,42 +89,92 @@ class Metric:
         checks.fraction_between(owner, "weight", self.weight, 0, math.inf)
         if self.name:
             checks.column(owner, "name", self.name)
-        for column in self.columns:
-            checks.column(owner, "column", column)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The value columns it reads."""
-        return tuple(value for name, value in vars(self).items() if name == "column")
-
-    @property
-    def items(self) -> tuple[str, ...]:
-        """Those of them whose values are only compared with each other."""
-        return ()
-
-    @property
-    def flags(self) -> tuple[tuple[str, Any], ...]:
-        """Those of them whose values are only compared with a given one, and that one."""
-        return ()
-
-    @property
-    def orders(self) -> tuple[str, ...]:
-        """The columns that say which of a person's rows is the last."""
-        return ()
-
-    @property
-    def tiers(self) -> tuple[str, tuple[checks.Real, ...]] | None:
-        """The column of people's own epsilons and the public ones, where they have such."""
-        return None
+        if "column" in vars(self):
+            checks.column(owner, "column", vars(self)["column"])
 
     @property
     def output(self) -> str:
         """The name of its output column."""
-        return self.name or "_".join((self._prefix, *self.columns))
+        column = vars(self).get("column")
+        return self.name or "_".join((self._prefix, *(() if column is None else (column,))))
 
     @property
     def _prefix(self) -> str:
         return type(self).__name__.lower()
+
+    def columns(self) -> tuple[Column, ...]:
+        """Return the columns that it reads: by default the numbers of `column`, if it has one."""
+        if "column" not in vars(self):
+            return ()
+        unit = checks.decimal(type(self).__name__, "unit", vars(self)["unit"])
+        return (Column(vars(self)["column"], Role.VALUE, unit),)
+
+    @abc.abstractmethod
+    def requests(self) -> tuple[Request, ...]:
+        """Return the numbers that must be released for it."""
+
+    def combine(self, released: Sequence[Released]) -> tuple[np.ndarray, np.ndarray]:
+        """Return its values and error bounds, from what was released for its requests."""
+        [only] = released
+        return only.values, only.errors
+
+    def profile_request(self) -> "ProfileRequest":
+        """Return what makes its removal profile; only of a monotone metric."""
+        raise TypeError(f"{type(self).__name__}: has no removal profile.")
+
+    def exactly(self) -> Exact:
+        """Return it as an exact function of a few people's records; only of a monotone metric."""
+        raise TypeError(f"{type(self).__name__}: has no removal profile.")
+
+    def for_two_owners(self, owner: str) -> "Metric":
+        """Return it as it is released where rows have two owners."""
+        return self
+
+    def of_people(self) -> OfPeople | None:
+        """Return what it computes of one number per person, if preprocessing can release that."""
+        return None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its numbers are whole: given outputs need not be."""
+        given = vars(self).get("candidates") is not None
+        return self.whole and not (given and vars(self).get("one_sided", True))
+
+    @property
+    def is_preprocessed(self) -> bool:
+        """Whether it has several methods, and asks for preprocessing."""
+        return vars(self).get("method") == PREPROCESSING
+
+    def takes_own_epsilons(self) -> bool:
+        """Return whether each person may have an epsilon of their own."""
+        return False
+
+    def check_plan(self, budget: Budget, alone: bool, selected: bool) -> None:
+        """Refuse what it cannot be released with.
+
+        Args:
+            budget: the whole.
+            alone: whether it is the only metric.
+            selected: whether partitions are selected privately.
+
+        Raises:
+            ValueError: with what to write instead.
+        """
+
+    @classmethod
+    def from_command(cls, column: str | None, **words: Any) -> "Metric":
+        """Return the metric of what stands behind its flag.
+
+        Args:
+            column: COLUMN, if the form has one.
+            words: the other words of the form, by their names in lower case, where they are given.
+        """
+        return cls(**({} if column is None else {"column": column}), **words)
+
+
+def takes(metric: Metric | type[Metric], option: str) -> bool:
+    """Return whether a metric, or a class of them, has this option."""
+    return option in {field.name for field in dataclasses.fields(metric)}
 
 
 def shown(value: object) -> str:
@@ -107,6 +211,15 @@ def check_metric(owner: str, metric: object) -> Metric:
     return metric
 
 
+def check_not_preprocessed(owner: str, metric: Metric) -> None:
+    """Refuse a preprocessed metric where its removal loss is needed."""
+    checks.require(
+        not metric.is_preprocessed,
+        f'{owner}: method must not be "preprocessing": what is preprocessed is not monotone, and '
+        "has no removal loss. Leave it out.",
+    )
+
+
 def check_unit(owner: str, unit: checks.Real) -> None:
     """Refuse a grid of values that floats cannot hold."""
     exact = checks.fraction_between(owner, "unit", unit, 0, math.inf)
@@ -115,13 +228,6 @@ def check_unit(owner: str, unit: checks.Real) -> None:
         f"{owner}: unit must be from 2^-200 to 2^200, not {unit!r}: floats must hold what is "
         "released. Write unit=0.01.",
     )
-
-
-def check_clip(owner: str, clip: str, share: checks.Real | None) -> None:
-    """Refuse what says no way to choose a clip, and shares outside of (0, 1)."""
-    checks.one_of(owner, "clip", clip, _CLIPS)
-    if share is not None:
-        checks.fraction_between(owner, "clip_share", share, 0, 1)
 
 
 def check_candidates(owner: str, candidates: object) -> None:
@@ -139,33 +245,10 @@ def check_candidates(owner: str, candidates: object) -> None:
     )
 
 
-def check_places(owner: str, candidates: Candidates | None) -> None:
-    """Refuse candidates whose places do not fit in an array, for what is released by ranks."""
+def check_indexes(owner: str, candidates: Candidates | None) -> None:
+    """Refuse candidates whose indexes do not fit in an array, for what is released by ranks."""
     checks.require(
         candidates is None or candidates.size < WIDE,
-        f"{owner}: candidates must be fewer than 2^62, as each person or vote has a place among "
+        f"{owner}: candidates must be fewer than 2^62, as each person or vote has an index among "
         "them. Take a coarser grid: Candidates.linear(0, 100, 0.001).",
     )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Searched(Metric):
-    """A metric that searches a loss or ranks.
-
-    Attributes:
-        candidates: the public outputs; None: wide enough for anything.
-        beta: how often the guarantee may fail.
-    """
-
-    candidates: Candidates | None = None
-    beta: float = 0.05
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        owner = type(self).__name__
-        checks.fraction_between(owner, "beta", self.beta, 0, 1)
-        check_candidates(owner, self.candidates)
-        if "unit" in vars(self):
-            check_unit(owner, vars(self)["unit"])
-        if "search" in vars(self):
-            check_search(owner, vars(self)["search"])

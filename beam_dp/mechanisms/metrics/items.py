@@ -1,16 +1,30 @@
-"""The metrics of values that are only compared: distinct count, frequency, sum of squares."""
+"""Statistics of values that are only compared: `DistinctCount`, `MaxFrequency`, `SumOfSquares`."""
 
 import dataclasses
+from typing import Any, ClassVar
 
-from beam_dp.mechanisms.metrics import options
-from beam_dp.mechanisms.metrics.base import (
-    Searched,
-    check_clip,
-)
-from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.mechanisms.metrics.base import Command, Metric
+from beam_dp.mechanisms.metrics.clipped import ClippedRequest, Sided, SidedRequest
+from beam_dp.mechanisms.metrics.profiled import ProfileRequest, Searched, Searching
+from beam_dp.mechanisms.numerics import checks, options
+from beam_dp.mechanisms.numerics.exact_statistics import Exact, occurrences
 from beam_dp.mechanisms.profiles.frequency import PAIRS
-from beam_dp.mechanisms.search import AboveThreshold
+from beam_dp.mechanisms.profiles.from_summaries import (
+    DistinctItems,
+    MostFrequentItem,
+    SquaresByItem,
+    SquaresByPairs,
+)
+from beam_dp.mechanisms.releases.clipped import ClippedDistinct, ClippedSum
+from beam_dp.mechanisms.releases.released import Release
+from beam_dp.mechanisms.releases.request import Context, Request
+from beam_dp.mechanisms.releases.shifted_inverse import Profiler
+from beam_dp.mechanisms.releases.two_phase import TwoPhaseDistinct
 from beam_dp.mechanisms.search.choose import TWO_PHASE, SearchKind
+from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.mechanisms.summaries.worker_limits import LINES, PROGRAM, VALUES
 
 _RELAXATIONS = ("items", "pairs")
 
@@ -23,16 +37,22 @@ class _OfItems(Searched):
         search: as of `Max`.
     """
 
+    monotone: ClassVar[bool] = True
+    whole: ClassVar[bool] = True
+
     search: SearchKind = TWO_PHASE
 
-    @property
-    def items(self) -> tuple[str, ...]:
-        """The columns whose values are only compared."""
-        return self.columns
+    def columns(self) -> tuple[Column, ...]:
+        """Return the column, whose values are only compared."""
+        return (Column(vars(self)["column"], Role.ITEM),)
+
+    def requests(self) -> tuple[Request, ...]:
+        """Return the statistic by its removal profile."""
+        return (self.profile_request(),)
 
 
 @dataclasses.dataclass(frozen=True)
-class DistinctCount(_OfItems):
+class DistinctCount(Sided):
     """Count the different values of a column over all people.
 
     By default in two phases: a number C of values per person is chosen privately, each person pays
@@ -53,17 +73,38 @@ class DistinctCount(_OfItems):
         search: how a one-sided release searches.
     """
 
-    column: str
-    _: dataclasses.KW_ONLY
-    one_sided: bool = False
-    clip: str = "shared"
-    clip_share: checks.Real | None = None
-    search: SearchKind = AboveThreshold
+    monotone: ClassVar[bool] = True
+    two_owners: ClassVar[bool] = True
+    whole: ClassVar[bool] = True
+    command: ClassVar[Command] = Command(
+        "COLUMN",
+        "number of different values of a column",
+        "number of different values of a column, from below",
+    )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_clip("DistinctCount", self.clip, self.clip_share)
-        options.check_side(self)
+    column: str
+
+    def columns(self) -> tuple[Column, ...]:
+        """Return the column, whose values are only compared."""
+        return (Column(self.column, Role.ITEM),)
+
+    def requests(self) -> tuple[Request, ...]:
+        """Return the number of values, by clip and noise or from below."""
+        [column] = self.columns()
+        request = DistinctRequest(column, self._clipping)
+        return (self.profile_request() if self.one_sided else request,)
+
+    def profile_request(self) -> ProfileRequest:
+        """Return the number of values by its relaxed removal profile."""
+        return DistinctFromBelow(self.columns()[0], Searching.of(self))
+
+    def exactly(self) -> Exact:
+        """Return it as a function of records."""
+        return Exact(lambda people: len(occurrences(people)))
+
+    def _search_of_two_owners(self) -> SearchKind:
+        """Return the search from below: two phases seldom err by less there."""
+        return self.search
 
     @property
     def _prefix(self) -> str:
@@ -71,21 +112,85 @@ class DistinctCount(_OfItems):
 
 
 @dataclasses.dataclass(frozen=True)
+class DistinctRequest(ClippedRequest):
+    """The number of different values: each person pays for at most so many of theirs."""
+
+    word: ClassVar[str] = "distinct"
+    owner: ClassVar[str] = "DistinctCount"
+    most_rows: ClassVar[int] = VALUES
+
+    def source(self, context: Context) -> int:
+        """Return the number of a person's different values."""
+        return context.field(self.column, self.word)
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return it in two phases where the clip is one partition's own, and nobody gave any."""
+        clipping, alone = self.clipping, context.partitions == 1
+        if clipping.candidates is None and (alone or not clipping.shared):
+            relation = Relation(context.index(self.column))
+            each = context.each(share)
+            return TwoPhaseDistinct.of(relation, each, clipping.share, context.alpha)
+        return self.clipped(context, share)
+
+    def release(self, context: Context, made: ClippedSum) -> ClippedSum:
+        """Return the release that also knows who owns which value."""
+        relation = Relation(context.index(self.column))
+        return ClippedDistinct(**vars(made), relation=relation)
+
+
+@dataclasses.dataclass(frozen=True)
+class DistinctFromBelow(SidedRequest):
+    """The number of different values by its relaxed removal profile."""
+
+    word: ClassVar[str] = "distinct"
+    owner: ClassVar[str] = "DistinctCount"
+    most_rows: ClassVar[int] = VALUES
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the profile of owners; with one owner, of as many as can matter."""
+        most = 0 if context.two_owners else removals + 1
+        relation = Relation(context.index(self.column), context.owner, most=most)
+        return DistinctItems(relation, removals)
+
+
+@dataclasses.dataclass(frozen=True)
 class MaxFrequency(_OfItems):
     """Release how often the most frequent value of a column occurs, by its removal profile.
 
     What its numbers mean is as of `KthLargest`, for the profile in which people may be removed in
-    parts (a linear program, rounded down by less than half a row): see `profiles.frequency`.
+    parts (a linear program, rounded down by less than half a row): see `removal.frequency`.
 
     Attributes:
         column: the column; its values are only compared.
     """
 
+    command: ClassVar[Command] = Command("COLUMN", "rows of the most frequent value")
+
     column: str
+
+    def profile_request(self) -> ProfileRequest:
+        """Return the number of rows by its relaxed removal profile."""
+        return MaxFrequencyRequest(self.columns()[0], Searching.of(self))
+
+    def exactly(self) -> Exact:
+        """Return it as a function of records."""
+        return Exact(lambda people: max(occurrences(people).values(), default=0))
 
     @property
     def _prefix(self) -> str:
         return "max_frequency"
+
+
+@dataclasses.dataclass(frozen=True)
+class MaxFrequencyRequest(ProfileRequest):
+    """The number of rows of the most frequent value."""
+
+    word: ClassVar[str] = "frequency"
+    most_rows: ClassVar[int] = PROGRAM
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the profile of the linear program over all values."""
+        return MostFrequentItem(Relation(context.index(self.column), context.owner), removals)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +208,10 @@ class SumOfSquares(_OfItems):
         people: the most people of one partition, for "pairs" only, which is refused above 6,324
             people (20 million pairs). It must be true, as memory depends on it; privacy does not.
     """
+
+    command: ClassVar[Command] = Command(
+        "COLUMN[:PEOPLE]", "sum of squared rows over all values; by pairs of the PEOPLE at most"
+    )
 
     column: str
     _: dataclasses.KW_ONLY
@@ -124,6 +233,46 @@ class SumOfSquares(_OfItems):
                 "Leave it out: by items there is no limit.",
             )
 
+    def profile_request(self) -> ProfileRequest:
+        """Return the sum by its relaxed removal profile."""
+        kind = SquaresRequest if self.relaxation == "items" else PairSquaresRequest
+        return kind(self.columns()[0], Searching.of(self))
+
+    def exactly(self) -> Exact:
+        """Return it as a function of records."""
+        return Exact(lambda people: sum(n * n for n in occurrences(people).values()))
+
+    @classmethod
+    def from_command(cls, column: str | None, **words: Any) -> Metric:
+        """Return the sum by items, or by pairs of the given number of people."""
+        if not words:
+            return super().from_command(column)
+        pairs = cls(str(column), relaxation="pairs", people=int(words["people"]))
+        return dataclasses.replace(pairs, name=f"{pairs.output}_by_pairs")
+
     @property
     def _prefix(self) -> str:
         return "sum_of_squares"
+
+
+@dataclasses.dataclass(frozen=True)
+class SquaresRequest(ProfileRequest):
+    """The sum over all values of their squared numbers of rows, relaxed by values."""
+
+    word: ClassVar[str] = "squares"
+    most_rows: ClassVar[int] = LINES
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the profile in which people are removed for each value apart."""
+        return SquaresByItem(Relation(context.index(self.column), context.owner), removals)
+
+
+@dataclasses.dataclass(frozen=True)
+class PairSquaresRequest(SquaresRequest):
+    """The same sum, relaxed by pairs of people."""
+
+    word: ClassVar[str] = "pairs"
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the profile in which people are removed for all values at once."""
+        return SquaresByPairs(Relation(context.index(self.column), context.owner), removals)

@@ -1,4 +1,4 @@
-"""Statistics of people with an epsilon of their own: which of a few public ones each person has.
+"""People with an epsilon of their own: which of a few public ones each person has.
 
 The epsilons that are allowed are public, and so is which of them a person has, like their identity:
 it must not depend on what the data say of them.
@@ -10,16 +10,29 @@ from fractions import Fraction
 from typing import Any
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics import extremes, rows, spread, totals
-from beam_dp.mechanisms.metrics import options as metric_options
-from beam_dp.mechanisms.metrics.base import Metric, check_places
-from beam_dp.mechanisms.metrics.spread import Preprocessed, Preprocessing
+from beam_dp.mechanisms.candidates.defaults import default_values
+from beam_dp.mechanisms.metrics.base import Metric, check_indexes
+from beam_dp.mechanisms.metrics.spread import PreprocessedRequest, Preprocessing
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.options import refuse
+from beam_dp.mechanisms.releases.person_epsilon import PersonEpsilonRelease
+from beam_dp.mechanisms.releases.preprocessed import SHARES
+from beam_dp.mechanisms.releases.released import PeopleRelease, Release
+from beam_dp.mechanisms.releases.request import Context, Request
+from beam_dp.mechanisms.releases.weighted_median import WeightedMedian
+from beam_dp.mechanisms.search import RankSearch
+from beam_dp.mechanisms.summaries.person_epsilon import TierRelation
 
+OWNER = "PreprocessSensitivity"
 MOST_TIERS = 1 << 10
-_LEAST = Fraction(1, 1_000_000)
 STATISTICS = ("sum", "maximum", "minimum", "median")
+_LEAST = Fraction(1, 1_000_000)
+_MEND = "It is released in another way here: see person_value and sensitivity."
+_SEARCHED = ("candidates", "beta")
+_KEPT = ("person_value", "last_by", "sensitivity", "empty", "unit")
+_PLAIN = ("column", "of", "name", "weight")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +43,7 @@ class PersonalisedStatistic(Preprocessing):
     Delta_i = b epsilon_i: see `preprocessing.Personalised`. These are the statistics whose g is
     known for unequal Delta_i and any number of people: sums (each person cut to Delta_i) and
     max(empty, largest value) with its mirror. A median is searched, each person with a weight
-    (`releases.weighted_median`); `sensitivity` and `empty` do not apply to it.
+    (`weighted`); `sensitivity` and `empty` do not apply to it.
 
     Attributes:
         column: the value column.
@@ -54,7 +67,7 @@ class PersonalisedStatistic(Preprocessing):
         owner = "PreprocessSensitivity"
         checks.one_of(owner, "statistic", self.of, STATISTICS)
         checks.column(owner, "person_epsilon", self.person_epsilon)
-        check_places(owner, self.candidates)
+        check_indexes(owner, self.candidates)
         object.__setattr__(self, "epsilons", check_epsilons(owner, self.epsilons))
 
     @property
@@ -62,14 +75,93 @@ class PersonalisedStatistic(Preprocessing):
         """What is computed."""
         return self.of
 
-    @property
-    def tiers(self) -> tuple[str, tuple[checks.Real, ...]]:
-        """The column of epsilons, and the public ones in rising order."""
-        return self.person_epsilon, self.epsilons
+    def columns(self) -> tuple[Column, ...]:
+        """Return the columns of the statistic, and that of the epsilons."""
+        return (*super().columns(), Column(self.person_epsilon, Role.EPSILON, self.epsilons))
+
+    def requests(self) -> tuple[Request, ...]:
+        """Return the statistic, with the epsilons that people may have."""
+        [plain] = super().requests()
+        assert isinstance(plain, PreprocessedRequest)
+        own = self.columns()[-1], self.candidates, self.beta
+        return (PersonEpsilonRequest(*vars(plain).values(), *own),)
+
+    def check_plan(self, budget: Budget, alone: bool, selected: bool) -> None:
+        """Refuse what would cost everybody the same, and another budget than the largest."""
+        checks.require(
+            alone and not selected,
+            f"{OWNER}: partitions must be public ones for people with an epsilon of their "
+            "own, who pay for nothing else. Write partitions=dp.PublicPartitions([...]).",
+        )
+        check_budget(OWNER, budget, self.epsilons)
 
     @property
     def _prefix(self) -> str:
         return self.of
+
+
+@dataclasses.dataclass(frozen=True)
+class PersonEpsilonRequest(PreprocessedRequest):
+    """A statistic of one number per person, each with an epsilon of their own.
+
+    Attributes:
+        tiers: the column of people's epsilons, with the public ones in rising order.
+        candidates: the public outputs of a median; None: the default ones.
+        beta: how often the guarantee of a median may fail.
+    """
+
+    tiers: Column
+    candidates: Candidates | None
+    beta: float
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the release; who allows most pays the whole share."""
+        lines = TierRelation(
+            context.index(self.column),
+            order=self.order(context),
+            tier=context.index(self.tiers),
+            person_value=self.person_value,
+        )
+        if self.statistic == "median":
+            return self._median(context, share, lines)
+        return self._preprocessed(context, share, lines)
+
+    def _median(self, context: Context, share: Budget, lines: TierRelation) -> WeightedMedian:
+        search = RankSearch(context.each(share), beta=self.beta)
+        candidates = self.candidates or default_values(self.unit)
+        return WeightedMedian(lines, self.unit, self.tiers.detail, search, candidates)
+
+    def _preprocessed(
+        self, context: Context, share: Budget, lines: TierRelation
+    ) -> PersonEpsilonRelease:
+        epsilons, each = self.tiers.detail, Fraction(1, context.reach)
+        scale, people = None, None
+        searched = counted = Fraction(0)
+        if self.sensitivity is None:
+            searched = epsilons[0] * SHARES[0]
+            scale = self.bound_of(context, Budget(searched), share)
+            if self.statistic != "sum":
+                counted = epsilons[0] * SHARES[1]
+                field = context.field(self.column, "count")
+                people = PeopleRelease(Budget(counted * each), field, context.alpha)
+        levels = (*epsilons[:-1], share.amount)
+        paid = tuple((level - searched - counted) * each for level in levels)
+        return PersonEpsilonRelease(
+            relation=lines,
+            unit=self.unit,
+            statistic=self.statistic,
+            trim=self.trim,
+            person_value=self.person_value,
+            empty=self.empty,
+            root=False,
+            sensitivity=self.sensitivity,
+            scale=scale,
+            people=people,
+            noise_cost=Budget(paid[-1]),
+            cost=Budget(paid[-1] + counted * each),
+            alpha=context.alpha,
+            epsilons=paid,
+        )
 
 
 def check_epsilons(owner: str, epsilons: object) -> tuple[Fraction, ...]:
@@ -105,15 +197,6 @@ def check_budget(owner: str, budget: Budget, epsilons: tuple[Fraction, ...]) -> 
     )
 
 
-_OWNER = "PreprocessSensitivity"
-_MEND = "It is released in another way here: see person_value and sensitivity."
-_PERSONALISED = (totals.Sum, extremes.Max, rows.Median)
-_EXTREMES = ("maximum", "minimum")
-_SEARCHED = ("candidates", "beta")
-_KEPT = ("person_value", "last_by", "sensitivity", "empty", "unit")
-_PLAIN = ("column", "of", "name", "weight")
-
-
 def personalised(
     given: Metric, person_epsilon: Any, epsilons: Any, options: Mapping[str, Any]
 ) -> PersonalisedStatistic:
@@ -128,27 +211,29 @@ def personalised(
     Raises:
         TypeError, ValueError: for other statistics, and for options that have no effect.
     """
-    of, person_value = spread.of_people(given)
+    of = given.of_people()
     checks.require(
-        isinstance(given, _PERSONALISED) or (isinstance(given, Preprocessed) and of in _EXTREMES),
-        f"{_OWNER}: statistic must be Sum, Max, Median, or Preprocessed of an extreme for "
+        of is not None and given.takes_own_epsilons(),
+        f"{OWNER}: statistic must be Sum, Max, Median, or Preprocessed of an extreme for "
         "people with an epsilon of their own. No way is known to compute others for unequal "
         'sensitivities and any number of people. Write statistic=dp.Sum("minutes").',
     )
-    taken = {**_kept(given, of, options), "name": given.output}
-    taken.setdefault("person_value", person_value)
-    return PersonalisedStatistic(given.columns[0], of, person_epsilon, epsilons, **taken)
+    assert of is not None
+    taken = {**_kept(given, of.statistic, options), "name": given.output}
+    taken.setdefault("person_value", of.person_value)
+    column = vars(given)["column"]
+    return PersonalisedStatistic(column, of.statistic, person_epsilon, epsilons, **taken)
 
 
 def _kept(given: Metric, of: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a statistic and those beside it, or refuse what has no effect."""
     checks.require(
         of != "median" or "sensitivity" not in options,
-        f"{_OWNER}: sensitivity must be left out: a Median for people with an epsilon of their "
+        f"{OWNER}: sensitivity must be left out: a Median for people with an epsilon of their "
         "own is searched for, and needs none.",
     )
     kept = (*_KEPT, *_SEARCHED) if of == "median" else _KEPT
     fields: Sequence[str] = [field.name for field in dataclasses.fields(given)]
     others = [name for name in fields if name not in (*_PLAIN, *kept)]
-    metric_options.refuse(given, others, "for people with an epsilon of their own", _MEND)
+    refuse(given, others, "for people with an epsilon of their own", _MEND)
     return {**{name: vars(given)[name] for name in fields if name in kept}, **options}

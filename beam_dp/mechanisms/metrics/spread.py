@@ -1,18 +1,21 @@
-"""The metrics of sensitivity preprocessing: variance, standard deviation, trimmed mean, more.
-
-Some metrics have a preprocessed release beside their own. Which errs less depends on the data
-(`docs/ratios_and_spreads.md` has measured numbers), and nothing private may be looked at to choose;
-so the user says, by `method`.
-"""
+"""Statistics of one number per person by preprocessing: variances, trimmed means, and more."""
 
 import dataclasses
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
-from beam_dp.mechanisms.metrics import extremes, options, rows, totals
-from beam_dp.mechanisms.metrics.base import UNIT, Metric, check_unit
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.mechanisms.metrics.base import UNIT, Command, Metric, OfPeople, check_unit
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.releases.clipped import ClippedSum
+from beam_dp.mechanisms.releases.preprocessed import CLIPS, SHARES, PreprocessedRelease
+from beam_dp.mechanisms.releases.released import PeopleRelease, Release
+from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
+from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.person_value import check_person_value
+from beam_dp.mechanisms.summaries.worker_limits import LINES
 
 _WIDEST = Fraction(1 << 200)
 Sensitivity = checks.Real | Literal["auto"]
@@ -66,10 +69,24 @@ class Preprocessing(Metric):
                 f"{checks.shown(self.sensitivity)}. {mend}",
             )
 
-    @property
-    def orders(self) -> tuple[str, ...]:
-        """The column of `last_by`, if there is one."""
-        return () if self.last_by is None else (self.last_by,)
+    def columns(self) -> tuple[Column, ...]:
+        """Return the value column, and that of `last_by`, if there is one."""
+        return (*super().columns(), *order_of(self.last_by))
+
+    def requests(self) -> tuple[Request, ...]:
+        """Return the preprocessed statistic."""
+        given, owner = self.sensitivity, "Delta"
+        asked = PreprocessedRequest(
+            self.columns()[0],
+            statistic=self.statistic,
+            trim=self.share,
+            person_value=self.person_value,
+            last_by=self.last_by,
+            sensitivity=None if given == "auto" else checks.decimal(owner, "sensitivity", given),
+            empty=checks.decimal(owner, "empty", self.empty),
+            root=self.root,
+        )
+        return (asked,)
 
     @property
     def statistic(self) -> str:
@@ -80,6 +97,11 @@ class Preprocessing(Metric):
     def share(self) -> Fraction:
         """The share that a trimmed mean leaves out at each end."""
         return Fraction(0)
+
+    @property
+    def root(self) -> bool:
+        """Whether the root of the statistic is released."""
+        return False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +129,14 @@ class Preprocessed(Preprocessing):
         """What is computed."""
         return self.of
 
+    def of_people(self) -> OfPeople:
+        """Return what it computes."""
+        return OfPeople(self.of, self.person_value)
+
+    def takes_own_epsilons(self) -> bool:
+        """Return whether each person may have an epsilon of their own: for extremes."""
+        return self.of in ("maximum", "minimum")
+
     @property
     def _prefix(self) -> str:
         return f"preprocessed_{self.of}"
@@ -120,6 +150,8 @@ class Variance(Preprocessing):
         column: the value column.
         sample: divide by n - 1 instead of n.
     """
+
+    command: ClassVar[Command | None] = Command("COLUMN", "variance of one number per person")
 
     column: str
     _: dataclasses.KW_ONLY
@@ -147,9 +179,16 @@ class StandardDeviation(Variance):
     A `sensitivity` is that of the variance.
     """
 
+    command: ClassVar[Command | None] = Command("COLUMN", "the root of the variance")
+
     @property
     def _prefix(self) -> str:
         return "standard_deviation"
+
+    @property
+    def root(self) -> bool:
+        """It is."""
+        return True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,6 +199,10 @@ class TrimmedMean(Preprocessing):
         column: the value column.
         trim: the share of people that is left out at each end.
     """
+
+    command: ClassVar[Command | None] = Command(
+        "COLUMN[:SHARE]", "mean without a tenth, or SHARE, each end"
+    )
 
     column: str
     _: dataclasses.KW_ONLY
@@ -184,59 +227,112 @@ class TrimmedMean(Preprocessing):
     def _prefix(self) -> str:
         return "trimmed_mean"
 
-
-_STATISTICS: dict[type[Metric], tuple[str, str]] = {
-    totals.Sum: ("sum", "sum"),
-    totals.Mean: ("mean", "mean"),
-    rows.Median: ("median", "mean"),
-    extremes.Max: ("maximum", "max"),
-    extremes.Min: ("minimum", "min"),
-}
-"""What is computed, of which number per person. A maximum of maxima is that of all rows."""
+    @classmethod
+    def from_command(cls, column: str | None, **words: Any) -> Metric:
+        """Return the mean without a tenth, or without a given share, which is in its name."""
+        if not words:
+            return super().from_command(column)
+        written = str(words["share"])
+        return cls(str(column), trim=Fraction(written), name=f"trimmed_mean_{column}_{written}")
 
 
-def chosen(metric: Metric) -> Metric:
-    """Return the metric as it is released: `Preprocessed`, if its method says so, else itself."""
-    return preprocessed(metric) if is_preprocessed(metric) else metric
+@dataclasses.dataclass(frozen=True)
+class PreprocessedRequest(ColumnRequest):
+    """A statistic of one number per person, by preprocessing.
+
+    Attributes:
+        statistic: as `preprocessing.release` calls it.
+        trim: the share that a trimmed mean leaves out at each end.
+        person_value: what the values of a person become.
+        last_by: for "last": the column that says when.
+        sensitivity: Delta in the user's scale; None: found privately.
+        empty: the statistic of nobody.
+        root: release the root of the result.
+    """
+
+    word: ClassVar[str] = "preprocessed"
+    in_its_unit: ClassVar[bool] = True
+    most_rows: ClassVar[int] = LINES
+
+    statistic: str
+    trim: Fraction
+    person_value: str
+    last_by: str | None
+    sensitivity: Fraction | None
+    empty: Fraction
+    root: bool
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the release: a third of the share for R, a sixth for n, the rest for g."""
+        scale, people, noise = None, None, share
+        if self.sensitivity is None:
+            search, counting, noise = share.split(SHARES)
+            scale = self.bound_of(context, search, noise)
+            field = context.field(self.column, "count")
+            people = PeopleRelease(context.each(counting), field, context.alpha)
+        cost = share if scale is None else share.scaled(sum(SHARES[1:], Fraction(0)))
+        return PreprocessedRelease(
+            relation=Relation(context.index(self.column), order=self.order(context)),
+            unit=self.unit,
+            statistic=self.statistic,
+            trim=self.trim,
+            person_value=self.person_value,
+            empty=self.empty,
+            root=self.root,
+            sensitivity=self.sensitivity,
+            scale=scale,
+            people=people,
+            noise_cost=context.each(noise),
+            cost=context.each(cost),
+            alpha=context.alpha,
+        )
+
+    def order(self, context: Context) -> int:
+        """Return the index of the column that says which row is the last; -1: none."""
+        return context.index(next(iter(order_of(self.last_by)), None))
+
+    def bound_of(self, context: Context, search: Budget, noise: Budget) -> ClippedSum:
+        """Return what chooses R, a bound on people's numbers, for all partitions.
+
+        Args:
+            context: what the pipeline fixes.
+            search: what the choice costs.
+            noise: what the noise of a sum would cost, which is not drawn.
+        """
+        peak = "sum" if self.person_value == "sum" else "peak"
+        return ClippedSum(
+            source=context.field(self.column, peak),
+            signed=True,
+            thresholds=CLIPS,
+            unit=self.unit,
+            search_cost=search,
+            noise_cost=noise,
+            shared=True,
+            alpha=context.alpha,
+        )
 
 
-def has_method(metric: Metric) -> bool:
-    """Return whether a metric has two releases."""
-    return type(metric) in _STATISTICS and "method" in vars(metric)
-
-
-def of_people(metric: Metric) -> tuple[str, str]:
-    """Return what a metric computes of one number per person, and of which; else empty names."""
-    if isinstance(metric, Preprocessed):
-        return metric.of, metric.person_value
-    return _STATISTICS.get(type(metric), ("", ""))
+def order_of(last_by: str | None) -> Sequence[Column]:
+    """Return the column that says which row is the last, if there is one."""
+    return () if last_by is None else (Column(last_by, Role.ORDER),)
 
 
 def preprocessed(metric: Metric) -> Preprocessed:
-    """Return the preprocessed release of a metric that has two."""
-    given = vars(metric)
-    of, person_value = of_people(metric)
-    if given.get("per") == "person" and of == "mean":
-        person_value = "sum"
+    """Return the preprocessed release of a metric that has two.
+
+    Which errs less depends on the data (`docs/ratios_and_spreads.md` has measured numbers), and
+    nothing private may be looked at to choose; so the user says, by `method`.
+
+    Args:
+        metric: one with a `method`.
+    """
+    of, given = metric.of_people(), vars(metric)
+    assert of is not None
     return Preprocessed(
-        metric.columns[0],
-        of,
+        given["column"],
+        of.statistic,
         name=metric.output,
         weight=metric.weight,
         unit=given["unit"],
-        person_value=person_value,
-    )
-
-
-def is_preprocessed(metric: Metric) -> bool:
-    """Return whether a metric has two releases and asks for the preprocessed one."""
-    return has_method(metric) and vars(metric)["method"] == options.PREPROCESSING
-
-
-def check_removed(owner: str, metric: Metric) -> None:
-    """Refuse a preprocessed metric where its removal loss is needed."""
-    checks.require(
-        not is_preprocessed(metric),
-        f'{owner}: method must not be "preprocessing": what is preprocessed is not monotone, and '
-        "has no removal loss. Leave it out.",
+        person_value=of.person_value,
     )

@@ -1,63 +1,98 @@
-"""The metrics that add up: numbers of rows and of people, sums and means."""
+"""Counts, sums and means: `Count`, `Sum`, `PeopleCount` and `Mean`."""
 
 import dataclasses
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import ClassVar
 
-from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics import options
-from beam_dp.mechanisms.metrics.base import UNIT, Metric, check_candidates, check_clip, check_unit
-from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.search.choose import SearchKind, check_search
+import numpy as np
 
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.metrics.base import UNIT, Command, Metric, OfPeople, check_unit
+from beam_dp.mechanisms.metrics.clipped import (
+    ClippedRequest,
+    Clipping,
+    Sided,
+    SidedRequest,
+    check_clip,
+    row_clips,
+    share_of,
+    value_clips,
+)
+from beam_dp.mechanisms.metrics.profiled import ProfileRequest, Searching
+from beam_dp.mechanisms.metrics.spread import preprocessed
+from beam_dp.mechanisms.numerics import checks, options
+from beam_dp.mechanisms.numerics.exact_statistics import Exact, additive, total
+from beam_dp.mechanisms.profiles.from_summaries import OneNumberEach, RowsOfTwoOwners
+from beam_dp.mechanisms.releases.released import PeopleRelease, Release, Released
+from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
+from beam_dp.mechanisms.releases.shifted_inverse import Profiler
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
+from beam_dp.mechanisms.summaries.owner_lines import Relation
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Additive(Metric):
-    """A metric that adds up: by a privately chosen clip and noise, or one-sided.
-
-    Attributes:
-        one_sided: release by the shifted inverse mechanism: never above the true value but for
-            5%, and below it by the contributions of about `shift` people. Else clip and noise.
-        clip: choose the clip once for all partitions ("shared"), or "partition": in each, which
-            suits partitions of thousands of people whose contributions differ by magnitudes.
-        candidates: the public clips, or the public outputs if one-sided; None: a geometric
-            grid that is wide enough for anything.
-        clip_share: the part of the metric's budget that chooses the clip; None: a third, or
-            an eighth where there is one partition only.
-        search: how a one-sided release searches.
-        beta: how often a one-sided release may be above the true value, or too far below it.
-
-    Options that have no effect are refused: of the clip with `one_sided=True`, and of the search
-    without.
-    """
-
-    one_sided: bool = False
-    clip: str = "shared"
-    candidates: Candidates | None = None
-    clip_share: checks.Real | None = None
-    search: SearchKind = AboveThreshold
-    beta: float = 0.05
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        owner = type(self).__name__
-        check_clip(owner, self.clip, self.clip_share)
-        checks.fraction_between(owner, "beta", self.beta, 0, 1)
-        check_search(owner, self.search)
-        check_candidates(owner, self.candidates)
-        options.check_side(self)
+_COARSE = Fraction(1, 1000)
 
 
 @dataclasses.dataclass(frozen=True)
-class Count(_Additive):
+class Count(Sided):
     """Count the rows of each partition.
 
     No bound on rows per person is needed. With `ContributionBounds(rows_per_partition=...)` the
     clip is searched up to it only.
     """
 
+    monotone: ClassVar[bool] = True
+    two_owners: ClassVar[bool] = True
+    whole: ClassVar[bool] = True
+    command: ClassVar[Command] = Command(
+        "", "number of rows", help_from_below="number of rows, from below"
+    )
+
+    def requests(self) -> tuple[Request, ...]:
+        """Return the number of rows, by clip and noise or from below."""
+        return (self.profile_request() if self.one_sided else RowsRequest(None, self._clipping),)
+
+    def profile_request(self) -> ProfileRequest:
+        """Return the number of rows by its removal profile."""
+        return RowsFromBelow(None, Searching.of(self))
+
+    def exactly(self) -> Exact:
+        """Return it as a function of records."""
+        return additive(len)
+
 
 @dataclasses.dataclass(frozen=True)
-class Sum(_Additive):
+class RowsRequest(ClippedRequest):
+    """The number of rows."""
+
+    word: ClassVar[str] = "rows"
+    owner: ClassVar[str] = "Count"
+
+    def source(self, context: Context) -> int:
+        """Return the number of rows of a person."""
+        return ROWS
+
+    def default_clips(self, context: Context) -> tuple[int, ...]:
+        """Return powers of two, up to the bound on rows."""
+        return row_clips(context.depth)
+
+
+@dataclasses.dataclass(frozen=True)
+class RowsFromBelow(SidedRequest):
+    """The number of rows by its removal profile."""
+
+    word: ClassVar[str] = "rows"
+    owner: ClassVar[str] = "Count"
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the total without the people who have most."""
+        if context.two_owners:
+            return RowsOfTwoOwners(Relation(-1, context.owner), removals)
+        return OneNumberEach(Measure(ROWS, keep=removals + 1), self.unit)
+
+
+@dataclasses.dataclass(frozen=True)
+class Sum(Sided):
     """Sum a column; rows without a valid value add nothing.
 
     Numbers may have both signs. Every row's number is rounded to a multiple of `unit` first, then
@@ -71,6 +106,14 @@ class Sum(_Additive):
         unit: the grid of values; integers and decimals that are multiples of it are exact.
     """
 
+    monotone: ClassVar[bool] = True
+    two_owners: ClassVar[bool] = True
+    command: ClassVar[Command] = Command(
+        "COLUMN",
+        "sum of a column, clipped at a privately chosen bound",
+        "sum of a column, from below; people whose total is below 0 count as 0",
+    )
+
     column: str
     _: dataclasses.KW_ONLY
     unit: checks.Real = UNIT
@@ -79,14 +122,118 @@ class Sum(_Additive):
         super().__post_init__()
         check_unit("Sum", self.unit)
 
+    def requests(self) -> tuple[Request, ...]:
+        """Return the sum, by clip and noise or from below."""
+        [column] = self.columns()
+        return (self.profile_request() if self.one_sided else SumRequest(column, self._clipping),)
+
+    def profile_request(self) -> ProfileRequest:
+        """Return the sum by its removal profile."""
+        return SumFromBelow(self.columns()[0], Searching.of(self))
+
+    def exactly(self) -> Exact:
+        """Return it as a function of records."""
+        return additive(total)
+
+    def of_people(self) -> OfPeople:
+        """Return the sum of people's totals, which only people with an epsilon of their own use."""
+        return OfPeople("sum", "sum")
+
+    def takes_own_epsilons(self) -> bool:
+        """Return that each person may have an epsilon of their own."""
+        return True
+
+
+@dataclasses.dataclass(frozen=True)
+class SumRequest(ClippedRequest):
+    """The sum of a column."""
+
+    word: ClassVar[str] = "sum"
+    owner: ClassVar[str] = "Sum"
+    in_its_unit: ClassVar[bool] = True
+    signed: ClassVar[bool] = True
+
+    def source(self, context: Context) -> int:
+        """Return the sum of a person's values."""
+        return context.field(self.column, "sum")
+
+    def default_clips(self, context: Context) -> tuple[int, ...]:
+        """Return powers of two, from one unit on."""
+        return value_clips()
+
+
+@dataclasses.dataclass(frozen=True)
+class SumFromBelow(SidedRequest):
+    """The sum of a column by its removal profile; people below 0 count as 0."""
+
+    word: ClassVar[str] = "sum"
+    owner: ClassVar[str] = "Sum"
+    in_its_unit: ClassVar[bool] = True
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the total without the people who have most."""
+        if context.two_owners:
+            coarse = _coarse(self.unit)
+            relation = Relation(-1, context.owner, context.index(self.column))
+            unit = self.unit * coarse
+            return RowsOfTwoOwners(relation, removals, unit, coarse=coarse)
+        field = context.field(self.column, "sum")
+        return OneNumberEach(Measure(field, keep=removals + 1), self.unit)
+
+
+def _coarse(unit: Fraction) -> int:
+    """Return how many units of a sum of two owners are one: up to a thousandth, a power of ten."""
+    factor = 1
+    while unit * factor * 10 <= _COARSE:
+        factor *= 10
+    return factor
+
 
 @dataclasses.dataclass(frozen=True)
 class PeopleCount(Metric):
     """Count the people of each partition: plain noise, for one person changes it by 1."""
 
+    monotone: ClassVar[bool] = True
+    whole: ClassVar[bool] = True
+    command: ClassVar[Command] = Command("", "number of people")
+
+    def requests(self) -> tuple[Request, ...]:
+        """Return the number of people."""
+        return (PeopleRequest(),)
+
+    def profile_request(self) -> ProfileRequest:
+        """Return the number of people by its removal profile."""
+        return PeopleFromBelow(None, Searching())
+
+    def exactly(self) -> Exact:
+        """Return it as a function of records."""
+        return Exact(len, additive(lambda record: 1).profile)
+
     @property
     def _prefix(self) -> str:
         return "people_count"
+
+
+@dataclasses.dataclass(frozen=True)
+class PeopleRequest(Request):
+    """The number of people."""
+
+    word: ClassVar[str] = "people"
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the number plus noise."""
+        return PeopleRelease(context.each(share), PEOPLE, context.alpha)
+
+
+@dataclasses.dataclass(frozen=True)
+class PeopleFromBelow(ProfileRequest):
+    """The number of people by its removal profile, for those who search it themselves."""
+
+    word: ClassVar[str] = "people"
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the number without k people."""
+        return OneNumberEach(Measure(PEOPLE, keep=removals + 1), self.unit)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,6 +255,10 @@ class Mean(Metric):
             few people have by far the largest numbers.
     """
 
+    command: ClassVar[Command] = Command(
+        "COLUMN[:person]", "mean of a column over rows; or over people's totals"
+    )
+
     column: str
     _: dataclasses.KW_ONLY
     per: str = "row"
@@ -122,3 +273,61 @@ class Mean(Metric):
         check_clip("Mean", self.clip, self.clip_share)
         check_unit("Mean", self.unit)
         options.check_method(self, "clip", "clip", "clip_share")
+
+    def requests(self) -> tuple[Request, ...]:
+        """Return a sum and a number of rows or people, or the preprocessed mean."""
+        if self.is_preprocessed:
+            return preprocessed(self).requests()
+        [column] = self.columns()
+        clipping = Clipping(self.clip, share_of(self))
+        if self.per == "person":
+            return SumRequest(column, clipping), PeopleWithValueRequest(column)
+        return SumRequest(column, clipping), RowsWithValueRequest(column, clipping)
+
+    def combine(self, released: Sequence[Released]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the quotient and its error bound; of a preprocessed mean what was released.
+
+        For n in [count - doubt, count + doubt] and s in [total - slack, total + slack] the quotient
+        strays from total / count by at most (slack + |mean| doubt) / (count - doubt).
+        """
+        if self.is_preprocessed:
+            return super().combine(released)
+        total, count = (each.values.astype(float) for each in released)
+        slack, doubt = (each.errors for each in released)
+        mean = total / np.maximum(count, 1.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            error = (slack + abs(mean) * doubt) / (count - doubt)
+        return mean, np.where((count - doubt > 0) & np.isfinite(error), error, np.inf)
+
+    def of_people(self) -> OfPeople:
+        """Return the mean of people's means, or of their totals."""
+        return OfPeople("mean", "sum" if self.per == "person" else "mean")
+
+
+@dataclasses.dataclass(frozen=True)
+class RowsWithValueRequest(ClippedRequest):
+    """The number of rows that have a value."""
+
+    word: ClassVar[str] = "valid"
+    shown_as: ClassVar[str] = "rows"
+
+    def source(self, context: Context) -> int:
+        """Return the number of a person's rows with a value."""
+        return context.field(self.column, "count")
+
+    def default_clips(self, context: Context) -> tuple[int, ...]:
+        """Return powers of two, up to the bound on rows."""
+        return row_clips(context.depth)
+
+
+@dataclasses.dataclass(frozen=True)
+class PeopleWithValueRequest(ColumnRequest):
+    """The number of people who have a value."""
+
+    word: ClassVar[str] = "valid"
+    shown_as: ClassVar[str] = "people"
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the number plus noise."""
+        field = context.field(self.column, "count")
+        return PeopleRelease(context.each(share), field, context.alpha)

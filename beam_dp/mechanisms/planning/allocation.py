@@ -1,4 +1,4 @@
-"""Share the budget out among parts, in exact rationals, before any row is read.
+"""Share the budget out among requests, in exact rationals, before any row is read.
 
 One person reaches at most `reach` partitions and adds to each released number of these; composition
 over them:
@@ -13,12 +13,14 @@ Both are proved, so the one with the smaller noise may be taken: it is chosen by
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.intervals import root_below
-from beam_dp.mechanisms.planning.parts import Part
+from beam_dp.mechanisms.releases.request import Request
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,24 +31,35 @@ class SelectionRequest:
     pre_threshold: int
 
 
+def weights_of(asked: Sequence[Metric]) -> dict[Request, Fraction]:
+    """Return the weight of every request: each metric gives its requests equal parts of its own."""
+    weights: dict[Request, Fraction] = {}
+    for metric in asked:
+        weight = checks.number(type(metric).__name__, "weight", metric.weight)
+        requests = metric.requests()
+        for request in requests:
+            weights[request] = weights.get(request, Fraction(0)) + weight / len(requests)
+    return weights
+
+
 def share_out(
     budget: Budget,
-    weights: dict[Part, Fraction],
+    weights: dict[Request, Fraction],
     reach: int,
     selection: SelectionRequest | None,
-) -> tuple[Budget, dict[Part | None, Budget]]:
-    """Return the whole in the measure that was chosen, and what each part may spend.
+) -> tuple[Budget, dict[Request | None, Budget]]:
+    """Return the whole in the measure that was chosen, and what each request may spend.
 
     The key None stands for the selection of partitions, whose share is already per partition. Its
-    delta is all there is, or half of it where parts want delta too (which then is not turned into
-    zCDP); these share the rest evenly.
+    delta is all there is, or half of it where requests want delta too (which then is not turned
+    into zCDP); these share the rest evenly.
     """
-    wanting = [part for part in weights if part.wants_delta]
+    wanting = [request for request in weights if request.wants_delta]
     if budget.is_zcdp or not budget.delta or wanting:
         whole = budget
     else:
         whole = _smaller(budget, weights, reach, selection)
-    keys: list[Part | None] = list(weights)
+    keys: list[Request | None] = list(weights)
     values = list(weights.values())
     if selection is not None:
         checks.require(
@@ -58,12 +71,12 @@ def share_out(
         values.append(selection.weight)
     shares = dict(zip(keys, whole.without_delta().split(values), strict=True))
     given = whole.delta / (2 if selection is not None else 1) if wanting else Fraction(0)
-    for part in wanting:
-        amount, delta = shares[part].amount, given / len(wanting)
+    for request in wanting:
+        amount, delta = shares[request].amount, given / len(wanting)
         if not whole.is_zcdp:
-            shares[part] = Budget(amount, delta)
-        elif part.kind == "ratio":  # the searches that want a delta have no form in rho
-            shares[part] = Budget.zcdp(amount, delta)
+            shares[request] = Budget(amount, delta)
+        elif request.takes_delta_beside_rho:
+            shares[request] = Budget.zcdp(amount, delta)
     if selection is not None:
         amount = shares[None].amount / reach
         delta = (whole.delta - given) / reach
@@ -73,7 +86,7 @@ def share_out(
 
 def _smaller(
     budget: Budget,
-    weights: dict[Part, Fraction],
+    weights: dict[Request, Fraction],
     reach: int,
     selection: SelectionRequest | None,
 ) -> Budget:

@@ -1,45 +1,40 @@
-"""Turn metrics and a budget into a program: what to collect, what to draw, what it costs.
+"""Compile what users ask for into a program: what to collect, what to draw, what it costs.
 
 Everything that a run must know is fixed here, once, by public parameters: the whole budget is
-shared out (`allocation`) among the parts that the metrics are made of (`parts`), and every release
-enters its cost in one ledger (`builder`).
+shared out (`allocation`) among the requests of the metrics, and every release enters its cost in
+one ledger (`builder`).
 """
 
 import dataclasses
 from collections.abc import Sequence
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.accounting.ledger import Ledger
+from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.metrics.person_epsilon import check_budget
-from beam_dp.mechanisms.metrics.ratio import check_selected
 from beam_dp.mechanisms.noise.partition_selection import TruncatedGeometric
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.allocation import SelectionRequest, epsilon_of, share_out
-from beam_dp.mechanisms.planning.builder import Builder, Step
-from beam_dp.mechanisms.planning.column_places import Places
-from beam_dp.mechanisms.planning.parts import (
-    Part,
-    flags_of,
-    items_of,
-    orders_of,
-    parts_of,
-    units_of,
+from beam_dp.mechanisms.planning.allocation import (
+    SelectionRequest,
+    epsilon_of,
+    share_out,
     weights_of,
 )
+from beam_dp.mechanisms.planning.builder import Step, build
+from beam_dp.mechanisms.planning.columns import columns_of
 from beam_dp.mechanisms.releases.clipped import ClippedSum
-from beam_dp.mechanisms.releases.preprocessed import PreprocessedRelease
 from beam_dp.mechanisms.releases.released import Released
+from beam_dp.mechanisms.releases.request import Context, Request
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
+
+SELECTION = "partition selection"
+"""The name of its costs in the ledger."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,28 +43,18 @@ class Program:
 
     Attributes:
         metrics: what was asked for.
-        columns: the value columns that are read.
-        units: the grid of each.
-        items: the columns whose values are only compared; the second owner is the first of them.
-        flags: the columns that are compared with a given value, and that value.
-        orders: the columns that say which of a person's rows is the last.
-        tiers: the column of people's own epsilons, and the public ones, where they have such.
+        columns: the columns that are read, in the order of a table.
         fields: what is aggregated per person and partition.
-        steps: the releases, one per part.
+        steps: the releases, one per request.
         selection: how partitions are selected; None for public ones.
-        entries: what is spent on what.
+        entries: what is spent on what, and how often.
         budget: the whole, in the measure that was chosen.
         asked: the whole, as it was asked for.
         reach: the most partitions that a person can have rows in.
     """
 
     metrics: tuple[Metric, ...]
-    columns: tuple[str, ...]
-    units: tuple[Fraction, ...]
-    items: tuple[str, ...]
-    flags: tuple[tuple[str, Any], ...]
-    orders: tuple[str, ...]
-    tiers: tuple[str, tuple[checks.Real, ...]] | None
+    columns: tuple[Column, ...]
     fields: tuple[Field, ...]
     steps: tuple[Step, ...]
     selection: TruncatedGeometric | None
@@ -86,7 +71,7 @@ class Program:
     @property
     def keep_rows(self) -> bool:
         """Whether rows must stay apart until they are summarised."""
-        return any(isinstance(measure, Relation) for measure in self.measures)
+        return needs_rows(self.measures)
 
     @property
     def shared_measures(self) -> tuple[Measure, ...]:
@@ -97,39 +82,34 @@ class Program:
     @property
     def _choosers(self) -> list[tuple[Step, ClippedSum]]:
         """The steps that use a shared clip, and what chooses it."""
-        return [
-            (step, step.release.chooser)
-            for step in self.steps
-            if isinstance(step.release, (ClippedSum, PreprocessedRelease))
-            and step.shared is not None
-            and step.release.chooser is not None
-        ]
+        choosers = ((step, step.release.chooser) for step in self.steps)
+        return [(step, chooser) for step, chooser in choosers if chooser is not None]
 
-    def choose_clips(self, cells: Cells, noise: Noise) -> tuple[int, ...]:
+    def choose_clips(self, view: PartitionView, noise: Noise) -> tuple[int, ...]:
         """Draw the shared clips, in the order of `shared_measures`."""
         return tuple(
-            chooser.choose_shared(cells, place, noise)
-            for place, (_, chooser) in enumerate(self._choosers)
+            chooser.choose_shared(view.at(index), noise)
+            for index, (_, chooser) in enumerate(self._choosers)
         )
 
-    def select(self, cells: Cells, noise: Noise) -> np.ndarray:
-        """Return the places of the partitions that may be named."""
+    def select(self, view: PartitionView, noise: Noise) -> np.ndarray:
+        """Return the indexes of the partitions that may be named."""
         if self.selection is None:
-            return np.arange(cells.size)
-        return np.flatnonzero(self.selection.keep(cells.people(0), noise))
+            return np.arange(view.size)
+        return np.flatnonzero(self.selection.keep(view.people(0), noise))
 
     def release(
-        self, cells: Cells, clips: tuple[int, ...], noise: Noise
+        self, view: PartitionView, clips: tuple[int, ...], noise: Noise
     ) -> tuple[list[tuple[np.ndarray, np.ndarray]], tuple[float, ...]]:
         """Draw every metric for every partition.
 
         Returns (values, errors) in the order of `metrics`, and how many people each step shows.
         """
-        drawn: dict[Part, Released] = {}
+        drawn: dict[Request, Released] = {}
         for step in self.steps:
             clip = clips[step.shared] if step.shared is not None else None
-            drawn[step.part] = step.release.release(cells, step.first, clip, noise)
-        columns = [_combine([drawn[part] for part in parts_of(m)]) for m in self.metrics]
+            drawn[step.request] = step.release.draw(view.at(step.first, clip), noise)
+        columns = [m.combine([drawn[request] for request in m.requests()]) for m in self.metrics]
         return columns, tuple(released.shown for released in drawn.values())
 
     def is_doubtful(self, shown: Sequence[float]) -> tuple[bool, ...]:
@@ -142,32 +122,23 @@ class Program:
         """
         people = max(shown, default=0.0)
         doubtful = {
-            step.part for step, chooser in self._choosers if people <= chooser.shift * self.reach
+            step.request for step, chooser in self._choosers if people <= chooser.shift * self.reach
         }
-        return tuple(not doubtful.isdisjoint(parts_of(metric)) for metric in self.metrics)
+        return tuple(not doubtful.isdisjoint(metric.requests()) for metric in self.metrics)
 
 
-def _combine(parts: list[Released]) -> tuple[np.ndarray, np.ndarray]:
-    """Return a metric from its parts: the one number, or the quotient of two."""
-    if len(parts) == 1:
-        return parts[0].values, parts[0].errors
-    total, count = (part.values.astype(float) for part in parts)
-    slack, doubt = parts[0].errors, parts[1].errors
-    mean = total / np.maximum(count, 1.0)
-    # For n in [count - doubt, count + doubt] and s in [total - slack, total + slack] the quotient
-    # strays from total / count by at most (slack + |mean| doubt) / (count - doubt).
-    with np.errstate(divide="ignore", invalid="ignore"):
-        error = (slack + abs(mean) * doubt) / (count - doubt)
-    return mean, np.where((count - doubt > 0) & np.isfinite(error), error, np.inf)
+def needs_rows(measures: Sequence[Measure | Relation]) -> bool:
+    """Return whether rows must stay apart until they are summarised: lines of owners need them."""
+    return any(isinstance(measure, Relation) for measure in measures)
 
 
 def compile_program(
     asked: Sequence[Metric],
     budget: Budget,
     reach: int,
+    *,
     depth: int | None = None,
     selection: SelectionRequest | None = None,
-    single: bool = False,
     second: str | None = None,
     partitions: int | None = None,
 ) -> Program:
@@ -179,61 +150,35 @@ def compile_program(
         reach: the most partitions that a person can have rows in.
         depth: the most rows per person and partition; None: unknown.
         selection: how to select partitions; None for public ones.
-        single: whether there is one partition for all.
         second: the column of the second owner, where rows have two.
         partitions: how many there are; None: unknown.
 
     Raises:
-        ValueError: when delta is needed and 0, or a column has two units.
+        ValueError: when delta is needed and 0, a column has two units, or a metric refuses.
     """
-    tiers = _tiers(asked, budget, selection)
-    whole, chosen = share_out(budget, weights_of(asked), reach, selection)
-    compared = items_of(asked, second), flags_of(asked), orders_of(asked)
-    places = Places(units_of(asked), *compared, two_owners=second is not None)
-    builder = Builder(places, asked, reach, depth, single, partitions)
+    for metric in asked:
+        metric.check_plan(budget, len(asked) == 1, selection is not None)
+    whole, shares = share_out(budget, weights_of(asked), reach, selection)
     ledger = Ledger(whole)
     selector = None
     if selection is not None:
-        check_selected(asked)
-        cost = chosen[None]
-        ledger.spend("partition selection", cost, reach)
+        cost = ledger.spend(SELECTION, shares[None], reach)
         selector = TruncatedGeometric(epsilon_of(cost), cost.delta, selection.pre_threshold)
-    for part, share in chosen.items():
-        if part is not None:
-            builder.add(part, share, ledger)
-    entries = tuple((entry.label, entry.cost, entry.times) for entry in ledger.entries)
+    columns = columns_of(asked, second)
+    context = Context(columns, reach=reach, depth=depth, partitions=partitions)
+    wanted = {request: share for request, share in shares.items() if request is not None}
+    steps = build(asked, wanted, context, ledger)
     return Program(
-        tuple(asked),
-        tuple(places.units),
-        tuple(places.units.values()),
-        places.items,
-        places.flags,
-        places.orders,
-        tiers,
-        tuple(places.fields),
-        tuple(builder.steps),
-        selector,
-        entries,
-        whole,
-        budget,
-        reach,
+        metrics=tuple(asked),
+        columns=columns,
+        fields=tuple(context.fields),
+        steps=steps,
+        selection=selector,
+        entries=tuple((entry.label, entry.cost, entry.times) for entry in ledger.entries),
+        budget=whole,
+        asked=budget,
+        reach=reach,
     )
-
-
-def _tiers(
-    asked: Sequence[Metric], budget: Budget, selection: SelectionRequest | None
-) -> tuple[str, tuple[checks.Real, ...]] | None:
-    """Return the column of people's own epsilons; refuse what would cost everybody the same."""
-    found = [metric for metric in asked if metric.tiers is not None]
-    if not found:
-        return None
-    checks.require(
-        len(asked) == 1 and selection is None,
-        "PreprocessSensitivity: partitions must be public ones for people with an epsilon of their "
-        "own, who pay for nothing else. Write partitions=dp.PublicPartitions([...]).",
-    )
-    check_budget("PreprocessSensitivity", budget, vars(found[0])["epsilons"])
-    return found[0].tiers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -241,23 +186,19 @@ class Loss:
     """What must be collected for the removal loss of one statistic.
 
     Attributes:
-        columns: the value columns that are read.
-        units: the grid of each.
-        items: the columns whose values are only compared.
+        columns: the columns that are read, in the order of a table.
         fields: what is aggregated per person and partition.
         profiler: what must be summarised, and how profiles are made of it.
     """
 
-    columns: tuple[str, ...]
-    units: tuple[Fraction, ...]
-    items: tuple[str, ...]
+    columns: tuple[Column, ...]
     fields: tuple[Field, ...]
     profiler: Profiler
 
     @property
     def keep_rows(self) -> bool:
         """Whether rows must stay apart until they are summarised."""
-        return any(isinstance(measure, Relation) for measure in self.profiler.measures)
+        return needs_rows(self.profiler.measures)
 
 
 def compile_loss(statistic: Metric, removals: int, second: str | None = None) -> Loss:
@@ -267,9 +208,11 @@ def compile_loss(statistic: Metric, removals: int, second: str | None = None) ->
         statistic: the metric.
         removals: K.
         second: the column of the second owner, where rows have two.
+
+    Raises:
+        ValueError: for more removals than a worker can hold.
     """
-    part = parts_of(statistic)[0]
-    units, items = units_of([statistic]), items_of([statistic], second)
-    places = Places(units, items, two_owners=second is not None)
-    profiler = Builder(places, [statistic], 1).profiler(part, removals)
-    return Loss(tuple(units), tuple(units.values()), items, tuple(places.fields), profiler)
+    asker = {"asker": type(statistic).__name__, "output": statistic.output}
+    context = Context(columns_of([statistic], second), **asker)
+    profiler = statistic.profile_request().profiler(context, context.check_removals(removals))
+    return Loss(context.columns, tuple(context.fields), profiler)

@@ -1,5 +1,10 @@
-"""The removal profiles of the monotone statistics, from summaries and from lines of owners."""
+"""The removal profiles of the monotone statistics, from summaries and from lines of owners.
 
+Each class is one statistic: it says what must be summarised (`measures`) and makes the profile
+B[0..K] of each partition of a view, in the user's scale, one at a time.
+"""
+
+import abc
 import dataclasses
 import itertools
 import math
@@ -8,17 +13,27 @@ from fractions import Fraction
 
 import numpy as np
 
+from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.numbers import Number
-from beam_dp.mechanisms.profiles import coverage, frequency, kth_largest, owner_pairs, vertex_cover
+from beam_dp.mechanisms.profiles import (
+    coverage,
+    frequency,
+    kth_largest,
+    owner_pairs,
+    vertex_cover,
+)
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
+
+_ALL_PAIRS = 1 << 62
+_HEAVIEST = 1 << 32  # 2^28 pairs of owners, more than a worker holds, stay below 2^61
 
 
 @dataclasses.dataclass(frozen=True)
-class Profiled:
+class OneNumberEach:
     """A sum or an extreme of one number per person.
 
     Attributes:
@@ -39,18 +54,18 @@ class Profiled:
         """The sign of the measure."""
         return self.measure.sign
 
-    def profiles(self, cells: Cells, first: int) -> Iterator[Profile]:
-        """Yield the profile B[0..K] of each partition, in the user's scale.
+    def profiles(self, view: PartitionView) -> Iterator[Profile]:
+        """Yield the profile B[0..K] of each partition.
 
         B[k] is the total without the k largest (additive), or the (k+1)-th largest; f of nobody is
         0, or below all candidates (Fang, Dong, Yi 2022, section 5). For a mirrored measure it is
         the profile of -f.
         """
-        largest = cells.largest(first, self.measure.keep)
+        largest = view.largest(0, self.measure.keep)
         if not self.measure.additive:
             yield from (self._profile(numbers, -math.inf) for numbers in largest)
             return
-        for total, numbers in zip(cells.totals(first), largest, strict=True):
+        for total, numbers in zip(view.totals(0), largest, strict=True):
             left = [total - cut for cut in itertools.accumulate([0, *numbers])]
             yield self._profile(left, 0)
 
@@ -60,106 +75,129 @@ class Profiled:
 
 
 @dataclasses.dataclass(frozen=True)
-class Owners:
-    """A statistic of who owns what, by its kind.
-
-    * "distinct": the number of different items, relaxed (`coverage`, with two owners `covers`);
-    * "frequency": the most rows of one item, relaxed (`frequency.max_profile`);
-    * "squares" and "pairs": the sum over items of their squared numbers of rows, by item
-      (`frequency.squares_profile`) or by pairs of people (`edges`, at most 2^32 a pair); relaxed;
-    * "rows": the rows or the weight of rows of two owners, relaxed (`edges`); a pair of owners has
-      at most 2^32 units, after `coarse`;
-    * "largest": the largest item of rows of two owners, relaxed (`edges.max_profile`).
+class OwnerProfiler(abc.ABC):
+    """A statistic of who owns what.
 
     Attributes:
-        kind: one of these.
         relation: who owns what.
         removals: K.
         unit: what one unit of the result is worth.
-        sign: -1 for the mirrored maximum.
-        coarse: what the weights of "rows" are divided by, each pair's rounded down on its own.
+        sign: -1 where the profile is that of -f.
     """
 
-    kind: str
     relation: Relation
     removals: int
     unit: Fraction = Fraction(1)
     sign: int = 1
-    coarse: int = 1
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
         """The one relation."""
         return (self.relation,)
 
-    def profiles(self, cells: Cells, first: int) -> Iterator[Profile]:
-        """Yield the profile B[0..K] of each partition, in the user's scale."""
-        unit = self.unit * self.coarse
-        for lines in cells.owned(first):
-            yield Profile(scaled(self._units(lines), unit))
+    def profiles(self, view: PartitionView) -> Iterator[Profile]:
+        """Yield the profile B[0..K] of each partition."""
+        for lines in view.owned(0):
+            yield Profile(scaled(self._levels(lines), self.unit))
 
-    def _units(self, lines: Lines) -> Sequence[Number]:
-        people, second, items, counts = lines
-        match self.kind:
-            case "distinct" if self.relation.second >= 0:
-                return vertex_cover.profile(people, second, items, self.removals)
-            case "distinct":
-                return coverage.profile(people, items, self.removals)
-            case "frequency":
-                return frequency.max_profile(people, items, counts, self.removals)
-            case "squares":
-                return frequency.squares_profile(people, items, counts, self.removals)
-            case "pairs":
-                first, other, squares = frequency.squares_edges(people, items, counts, _ALL_PAIRS)
-                return owner_pairs.profile(first, other, _bounded(squares), self.removals)
-            case "rows":
-                return owner_pairs.profile(
-                    people, second, _bounded(counts // self.coarse), self.removals
-                )
-        return owner_pairs.max_profile(people, second, self.sign * items, self.removals, -math.inf)
+    @abc.abstractmethod
+    def _levels(self, lines: Lines) -> Sequence[Number]:
+        """Return B[0..K] of one partition, in units."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DistinctItems(OwnerProfiler):
+    """The number of different items, relaxed: `coverage`, with two owners `vertex_cover`."""
+
+    def _levels(self, lines: Lines) -> Sequence[Number]:
+        if self.relation.second >= 0:
+            return vertex_cover.profile(lines.people, lines.second, lines.items, self.removals)
+        return coverage.profile(lines.people, lines.items, self.removals)
+
+
+@dataclasses.dataclass(frozen=True)
+class MostFrequentItem(OwnerProfiler):
+    """The number of rows of the most frequent item, relaxed: `frequency.max_profile`."""
+
+    def _levels(self, lines: Lines) -> Sequence[Number]:
+        return frequency.max_profile(lines.people, lines.items, lines.counts, self.removals)
+
+
+@dataclasses.dataclass(frozen=True)
+class SquaresByItem(OwnerProfiler):
+    """The sum over items of their squared numbers of rows, relaxed for each item apart."""
+
+    def _levels(self, lines: Lines) -> Sequence[Number]:
+        return frequency.squares_profile(lines.people, lines.items, lines.counts, self.removals)
+
+
+@dataclasses.dataclass(frozen=True)
+class SquaresByPairs(OwnerProfiler):
+    """The same sum, relaxed by pairs of people; a pair counts for at most 2^32."""
+
+    def _levels(self, lines: Lines) -> Sequence[Number]:
+        one, other, squares = frequency.squares_edges(
+            lines.people, lines.items, lines.counts, _ALL_PAIRS
+        )
+        return owner_pairs.profile(one, other, _bounded(squares), self.removals)
+
+
+@dataclasses.dataclass(frozen=True)
+class RowsOfTwoOwners(OwnerProfiler):
+    """The rows of two owners, or the sum of their weights, relaxed: `owner_pairs`.
+
+    A pair of owners has at most 2^32 units.
+
+    Attributes:
+        coarse: what the weights are divided by, each pair's rounded down on its own.
+    """
+
+    coarse: int = 1
+
+    def _levels(self, lines: Lines) -> Sequence[Number]:
+        weights = _bounded(integers.divide(lines.counts, self.coarse))
+        return owner_pairs.profile(lines.people, lines.second, weights, self.removals)
+
+
+@dataclasses.dataclass(frozen=True)
+class LargestOfTwoOwners(OwnerProfiler):
+    """The largest item of rows of two owners, relaxed: `owner_pairs.max_profile`."""
+
+    def _levels(self, lines: Lines) -> Sequence[Number]:
+        items = self.sign * lines.items
+        return owner_pairs.max_profile(lines.people, lines.second, items, self.removals, -math.inf)
 
 
 def _bounded(weights: np.ndarray) -> np.ndarray:
     return np.asarray(np.minimum(weights, _HEAVIEST).astype(np.int64))
 
 
-_ALL_PAIRS = 1 << 62
-_HEAVIEST = 1 << 32  # 2^28 pairs of owners, more than a worker holds, stay below 2^61
-
-
 @dataclasses.dataclass(frozen=True)
-class KthRow:
-    """The k-th largest row, where one person may own many (`ranks`): exact.
+class KthRow(OwnerProfiler):
+    """The k-th largest row, where one person may own many (`kth_largest`): exact.
 
     Attributes:
-        relation: who owns which values, in units.
-        unit: what one unit is worth.
         k: which.
-        removals: K.
     """
 
-    relation: Relation
-    unit: Fraction
-    k: int
-    removals: int
-    sign = 1
+    k: int = 1
 
-    @property
-    def measures(self) -> tuple[Measure | Relation, ...]:
-        """The one relation."""
-        return (self.relation,)
-
-    def profiles(self, cells: Cells, first: int) -> Iterator[Profile]:
-        """Yield the profile B[0..K] of each partition, in the user's scale."""
-        for lines in cells.owned(first):
+    def profiles(self, view: PartitionView) -> Iterator[Profile]:
+        """Yield the profile B[0..K] of each partition."""
+        for lines in view.owned(0):
             yield Profile(self.levels(lines))
 
     def levels(self, lines: Lines) -> list[Number]:
-        """Return B[0..K]; -inf where fewer than k rows are left."""
-        values, places = np.unique(lines.items, return_inverse=True)
-        found = kth_largest.profile(lines.people, places, lines.counts, self.k, self.removals)
-        known = scaled(values.tolist(), self.unit)
-        return [known[place] if place >= 0 else -math.inf for place in found]
+        """Return B[0..K] in the user's scale; -inf where fewer than k rows are left."""
+        levels = self._levels(lines)
+        known = scaled([level for level in levels if level > -math.inf], self.unit)
+        return [*known, *[-math.inf] * (len(levels) - len(known))]
+
+    def _levels(self, lines: Lines) -> Sequence[Number]:
+        values, ranks = np.unique(lines.items, return_inverse=True)
+        levels = kth_largest.profile(lines.people, ranks, lines.counts, self.k, self.removals)
+        units: list[int] = values.tolist()
+        return [units[level] if level >= 0 else -math.inf for level in levels]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,26 +221,26 @@ class UserProfile:
         """The one relation."""
         return (self.relation,)
 
-    def profiles(self, cells: Cells, first: int) -> Iterator[Profile]:
+    def profiles(self, view: PartitionView) -> Iterator[Profile]:
         """Yield what the function says of each partition."""
-        for lines in cells.owned(first):
+        for lines in view.owned(0):
             yield self.function(self._people(lines))
 
     def _people(self, lines: Lines) -> tuple[tuple[Number, ...], ...]:
         order = np.lexsort((lines.items, lines.people))
         owners = np.repeat(lines.people[order], lines.counts[order])
         values = scaled(np.repeat(lines.items[order], lines.counts[order]).tolist(), self.unit)
-        edges_ = np.flatnonzero(np.diff(owners, prepend=-1, append=-1)).tolist()
-        return tuple(tuple(values[a:b]) for a, b in itertools.pairwise(edges_))
+        heads = np.flatnonzero(np.diff(owners, prepend=-1, append=-1)).tolist()
+        return tuple(tuple(values[a:b]) for a, b in itertools.pairwise(heads))
 
 
 def scaled(units: Sequence[Number], unit: Fraction) -> list[Number]:
     """Return units in the user's scale."""
     top, bottom = unit.numerator, unit.denominator
-    found: list[Number] = []
+    numbers: list[Number] = []
     known: Number | None = None
     for value in units:
         if value is not known:  # the end of a long profile is one object many times
             known, made = value, value * top if bottom == 1 else value * top / bottom
-        found.append(made)
-    return found
+        numbers.append(made)
+    return numbers

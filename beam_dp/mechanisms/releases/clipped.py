@@ -1,10 +1,4 @@
-"""Release sums and distinct counts with a clip that is chosen privately, and noise of that size.
-
-Each release is a frozen record of public parameters that knows which numbers per person it needs
-(`measures`) and how to draw (`release`):
-
-* `ClippedSum`: choose a clip privately, then add noise of that size (see there).
-* `ClippedDistinct`: the same for the number of different values.
+"""Release sums and counts by a privately chosen clip, then noise of that size.
 
 Everything is computed on integers (units) and becomes a float or int of the user's scale last.
 """
@@ -18,19 +12,21 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.numerics.integers import scale
 from beam_dp.mechanisms.profiles import coverage
 from beam_dp.mechanisms.releases.released import (
     ALPHA,
     EVIDENCE_ALPHA,
     OVERSHOOT,
+    Description,
+    Release,
     Released,
-    clips_beyond,
+    Spending,
+    clips_shown,
 )
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 CLIP_BETA = 1e-3
 """Chance that a clip cuts more people than its shift."""
@@ -38,7 +34,7 @@ _CHUNK = 1 << 21
 
 
 @dataclasses.dataclass(frozen=True)
-class ClippedSum:
+class ClippedSum(Release):
     """A sum or a count by a privately chosen clip C, then noise of sensitivity C.
 
     Let s_i be what person i adds to a partition and l(y) the number of people with |s_i| > y,
@@ -99,9 +95,17 @@ class ClippedSum:
         return Measure(self.source, 0 if self.signed else 1, self.thresholds)
 
     @property
-    def chooser(self) -> "ClippedSum":
-        """What chooses the shared clip."""
-        return self
+    def spends(self) -> tuple[Spending, ...]:
+        """The noise, and the choice of the clip where there is one."""
+        noise = Spending(self.noise_cost, "noise")
+        if self.search_cost is None:
+            return (noise,)
+        return (noise, Spending(self.search_cost, "clip", self.shared))
+
+    @property
+    def chooser(self) -> "ClippedSum | None":
+        """Itself, where the clip is shared."""
+        return self if self.shared_measure is not None else None
 
     @property
     def search(self) -> AboveThreshold | None:
@@ -116,30 +120,29 @@ class ClippedSum:
         return self.search.shift(len(self.thresholds)) if self.search else 0
 
     def choose(self, people: np.ndarray, noise: Noise) -> np.ndarray:
-        """Return a clip (a place in `thresholds`) per line of people per bucket."""
+        """Return a clip (an index into `thresholds`) per line of people per bucket."""
         if self.search is None:
             return np.zeros(len(people), np.int64)
         return self.search.choose_rows(people[:, ::-1].cumsum(axis=1)[:, -2::-1], noise)
 
-    def choose_shared(self, cells: Cells, measure: int, noise: Noise) -> int:
+    def choose_shared(self, view: PartitionView, noise: Noise) -> int:
         """Return the clip for all partitions, from the summary of each person's largest."""
-        people, _ = cells.histogram(measure, len(self.thresholds) + 1)
+        people, _ = view.histogram(0, len(self.thresholds) + 1)
         return int(self.choose(people, noise)[0])
 
-    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one noisy sum per partition.
 
         Args:
-            cells: the summary, seen from the partitions.
-            first: the place of the first measure.
-            clip: the shared clip, a place in `thresholds`; None: choose one per partition.
+            view: the partitions; its clip is an index into `thresholds`, or None: choose one for
+                each partition.
             noise: the randomness.
         """
         # A clip of each partition's own is searched on its whole histogram.
-        size = max(1, cells.size if clip is not None else _CHUNK // (len(self.thresholds) + 1))
+        size = max(1, view.size if view.clip is not None else _CHUNK // (len(self.thresholds) + 1))
         parts = [
-            self._release_part(cells.part(start, start + size), first, clip, noise)
-            for start in range(0, cells.size, size)
+            self._drawn(view.part(start, start + size), noise)
+            for start in range(0, view.size, size)
         ]
         return Released(
             np.concatenate([part.values for part in parts] or [np.empty(0)]),
@@ -147,38 +150,43 @@ class ClippedSum:
             sum(part.shown for part in parts),
         )
 
-    def _release_part(
-        self, cells: Cells, first: int, shared_clip: int | None, noise: Noise
-    ) -> Released:
-        if shared_clip is None:
-            places = self.choose(self._people(cells, first), noise)
+    def _drawn(self, view: PartitionView, noise: Noise) -> Released:
+        if view.clip is None:
+            indexes = self.choose(self._people(view), noise)
         else:
-            places = np.full(cells.size, shared_clip)
-        reached = self.thresholds[: int(places.max(initial=0)) + 1]
-        clip = integers.narrow(np.array(reached, object))[places]
+            indexes = np.full(view.size, view.clip)
+        reached = self.thresholds[: int(indexes.max(initial=0)) + 1]
+        clip = integers.narrow(np.array(reached, object))[indexes]
         adder = AdditiveNoise(self.noise_cost)
-        noisy = adder.add(self._clipped(cells, first, places, clip), clip, noise)
+        noisy = adder.add(self._clipped(view, indexes, clip), clip, noise)
         bound = adder.bounds(clip, self.alpha)
-        if self.search is not None and shared_clip is None:
-            bound = np.where(clips_beyond(noisy, bound, clip) > self.shift, bound, np.inf)
-        beyond = adder.bounds(clip, EVIDENCE_ALPHA / max(1, cells.size))
-        shown = float(clips_beyond(noisy, beyond, clip).sum())
-        return Released(scale(noisy, self.unit), bound * float(self.unit), shown)
+        if self.search is not None and view.clip is None:
+            bound = np.where(clips_shown(noisy, bound, clip) > self.shift, bound, np.inf)
+        beyond = adder.bounds(clip, EVIDENCE_ALPHA / max(1, view.size))
+        shown = float(clips_shown(noisy, beyond, clip).sum())
+        return Released(integers.scale(noisy, self.unit), bound * float(self.unit), shown)
 
-    def _people(self, cells: Cells, first: int) -> np.ndarray:
+    def _people(self, view: PartitionView) -> np.ndarray:
         """Return the people per partition and bucket, of both signs together."""
-        buckets = len(self.thresholds) + 1
-        sides = range(first, first + len(self._signs))
-        return np.asarray(sum(cells.histogram(side, buckets)[0] for side in sides))
+        buckets, sides = len(self.thresholds) + 1, range(len(self._signs))
+        return np.asarray(sum(view.histogram(side, buckets)[0] for side in sides))
 
-    def _clipped(
-        self, cells: Cells, first: int, places: np.ndarray, clip: np.ndarray
-    ) -> np.ndarray:
+    def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: np.ndarray) -> np.ndarray:
         """Return the statistic per partition when no person adds more than the clip."""
-        clipped = np.zeros(cells.size, np.int64)
+        clipped = np.zeros(view.size, np.int64)
         for side, sign in enumerate(self._signs):
-            clipped = integers.add(clipped, sign * _clip(cells, first + side, places, clip))
+            clipped = integers.add(clipped, sign * _clip(view, side, indexes, clip))
         return clipped
+
+    def describe(self) -> Description:
+        """Say it in clips where these are chosen, else in the user's scale."""
+        adder = AdditiveNoise(self.noise_cost)
+        if self.search is None:
+            clip = float(self.thresholds[0] * self.unit)
+            error = f"{adder.mean_error * clip:.4g}"
+            return Description(adder.name, f"{adder.scale * clip:.4g}", 0, error)
+        where = "all partitions" if self.shared else "each partition"
+        return clip_then_noise(where, adder, self.shift)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -201,10 +209,8 @@ class ClippedDistinct(ClippedSum):
         """The histogram that the clip is chosen on, and the owners of the values."""
         return (*super().measures, self.relation)
 
-    def _clipped(
-        self, cells: Cells, first: int, places: np.ndarray, clip: np.ndarray
-    ) -> np.ndarray:
-        lines = cells.owned(first + len(super().measures))
+    def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: np.ndarray) -> np.ndarray:
+        lines = view.owned(len(super().measures))
         covered = [
             coverage.capped(owned.people, owned.items, int(cap))
             for owned, cap in zip(lines, clip, strict=True)
@@ -212,7 +218,20 @@ class ClippedDistinct(ClippedSum):
         return np.array(covered, np.int64)
 
 
-def _clip(cells: Cells, measure: int, places: np.ndarray, clip: np.ndarray) -> np.ndarray:
+def clip_then_noise(where: str, adder: AdditiveNoise, shift: int) -> Description:
+    """Describe a release that chooses a clip, then adds noise of that size.
+
+    Args:
+        where: for what the clip is chosen.
+        adder: the noise.
+        shift: how many people may be cut.
+    """
+    mechanism = f"clip for {where}, then {adder.name}"
+    error = f"{adder.mean_error:.4g} clips, and what is cut"
+    return Description(mechanism, f"{adder.scale:.4g} clips", shift, error)
+
+
+def _clip(view: PartitionView, measure: int, indexes: np.ndarray, clip: np.ndarray) -> np.ndarray:
     """Return sum_i min(s_i, C) per partition, exactly: totals up to C, and C per person above."""
-    below, above = cells.cut(measure, places)
+    below, above = view.cut(measure, indexes)
     return integers.add(below, integers.product(clip, above))

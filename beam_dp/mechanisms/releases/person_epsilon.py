@@ -15,24 +15,20 @@ For the person who allows most, Delta is R (sums) or 2 R / n (extremes), or what
 
 import dataclasses
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.noise.tails import laplace_bound
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.releases import preprocessed
-from beam_dp.mechanisms.releases.preprocessed import SHARES, Asked, PreprocessedRelease, scale_of
-from beam_dp.mechanisms.releases.released import EVIDENCE_ALPHA, PeopleRelease, Released
-from beam_dp.mechanisms.summaries.owner_lines import Relation
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.releases.preprocessed import FINE, PreprocessedRelease, grid
+from beam_dp.mechanisms.releases.released import EVIDENCE_ALPHA, Description, Released
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TieredRelease(PreprocessedRelease):
+class PersonEpsilonRelease(PreprocessedRelease):
     """One statistic per partition; see the module.
 
     Attributes:
@@ -41,21 +37,22 @@ class TieredRelease(PreprocessedRelease):
 
     epsilons: tuple[Fraction, ...]
 
-    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one number per partition; the arguments are those of `PreprocessedRelease`."""
-        levels, shown = self._levels(cells, first, noise)
-        lines = cells.lines(first)
+        levels, shown = self._levels(view, noise)
+        lines = view.lines(0)
         order = np.argsort(lines.places, kind="stable")
         numbers = integers.widen(lines.items[order])
         tiers = np.minimum(lines.counts[order], len(self.epsilons)) - 1
-        offsets = np.searchsorted(lines.places[order], np.arange(cells.size + 1))
-        values, errors = np.full(cells.size, 0.0), np.full(cells.size, math.inf)
-        for place, level in enumerate(levels.tolist()):
-            own = slice(offsets[place], offsets[place + 1])
-            delta = self._largest(level, clip)
-            values[place], errors[place] = self._drawn(numbers[own], tiers[own], delta, noise)
+        offsets = np.searchsorted(lines.places[order], np.arange(view.size + 1))
+        values, errors = np.full(view.size, 0.0), np.full(view.size, math.inf)
+        for partition, level in enumerate(levels.tolist()):
+            own = slice(offsets[partition], offsets[partition + 1])
+            delta = self._largest(level, view.clip)
+            drawn = self._drawn(numbers[own], tiers[own], delta, noise)
+            values[partition], errors[partition] = drawn
             if self.statistic == "sum":
-                shown += self._evidence(values[place], delta, cells.size)
+                shown += self._evidence(values[partition], delta, view.size)
         return Released(values, errors, shown)
 
     def _evidence(self, value: float, delta: Fraction, partitions: int) -> float:
@@ -75,7 +72,7 @@ class TieredRelease(PreprocessedRelease):
         self, numbers: np.ndarray, tiers: np.ndarray, delta: Fraction, noise: Noise
     ) -> tuple[float, float]:
         """Return g plus noise in the user's scale, and how far the noise strays."""
-        coarse, resolution = preprocessed.grid(delta, 1)
+        coarse, resolution = grid(delta, 1)
         per_unit = Fraction(resolution, 1 << coarse)
         width = math.ceil(delta * per_unit) / self.epsilons[-1]
         steps = np.array([math.floor(width * each) for each in self.epsilons], object)
@@ -84,6 +81,22 @@ class TieredRelease(PreprocessedRelease):
         drawn = int(noise.discrete_laplace(1 / width, 1)[0])
         step = self.unit / per_unit
         return float((exactly + drawn) * step), laplace_bound(1 / width, self.alpha) * float(step)
+
+    def describe(self) -> Description:
+        """Say it in units of Delta, the sensitivity of the person who allows most."""
+        rate = self.epsilons[-1]
+        scale = f"{float(1 / rate):.4g} Delta"
+        parts = ", ".join(f"{float(each / rate):.3g}" for each in self.epsilons)
+        bound = laplace_bound(rate / FINE, self.alpha) / FINE
+        how = "given sensitivity" if self.sensitivity is not None else "private sensitivity"
+        return Description(
+            f"preprocessing for a {how} and an epsilon per person, then noise",
+            scale,
+            self.shift,
+            f"{scale}, and |f - g|",
+            f"by epsilon, a person moves g by at most {parts} times Delta; noise within "
+            f"{bound:.4g} Delta for 95%",
+        )
 
 
 def cut(statistic: str, numbers: np.ndarray, sensitivities: np.ndarray, empty: int) -> int:
@@ -104,53 +117,3 @@ def cut(statistic: str, numbers: np.ndarray, sensitivities: np.ndarray, empty: i
     values, prices = numbers[above][order], sensitivities[above][order]
     paid = np.append(np.array([0], object), np.cumsum(prices))
     return int(min(np.append(values, np.array([empty], object)) + paid))
-
-
-def build(
-    asked: Asked,
-    relation: Relation,
-    unit: Fraction,
-    epsilons: tuple[Fraction, ...],
-    share: Budget,
-    reach: int,
-    alpha: Fraction,
-    field: Callable[[str], int],
-) -> TieredRelease:
-    """Return the release; who allows most pays the whole share.
-
-    Args:
-        asked: what the metric says.
-        relation: the lines.
-        unit: the grid of values.
-        epsilons: of the tiers, in rising order, for all partitions of a person.
-        share: the last of them.
-        reach: how many partitions a person may have.
-        alpha: the chance that the error bound fails.
-        field: returns the field of an operation over the column.
-    """
-    scale, people, each = None, None, Fraction(1, reach)
-    searched = counted = Fraction(0)
-    if asked.sensitivity is None:
-        searched = epsilons[0] * SHARES[0]
-        scale = scale_of(asked.person_value, unit, Budget(searched), share, alpha, field)
-        if asked.statistic != "sum":
-            counted = epsilons[0] * SHARES[1]
-            people = PeopleRelease(Budget(counted * each), field("count"), alpha)
-    levels = (*epsilons[:-1], share.amount)
-    paid = tuple((level - searched - counted) * each for level in levels)
-    return TieredRelease(
-        relation=relation,
-        unit=unit,
-        statistic=asked.statistic,
-        trim=asked.trim,
-        person_value=asked.person_value,
-        empty=asked.empty,
-        root=False,
-        sensitivity=asked.sensitivity,
-        scale=scale,
-        people=people,
-        noise_cost=Budget(paid[-1]),
-        cost=Budget(paid[-1] + counted * each),
-        alpha=alpha,
-        epsilons=paid,
-    )

@@ -14,7 +14,6 @@ with the same one are computed together. g is an integer number of steps of a gr
 
 import dataclasses
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -24,21 +23,29 @@ from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.preprocessing import release
 from beam_dp.mechanisms.releases.clipped import ClippedSum
-from beam_dp.mechanisms.releases.released import PeopleRelease, Released
-from beam_dp.mechanisms.summaries import person_value
+from beam_dp.mechanisms.releases.released import (
+    Description,
+    PeopleRelease,
+    Release,
+    Released,
+    Spending,
+)
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from beam_dp.mechanisms.summaries.person_value import of_people
 
 SHARES = Fraction(1, 3), Fraction(1, 6), Fraction(1, 2)
 """Of the budget, for R, n and g."""
 CLIPS = tuple(1 << power for power in range(84))
+FINE = 1 << 20
+"""A Delta in steps of its grid: a plan tells bounds to about a millionth."""
 _BITS = 20  # a Delta has 2^20 steps of the grid or more
 _QUARTERS = 4  # powers of 2^(1/4)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PreprocessedRelease:
+class PreprocessedRelease(Release):
     """One statistic per partition; see the module.
 
     Attributes:
@@ -77,6 +84,13 @@ class PreprocessedRelease:
         return (self.relation, *(self.people.measures if self.people is not None else ()))
 
     @property
+    def spends(self) -> tuple[Spending, ...]:
+        """g and n in each partition, and R once."""
+        own = (Spending(self.cost),)
+        chosen = self.scale.spends[1:] if self.scale is not None else ()
+        return (*own, *chosen)
+
+    @property
     def chooser(self) -> ClippedSum | None:
         """What chooses R, for all partitions."""
         return self.scale
@@ -86,30 +100,29 @@ class PreprocessedRelease:
         """How many people may be beyond R."""
         return self.scale.shift if self.scale is not None else 0
 
-    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one number per partition.
 
         Args:
-            cells: the summary, seen from the partitions.
-            first: the place of the relation.
-            clip: the place of R in the thresholds of `scale`; None for a given sensitivity.
+            view: the partitions; its clip is the index of R in the thresholds of `scale`, None for
+                a given sensitivity.
             noise: the randomness.
         """
-        levels, shown = self._levels(cells, first, noise)
-        numbers, offsets = self._numbers(cells, first)
-        values, errors = np.full(cells.size, 0.0), np.full(cells.size, math.inf)
+        levels, shown = self._levels(view, noise)
+        numbers, offsets = self._numbers(view)
+        values, errors = np.full(view.size, 0.0), np.full(view.size, math.inf)
         for level in np.unique(levels).tolist():
-            places = np.flatnonzero(levels == level)
-            delta = self._delta(level, clip)
-            found = self._noisy(*_groups(numbers, offsets, places), delta, noise)
-            values[places], errors[places] = found
+            alike = np.flatnonzero(levels == level)
+            delta = self._delta(level, view.clip)
+            drawn = self._noisy(*_groups(numbers, offsets, alike), delta, noise)
+            values[alike], errors[alike] = drawn
         return Released(*self._cleaned(values, errors), shown)
 
-    def _levels(self, cells: Cells, first: int, noise: Noise) -> tuple[np.ndarray, float]:
+    def _levels(self, view: PartitionView, noise: Noise) -> tuple[np.ndarray, float]:
         """Return per partition the power of 2^(1/4) of the number of people, and those shown."""
         if self.people is None:
-            return np.zeros(cells.size, np.int64), 0.0
-        counted = self.people.release(cells, first + 1, None, noise)
+            return np.zeros(view.size, np.int64), 0.0
+        counted = self.people.draw(view.after(1), noise)
         least = np.maximum(counted.values.astype(float) - counted.errors, 1.0)
         return np.floor(_QUARTERS * np.log2(least)).astype(np.int64), counted.shown
 
@@ -127,17 +140,17 @@ class PreprocessedRelease:
     def _is_variance(self) -> bool:
         return self.statistic.endswith("variance")
 
-    def _numbers(self, cells: Cells, first: int) -> tuple[np.ndarray, np.ndarray]:
+    def _numbers(self, view: PartitionView) -> tuple[np.ndarray, np.ndarray]:
         """Return one integer per person, partition after partition, and where each begins."""
-        lines = cells.lines(first)
+        lines = view.lines(0)
         order = np.lexsort((lines.people, lines.places))
-        place, person = lines.places[order], lines.people[order]
+        partition, person = lines.places[order], lines.people[order]
         new = np.ones(len(order), bool)
-        new[1:] = (place[1:] != place[:-1]) | (person[1:] != person[:-1])
+        new[1:] = (partition[1:] != partition[:-1]) | (person[1:] != person[:-1])
         starts = np.flatnonzero(new)
         items, counts = lines.items[order], lines.counts[order]
-        numbers = person_value.of_people(self.person_value, items, counts, starts)
-        return numbers, np.searchsorted(place[starts], np.arange(cells.size + 1))
+        numbers = of_people(self.person_value, items, counts, starts)
+        return numbers, np.searchsorted(partition[starts], np.arange(view.size + 1))
 
     def _noisy(
         self, numbers: np.ndarray, offsets: np.ndarray, delta: Fraction, noise: Noise
@@ -170,6 +183,50 @@ class PreprocessedRelease:
         middle, low = np.sqrt(kept), np.sqrt(np.maximum(kept - errors, 0.0))
         return middle, np.maximum(np.sqrt(kept + errors) - middle, middle - low)
 
+    def describe(self) -> Description:
+        """Say the scale of the noise, how far it strays, and when nothing else is lost.
+
+        Where g = f is proved beside `preprocessing.enough_for_mean` and `enough_for_variance`; for
+        the other statistics by Lemma 3.6 of Cummings and Durfee 2020, which holds for all: |f - g|
+        is at most the greatest sum, over the orders in which people may come, of what each moves f
+        beyond Delta.
+        """
+        adder = AdditiveNoise(self.noise_cost)
+        bound = adder.bound(FINE, self.alpha) / FINE
+        how, delta, per = (
+            "private sensitivity",
+            self._delta_over_bound,
+            f" {self._bound_per_person}",
+        )
+        if self.sensitivity is not None:
+            how, delta, per = "given sensitivity", float(self.sensitivity), ""
+        return Description(
+            f"preprocessing for a {how}, then noise",
+            f"{adder.scale * delta:.4g}{per}",
+            self.shift,
+            f"{adder.mean_error * delta:.4g}{per}, and |f - g|",
+            f"Delta = {delta:.4g}{per}; {self._unchanged}; noise within {bound * delta:.4g}{per} "
+            "for 95%",
+        )
+
+    @property
+    def _delta_over_bound(self) -> float:
+        """Delta as a multiple of R / n (variances: of R^2 / n), for what R and n will be."""
+        return 4.0 if self._is_variance else float(2 / (1 - 2 * self.trim))
+
+    @property
+    def _bound_per_person(self) -> str:
+        return "R^2/n" if self._is_variance else "R/n"
+
+    @property
+    def _unchanged(self) -> str:
+        if self.statistic == "mean":
+            around = f"|mean - {float(self.empty):g}|"
+            return f"g = f where the range and {around} are at most n Delta"
+        if self._is_variance:
+            return "g = f where range^2 + variance is at most n Delta"
+        return "g = f where nobody, coming to any others, moves f by more than Delta"
+
 
 def grid(delta: Fraction, power: int) -> tuple[int, int]:
     """Return by how many bits numbers are cut, and how many steps a unit has then.
@@ -185,75 +242,6 @@ def grid(delta: Fraction, power: int) -> tuple[int, int]:
     bits = math.floor(math.log2(delta))
     cut = max(0, bits - _BITS) if power == 1 else max(0, (bits - 36) // 2)
     return cut, 1 << max(0, _BITS - bits + power * cut)
-
-
-@dataclasses.dataclass(frozen=True)
-class Asked:
-    """What a preprocessed statistic is asked to be; the attributes of `PreprocessedRelease`."""
-
-    statistic: str
-    trim: Fraction
-    person_value: str
-    last_by: str | None
-    sensitivity: Fraction | None
-    empty: Fraction
-    root: bool
-
-
-def build(
-    asked: Asked,
-    relation: Relation,
-    unit: Fraction,
-    share: Budget,
-    reach: int,
-    alpha: Fraction,
-    field: Callable[[str], int],
-) -> PreprocessedRelease:
-    """Return the release for a share of the budget: a third for R, a sixth for n, the rest for g.
-
-    Args:
-        asked: what the metric says.
-        relation: the lines.
-        unit: the grid of values.
-        share: for all partitions of a person.
-        reach: how many these are.
-        alpha: the chance that the error bound fails.
-        field: returns the field of an operation over the column.
-    """
-    scale, people, noise, each = None, None, share, Fraction(1, reach)
-    if asked.sensitivity is None:
-        search, counting, noise = share.split(SHARES)
-        scale = scale_of(asked.person_value, unit, search, noise, alpha, field)
-        people = PeopleRelease(counting.scaled(each), field("count"), alpha)
-    cost = share if scale is None else share.scaled(sum(SHARES[1:], Fraction(0)))
-    return PreprocessedRelease(
-        relation=relation,
-        unit=unit,
-        statistic=asked.statistic,
-        trim=asked.trim,
-        person_value=asked.person_value,
-        empty=asked.empty,
-        root=asked.root,
-        sensitivity=asked.sensitivity,
-        scale=scale,
-        people=people,
-        noise_cost=noise.scaled(each),
-        cost=cost.scaled(each),
-        alpha=alpha,
-    )
-
-
-def scale_of(
-    person_value: str,
-    unit: Fraction,
-    search: Budget,
-    noise: Budget,
-    alpha: Fraction,
-    field: Callable[[str], int],
-) -> ClippedSum:
-    """Return what chooses R for all partitions, for the cost `search`."""
-    peak = field("sum" if person_value == "sum" else "peak")
-    return ClippedSum(peak, True, CLIPS, unit, search, noise, True, alpha)
 
 
 def _groups(

@@ -1,4 +1,4 @@
-"""Release quantiles: by ranks where people count once, by a noisy count where rows do."""
+"""Release quantiles: of people by the search of ranks, of rows by the k-th largest of them."""
 
 import dataclasses
 import math
@@ -14,15 +14,21 @@ from beam_dp.mechanisms.profiles.from_summaries import KthRow
 from beam_dp.mechanisms.profiles.kth_largest import rank_of_quantile
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.releases.clipped import ClippedSum
-from beam_dp.mechanisms.releases.released import Released
+from beam_dp.mechanisms.releases.released import (
+    Description,
+    Release,
+    Released,
+    Spending,
+    people,
+)
 from beam_dp.mechanisms.search import RankProfile, RankSearch, Search, increments
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 
 @dataclasses.dataclass(frozen=True)
-class RankRelease:
+class RankRelease(Release):
     """A quantile in which every person counts once, by `RankSearch`.
 
     With probability 1 - beta the released y has a rank within `shift` people of p n: that is the
@@ -46,29 +52,34 @@ class RankRelease:
         return (self.relation,)
 
     @property
-    def cost(self) -> Budget:
-        """What one partition costs."""
-        return self.search.cost
+    def spends(self) -> tuple[Spending, ...]:
+        """What the search costs."""
+        return (Spending(self.search.cost),)
 
     @property
     def shift(self) -> int:
         """How far the rank may be off, in people."""
         return self.search.shift(self.candidates.size)
 
-    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one value per partition; there is no clip."""
         values = []
-        for lines in cells.owned(first):
-            places = self.candidates.indexes(scale(lines.items, self.unit).astype(np.float64))
+        for lines in view.owned(0):
+            indexes = self.candidates.indexes(scale(lines.items, self.unit).astype(np.float64))
             # What is above the last candidate counts as that one.
-            places = np.minimum(places, self.candidates.size - 1)
-            profile = RankProfile(*increments(lines.people, places, lines.counts))
+            indexes = np.minimum(indexes, self.candidates.size - 1)
+            profile = RankProfile(*increments(lines.people, indexes, lines.counts))
             values.append(self.search.choose_from(profile, self.candidates, noise))
         return Released(np.array(values, np.float64), np.full(len(values), float(self.shift)))
 
+    def describe(self) -> Description:
+        """Say whose ranks."""
+        mechanism = "rank search, each person counts once"
+        return Description(mechanism, "-", self.shift, people(self.shift))
+
 
 @dataclasses.dataclass(frozen=True)
-class RowQuantile:
+class RowQuantile(Release):
     """A quantile in which every row counts once: a noisy number of rows, then the k-th largest.
 
     A part of the cost buys a noisy number n of rows with a value (`ClippedSum`), the rest the k-th
@@ -104,10 +115,15 @@ class RowQuantile:
         """How many people the search may pass over."""
         return self.search.shift(self.candidates.size)
 
-    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """Both together."""
+        return (Spending(self.cost),)
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one value per partition; there is no shared clip."""
-        counted = self.count.release(cells, first, None, noise)
-        lines = cells.owned(first + len(self.count.measures))
+        counted = self.count.draw(view, noise)
+        lines = view.owned(len(self.count.measures))
         values = []
         for rows, owned in zip(counted.values.tolist(), lines, strict=True):
             nth = dataclasses.replace(self.rows, k=rank_of_quantile(rows, self.p))
@@ -117,3 +133,8 @@ class RowQuantile:
             values.append(math.nan if lowest else chosen)
         errors = np.where(np.isfinite(counted.errors), float(self.shift), math.inf)
         return Released(np.array(values, np.float64), errors)
+
+    def describe(self) -> Description:
+        """Say both steps."""
+        mechanism = "noisy number of rows, then the k-th largest"
+        return Description(mechanism, "-", self.shift, people(self.shift))

@@ -1,4 +1,4 @@
-"""Release ratios of partitions, and how their cost is shared by the partitions of one person.
+"""Release a ratio a / b per partition.
 
 One person has rows in at most r partitions, S. *Add-remove*: only these change, so that each may
 cost a part 1 / r of what the ratio may spend, c in all.
@@ -20,13 +20,21 @@ import numpy as np
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.releases.released import Released
+from beam_dp.mechanisms.releases.released import (
+    Description,
+    Release,
+    Released,
+    Spending,
+    counted,
+)
 from beam_dp.mechanisms.summaries.histograms import Measure
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
+
+_METHODS = {"kulesza_suresh_wang": "noise on both counts (Kulesza, Suresh, Wang)"}
 
 
 @dataclasses.dataclass(frozen=True)
-class RatioRelease:
+class RatioRelease(Release):
     """A ratio a / b per partition.
 
     Attributes:
@@ -36,6 +44,7 @@ class RatioRelease:
         by_person: count the people above 0 instead of summing.
         alpha: the chance that the error bound fails.
         cost: what one partition may cost, of all that a person can have rows in.
+        method: as in the metric, for the plan.
     """
 
     mechanism: ratio.Mechanism
@@ -44,6 +53,7 @@ class RatioRelease:
     by_person: bool
     alpha: Fraction
     cost: Budget
+    method: str
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -51,32 +61,39 @@ class RatioRelease:
         return (self.ones, self.all)
 
     @property
-    def shift(self) -> int:
-        """Nobody is passed over."""
-        return 0
+    def spends(self) -> tuple[Spending, ...]:
+        """Both together."""
+        return (Spending(self.cost),)
 
-    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one ratio per partition; there is no clip."""
-        ones, everything = self._counts(cells, first), self._counts(cells, first + 1)
+        ones, everything = self._counts(view, 0), self._counts(view, 1)
         drawn = self.mechanism.release(ones, everything, noise, self.alpha)
         return Released(drawn.values, drawn.errors)
 
-    def _counts(self, cells: Cells, place: int) -> np.ndarray:
+    def _counts(self, view: PartitionView, measure: int) -> np.ndarray:
         if self.by_person:
-            return cells.people(place)
-        return np.array(cells.totals(place), np.int64)
+            return view.people(measure)
+        return np.array(view.totals(measure), np.int64)
+
+    def describe(self) -> Description:
+        """Say which method, for how many rows of one person."""
+        how = _METHODS.get(self.method, self.method.replace("_", " "))
+        rows = counted(self.mechanism.rows, "row", "rows")
+        mechanism = f"ratio, {how}, at most {rows} per person"
+        return Description(mechanism, "-", 0, "shrinks with the number of rows")
 
 
 def mechanism_of(
-    method: str, neighbours: str, share: Budget, rows: int, reach: int, changed: int
+    method: str, share: Budget, rows: int, neighbours: str, reach: int, changed: int
 ) -> ratio.Mechanism:
     """Return how the ratio of one partition is drawn (see the module).
 
     Args:
         method: as in `Ratio`.
-        neighbours: as in `Ratio`.
         share: what all partitions of one person may cost.
         rows: the most rows of one person in a partition.
+        neighbours: as in `Ratio`.
         reach: the most partitions that a person has rows in.
         changed: the most partitions that other rows of one person change, at least `reach`.
     """

@@ -1,7 +1,14 @@
-"""What a release gives for a list of partitions, and the release of the number of people."""
+"""What a release is: public parameters that say what they need, what they cost, and how to draw.
 
+A release turns the view on some partitions (`PartitionView`) into one number and one error bound
+each. It is built when the pipeline is built, from a request of a metric and its share of the budget
+(`request`), and holds no data.
+"""
+
+import abc
 import dataclasses
 from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -9,7 +16,11 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
+
+if TYPE_CHECKING:
+    from beam_dp.mechanisms.releases.clipped import ClippedSum
 
 ALPHA = Fraction(48, 1000)
 """Chance that the noise exceeds an error bound; the rest of 5% is left to the clip's search."""
@@ -34,8 +45,67 @@ class Released:
     shown: float = 0.0
 
 
+class Spending(NamedTuple):
+    """One entry of the ledger.
+
+    Attributes:
+        cost: of one draw.
+        purpose: what it buys, where a release spends on several things.
+        once: whether one draw serves all partitions; else there is one per partition.
+    """
+
+    cost: Budget
+    purpose: str = ""
+    once: bool = False
+
+
+class Description(NamedTuple):
+    """What a plan says of a release.
+
+    Attributes:
+        mechanism: how it is drawn.
+        noise_scale: the scale of the noise, in words; "-" where there is none.
+        shift: how many people may be cut or passed over; 0 where there is none.
+        expected_error: the mean absolute error of a released number, in words.
+        reason: why this way, and what else is worth knowing.
+    """
+
+    mechanism: str
+    noise_scale: str
+    shift: int
+    expected_error: str
+    reason: str = ""
+
+
+class Release(abc.ABC):
+    """The face of all releases: frozen records of public parameters."""
+
+    @property
+    @abc.abstractmethod
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """What must be summarised per partition."""
+
+    @property
+    @abc.abstractmethod
+    def spends(self) -> tuple[Spending, ...]:
+        """What is spent on one partition, or once for all."""
+
+    @property
+    def chooser(self) -> "ClippedSum | None":
+        """What chooses a clip for all partitions, before anything is drawn; None: nothing does."""
+        return None
+
+    @abc.abstractmethod
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one number per partition; `view.clip` is the shared clip, if there is one."""
+
+    @abc.abstractmethod
+    def describe(self) -> Description:
+        """Say how it is drawn and how far it strays: no data needed."""
+
+
 @dataclasses.dataclass(frozen=True)
-class PeopleRelease:
+class PeopleRelease(Release):
     """The number of people per partition plus noise; the error bound is the noise's.
 
     Attributes:
@@ -53,16 +123,36 @@ class PeopleRelease:
         """The one measure."""
         return (Measure(self.source),)
 
-    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
-        """Draw one noisy number per partition; there is no clip."""
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """The noise."""
+        return (Spending(self.noise_cost, "noise"),)
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one noisy number per partition."""
         adder = AdditiveNoise(self.noise_cost)
-        one = np.ones(cells.size, np.int64)
-        values = adder.add(cells.people(first), one, noise)
-        beyond = adder.bounds(one, EVIDENCE_ALPHA / max(1, cells.size))
-        shown = float(np.maximum(clips_beyond(values, beyond, one), 0.0).sum())
-        return Released(values, np.full(cells.size, float(adder.bound(1, self.alpha))), shown)
+        one = np.ones(view.size, np.int64)
+        values = adder.add(view.people(0), one, noise)
+        beyond = adder.bounds(one, EVIDENCE_ALPHA / max(1, view.size))
+        shown = float(np.maximum(clips_shown(values, beyond, one), 0.0).sum())
+        return Released(values, np.full(view.size, float(adder.bound(1, self.alpha))), shown)
+
+    def describe(self) -> Description:
+        """Say the scale and the mean size of the noise."""
+        adder = AdditiveNoise(self.noise_cost)
+        return Description(adder.name, f"{adder.scale:.4g}", 0, f"{adder.mean_error:.4g}")
 
 
-def clips_beyond(noisy: np.ndarray, noise: np.ndarray, clip: np.ndarray) -> np.ndarray:
+def clips_shown(noisy: np.ndarray, noise: np.ndarray, clip: np.ndarray) -> np.ndarray:
     """Return how many clips each number has beyond that much noise."""
     return np.asarray(np.maximum(abs(noisy).astype(float) - noise, 0.0) / clip.astype(float))
+
+
+def counted(number: int, one: str, several: str) -> str:
+    """Return a number of things in words: "1 person", "3 people"."""
+    return f"{number} {one if number == 1 else several}"
+
+
+def people(number: int) -> str:
+    """Return an error bound that is a number of people, in words."""
+    return f"at most {counted(number, 'person', 'people')}"

@@ -15,11 +15,17 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.releases.released import Released
-from beam_dp.mechanisms.search import Search
+from beam_dp.mechanisms.releases.released import (
+    Description,
+    Release,
+    Released,
+    Spending,
+    people,
+)
+from beam_dp.mechanisms.search import Search, why
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 
 class Profiler(Protocol):
@@ -33,12 +39,12 @@ class Profiler(Protocol):
     def sign(self) -> int:
         """1, or -1 where the profile is that of -f."""
 
-    def profiles(self, cells: Cells, first: int) -> Iterable[Profile]:
+    def profiles(self, view: PartitionView) -> Iterable[Profile]:
         """Give B[0..K] of each partition, in the user's scale; one at a time, to save memory."""
 
 
 @dataclasses.dataclass(frozen=True)
-class DirectRelease:
+class DirectRelease(Release):
     """The shifted inverse mechanism: search the removal loss for a value.
 
     With probability 1 - beta the released y is at most f (rounded up to the candidates) and at
@@ -51,12 +57,14 @@ class DirectRelease:
         candidates: the public outputs, in the user's scale, mirrored where the profile is.
         blank: release NaN for the lowest candidate. On the default grid of extremes that is a
             number far below any data, which is chosen where fewer than `shift` people are.
+        chosen_with: the budget with which the library chose the search; None: the user did.
     """
 
     profiler: Profiler
     search: Search
     candidates: Candidates
     blank: bool = False
+    chosen_with: Budget | None = None
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
@@ -64,25 +72,33 @@ class DirectRelease:
         return self.profiler.measures
 
     @property
-    def cost(self) -> Budget:
-        """What one partition costs."""
-        return self.search.cost
+    def spends(self) -> tuple[Spending, ...]:
+        """What the search costs."""
+        return (Spending(self.search.cost),)
 
     @property
     def shift(self) -> int:
         """How many people the release may pass over."""
         return self.search.shift(self.candidates.size)
 
-    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one value per partition; there is no clip."""
-        values = [self.draw(profile, noise) for profile in self.profiler.profiles(cells, first)]
+        values = [self.draw_one(profile, noise) for profile in self.profiler.profiles(view)]
         return Released(as_array(values), np.full(len(values), float(self.shift)))
 
-    def draw(self, profile: Profile, noise: Noise) -> Number:
+    def draw_one(self, profile: Profile, noise: Noise) -> Number:
         """Return the value for one profile."""
         chosen = self.search.choose(profile, self.candidates, noise)
         blank = self.blank and chosen == self.candidates[0]
         return math.nan if blank else chosen * self.profiler.sign + 0  # never -0.0
+
+    def describe(self) -> Description:
+        """Say which search, and why where the library chose it."""
+        mechanism = f"shifted inverse, {type(self.search).__name__}"
+        reason = ""
+        if self.chosen_with is not None:
+            reason = why(self.chosen_with, self.candidates.size, self.search.beta)
+        return Description(mechanism, "-", self.shift, people(self.shift), reason)
 
 
 def as_array(values: list[Number]) -> np.ndarray:

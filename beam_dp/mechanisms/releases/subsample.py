@@ -1,9 +1,9 @@
 """Release a user's own function of people, of which nothing is known: the median of its votes.
 
-The people are cut into m blocks, each of which has one vote or none (`summaries.block_votes`). A
-median of the votes is searched by `RankSearch`. Adding or removing one person changes the vote of
-one block: it takes a vote away (x to x - v) and puts another in its place (x - v to x - v + v'), or
-does one of both. By the theorem of `RankSearch`, with rates eps1 and eps2 and p = 1/2,
+The people are cut into m blocks, each of which has one vote or none (`blocks`). A median of the
+votes is searched by `RankSearch`. Adding or removing one person changes the vote of one block: it
+takes a vote away (x to x - v) and puts another in its place (x - v to x - v + v'), or does one of
+both. By the theorem of `RankSearch`, with rates eps1 and eps2 and p = 1/2,
 
     ln P_x(o) / P_(x-v)(o)            <= p eps1 + eps2,
     ln P_(x-v)(o) / P_(x-v+v')(o)     <= max((1 - p) eps1, p eps2),
@@ -21,15 +21,20 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.releases.released import Released
+from beam_dp.mechanisms.releases.released import (
+    Description,
+    Release,
+    Released,
+    Spending,
+    counted,
+)
 from beam_dp.mechanisms.search import RankProfile, RankSearch
-from beam_dp.mechanisms.summaries.block_votes import BlockFunction, BlockRelation
+from beam_dp.mechanisms.summaries.block_votes import BlockRelation
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 _BLOCKS = 4  # per vote that the rank may be off: the middle half of the votes
 MOST_BLOCKS = 1 << 20
@@ -68,7 +73,7 @@ def block_count(given: int | None, shift: int) -> int:
 
 
 @dataclasses.dataclass(frozen=True)
-class BlackBoxRelease:
+class BlackBoxRelease(Release):
     """The private median of the votes of each partition.
 
     Attributes:
@@ -87,55 +92,33 @@ class BlackBoxRelease:
         return (self.relation,)
 
     @property
+    def spends(self) -> tuple[Spending, ...]:
+        """What the search costs."""
+        return (Spending(self.cost),)
+
+    @property
     def shift(self) -> int:
         """How many votes the rank may be off."""
         return self.search.shift(self.relation.candidates.size)
 
-    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one candidate per partition; there is no clip."""
-        lines, candidates = cells.lines(first), self.relation.candidates
+        lines, candidates = view.lines(0), self.relation.candidates
         order = np.argsort(lines.places, kind="stable")
-        edges = np.searchsorted(lines.places[order], np.arange(1, cells.size))
+        edges = np.searchsorted(lines.places[order], np.arange(1, view.size))
         values = [
             self.search.choose_from(profile_of(votes), candidates, noise)
-            for votes in np.split(lines.items[order], edges)[: cells.size]
+            for votes in np.split(lines.items[order], edges)[: view.size]
         ]
         return Released(np.array(values, float), np.full(len(values), float(self.shift)))
+
+    def describe(self) -> Description:
+        """Say how many blocks; the error is a number of them."""
+        mechanism = f"median of a function of {self.relation.blocks} blocks of people"
+        error = f"at most {counted(self.shift, 'block', 'blocks')}"
+        return Description(mechanism, "-", self.shift, error)
 
 
 def profile_of(votes: np.ndarray) -> RankProfile:
     """Return the ranks of votes, which are places of candidates; each counts one."""
     return RankProfile(votes, np.ones(len(votes), np.int64), 1)
-
-
-def build(
-    asked: tuple[BlockFunction, int | None, str, str | None],
-    column: int,
-    order: int,
-    unit: Fraction,
-    candidates: Candidates,
-    beta: float,
-    each: Budget,
-) -> BlackBoxRelease:
-    """Return the release of what a metric asks for: function, blocks, value of a person.
-
-    Args:
-        asked: these.
-        column: the place of the value column.
-        order: that of the column that says which row is the last; -1: none.
-        unit: the grid of values.
-        candidates: the public outputs.
-        beta: how often the guarantee may fail.
-        each: what one partition may cost.
-    """
-    search = search_of(each, beta)
-    relation = BlockRelation(
-        column,
-        order=order,
-        blocks=block_count(asked[1], search.shift(candidates.size)),
-        person_value=asked[2],
-        unit=unit,
-        candidates=candidates,
-        function=asked[0],
-    )
-    return BlackBoxRelease(relation, search, each.without_delta())

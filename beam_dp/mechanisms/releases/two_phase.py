@@ -2,8 +2,7 @@
 
 The shifted inverse mechanism is never above f, but below it by the worth of some people. Where both
 signs of an error are alike, noise of the worth of one person errs by far less. Nobody has to say
-what that worth is: it is chosen by `PriceSearch`, on an extension of the statistic
-(`profiles.lipschitz_extension`).
+what that worth is: it is chosen by `PriceSearch`, on an extension of the statistic (`extensions`).
 """
 
 import dataclasses
@@ -18,15 +17,34 @@ from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.integers import scale
 from beam_dp.mechanisms.numerics.numbers import Number
-from beam_dp.mechanisms.profiles.lipschitz_extension import CoverExtension, ProfileExtension
+from beam_dp.mechanisms.profiles.lipschitz_extension import (
+    CoverExtension,
+    ProfileExtension,
+)
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.releases.released import ALPHA, Released
-from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease, Profiler, as_array
+from beam_dp.mechanisms.releases.clipped import clip_then_noise
+from beam_dp.mechanisms.releases.released import (
+    ALPHA,
+    Description,
+    Release,
+    Released,
+    Spending,
+)
+from beam_dp.mechanisms.releases.shifted_inverse import (
+    DirectRelease,
+    Profiler,
+    as_array,
+)
 from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.search.price_search import Extension, PriceSearch, place_of, price_at
+from beam_dp.mechanisms.search.price_search import (
+    Extension,
+    PriceSearch,
+    place_of,
+    price_at,
+)
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 SHARES = (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
 """The floor's, the price's and the noise's part of the budget."""
@@ -70,7 +88,7 @@ def unit_of(unit: Fraction, given: Candidates | None) -> Fraction:
 
 
 @dataclasses.dataclass(frozen=True)
-class TwoPhase:
+class TwoPhase(Release):
     """A floor, then a price, then noise.
 
     1. `AboveThreshold` finds a floor L that f exceeds by the worth of at most `removals` people.
@@ -121,9 +139,9 @@ class TwoPhase:
         return self.profiler.measures
 
     @property
-    def cost(self) -> Budget:
-        """What one partition costs: the three phases together."""
-        return _sum(self.search.cost, self.prices.cost, self.noise_cost)
+    def spends(self) -> tuple[Spending, ...]:
+        """The three phases together."""
+        return (Spending(_sum(self.search.cost, self.prices.cost, self.noise_cost)),)
 
     @property
     def removals(self) -> int:
@@ -135,14 +153,14 @@ class TwoPhase:
         """How many people may be cut."""
         return self.prices.shift(self._top(0) + 1)
 
-    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
-        """Draw one value per partition; there is no clip."""
-        drawn = [self.draw(profile, noise) for profile in self.profiler.profiles(cells, first)]
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one value per partition; there is no shared clip."""
+        drawn = [self.draw_one(profile, noise) for profile in self.profiler.profiles(view)]
         values = [value for value, _ in drawn]
         errors = np.array([error for _, error in drawn], np.float64)
         return Released(as_array(values), errors)
 
-    def draw(self, profile: Profile, noise: Noise) -> tuple[Number, float]:
+    def draw_one(self, profile: Profile, noise: Noise) -> tuple[Number, float]:
         """Return the value for one profile, and its error bound."""
         floor = self.search.choose(profile, self.candidates, noise)
         lowest = floor == self.candidates[0]
@@ -165,9 +183,8 @@ class TwoPhase:
     def _searched(self, profile: Profile, rest: Budget, noise: Noise) -> Number:
         """Return the value from below, for what the first phases have left."""
         search = AboveThreshold(rest, self.beta, gate=self.blank)
-        return DirectRelease(self.profiler, search, self.candidates, self.blank).draw(
-            profile, noise
-        )
+        below = DirectRelease(self.profiler, search, self.candidates, self.blank)
+        return below.draw_one(profile, noise)
 
     def _noisy(self, extension: Extension, most: int, noise: Noise) -> tuple[Number, float]:
         """Return the extension at a price with noise, and the error bound."""
@@ -191,9 +208,18 @@ class TwoPhase:
         low, high = self.candidates[0], self.candidates[-1]
         return low if value < low else min(value, high)
 
+    def describe(self) -> Description:
+        """Say it in clips, and what is done for few people."""
+        few = self.search.shift(self.candidates.size)
+        reason = f"an error of inf where fewer than about {few} people are"
+        if self.blank:
+            reason += f", and from below: at most {self.least_shift} of them are passed over"
+        clipped = clip_then_noise("each partition", AdditiveNoise(self.noise_cost), self.shift)
+        return clipped._replace(reason=reason)
+
 
 @dataclasses.dataclass(frozen=True)
-class TwoPhaseDistinct:
+class TwoPhaseDistinct(Release):
     """The number of different values: a part D of it per person, then noise of sensitivity D.
 
     D is chosen by `PriceSearch` on what is released, the most values that can be covered when every
@@ -205,7 +231,7 @@ class TwoPhaseDistinct:
 
     The error bound is that of the noise: with probability 95% the released number is within it of a
     number between f and f without its `shift` most important people (f the relaxed one, see
-    `profiles.coverage`). It is infinite where the released number does not show that there are more
+    `removal.coverage`). It is infinite where the released number does not show that there are more
     than `shift` people, or no price was good enough.
 
     Attributes:
@@ -239,25 +265,25 @@ class TwoPhaseDistinct:
         return (self.relation,)
 
     @property
-    def cost(self) -> Budget:
-        """What one partition costs: all that is drawn together."""
-        return _sum(self.size_cost, self.prices.cost, self.noise_cost)
+    def spends(self) -> tuple[Spending, ...]:
+        """All that is drawn together."""
+        return (Spending(_sum(self.size_cost, self.prices.cost, self.noise_cost)),)
 
     @property
     def shift(self) -> int:
         """How many people may be cut."""
         return self.prices.shift(_COVER_TOP + 1)
 
-    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one number per partition; there is no shared clip."""
         drawn = [
-            self.draw(CoverExtension(lines.people, lines.items), noise)
-            for lines in cells.owned(first)
+            self.draw_one(CoverExtension(lines.people, lines.items), noise)
+            for lines in view.owned(0)
         ]
         values = as_array([value for value, _ in drawn])
         return Released(values, np.array([error for _, error in drawn], np.float64))
 
-    def draw(self, extension: Extension, noise: Noise) -> tuple[int, float]:
+    def draw_one(self, extension: Extension, noise: Noise) -> tuple[int, float]:
         """Return the number for one extension, and its error bound."""
         most = max(1, _whole(extension, 1, AdditiveNoise(self.size_cost), noise))
         fine = _finer(extension)
@@ -269,6 +295,10 @@ class TwoPhaseDistinct:
         bound = Fraction(adder.bound(one, self.alpha), PARTS) + Fraction(1, 2)  # and rounding
         shown = one <= PARTS * most and (value - bound) * PARTS > one * self.shift
         return value, float(bound) if shown else math.inf
+
+    def describe(self) -> Description:
+        """Say it in clips."""
+        return clip_then_noise("each partition", AdditiveNoise(self.noise_cost), self.shift)
 
 
 def _finer(extension: Extension) -> Extension:

@@ -18,19 +18,24 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.integers import scale
-from beam_dp.mechanisms.releases.released import Released
+from beam_dp.mechanisms.releases.released import (
+    Description,
+    Release,
+    Released,
+    Spending,
+    people,
+)
 from beam_dp.mechanisms.search import RankProfile, RankSearch
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 
 @dataclasses.dataclass(frozen=True)
-class WeightedMedian:
+class WeightedMedian(Release):
     """The median of one number per person, by weight; the error bound is in largest weights.
 
     Attributes:
@@ -53,9 +58,9 @@ class WeightedMedian:
         return (self.relation,)
 
     @property
-    def cost(self) -> Budget:
+    def spends(self) -> tuple[Spending, ...]:
         """What one partition costs who allows most."""
-        return self.search.cost
+        return (Spending(self.search.cost),)
 
     @property
     def shift(self) -> int:
@@ -69,20 +74,25 @@ class WeightedMedian:
         shares = [each / top * self.search.resolution // 1 for each in self.epsilons]
         return np.array(shares, np.int64)
 
-    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one value per partition; there is no clip."""
-        lines = cells.lines(first)
+        lines = view.lines(0)
         order = np.argsort(lines.places, kind="stable")
-        found = self.candidates.indexes(scale(lines.items[order], self.unit).astype(float))
-        places = np.minimum(found, self.candidates.size - 1)
+        above = self.candidates.indexes(scale(lines.items[order], self.unit).astype(float))
+        indexes = np.minimum(above, self.candidates.size - 1)
         tiers = np.minimum(lines.counts[order], len(self.epsilons)) - 1
-        edges = np.searchsorted(lines.places[order], np.arange(cells.size + 1))
+        edges = np.searchsorted(lines.places[order], np.arange(view.size + 1))
         values = [
-            self._chosen(places[start:end], tiers[start:end], noise)
+            self._chosen(indexes[start:end], tiers[start:end], noise)
             for start, end in itertools.pairwise(edges.tolist())
         ]
         return Released(np.array(values, float), np.full(len(values), float(self.shift)))
 
-    def _chosen(self, places: np.ndarray, tiers: np.ndarray, noise: Noise) -> float:
-        profile = RankProfile(places, self.weights[tiers], self.search.resolution)
+    def _chosen(self, indexes: np.ndarray, tiers: np.ndarray, noise: Noise) -> float:
+        profile = RankProfile(indexes, self.weights[tiers], self.search.resolution)
         return float(self.search.choose_from(profile, self.candidates, noise))
+
+    def describe(self) -> Description:
+        """Say whose ranks."""
+        mechanism = "rank search, each person counts by their epsilon"
+        return Description(mechanism, "-", self.shift, people(self.shift))

@@ -1,5 +1,6 @@
 """What releases see of the summaries: a list of partitions, some of which may be empty."""
 
+import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ class PlacedLines(NamedTuple):
     counts: np.ndarray
 
 
-class Cells:
+class PartitionView:
     """A reduced summary, seen from a list of partitions (some of which may have no line).
 
     Args:
@@ -29,6 +30,12 @@ class Cells:
         size: the length of the list.
         owned: lines of owners, for relations.
         owned_places: for each of them, the place of its partition in the list.
+
+    A release looks at it from its own first measure on (`at`), and so counts its measures from 0.
+
+    Attributes:
+        size: the length of the list.
+        clip: the index of the clip that all partitions share; None: there is none.
     """
 
     def __init__(
@@ -44,9 +51,21 @@ class Cells:
         self._owned = Owned.nothing() if owned is None else owned
         self._owned_places = np.empty(0, np.int64) if owned_places is None else owned_places
         self.size = size
+        self.clip: int | None = None
+        self._first = 0
+
+    def at(self, first: int, clip: int | None = None) -> "PartitionView":
+        """Return the view for a release: whose first measure this is, and its shared clip."""
+        view = copy.copy(self)
+        view._first, view.clip = first, clip
+        return view
+
+    def after(self, measures: int) -> "PartitionView":
+        """Return the view without that many first measures, and without a clip."""
+        return self.at(self._first + measures)
 
     @classmethod
-    def of_all(cls, summary: Summary, owned: Owned | None = None) -> "Cells":
+    def of_all(cls, summary: Summary, owned: Owned | None = None) -> "PartitionView":
         """Return the view on every partition that has a line in the summary."""
         new = new_partition(summary)
         lines = Owned.nothing() if owned is None else owned
@@ -55,30 +74,33 @@ class Cells:
         places = found[np.cumsum(heads) - 1]
         return cls(summary, np.cumsum(new) - 1, int(new.sum()), lines, places)
 
-    def select(self, kept: np.ndarray) -> "Cells":
+    def select(self, kept: np.ndarray) -> "PartitionView":
         """Return the view on the partitions at `kept`, in that order."""
         place = np.full(self.size + 1, -1, np.int64)
         place[kept] = np.arange(len(kept))
         places, owned = place[self._places], place[self._owned_places]
-        return Cells(self._summary, places, len(kept), self._owned, owned)
+        view = PartitionView(self._summary, places, len(kept), self._owned, owned)
+        return view.at(self._first, self.clip)
 
-    def part(self, start: int, end: int) -> "Cells":
+    def part(self, start: int, end: int) -> "PartitionView":
         """Return the view on the partitions from `start` to before `end`."""
         return self.select(np.arange(start, min(end, self.size)))
 
     def owned(self, relation: int) -> list[Lines]:
         """Return the lines of a relation, per partition."""
-        return self._owned.of(self._owned_places, self.size, relation)
+        return self._owned.of(self._owned_places, self.size, self._first + relation)
 
     def lines(self, relation: int) -> PlacedLines:
         """Return the lines of a relation, in no order, with the place of their partition."""
-        wanted = (self._owned_places >= 0) & (self._owned.relation == relation)
+        wanted = (self._owned_places >= 0) & (self._owned.relation == self._first + relation)
         found = self._owned.take(wanted)
         return PlacedLines(self._owned_places[wanted], found.person, found.item, found.count)
 
     def histogram(self, measure: int, buckets: int) -> tuple[np.ndarray, np.ndarray]:
         """Return people and totals per partition and bucket: two arrays (size, buckets)."""
-        lines = np.flatnonzero((self._summary.measure == measure) & (self._places >= 0))
+        lines = np.flatnonzero(
+            (self._summary.measure == self._first + measure) & (self._places >= 0)
+        )
         cell = self._places[lines], self._summary.bucket[lines]
         people = np.zeros((self.size, buckets), np.int64)
         people[cell] = self._summary.people[lines]
@@ -88,7 +110,9 @@ class Cells:
 
     def cut(self, measure: int, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the total up to a last bucket per partition, and the people in those above."""
-        lines = np.flatnonzero((self._summary.measure == measure) & (self._places >= 0))
+        lines = np.flatnonzero(
+            (self._summary.measure == self._first + measure) & (self._places >= 0)
+        )
         place, total = self._places[lines], self._summary.total[lines]
         above = self._summary.bucket[lines] > last[place]
         people = np.zeros(self.size, np.int64)
@@ -97,7 +121,9 @@ class Cells:
 
     def people(self, measure: int) -> np.ndarray:
         """Return the number of people per partition."""
-        lines = np.flatnonzero((self._summary.measure == measure) & (self._places >= 0))
+        lines = np.flatnonzero(
+            (self._summary.measure == self._first + measure) & (self._places >= 0)
+        )
         return np.bincount(self._places[lines], self._summary.people[lines], self.size).astype(
             np.int64
         )
@@ -105,7 +131,7 @@ class Cells:
     def largest(self, measure: int, size: int) -> list[list[int]]:
         """Return per partition the `size` largest numbers of single people, in falling order."""
         lines = np.flatnonzero(
-            (self._summary.measure == measure)
+            (self._summary.measure == self._first + measure)
             & (self._places >= 0)
             & (self._summary.bucket != RESIDUAL)
         )[::-1]
@@ -120,7 +146,9 @@ class Cells:
     def totals(self, measure: int) -> list[int]:
         """Return the exact total per partition."""
         totals = [0] * self.size
-        lines = np.flatnonzero((self._summary.measure == measure) & (self._places >= 0))
+        lines = np.flatnonzero(
+            (self._summary.measure == self._first + measure) & (self._places >= 0)
+        )
         amounts = self._summary.total[lines].tolist()
         for place, amount in zip(self._places[lines].tolist(), amounts, strict=True):
             totals[place] += amount

@@ -10,24 +10,15 @@ errors raised here name columns and Arrow types, which are not data.
 
 import dataclasses
 from collections.abc import Iterator
-from fractions import Fraction
-from typing import Any
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
+from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.transforms.columns import (
-    compared_values,
-    fixed_point,
-    ids,
-    partition_keys,
-    person_epsilon,
-    public_keys,
-    row_order,
-)
+from beam_dp.transforms.columns import ids, partition_keys, public_keys, roles
 
 BATCH_ROWS = 1 << 18
 _BUFFERED_ROWS = 1 << 16
@@ -40,38 +31,22 @@ class Layout:
     Attributes:
         person: the column that identifies the person.
         partition: the columns whose values name the partition; empty: one partition.
-        values: the value columns.
-        units: the grid of each value column.
-        items: the columns whose values are only compared; after the value columns in a table.
-        second: whether the first of them identifies the second owner of a row.
-        flags: the columns that are compared with one value, and that value; after the items in a
-            table, as 1 where they are equal and 0 where not.
+        columns: what else is read, in the order of a table. Rows whose epsilon is none of the
+            public ones are dropped.
         public: the public keys; None: partitions are private.
         key: the run's key.
-        orders: the columns that say which row is the last; after the flags (`row_order`).
-        tiers: the column of people's own epsilons, and the public ones in rising order; last in a
-            table, as the place of the row's epsilon. Rows with another one are dropped.
     """
 
     person: str
     partition: tuple[str, ...]
-    values: tuple[str, ...]
-    units: tuple[Fraction, ...]
+    columns: tuple[Column, ...]
     public: public_keys.PublicKeys | None
     key: bytes
-    items: tuple[str, ...] = ()
-    second: bool = False
-    flags: tuple[tuple[str, Any], ...] = ()
-    orders: tuple[str, ...] = ()
-    tiers: tuple[str, tuple[Fraction, ...]] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All columns that are read, in the order of `collect`."""
-        flags = (name for name, _ in self.flags)
-        epsilons = self.tiers[:1] if self.tiers is not None else ()
-        read = (*self.values, *self.items, *flags, *self.orders, *epsilons)
-        return (self.person, *self.partition, *read)
+        """All columns that are read, in the order of `from_lists`."""
+        return (self.person, *self.partition, *(column.name for column in self.columns))
 
     def from_batch(self, batch: pa.RecordBatch) -> Table:
         """Return the contributions in a record batch.
@@ -80,22 +55,18 @@ class Layout:
             ValueError: for a column that is missing.
             TypeError: for a column of a type that cannot hold what it should.
         """
-        columns = [column_of(batch, name) for name in self.names]
+        arrays = [column_of(batch, name) for name in self.names]
         check_types(
-            self, {name: column.type for name, column in zip(self.names, columns, strict=True)}
+            self, {name: array.type for name, array in zip(self.names, arrays, strict=True)}
         )
-        person, valid = ids.identify(columns[0], self.key)
-        partition, kept, names = self._partitions(columns[1 : 1 + len(self.partition)], len(batch))
-        found = columns[1 + len(self.partition) :]
-        units = zip(found, self.units, strict=False)
-        values = [fixed_point.to_units(column, unit) for column, unit in units]
-        compared = found[len(self.units) :]
-        values += [
-            compared_values.codes(column, self.key) for column in compared[: len(self.items)]
+        end = 1 + len(self.partition)
+        person, valid = ids.identify(arrays[0], self.key)
+        partition, kept, names = self._partitions(arrays[1:end], len(batch))
+        values = [
+            roles.from_arrow(column, array, self.key)
+            for column, array in zip(self.columns, arrays[end:], strict=True)
         ]
-        values += map(self._flag, compared[len(self.items) :], self.flags)
-        values += map(row_order.ranks, self._last(columns))
-        return self._table(person, partition, values, valid & kept, names, columns[-1])
+        return self._table(person, partition, values, valid & kept, names)
 
     def from_lists(self, lists: list[list[object]]) -> list[Table]:
         """Return the contributions in lists of Python values, one per name."""
@@ -111,25 +82,11 @@ class Layout:
     def _from_lists(self, lists: list[list[object]], parts: list[pa.Array]) -> Table:
         person, valid = ids.identify_values(lists[0], self.key)
         partition, kept, names = self._partitions(parts, len(lists[0]))
-        found = lists[1 + len(parts) :]
-        units = zip(found, self.units, strict=False)
-        values = [fixed_point.values_to_units(column, unit) for column, unit in units]
-        compared = found[len(self.units) :]
-        if self.second:
-            compared[0] = [
-                None if compared_values.is_float(value) else value for value in compared[0]
-            ]
-        values += [
-            compared_values.codes_of_values(column, self.key)
-            for column in compared[: len(self.items)]
+        values = [
+            roles.from_values(column, listed, self.key)
+            for column, listed in zip(self.columns, lists[1 + len(parts) :], strict=True)
         ]
-        values += map(self._flag_values, compared[len(self.items) :], self.flags)
-        values += map(row_order.ranks_of_values, self._last(lists))
-        return self._table(person, partition, values, valid & kept, names, lists[-1])
-
-    def _last(self, columns: list[Any]) -> list[Any]:
-        end = len(columns) - (self.tiers is not None)
-        return columns[end - len(self.orders) : end]
+        return self._table(person, partition, values, valid & kept, names)
 
     def _table(
         self,
@@ -138,27 +95,13 @@ class Layout:
         values: list[np.ndarray],
         valid: np.ndarray,
         names: dict[tuple[int, int], bytes],
-        last: pa.Array | list[object],
     ) -> Table:
-        """Return the table of the valid rows; with tiers, of those whose epsilon is one of them."""
-        if self.tiers is not None:
-            tier = person_epsilon.places(last, self.tiers[1])
-            values, valid = [*values, tier], valid & (tier >= 0)
+        """Return the table of the valid rows, whose epsilon, if there is one, is a public one."""
+        for column, numbers in zip(self.columns, values, strict=True):
+            if column.role is Role.EPSILON:
+                valid = valid & (numbers >= 0)
         table = Table(person, partition, np.ones(len(valid), np.int64), values, names)
         return table if valid.all() else table.take(valid)
-
-    def _flag(self, column: pa.Array, flag: tuple[str, Any]) -> np.ndarray:
-        """Return 1 where a column has what it is compared with, 0 where not."""
-        if callable(flag[1]):
-            return compared_values.judged_column(column, flag[1])
-        return compared_values.equal(compared_values.codes(column, self.key), flag[1], self.key)
-
-    def _flag_values(self, values: list[object], flag: tuple[str, Any]) -> np.ndarray:
-        if callable(flag[1]):
-            return compared_values.judged(values, flag[1])
-        return compared_values.equal(
-            compared_values.codes_of_values(values, self.key), flag[1], self.key
-        )
 
     def _partitions(
         self, columns: list[pa.Array], size: int
@@ -189,32 +132,17 @@ def _by_type(lists: list[list[object]], end: int) -> Iterator[list[list[object]]
 
 
 def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
-    """Refuse columns of Arrow types that cannot hold ids, keys or values."""
-    for name in (layout.person, *layout.items[: layout.second], *layout.partition):
-        if name in types and not ids.supported(types[name]):
-            raise TypeError(
-                f"column {name!r} must hold integers, text, dates or booleans to identify people "
-                f"or partitions, not {types[name]}. Cast it before this transform."
-            )
-    for name in (*layout.items, *(flag for flag, _ in layout.flags)):
-        if name in types and not compared_values.supported(types[name]):
-            raise TypeError(
-                f"column {name!r} must hold numbers, text, dates or booleans to be compared, not "
-                f"{types[name]}. Cast it before this transform."
-            )
-    for name in layout.orders:
-        if name in types and not row_order.supported(types[name]):
-            raise TypeError(
-                f"column {name!r} must hold numbers, dates or timestamps to say which row is the "
-                f"last, not {types[name]}. Cast it before this transform."
-            )
-    epsilons = layout.tiers[:1] if layout.tiers is not None else ()
-    for name in (*layout.values, *epsilons):
-        if name in types and not fixed_point.supported(types[name]):
-            raise TypeError(
-                f"column {name!r} must hold numbers, not {types[name]}. "
-                "Cast it before this transform."
-            )
+    """Refuse columns of Arrow types that cannot hold ids, keys or values.
+
+    Args:
+        layout: what each column is read as.
+        types: those that are known.
+    """
+    named = [(name, Role.OWNER) for name in (layout.person, *layout.partition)]
+    named += [(column.name, column.role) for column in layout.columns]
+    for name, role in named:
+        if name in types:
+            roles.check_type(name, role, types[name])
 
 
 def column_of(batch: pa.RecordBatch, name: str) -> pa.Array:

@@ -11,8 +11,8 @@ from beam_dp.transforms.columns import fixed_point
 _UNIT = Fraction(1, 1_000_000)
 
 
-def places(column: pa.Array | list[object], epsilons: Sequence[Fraction]) -> np.ndarray:
-    """Return the place of each value among the epsilons; -1 where it is none of them.
+def indexes(column: pa.Array | list[object], epsilons: Sequence[Fraction]) -> np.ndarray:
+    """Return the index of each value among the epsilons; -1 where it is none of them.
 
     Args:
         column: an Arrow column or Python values; numbers are compared to a millionth.

@@ -82,7 +82,7 @@ def judge_all(_: bytes, blocks: Iterable[Block], program: Program) -> Iterator[B
 
 
 @dataclasses.dataclass(eq=False)
-class Release(beam.PTransform):
+class DrawOnce(beam.PTransform):
     """Turn (bucket, packed summaries) into released `Block`s, computed behind a barrier.
 
     Attributes:

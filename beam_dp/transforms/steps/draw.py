@@ -13,7 +13,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.summaries.histograms import Summary, partitions
 from beam_dp.mechanisms.summaries.owner_lines import Owned
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import partition_keys
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.steps import block_votes, settle
@@ -52,18 +52,20 @@ class BucketPartitions:
 
     def cells(
         self, bucket: int, found: Summary, lines: Owned | None = None
-    ) -> tuple[Cells, np.ndarray]:
+    ) -> tuple[PartitionView, np.ndarray]:
         """Return the view on the partitions of a bucket, and their keys or places in the list."""
         public = self._public(bucket)
         if public is None:
             identities = partitions(found)
             pairs = zip(identities[0].tolist(), _second(identities), strict=True)
-            return Cells.of_all(found, lines), _listed(
+            return PartitionView.of_all(found, lines), _listed(
                 [partition_keys.name_of(pair, found.names) for pair in pairs]
             )
         places = _places(found.partition[0], public)
         owned_places = _places(lines.partition[0], public) if lines is not None else None
-        return Cells(found, places, len(public), lines, owned_places), public.astype(np.int64)
+        return PartitionView(found, places, len(public), lines, owned_places), public.astype(
+            np.int64
+        )
 
     def names(self, keys_: np.ndarray) -> Sequence[partition_keys.Key]:
         """Return the keys that `cells` gave."""
@@ -116,7 +118,7 @@ class ChooseClips(beam.DoFn):
         if element[0] != settle.SHARED:
             return
         found = settle.open_summary(element[1], self._program.shared_measures)
-        cells = Cells(found, np.zeros(len(found), np.int64), 1)
+        cells = PartitionView(found, np.zeros(len(found), np.int64), 1)
         yield settle.SHARED, self._program.choose_clips(cells, self._noise)
 
 

@@ -1,23 +1,15 @@
 """Refuse metrics that cannot be released: of rows with two owners, or not picklable."""
 
-import dataclasses
 from collections.abc import Sequence
 
 from apache_beam.internal import pickler
 
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.mechanisms.metrics import base, extremes, items, options, spread, totals
-from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.metrics.black_box import BlackBox
-from beam_dp.mechanisms.metrics.custom_profile import CustomProfile
+from beam_dp.mechanisms.metrics import names_of
+from beam_dp.mechanisms.metrics.base import Metric, shown
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.search.choose import TWO_PHASE
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
-from beam_dp.transforms.steps import block_votes, guards
-
-_COUNTED = (totals.Count, totals.Sum, items.DistinctCount)
-ALLOWED = (*_COUNTED, extremes.Max, extremes.Min)
-"""The metrics that rows with two owners can have."""
+from beam_dp.transforms.steps import guards
 
 
 def check_person(owner: str, person: object) -> tuple[str, str | None]:
@@ -61,28 +53,15 @@ def check_two(
         f"{owner}: partitions must be public where rows have two owners. "
         "Write partitions=dp.PublicPartitions([1, 2, 3]).",
     )
-    return tuple(_directly(owner, metric) for metric in asked)
+    return tuple(_as_released(owner, metric) for metric in asked)
 
 
-def _directly(owner: str, metric: Metric) -> Metric:
-    if isinstance(metric, _COUNTED):
-        because = "where rows have two owners, which are released by their removal profile"
-        options.refuse(metric, options.CLIP, because, "Leave it out.")
-        checks.require(
-            not (metric.one_sided and metric.search == TWO_PHASE),
-            f'{type(metric).__name__}: search must not be "two-phase" with one_sided=True: two '
-            "phases err to both sides. Leave one of the two out.",
-        )
-        # A distinct count has another default; else no search is left without one_sided=True.
-        sided = metric.one_sided or isinstance(metric, items.DistinctCount)
-        search = metric.search if sided else TWO_PHASE
-        return dataclasses.replace(metric, one_sided=True, search=search)
-    if isinstance(metric, ALLOWED):
-        spread.check_removed(owner, metric)
-        return metric
-    names = ", ".join(kind.__name__ for kind in ALLOWED)
+def _as_released(owner: str, metric: Metric) -> Metric:
+    if metric.two_owners:
+        return metric.for_two_owners(owner)
+    names = names_of(lambda kind: kind.two_owners)
     raise TypeError(
-        f"{owner}: a metric of rows with two owners must be {names}, not {base.shown(metric)}: "
+        f"{owner}: a metric of rows with two owners must be {names}, not {shown(metric)}: "
         "no loss of another is proved to move by at most 1 when either owner is removed."
     )
 
@@ -97,7 +76,6 @@ def check(asked: Sequence[Metric]) -> None:
         TypeError: with the metric, and how to mend the call.
     """
     for metric in asked:
-        if isinstance(metric, BlackBox):
-            guards.check_picklable("BlackBox", "function", metric.function, block_votes.made)
-        if isinstance(metric, CustomProfile):
-            guards.check_picklable("CustomProfile", "profile", metric.profile, pickler.loads)
+        for name in metric.functions:
+            owner, function = type(metric).__name__, vars(metric)[name]
+            guards.check_picklable(owner, name, function, pickler.loads)

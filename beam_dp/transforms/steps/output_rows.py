@@ -20,8 +20,6 @@ from apache_beam.coders.row_coder import RowCoder
 from apache_beam.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint
 
 from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.metrics.items import DistinctCount, MaxFrequency, SumOfSquares
-from beam_dp.mechanisms.metrics.totals import Count, PeopleCount
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
@@ -61,7 +59,6 @@ def row_type(fields: Sequence[tuple[str, Any]]) -> RowTypeConstraint:
 
 
 ERROR = "_error"
-_WHOLE = (Count, PeopleCount, DistinctCount, MaxFrequency, SumOfSquares)
 _TAKEN = ("self", "")
 
 
@@ -117,16 +114,9 @@ def output_type(
     """Return the schema of the output: key columns as typed as is known, then numbers."""
     kinds = [_key_type(place, layout) for place in range(len(partition))]
     for metric in metrics:
-        kinds += [int if _is_whole(metric) else float, float]
+        kinds += [int if metric.is_whole else float, float]
     names = output_names(partition, metrics)
     return row_type(list(zip(names, kinds, strict=True)))
-
-
-def _is_whole(metric: Metric) -> bool:
-    """Return whether a metric's numbers are whole: given outputs need not be."""
-    given = vars(metric).get("candidates") is not None
-    searched = vars(metric).get("one_sided", True)
-    return isinstance(metric, _WHOLE) and not (given and searched)
 
 
 def _key_type(place: int, layout: Layout) -> Any:
@@ -158,7 +148,7 @@ class OutputRows(beam.PTransform):
     def expand(self, blocks: beam.PCollection) -> beam.PCollection:
         """Name the columns and give them their types."""
         names = output_names(self.partition, self.metrics)
-        wholes = [_is_whole(metric) for metric in self.metrics]
+        wholes = [metric.is_whole for metric in self.metrics]
         if self.batches:
             step = beam.Map(as_batch, names, wholes, self.layout.public)
             return blocks | "Batches" >> step.with_output_types(pa.RecordBatch)

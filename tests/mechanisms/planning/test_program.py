@@ -28,7 +28,7 @@ from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
 from beam_dp.mechanisms.releases.two_phase import TwoPhase
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.summaries import histograms
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.doubles import ZeroNoise
 from tests.reference import Row, table_of
 
@@ -339,7 +339,7 @@ def test_a_program_survives_pickling(name):
     assert pickle.loads(pickle.dumps(program)) == program
 
 
-def cells_of(program: Program, rows: list[Row]) -> tuple[Cells, tuple[int, ...]]:
+def cells_of(program: Program, rows: list[Row]) -> tuple[PartitionView, tuple[int, ...]]:
     """Return the summary of rows in partitions 0..2, and the shared clips drawn without noise."""
     bounder = Bounder(ContributionBounds(None), program.fields, b"key")
     columns = len(program.columns)
@@ -348,8 +348,8 @@ def cells_of(program: Program, rows: list[Row]) -> tuple[Cells, tuple[int, ...]]
     clips = ()
     if program.shared_measures:
         people = histograms.summarise_people(table, program.shared_measures)
-        clips = program.choose_clips(Cells(people, np.zeros(len(people), np.int64), 1), ZeroNoise())
-    return Cells(summary, summary.partition[0].astype(np.int64), 3), clips
+        clips = program.choose_clips(PartitionView(people, np.zeros(len(people), np.int64), 1), ZeroNoise())
+    return PartitionView(summary, summary.partition[0].astype(np.int64), 3), clips
 
 
 def test_a_program_releases_every_metric_in_order():

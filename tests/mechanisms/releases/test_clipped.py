@@ -28,7 +28,7 @@ from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.doubles import ZeroNoise
 from tests.reference import Row, table_of
 
@@ -37,15 +37,15 @@ FALSE_ALARM = 1e-10
 ONE = Fraction(1)
 
 
-def cells_of(rows: list[Row], measures, partitions: int, shared: bool = False) -> Cells:
+def cells_of(rows: list[Row], measures, partitions: int, shared: bool = False) -> PartitionView:
     """Return the summary of rows seen from partitions 0, 1, ..., or over all of them."""
     bounder = Bounder(ContributionBounds(None), (Field(0, "sum"),), b"key")
     table = bounder.settle(bounder.prepare(table_of(rows)))
     if shared:
         summary = histograms.summarise_people(table, measures)
-        return Cells(summary, np.zeros(len(summary), np.int64), 1)
+        return PartitionView(summary, np.zeros(len(summary), np.int64), 1)
     summary = histograms.summarise(table, measures)
-    return Cells(summary, summary.partition[0].astype(np.int64), partitions)
+    return PartitionView(summary, summary.partition[0].astype(np.int64), partitions)
 
 
 def clipped_sum(signed=True, shared=True, search=1.0, noise=1.0, unit=ONE, grid=GRID, source=0):

@@ -32,7 +32,7 @@ from beam_dp.mechanisms.search import AboveThreshold, RankProfile, RankSearch, i
 from beam_dp.mechanisms.search.rank_search import RESOLUTION
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.steps import collect
 from beam_dp.transforms.steps import settle as settling
@@ -212,7 +212,7 @@ class Given:
     sign = 1
     measures = ()
 
-    def profiles(self, cells: Cells, first: int) -> list[Profile]:
+    def profiles(self, cells: PartitionView, first: int) -> list[Profile]:
         return [Profile([number] * 50) for number in self.numbers]
 
 
@@ -227,10 +227,10 @@ def test_whole_numbers_stay_whole_however_large(top: int) -> None:
 LAYOUT = Layout("person", (), (), (), None, KEY)
 
 
-def empty_cells(size: int) -> Cells:
+def empty_cells(size: int) -> PartitionView:
     none = np.empty(0, np.int64)
     summary = Summary(np.empty((1, 0), np.uint64), none, none, none, none)
-    return Cells(summary, none, size, Owned.nothing(), none)
+    return PartitionView(summary, none, size, Owned.nothing(), none)
 
 
 @pytest.mark.parametrize("metric", EVERY, ids=named)
@@ -306,7 +306,7 @@ def people_above(rows: Rows, program: Program, bounds: ContributionBounds) -> li
     blobs = grouped([bundle(settle, [element]) for element in packed.items()])[settling.SHARED]
     found = settling.open_summary(blobs, program.shared_measures)
     buckets = len(program.shared_measures[0].thresholds) + 1
-    people, _ = Cells(found, np.zeros(len(found), np.int64), 1).histogram(0, buckets)
+    people, _ = PartitionView(found, np.zeros(len(found), np.int64), 1).histogram(0, buckets)
     return people[0][::-1].cumsum()[-2::-1].tolist()
 
 

@@ -22,7 +22,7 @@ from beam_dp.mechanisms.planning.program import Loss, compile_loss
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.summaries import histograms, wire
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure, Summary
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.reference import Row, table_of
 
 UNIT = Fraction(1)
@@ -67,7 +67,7 @@ def profiles(rows: list[Row], loss: Loss, shards: int = 1) -> dict[int, Profile]
     if not len(summary):
         return {}
     names = histograms.partitions(summary)[0].tolist()
-    return dict(zip(names, loss.profiler.profiles(Cells.of_all(summary), 0), strict=True))
+    return dict(zip(names, loss.profiler.profiles(PartitionView.of_all(summary), 0), strict=True))
 
 
 def value_of(statistic: base.Metric, rows: list[Row]) -> float:
@@ -216,7 +216,7 @@ def test_histograms_give_people_above_and_sums_of_minima(wide, sign):
         for _ in range(2)
     ]
     table = settled(rows, (Field(0, "sum"),))
-    cells = Cells.of_all(histograms.summarise(table, [Measure(0, sign, GRID)]))
+    cells = PartitionView.of_all(histograms.summarise(table, [Measure(0, sign, GRID)]))
     people, total = cells.histogram(0, len(GRID) + 1)
     for place in range(3):
         numbers = [
@@ -247,7 +247,7 @@ def test_magnitudes_are_seen_from_both_sides():
 def test_people_and_rows_are_counted(source):
     generator = random.Random(5)
     rows = random_rows(generator, 40, 4)
-    cells = Cells.of_all(
+    cells = PartitionView.of_all(
         histograms.summarise(settled(rows, ()), [Measure(PEOPLE), Measure(source, 1, GRID)])
     )
     people, total = cells.histogram(1, len(GRID) + 1)
@@ -300,7 +300,7 @@ def test_cells_show_partitions_in_any_order_and_empty_ones():
     summary = whole(rows, loss)
     # A list of five partitions in which 2, 0 and 1 stand at 0, 3 and 4.
     places = np.array([3, 4, 0])[summary.partition[0].astype(np.int64)]
-    cells = Cells(summary, places, 5)
+    cells = PartitionView(summary, places, 5)
     assert cells.people(0).tolist() == [3, 0, 0, 3, 3]  # person 0 adds nothing
     assert cells.totals(0) == [15, 0, 0, 18, 12]
     assert cells.largest(0, 2) == [[8, 5], [], [], [9, 6], [7, 4]]
@@ -318,7 +318,7 @@ def test_lines_merge_by_identities_of_two_words():
     ]
     summary = histograms.reduce(histograms.concatenate([*parts, parts[0]]), measures)
     assert summary.partition.tolist() == [[7, 7, 7], [0, 1, 3]]
-    assert Cells.of_all(summary).people(0).tolist() == [8, 4, 4]
+    assert PartitionView.of_all(summary).people(0).tolist() == [8, 4, 4]
 
 
 def test_the_packed_sort_orders_like_the_full_one():
@@ -341,7 +341,7 @@ def test_nothing_gives_nothing():
         histograms.summarise_people(table, measures),
     ):
         assert len(summary) == 0
-        cells = Cells(summary, np.empty(0, np.int64), 2)
+        cells = PartitionView(summary, np.empty(0, np.int64), 2)
         assert cells.people(0).tolist() == [0, 0]
         assert cells.histogram(1, 3)[1].tolist() == [[0] * 3] * 2
         assert cells.largest(2, 3) == [[], []]

@@ -9,7 +9,7 @@ from beam_dp.mechanisms.summaries import histograms, owner_lines
 from beam_dp.mechanisms.summaries import partition_view as module
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 MEASURES = (Measure(PEOPLE),)
 Identity = tuple[int, int]
@@ -50,7 +50,7 @@ def test_all_partitions_have_their_own_lines(seed: int) -> None:
     width = 2 if any(second for _, second in partitions) else 1
     narrow = 2 if any(second for _, second in owning) else 1
     summary = summary_of(partitions, width)
-    cells = Cells.of_all(summary, lines_of(owning, narrow))
+    cells = PartitionView.of_all(summary, lines_of(owning, narrow))
     found = histograms.partitions(summary)
     pairs = [tuple(pair) for pair in np.vstack([found, np.zeros_like(found)])[:2].T.tolist()]
     assert cells.size == len(pairs) == len(set(partitions))
@@ -60,7 +60,7 @@ def test_all_partitions_have_their_own_lines(seed: int) -> None:
     check_selections(cells, draw)
 
 
-def check_selections(cells: Cells, draw: random.Random) -> None:
+def check_selections(cells: PartitionView, draw: random.Random) -> None:
     """What is selected, in any order and again, is seen as before."""
     whole = [view.items.tolist() for view in cells.owned(0)]
     kept = draw.sample(range(cells.size), draw.randint(0, cells.size))
@@ -73,18 +73,18 @@ def check_selections(cells: Cells, draw: random.Random) -> None:
 
 
 def test_lines_of_a_partition_without_people_are_not_seen() -> None:
-    cells = Cells.of_all(summary_of([(1, 0)], 1), lines_of([(1, 0), (2, 0), (1, 5)], 2))
+    cells = PartitionView.of_all(summary_of([(1, 0)], 1), lines_of([(1, 0), (2, 0), (1, 5)], 2))
     assert [view.items.tolist() for view in cells.owned(0)] == [[1]]
 
 
 def test_without_lines_or_partitions_views_are_empty() -> None:
-    assert [len(view.items) for view in Cells.of_all(summary_of([(4, 0)], 1)).owned(0)] == [0]
-    nobody = Cells.of_all(summary_of([], 1), lines_of([(2, 0)], 1))
+    assert [len(view.items) for view in PartitionView.of_all(summary_of([(4, 0)], 1)).owned(0)] == [0]
+    nobody = PartitionView.of_all(summary_of([], 1), lines_of([(2, 0)], 1))
     assert nobody.size == 0 and nobody.owned(0) == []
     empty = np.empty(0, np.int64)
-    public = Cells(summary_of([], 1), empty, 3, Owned.nothing(), empty)
+    public = PartitionView(summary_of([], 1), empty, 3, Owned.nothing(), empty)
     assert [len(view.items) for view in public.owned(0)] == [0, 0, 0]
-    assert [len(view.items) for view in Cells(summary_of([], 1), empty, 2).owned(0)] == [0, 0]
+    assert [len(view.items) for view in PartitionView(summary_of([], 1), empty, 2).owned(0)] == [0, 0]
 
 
 def test_a_view_by_the_first_word_alone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

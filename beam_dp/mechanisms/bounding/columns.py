@@ -1,0 +1,51 @@
+"""What a column of the rows is read as: one record per column, from the metric to the table."""
+
+import dataclasses
+import enum
+from collections.abc import Iterable
+from typing import Any
+
+
+class Role(enum.Enum):
+    """What the values of a column are for. A table holds its columns in this order of roles."""
+
+    VALUE = "numbers, in multiples of a unit"
+    OWNER = "ids of the second owner of a row"
+    ITEM = "values that are only compared with each other"
+    FLAG = "values that are compared with a given one, or judged by a function"
+    ORDER = "says which of a person's rows is the last"
+    EPSILON = "a person's own epsilon"
+
+
+_ORDER = {role: index for index, role in enumerate(Role)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """One column of the rows, read in one role. The same name may stand in several roles.
+
+    Attributes:
+        name: of the column.
+        role: what its values are for.
+        detail: of a `VALUE` the unit, of a `FLAG` what it is compared with, of an `EPSILON` the
+            public epsilons in rising order; None for the others.
+        kind: the type of the detail, so that 1, 1.0 and True are three comparisons.
+    """
+
+    name: str
+    role: Role
+    detail: Any = None
+    kind: type = dataclasses.field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", type(self.detail))
+
+
+def table_order(columns: Iterable[Column]) -> tuple[Column, ...]:
+    """Return each column once, by role, and within a role in the order given."""
+    return tuple(sorted(dict.fromkeys(columns), key=lambda column: _ORDER[column.role]))
+
+
+def with_role(columns: Iterable[Column], *roles: Role) -> tuple[Column, ...]:
+    """Return the columns that are read in one of these roles."""
+    return tuple(column for column in columns if column.role in roles)

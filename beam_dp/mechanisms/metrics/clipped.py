@@ -1,0 +1,242 @@
+"""Metrics that choose a clip: what a person adds is cut at it, then noise of that size is added."""
+
+import abc
+import dataclasses
+import math
+from fractions import Fraction
+from typing import ClassVar
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
+from beam_dp.mechanisms.metrics.base import Metric, check_candidates
+from beam_dp.mechanisms.metrics.profiled import ProfileRequest
+from beam_dp.mechanisms.numerics import checks, options
+from beam_dp.mechanisms.releases.clipped import ClippedSum
+from beam_dp.mechanisms.releases.released import Release
+from beam_dp.mechanisms.releases.request import ColumnRequest, Context
+from beam_dp.mechanisms.search import AboveThreshold
+from beam_dp.mechanisms.search.choose import TWO_PHASE, SearchKind, check_search
+
+_CLIPS = ("shared", "partition")
+_ROW_CLIPS = 41
+_MOST_CLIPS = 4096
+
+
+@dataclasses.dataclass(frozen=True)
+class Clipping:
+    """How a clip is chosen.
+
+    Attributes:
+        clip: "shared" by all partitions, or one for each "partition".
+        share: the part of the budget that chooses it; None: the default.
+        candidates: the public clips; None: the default ones.
+    """
+
+    clip: str = "shared"
+    share: Fraction | None = None
+    candidates: Candidates | None = None
+
+    @property
+    def shared(self) -> bool:
+        """Whether there is one clip for all partitions."""
+        return self.clip == "shared"
+
+
+@dataclasses.dataclass(frozen=True)
+class ClippedRequest(ColumnRequest):
+    """A number that adds up over people.
+
+    Attributes:
+        clipping: how its clip is chosen.
+    """
+
+    clipping: Clipping
+
+    signed: ClassVar[bool] = False
+    owner: ClassVar[str] = ""
+
+    @abc.abstractmethod
+    def source(self, context: Context) -> int:
+        """Return the field that holds what one person adds."""
+
+    def default_clips(self, context: Context) -> tuple[int, ...]:
+        """Return the public clips in units where the user gave none: powers of two."""
+        return row_clips(None)
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the release by clip and noise."""
+        return self.clipped(context, share)
+
+    def clipped(self, context: Context, share: Budget) -> ClippedSum:
+        """Return the release, whose costs are public parameters."""
+        thresholds = self._thresholds(context)
+        search, noise = None, share
+        if len(thresholds) > 1:
+            search, noise = share.split(_shares(self.clipping, context.partitions == 1))
+            search = search if self.clipping.shared else context.each(search)
+        return self.release(
+            context,
+            ClippedSum(
+                source=self.source(context),
+                signed=self.signed,
+                thresholds=thresholds,
+                unit=self.unit,
+                search_cost=search,
+                noise_cost=context.each(noise),
+                shared=self.clipping.shared,
+                alpha=context.alpha,
+            ),
+        )
+
+    def release(self, context: Context, made: ClippedSum) -> ClippedSum:
+        """Return the release as it is drawn, with what else it needs."""
+        return made
+
+    def _thresholds(self, context: Context) -> tuple[int, ...]:
+        """Return the public clips in units: the user's, or the default ones."""
+        candidates = self.clipping.candidates
+        if candidates is None:
+            return self.default_clips(context)
+        checks.require(
+            candidates.size <= _MOST_CLIPS,
+            f"{self.owner}: candidates for a clip must be at most {_MOST_CLIPS}, "
+            f"not {candidates.size}. Write Candidates.geometric(1, 1e6, 2).",
+        )
+        return tuple(sorted({max(1, math.ceil(Fraction(y) / self.unit)) for y in candidates}))
+
+
+def row_clips(depth: int | None) -> tuple[int, ...]:
+    """Return the clips of a number of rows: powers of two, up to the bound on rows if there is one.
+
+    Args:
+        depth: the most rows per person and partition; None: unknown.
+    """
+    powers = [1 << power for power in range(_ROW_CLIPS)]
+    if depth is None:
+        return tuple(powers)
+    return (*(power for power in powers if power < depth), depth)
+
+
+def value_clips() -> tuple[int, ...]:
+    """Return the clips of a sum: powers of two."""
+    return tuple(1 << power for power in range(VALUE_CLIPS))
+
+
+def _shares(clipping: Clipping, alone: bool) -> tuple[Fraction, Fraction]:
+    """Return the shares of the clip's choice and of the noise.
+
+    The shift of the choice falls like 1 / share, the noise grows like 1 / (1 - share). What many
+    partitions share must suffice for few people in each; one partition has them all.
+    """
+    default = Fraction(1, 8) if alone else Fraction(1, 3)
+    share = default if clipping.share is None else clipping.share
+    return share, 1 - share
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sided(Metric):
+    """A metric that has two sides: by a privately chosen clip and noise, or one-sided.
+
+    Attributes:
+        one_sided: release by the shifted inverse mechanism: never above the true value but for
+            5%, and below it by the contributions of about `shift` people. Else clip and noise.
+        clip: choose the clip once for all partitions ("shared"), or "partition": in each, which
+            suits partitions of thousands of people whose contributions differ by magnitudes.
+        candidates: the public clips, or the public outputs if one-sided; None: a geometric
+            grid that is wide enough for anything.
+        clip_share: the part of the metric's budget that chooses the clip; None: a third, or
+            an eighth where there is one partition only.
+        search: how a one-sided release searches.
+        beta: how often a one-sided release may be above the true value, or too far below it.
+
+    Options that have no effect are refused: of the clip with `one_sided=True`, and of the search
+    without.
+    """
+
+    one_sided: bool = False
+    clip: str = "shared"
+    candidates: Candidates | None = None
+    clip_share: checks.Real | None = None
+    search: SearchKind = AboveThreshold
+    beta: float = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        owner = type(self).__name__
+        check_clip(owner, self.clip, self.clip_share)
+        checks.fraction_between(owner, "beta", self.beta, 0, 1)
+        check_search(owner, self.search)
+        check_candidates(owner, self.candidates)
+        self._check_side()
+
+    def _check_side(self) -> None:
+        """Refuse options of the clip in a one-sided release, and those of the search in others."""
+        owner = type(self).__name__
+        if type(self.one_sided) is not bool:
+            raise TypeError(
+                f"{owner}: one_sided must be True or False, not {checks.shown(self.one_sided)}."
+            )
+        if self.one_sided:
+            because = "with one_sided=True, which searches for the output and clips nobody"
+            options.refuse(self, options.CLIP, because, "Leave one of the two out.")
+            return
+        because = "with one_sided=False, which chooses a clip and does not search for the output"
+        # Two phases are what is meant: with one owner by default, with two if they are asked for.
+        searched = options.SEARCH[1:] if self.search == TWO_PHASE else options.SEARCH
+        options.refuse(self, searched, because, "Write one_sided=True beside it, or leave it out.")
+        if self.candidates is not None and self.candidates.size == 1:
+            because = "with candidates of one value, which leave no clip to choose"
+            options.refuse(self, options.CLIP, because, "Give several candidates, or leave it out.")
+
+    @property
+    def _clipping(self) -> Clipping:
+        return Clipping(self.clip, share_of(self), self.candidates)
+
+    def for_two_owners(self, owner: str) -> Metric:
+        """Return it as it is released where rows have two owners: by its removal profile.
+
+        In two phases, if no search is asked for.
+        """
+        because = "where rows have two owners, which are released by their removal profile"
+        options.refuse(self, options.CLIP, because, "Leave it out.")
+        checks.require(
+            not (self.one_sided and self.search == TWO_PHASE),
+            f'{type(self).__name__}: search must not be "two-phase" with one_sided=True: two '
+            "phases err to both sides. Leave one of the two out.",
+        )
+        search = self.search if self.one_sided else self._search_of_two_owners()
+        return dataclasses.replace(self, one_sided=True, search=search)
+
+    def _search_of_two_owners(self) -> SearchKind:
+        return TWO_PHASE
+
+
+@dataclasses.dataclass(frozen=True)
+class SidedRequest(ProfileRequest):
+    """The same number by its removal profile."""
+
+    owner: ClassVar[str] = ""
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the release; with one owner, in two phases it is a `ClippedRequest`."""
+        checks.require(
+            self.searching.search != TWO_PHASE or context.two_owners,
+            f'{self.owner}: search must not be "two-phase" with one_sided=True where '
+            "rows have one owner: two phases err to both sides. Leave both out: two phases are the "
+            "default there.",
+        )
+        return super().build(context, share)
+
+
+def check_clip(owner: str, clip: str, share: checks.Real | None) -> None:
+    """Refuse what says no way to choose a clip, and shares outside of (0, 1)."""
+    checks.one_of(owner, "clip", clip, _CLIPS)
+    if share is not None:
+        checks.fraction_between(owner, "clip_share", share, 0, 1)
+
+
+def share_of(metric: Metric) -> Fraction | None:
+    """Return the exact share of its budget that chooses the clip; None: the default."""
+    share = vars(metric)["clip_share"]
+    return None if share is None else checks.number(type(metric).__name__, "clip_share", share)

@@ -1,0 +1,270 @@
+"""Metrics with a function of the user's own: `CustomProfile` and `BlackBox`."""
+
+import dataclasses
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.columns import Column
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.candidates.defaults import default_values
+from beam_dp.mechanisms.metrics.base import (
+    UNIT,
+    Command,
+    Metric,
+    check_candidates,
+    check_indexes,
+    check_unit,
+)
+from beam_dp.mechanisms.metrics.profiled import ProfileRequest, Searched, Searching
+from beam_dp.mechanisms.metrics.spread import order_of
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.exact_statistics import Exact, present
+from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.user_functions import (
+    People,
+    ProfileFunction,
+    check_callable,
+)
+from beam_dp.mechanisms.profiles.from_summaries import UserProfile
+from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
+from beam_dp.mechanisms.releases.released import Release
+from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
+from beam_dp.mechanisms.releases.shifted_inverse import Profiler
+from beam_dp.mechanisms.releases.subsample import (
+    BlackBoxRelease,
+    block_count,
+    search_of,
+)
+from beam_dp.mechanisms.search.choose import TWO_PHASE, SearchKind
+from beam_dp.mechanisms.summaries.block_votes import BlockFunction, BlockRelation
+from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.mechanisms.summaries.person_value import check_person_value
+from beam_dp.mechanisms.summaries.worker_limits import LINES
+
+NO_CANDIDATES = Candidates.of([0])
+"""What stands for candidates that a command line gives by another option; known by identity."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CustomProfile(Searched):
+    """Release a monotone statistic of your own, by its removal profile.
+
+    The profile is yours to prove: B[k] must be the least value of the statistic when at most k
+    people are removed, or a relaxation that interlaces; `testing.check_profile` tries to refute
+    that. A function that raises or returns no profile counts as `lowest` (see `GuardedProfile`).
+    There is no shorter way for many people: exact search over removals is for small sets
+    (`mechanisms.monotone.Monotone`).
+
+    Attributes:
+        column: the value column.
+        profile: takes a tuple of people, each the tuple of their values in increasing order, and
+            returns B[0], B[1], ...; it must be picklable.
+        candidates: the public outputs; required.
+        lowest: the value of the statistic for nobody.
+        search: as of `Max`.
+        unit: the grid of values.
+    """
+
+    monotone: ClassVar[bool] = True
+    functions: ClassVar[tuple[str, ...]] = ("profile",)
+    command: ClassVar[Command] = Command(
+        "COLUMN=MODULE:PROFILE",
+        "a monotone statistic of your own, by the Python function of its removal profile, whose "
+        "module must be installed on the workers; needs --candidates",
+    )
+
+    column: str
+    profile: ProfileFunction
+    _: dataclasses.KW_ONLY
+    lowest: checks.Real = -math.inf
+    search: SearchKind = TWO_PHASE
+    unit: checks.Real = UNIT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_unit("CustomProfile", self.unit)
+        check_callable("CustomProfile", "profile", self.profile)
+        if type(self.profile).__hash__ is None:
+            raise TypeError(
+                "CustomProfile: profile must be hashable, as functions are, not "
+                f"{type(self.profile).__name__}. Write profile=lambda people: ...."
+            )
+        checks.require(
+            self.candidates is not None,
+            "CustomProfile: candidates must be given: nothing is known of the statistic. "
+            "Write candidates=dp.Candidates.linear(0, 1000, 1).",
+        )
+
+    def requests(self) -> tuple[Request, ...]:
+        """Return the statistic by its removal profile."""
+        return (self.profile_request(),)
+
+    def profile_request(self) -> ProfileRequest:
+        """Return the statistic by its removal profile."""
+        asked = Searching.of(self)
+        return CustomProfileRequest(self.columns()[0], asked, self.profile, self.lowest)
+
+    def exactly(self) -> Exact:
+        """Return it as a function of records, on what a release gives it: values in order."""
+
+        def profile(people: People) -> Iterable[Any]:
+            rows = (sorted(map(_plain, present((record,)))) for record in people)
+            return self.profile(tuple(map(tuple, rows)))
+
+        return Exact(lambda people: next(iter(profile(people))), profile, of_values=True)
+
+    @classmethod
+    def from_command(cls, column: str | None, **words: Any) -> Metric:
+        """Return the metric; its candidates are an option of its own."""
+        return super().from_command(column, **words, candidates=NO_CANDIDATES)
+
+    @property
+    def _prefix(self) -> str:
+        return "custom"
+
+
+def _plain(value: Fraction) -> Number:
+    return int(value) if value.denominator == 1 else float(value)
+
+
+@dataclasses.dataclass(frozen=True)
+class CustomProfileRequest(ProfileRequest):
+    """A monotone statistic of the user's own.
+
+    Attributes:
+        profile: its removal profile.
+        lowest: the value of the statistic for nobody.
+    """
+
+    word: ClassVar[str] = "custom"
+    in_its_unit: ClassVar[bool] = True
+    most_rows: ClassVar[int] = LINES
+
+    profile: ProfileFunction
+    lowest: checks.Real
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the function, guarded."""
+        function = GuardedProfile(self.profile, removals, self.lowest)
+        return UserProfile(Relation(context.index(self.column)), self.unit, function)
+
+
+@dataclasses.dataclass(frozen=True)
+class BlackBox(Metric):
+    """Release any function of one number per person, with nothing asked of it.
+
+    The people of a partition are cut into `blocks` parts by a keyed hash; the function is called on
+    each part alone, on the workers, and a private median of its answers is released. One person
+    changes one answer, so the release is private for every function, however wild: no bound, no
+    sensitivity, no smoothness is asked for. With probability 1 - beta at most half of the answers
+    and `<name>_error` more lie below the released value, and at most as many above (answers rounded
+    up to the candidates).
+
+    It is an answer about samples of the data: of n people, each block has about n / blocks. It is
+    good for what has nearly the same value on such a sample as on everybody (means, quantiles,
+    slopes, fitted parameters), and wrong for what grows with the number of people (sums, counts)
+    or needs all of them (the largest value, the number of different ones).
+
+    A block on which the function raises, or returns no finite real number (bool, None, NaN, an
+    array), has no vote, and neither has a block without people; nothing of the error is kept. Where
+    too few blocks vote, any candidate may come out. What a function does besides is not in our
+    hands: what it prints or writes and how long it runs leave the worker unprotected. **It must use
+    its argument only**: the guarantee rests on one block telling another nothing. A callable object
+    or a function of the main program is unpickled anew for each block, and default arguments are
+    new; what a function keeps in its module, a class or its attributes is not forgotten.
+
+    Attributes:
+        column: the value column.
+        function: takes a float64 array, one value per person in increasing order, and returns a
+            number. It must be picklable, and must not remember: it may use its argument only.
+        blocks: how many; more than twice the error bound. None: four times that, a public number
+            that depends on the budget and the candidates only.
+        person_value: what a person with several rows counts as: "mean", "sum", "max", "min" or
+            "last".
+        last_by: for "last": the column that says when, as in `Variance`.
+        candidates: the public outputs; None: as for `Median`.
+        beta: how often the guarantee may fail.
+        unit: the grid of values.
+
+    Source: Nissim, Raskhodnikova, Smith, "Smooth Sensitivity and Sampling in Private Data Analysis"
+    (STOC 2007), section 4; on black boxes at large, Linder, Raskhodnikova, Smith, Steinke,
+    "Privately Evaluating Untrusted Black-Box Functions" (2025).
+    """
+
+    functions: ClassVar[tuple[str, ...]] = ("function",)
+
+    column: str
+    function: BlockFunction
+    _: dataclasses.KW_ONLY
+    blocks: int | None = None
+    person_value: str = "mean"
+    last_by: str | None = None
+    candidates: Candidates | None = None
+    beta: float = 0.05
+    unit: checks.Real = UNIT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        owner = "BlackBox"
+        check_callable(owner, "function", self.function)
+        if type(self.function).__hash__ is None:
+            raise TypeError(
+                f"{owner}: function must be hashable, as functions are, not "
+                f"{type(self.function).__name__}. Write function=lambda values: ...."
+            )
+        check_person_value(owner, self.person_value, self.last_by)
+        checks.fraction_between(owner, "beta", self.beta, 0, 1)
+        check_candidates(owner, self.candidates)
+        check_indexes(owner, self.candidates)
+        check_unit(owner, self.unit)
+        if self.blocks is not None:
+            mend = "Leave it out for a number that suits the budget."
+            checks.positive_integer(owner, "blocks", self.blocks, mend)
+
+    def columns(self) -> tuple[Column, ...]:
+        """Return the value column, and that of `last_by`, if there is one."""
+        return (*super().columns(), *order_of(self.last_by))
+
+    def requests(self) -> tuple[Request, ...]:
+        """Return the median of its answers."""
+        column = self.columns()[0]
+        return (BlackBoxRequest(column, dataclasses.replace(self, name="", weight=1)),)
+
+    @property
+    def _prefix(self) -> str:
+        return "black_box"
+
+
+@dataclasses.dataclass(frozen=True)
+class BlackBoxRequest(ColumnRequest):
+    """The median of a function's answers about blocks of people.
+
+    Attributes:
+        asked: the metric, but for its name and weight.
+    """
+
+    word: ClassVar[str] = "black_box"
+    in_its_unit: ClassVar[bool] = True
+    most_rows: ClassVar[int] = LINES
+
+    asked: BlackBox
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the release, with a number of blocks that suits the budget."""
+        asked, each = self.asked, context.each(share)
+        given = asked.candidates
+        candidates = default_values(self.unit) if given is None else given
+        search = search_of(each, float(asked.beta))
+        relation = BlockRelation(
+            context.index(self.column),
+            order=context.index(next(iter(order_of(asked.last_by)), None)),
+            blocks=block_count(asked.blocks, search.shift(candidates.size)),
+            person_value=asked.person_value,
+            unit=self.unit,
+            candidates=candidates,
+            function=asked.function,
+        )
+        return BlackBoxRelease(relation, search, each.without_delta())

@@ -1,0 +1,49 @@
+"""Refuse partitions that one worker cannot take for a metric, if their size is known."""
+
+from collections.abc import Sequence
+
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.summaries.worker_limits import EDGES
+
+
+def most_rows(metric: Metric, two_owners: bool = False) -> int | None:
+    """Return the most rows of one partition that the metric takes; None: any number.
+
+    Rows of the same person with the same value are one line, and count once.
+
+    Args:
+        metric: what is released.
+        two_owners: whether rows have two owners.
+    """
+    if two_owners:
+        return EDGES
+    limits = (request.most_rows for request in metric.requests())
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def check_rows(owner: str, rows: int | None, asked: Sequence[Metric], two_owners: bool) -> None:
+    """Refuse a bound on the size of partitions that is beyond what one worker can take.
+
+    Args:
+        owner: who asks.
+        rows: the user's bound; None: not known, and nothing is refused.
+        asked: the metrics.
+        two_owners: whether rows have two owners.
+
+    Raises:
+        TypeError, ValueError: unless it is None, or an int from 1 up to the limit of every metric.
+    """
+    if rows is None:
+        return
+    checks.positive_integer(owner, "partition_rows", rows, "Leave it out if you do not know.")
+    for metric in asked:
+        most = most_rows(metric, two_owners)
+        kind = type(metric).__name__ + (" of rows with two owners" if two_owners else "")
+        checks.require(
+            most is None or rows <= most,
+            f"{owner}: partition_rows must be at most {most} for {kind} (output column "
+            f"{metric.output}), not {rows}: one worker takes a whole partition. Cut the partitions "
+            "finer, sample the people first, or ask for what needs summaries only: Count, Sum, "
+            "Max, Min, Mean, PeopleCount or Ratio of rows with one owner.",
+        )

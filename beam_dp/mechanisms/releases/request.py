@@ -1,0 +1,153 @@
+"""What a metric asks for: one number per partition, before any budget is known.
+
+A request is a frozen record. Two metrics whose requests are equal share one release, which is paid
+once. The planner (`planning.builder`) gives each request its share of the budget and the `Context`
+of the pipeline, and gets a release back.
+"""
+
+import abc
+import dataclasses
+from fractions import Fraction
+from typing import ClassVar
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.releases.released import ALPHA, Release
+from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
+
+
+@dataclasses.dataclass(frozen=True)
+class Context:
+    """What the pipeline fixes for every release of it.
+
+    Attributes:
+        columns: all columns that are read, in the order of a table.
+        fields: what is aggregated per person and partition; building a release adds to it.
+        reach: the most partitions that a person can have rows in.
+        depth: the most rows per person and partition; None: unknown.
+        partitions: how many partitions there are; None: unknown.
+        alpha: the chance that an error bound fails.
+        asker: the class of the metric that asks, for messages.
+        output: its output column, for messages.
+    """
+
+    columns: tuple[Column, ...]
+    fields: list[Field] = dataclasses.field(default_factory=list)
+    reach: int = 1
+    depth: int | None = None
+    partitions: int | None = None
+    alpha: Fraction = ALPHA
+    asker: str = ""
+    output: str = ""
+
+    @property
+    def owner(self) -> int:
+        """The index of the second owner among the columns; -1: rows have one owner."""
+        roles = [column.role for column in self.columns]
+        return roles.index(Role.OWNER) if Role.OWNER in roles else -1
+
+    @property
+    def two_owners(self) -> bool:
+        """Whether rows have two owners."""
+        return self.owner >= 0
+
+    def index(self, column: Column | None) -> int:
+        """Return the index of a column among all that are read; -1 for none."""
+        return -1 if column is None else self.columns.index(column)
+
+    def field(self, column: Column | None, operation: str) -> int:
+        """Return the index of a field over a column, which is aggregated from now on."""
+        field = Field(self.index(column), operation)
+        if field not in self.fields:
+            self.fields.append(field)
+        return self.fields.index(field)
+
+    def each(self, share: Budget) -> Budget:
+        """Return what one partition may cost, of what all partitions of a person may."""
+        return share.scaled(Fraction(1, self.reach))
+
+    def check_removals(self, removals: int) -> int:
+        """Return K, or refuse a search that would look at more people than a worker can hold.
+
+        How many these are depends on the budget and the candidates only; of the data that there is,
+        far fewer tell something.
+
+        Raises:
+            ValueError: with the metric, the number, and how to mend the call.
+        """
+        checks.require(
+            removals <= REMOVALS,
+            f"{self.asker}: budget must be larger: the search for output column "
+            f"{self.output} would look at the {removals} most important people of each partition, "
+            f"and at most {REMOVALS} can be held. Give it more epsilon (rho) or weight, fewer "
+            "candidates, or fewer partitions per person: bounds=dp.ContributionBounds("
+            "partitions=1); or release from below, which looks at fewer: search=dp.AboveThreshold.",
+        )
+        return removals
+
+
+class Request(abc.ABC):
+    """The face of all requests: frozen records of what is to be released, but for the budget.
+
+    Attributes:
+        word: what is asked for, in the ledger and in a plan.
+        shown_as: the same in the plan of a metric that has several requests; "" for the same.
+        most_rows: the most rows of one partition that a worker can take for it; None: any number.
+    """
+
+    word: ClassVar[str]
+    shown_as: ClassVar[str] = ""
+    most_rows: ClassVar[int | None] = None
+
+    @property
+    def column_name(self) -> str:
+        """The column that it is about, for the ledger; "" for none."""
+        return ""
+
+    @property
+    def wants_delta(self) -> bool:
+        """Whether its release spends a delta."""
+        return False
+
+    @property
+    def takes_delta_beside_rho(self) -> bool:
+        """Whether it spends that delta under zCDP too."""
+        return False
+
+    @abc.abstractmethod
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the release.
+
+        Args:
+            context: what the pipeline fixes.
+            share: what it may cost, over all partitions of a person.
+
+        Raises:
+            ValueError: for a share or a context that it cannot be released with.
+        """
+
+
+@dataclasses.dataclass(frozen=True)
+class ColumnRequest(Request):
+    """A request about a column, or about rows and people alone.
+
+    Attributes:
+        column: the column; None: it is about none.
+        in_its_unit: whether the number is counted in the column's unit; else it counts something.
+    """
+
+    column: Column | None
+
+    in_its_unit: ClassVar[bool] = False
+
+    @property
+    def column_name(self) -> str:
+        """The column that it is about."""
+        return "" if self.column is None else self.column.name
+
+    @property
+    def unit(self) -> Fraction:
+        """What one unit of the number is worth."""
+        return Fraction(self.column.detail if self.column and self.in_its_unit else 1)

@@ -1,0 +1,84 @@
+"""Read a column in its role: what Arrow columns and Python values of it become in a table."""
+
+import numpy as np
+import pyarrow as pa
+
+from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.transforms.columns import (
+    compared_values,
+    fixed_point,
+    ids,
+    person_epsilon,
+    row_order,
+)
+
+_RULES = {
+    Role.VALUE: (fixed_point.supported, "numbers"),
+    Role.OWNER: (
+        ids.supported,
+        "integers, text, dates or booleans to identify people or partitions",
+    ),
+    Role.ITEM: (compared_values.supported, "numbers, text, dates or booleans to be compared"),
+    Role.FLAG: (compared_values.supported, "numbers, text, dates or booleans to be compared"),
+    Role.ORDER: (
+        row_order.supported,
+        "numbers, dates or timestamps to say which row is the last",
+    ),
+    Role.EPSILON: (fixed_point.supported, "numbers"),
+}
+"""Which Arrow types a column of each role may have, and the same in words."""
+
+
+def check_type(name: str, role: Role, kind: pa.DataType) -> None:
+    """Refuse an Arrow type that cannot hold what a column of this role should.
+
+    Raises:
+        TypeError: with the column and its type, which are not data.
+    """
+    fits, rule = _RULES[role]
+    if not fits(kind):
+        raise TypeError(
+            f"column {name!r} must hold {rule}, not {kind}. Cast it before this transform."
+        )
+
+
+def from_arrow(column: Column, values: pa.Array, key: bytes) -> np.ndarray:
+    """Return an Arrow column as exact numbers, codes, or flags.
+
+    Args:
+        column: its role.
+        values: of a type that `check_type` allows.
+        key: the run's key.
+    """
+    match column.role:
+        case Role.VALUE:
+            return fixed_point.to_units(values, column.detail)
+        case Role.ORDER:
+            return row_order.ranks(values)
+        case Role.EPSILON:
+            return person_epsilon.indexes(values, column.detail)
+        case Role.FLAG if callable(column.detail):
+            return compared_values.judged_column(values, column.detail)
+    codes = compared_values.codes(values, key)
+    return compared_values.equal(codes, column.detail, key) if _is_flag(column) else codes
+
+
+def from_values(column: Column, values: list[object], key: bytes) -> np.ndarray:
+    """Return Python values as exact numbers, codes, or flags; the arguments are as above."""
+    match column.role:
+        case Role.VALUE:
+            return fixed_point.values_to_units(values, column.detail)
+        case Role.ORDER:
+            return row_order.ranks_of_values(values)
+        case Role.EPSILON:
+            return person_epsilon.indexes(values, column.detail)
+        case Role.FLAG if callable(column.detail):
+            return compared_values.judged(values, column.detail)
+        case Role.OWNER:  # floats are no ids
+            values = [None if compared_values.is_float(value) else value for value in values]
+    codes = compared_values.codes_of_values(values, key)
+    return compared_values.equal(codes, column.detail, key) if _is_flag(column) else codes
+
+
+def _is_flag(column: Column) -> bool:
+    return column.role is Role.FLAG
