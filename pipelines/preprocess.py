@@ -26,26 +26,15 @@ median of its answers is released, and the error is a number of answers.
 import argparse
 import dataclasses
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics import person_epsilon, spread
-from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.base import Metric, takes
+from beam_dp.mechanisms.metrics.person_epsilon import personalised
+from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.transforms.steps.output_rows import plain_name
 from pipelines import releasing
-from pipelines.arguments import command, forms, spreads, words
-
-_STATISTICS: dict[str, Callable[[str], Metric]] = {
-    "sum": dp.Sum,
-    "mean": dp.Mean,
-    "median": dp.Median,
-    "max": dp.Max,
-    "min": dp.Min,
-    "variance": dp.Variance,
-    "standard_deviation": dp.StandardDeviation,
-    "trimmed_mean": forms.trimmed_mean,
-}
-
+from pipelines.arguments import command, forms, metrics, spreads, words
 
 _SAYS = {"sum": "sum, for --person_epsilon only: pipelines.aggregate has one for all others"}
 
@@ -54,13 +43,18 @@ def parser() -> command.Parser:
     """Return the command line."""
     made = command.parser("preprocess", __doc__)
     group = made.add_argument_group("statistics: as many as wanted, in the order of the output")
-    for name, made_of in _STATISTICS.items():
-        word = "COLUMN[:SHARE]" if name == "trimmed_mean" else "COLUMN"
+    for name, kind in metrics.asked_by_flag(_is_of_people).items():
+        assert kind.command is not None
+        word = forms.plain_form(kind.command.form)
         says = _SAYS.get(name, name.replace("_", " "))
-        form = {"type": _reader(made_of), "metavar": word, "help": says}
+        form = {"type": forms.reader(kind, word), "metavar": word, "help": says}
         group.add_argument(f"--{name}", action="append", dest="asked", default=[], **form)
     box = "a Python function of a numpy array; its module must be installed on the workers"
-    form = {"type": forms.black_box, "metavar": "COLUMN=MODULE:NAME", "help": box}
+    form = {
+        "type": forms.reader(dp.BlackBox, "COLUMN=MODULE:NAME"),
+        "metavar": "COLUMN=MODULE:NAME",
+        "help": box,
+    }
     group.add_argument("--black_box", action="append", dest="asked", default=[], **form)
     spreads.add(group)
     own = "the column of each person's own epsilon, and the public ones: epsilon=0.5,1,2"
@@ -70,26 +64,27 @@ def parser() -> command.Parser:
     return made
 
 
-def _reader(made: Callable[[str], Metric]) -> Callable[[str], Metric]:
-    def read(text: str) -> Metric:
-        metric = made(words.column(text))
-        if spread.has_method(metric):
-            metric = spread.preprocessed(metric)
-        return dataclasses.replace(metric, name=plain_name(metric.output))
+def _is_of_people(kind: type[Metric]) -> bool:
+    """Return whether a metric is, or can be, a statistic of one number per person."""
+    return takes(kind, "person_value") or kind.of_people is not Metric.of_people
 
-    return read
+
+def _named(metric: Metric) -> Metric:
+    """Return a metric by preprocessing, if it has several releases, with a plain name."""
+    chosen = preprocessed(metric) if takes(metric, "method") else metric
+    return dataclasses.replace(chosen, name=plain_name(chosen.output))
 
 
 def _personalised(options: argparse.Namespace) -> Metric:
     """Return the one statistic, for people with an epsilon of their own."""
     if len(options.asked) > 1:
         raise ValueError("--person_epsilon takes one statistic, as people pay for nothing else")
-    [metric] = options.asked
-    if isinstance(metric, dp.Preprocessed) and metric.of == "median":  # here it is searched
-        metric = dp.Median(metric.column, name=metric.name)
+    [asked] = options.asked
+    metric = asked if asked.takes_own_epsilons() else _named(asked)
     names = ("person_value", "last_by", "sensitivity")
     given = {name: vars(options)[name] for name in names if vars(options)[name] is not None}
-    return person_epsilon.personalised(metric, *options.person_epsilon, given)
+    made = personalised(metric, *options.person_epsilon, given)
+    return dataclasses.replace(made, name=plain_name(made.output))
 
 
 def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
@@ -100,14 +95,12 @@ def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
         asked = [_personalised(options)]
         spreads.check(options, asked)
         return releasing.transform(options, asked)
-    if any(isinstance(metric, dp.Sum) for metric in options.asked):
+    asked = [_named(metric) for metric in options.asked]
+    if any(not takes(metric, "person_value") for metric in asked):
         raise ValueError("--sum is for --person_epsilon here: pipelines.aggregate has one for all")
-    spreads.check(options, options.asked)
-    asked = [
-        dataclasses.replace(metric, **spreads.options_of(metric, options))
-        for metric in options.asked
-    ]
-    return releasing.transform(options, asked)
+    spreads.check(options, asked)
+    chosen = [dataclasses.replace(m, **spreads.options_of(m, options)) for m in asked]
+    return releasing.transform(options, chosen)
 
 
 def main(given: Sequence[str] | None = None) -> int:

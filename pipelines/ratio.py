@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
+from beam_dp.mechanisms.metrics.ratio import as_written
 from pipelines import releasing
 from pipelines.arguments import command, forms, words
 
@@ -42,7 +43,7 @@ def parser() -> command.Parser:
 def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
     """Return the release that the options ask for."""
     chosen = {"per": options.per, "method": options.method, "neighbours": options.neighbours}
-    asked = dp.Ratio(options.column, equals=forms.compared(options.equals), **chosen)
+    asked = dp.Ratio(options.column, equals=as_written(options.equals), **chosen)
     return releasing.transform(options, [asked])
 
 

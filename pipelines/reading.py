@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import beam_dp as dp
+from beam_dp.mechanisms.bounding.columns import Role, table_order, with_role
 from beam_dp.mechanisms.metrics.base import Metric
 
 
@@ -24,14 +25,11 @@ def rows_of(
     Raises:
         ValueError: for a column of a CSV file that would have to be both.
     """
-    items = [name for metric in metrics for name in (*metric.items, *dict(metric.flags))]
-    text = dict.fromkeys([*owners, *partition, *items])
-    numbers = dict.fromkeys(
-        n
-        for metric in metrics
-        for n in (*metric.columns, *metric.orders, *(metric.tiers or ())[:1])
-        if n not in metric.items and not metric.flags
-    )
+    columns = table_order(column for metric in metrics for column in metric.columns())
+    compared = with_role(columns, Role.ITEM, Role.FLAG)
+    ordered = with_role(columns, Role.VALUE, Role.ORDER, Role.EPSILON)
+    text = dict.fromkeys([*owners, *partition, *(column.name for column in compared)])
+    numbers = dict.fromkeys(column.name for column in ordered)
     both = [name for name in numbers if name in text]
     if both and pattern.endswith((".csv", ".csv.gz")):
         raise ValueError(

@@ -47,7 +47,7 @@ def steps(options: argparse.Namespace) -> tuple[dp.RemovalLoss, Search, Candidat
     # One person moves the loss of at most `reach` partitions: each search gets that part.
     reach = reach_of("shifted_inverse", bounds, keys)
     share = spending.budget(options).scaled(Fraction(1, reach))
-    mirrored = isinstance(statistic, dp.Min)
+    mirrored = statistic.profile_request().sign < 0
     outputs = options.candidates.mirrored() if mirrored else options.candidates
     search = build_search(options.search or dp.AboveThreshold, share, BETA, outputs.size)
     person, partition, cap = people.person(options), options.partition, search.cap(outputs.size)
@@ -75,7 +75,7 @@ def main(given: Sequence[str] | None = None) -> int:
         names = output_names(loss.partition, [loss.statistic])
         write = dp.WriteRows(options.output, names, options.overwrite)
         made = beam.Pipeline(options=line.for_beam(beam_words))
-    sign, shift = -1 if isinstance(loss.statistic, dp.Min) else 1, search.shift(outputs.size)
+    sign, shift = loss.statistic.profile_request().sign, search.shift(outputs.size)
     with scratch.private_directory(made.options, "the loss") as path:
         write_loss(made, read, loss, path)
         terminal.say("Searching")

@@ -1,4 +1,4 @@
-"""How the word of an option becomes a metric, where it is more than the name of a column."""
+"""How the word behind the flag of a metric is read: by the form that the metric gives."""
 
 import argparse
 import dataclasses
@@ -7,97 +7,110 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.transforms.steps.output_rows import plain_name
 from pipelines.arguments import words
 
+Words = tuple[str, dict[str, Any]]
+"""A column, and the other words of a form by their names."""
+
 PER = ("row", "person")
-NO_CANDIDATES = dp.Candidates.of([0])
-"""What stands for candidates that an option of its own gives; known by its identity."""
+_PER = re.compile(rf"\[:({'|'.join(PER)})\]$")
 _NUMBER = re.compile(r":[-+.e0-9]+$")
-_TRUTH = {"true": "1", "false": "0"}
 _PAIRS = (
     "COLUMN, or COLUMN:N with the most people of a partition, at most 6324, to take pairs of people"
 )
 _TRIM = "COLUMN, or COLUMN:SHARE with a share below 0.5 that is left out at each end: minutes:0.05"
-_RATIO = "COLUMN, or COLUMN=VALUE with the value that counts: clicked, device=mobile"
+_EQUALS = "COLUMN, or COLUMN=VALUE with the value that counts: clicked, device=mobile"
 
 
-def compared(text: str) -> str:
-    """Return the value that a column is compared with, as files write it."""
-    return _TRUTH.get(text.lower(), text)
+def plain_form(form: str) -> str:
+    """Return a form without the end that says what is counted."""
+    return _PER.sub("", form)
 
 
-def counted(made: Callable[..., Metric], read: Callable[[str], Any]) -> Callable[[str], Metric]:
+def reader(kind: type[Metric], form: str) -> Callable[[str], Metric]:
+    """Return the reader of what stands behind the flag of a metric.
+
+    Args:
+        kind: the metric.
+        form: like "COLUMN:K", one of `_FORMS`; with "[:row]" or "[:person]" the word may end so.
+    """
+    read = _FORMS[plain_form(form)]
+
+    def plain(text: str, **options: str) -> Metric:
+        column, given = read(text)
+        try:
+            return kind.from_command(column, **given, **options)
+        except (TypeError, ValueError) as error:
+            rule = _RULES.get(form, form)
+            raise argparse.ArgumentTypeError(f"must be {rule}, not {text!r}") from error
+
+    return _counted(plain) if _PER.search(form) else plain
+
+
+def _counted(made: Callable[..., Metric]) -> Callable[[str], Metric]:
     """Return the reader of a metric whose word may end in :row or :person.
 
     What is not the default of the metric becomes part of its name, so that both can be asked for.
-
-    Args:
-        made: the metric of what is read, with the option `per`.
-        read: how the word without its end is read.
     """
 
-    def reader(text: str) -> Metric:
+    def read(text: str) -> Metric:
         word, colon, per = text.rpartition(":")
         if not colon or per not in PER:
-            return made(read(text))
-        plain, metric = made(read(word)), made(read(word), per=per)
+            return made(text)
+        plain, metric = made(word), made(word, per=per)
         if metric == plain:
             return plain
         return dataclasses.replace(metric, name=f"{plain.output}_per_{per}")
 
-    return reader
+    return read
 
 
-def kth_largest(text: str) -> Metric:
-    """Return the metric of COLUMN:K."""
+def _column(text: str) -> Words:
+    return words.column(text), {}
+
+
+def _rank(text: str) -> Words:
     column, k = words.rank(text)
-    return dp.KthLargest(column, int(k))
+    return column, {"k": int(k)}
 
 
-def quantile(of: tuple[str, Fraction], **options: str) -> Metric:
-    """Return the quantile of a column and a share."""
-    return dp.Quantile(*of, **options)
+def _share(text: str) -> Words:
+    column, p = words.share(text)
+    return column, {"p": p}
 
 
-def sum_of_squares(text: str) -> Metric:
-    """Return the metric of COLUMN, by items, or of COLUMN:PEOPLE, by pairs."""
+def _people(text: str) -> Words:
     column, colon, people = text.rpartition(":")
-    if not colon or not people.isdigit():
-        return dp.SumOfSquares(words.column(text))
-    try:
-        pairs = dp.SumOfSquares(column, relaxation="pairs", people=int(people))
-        return dataclasses.replace(pairs, name=f"{pairs.output}_by_pairs")
-    except (TypeError, ValueError) as error:
-        raise argparse.ArgumentTypeError(f"must be {_PAIRS}, not {text!r}") from error
+    return (column, {"people": people}) if colon and people.isdigit() else _column(text)
 
 
-def custom_profile(text: str) -> dp.CustomProfile:
-    """Return the metric of COLUMN=MODULE:NAME, to which `chosen` gives what else it needs."""
-    column, profile = words.function_of_column(text)
-    return dp.CustomProfile(column, profile, candidates=NO_CANDIDATES)
-
-
-def black_box(text: str) -> dp.BlackBox:
-    """Return the metric of COLUMN=MODULE:NAME."""
-    return dp.BlackBox(*words.function_of_column(text))
-
-
-def trimmed_mean(text: str) -> dp.TrimmedMean:
-    """Return the metric of COLUMN, or of COLUMN:SHARE."""
+def _trim(text: str) -> Words:
     if not _NUMBER.search(text):
-        return dp.TrimmedMean(words.column(text))
-    name, share = words.of_column(_TRIM, lambda share: 0 < share < Fraction(1, 2))(text)
-    return dp.TrimmedMean(name, trim=share, name=f"trimmed_mean_{plain_name(text)}")
+        return _column(text)
+    words.of_column(_TRIM, lambda share: 0 < share < Fraction(1, 2))(text)
+    column, _, share = text.rpartition(":")
+    return column, {"share": share}
 
 
-def ratio(text: str, per: str = "row") -> Metric:
-    """Return the metric of COLUMN, or of COLUMN=VALUE, whose name has the value."""
+def _function(text: str) -> Words:
+    column, function = words.function_of_column(text)
+    return column, {"function": function}
+
+
+def _value(text: str) -> Words:
     column, equals, value = text.partition("=")
-    words.require(bool(column) and bool(value or not equals), _RATIO, text)
-    if not equals:
-        return dp.Ratio(column, equals="1", per=per)
-    name = f"ratio_{column}_{value}"
-    return dp.Ratio(column, equals=compared(value), per=per, name=name)
+    words.require(bool(column) and bool(value or not equals), _EQUALS, text)
+    return column, {"value": value} if equals else {}
+
+
+_FORMS: dict[str, Callable[[str], Words]] = {
+    "COLUMN": _column,
+    "COLUMN:K": _rank,
+    "COLUMN:P": _share,
+    "COLUMN[:PEOPLE]": _people,
+    "COLUMN[:SHARE]": _trim,
+    "COLUMN=MODULE:NAME": _function,
+    "COLUMN[=VALUE]": _value,
+}
+_RULES = {"COLUMN[:PEOPLE]": _PAIRS}

@@ -2,85 +2,14 @@
 
 import argparse
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import beam_dp as dp
-from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms import metrics, ratio
+from beam_dp.mechanisms.metrics.base import Metric, takes
 from beam_dp.mechanisms.search.choose import SearchKind
 from pipelines.arguments import forms, spreads, words
 
-Reader = Callable[[str], Metric]
-
-
-def _of(made: Callable[[str], Metric]) -> Reader:
-    return lambda text: made(words.column(text))
-
-
-_PLAIN = {
-    "count": (dp.Count, "number of rows"),
-    "people_count": (dp.PeopleCount, "number of people"),
-}
-_MEANS = forms.counted(dp.Mean, words.column)
-_MEDIANS = forms.counted(dp.Median, words.column)
-_QUANTILES = forms.counted(forms.quantile, words.share)
-_RATIOS = forms.counted(forms.ratio, str)
-_CUSTOM = (
-    "a monotone statistic of your own, by the Python function of its removal profile, whose module "
-    "must be installed on the workers"
-)
-_OF_A_COLUMN: dict[str, tuple[Reader, str, str]] = {
-    "sum": (_of(dp.Sum), "COLUMN", "sum of a column, clipped at a privately chosen bound"),
-    "max": (_of(dp.Max), "COLUMN", "largest value of a column"),
-    "min": (_of(dp.Min), "COLUMN", "smallest value of a column"),
-    "mean": (_MEANS, "COLUMN[:person]", "mean of a column over rows; or over people's totals"),
-    "kth_largest": (forms.kth_largest, "COLUMN:K", "K-th largest value of all rows"),
-    "quantile": (
-        _QUANTILES,
-        "COLUMN:P[:row]",
-        "value with a share P of the rows at or below, each person once; or each row",
-    ),
-    "median": (_MEDIANS, "COLUMN[:row]", "the quantile with P = 0.5"),
-    "distinct": (_of(dp.DistinctCount), "COLUMN", "number of different values of a column"),
-    "max_frequency": (
-        _of(dp.MaxFrequency),
-        "COLUMN",
-        "rows of the most frequent value",
-    ),
-    "sum_of_squares": (
-        forms.sum_of_squares,
-        "COLUMN[:PEOPLE]",
-        "sum of squared rows over all values; by pairs of the PEOPLE at most",
-    ),
-    "custom_profile": (
-        forms.custom_profile,
-        "COLUMN=MODULE:NAME",
-        f"{_CUSTOM}; needs --candidates",
-    ),
-    "ratio": (
-        _RATIOS,
-        "COLUMN[=VALUE][:person]",
-        "share of the rows with VALUE (default 1), which needs --max_rows_per_partition; of people",
-    ),
-    "variance": (_of(dp.Variance), "COLUMN", "variance of one number per person"),
-    "standard_deviation": (_of(dp.StandardDeviation), "COLUMN", "the root of the variance"),
-    "trimmed_mean": (
-        forms.trimmed_mean,
-        "COLUMN[:SHARE]",
-        "mean without a tenth, or SHARE, each end",
-    ),
-}
-_MONOTONE = (
-    *("count", "sum", "max", "min"),
-    *("kth_largest", "distinct", "max_frequency", "sum_of_squares"),
-    "custom_profile",
-)
-_FROM_BELOW = {
-    "count": "number of rows, from below",
-    "sum": "sum of a column, from below; people whose total is below 0 count as 0",
-    "distinct": "number of different values of a column, from below",
-    "custom_profile": _CUSTOM,
-}
 _OUTPUTS = "LOW below HIGH, STEP above 0, like 0:1440:1, or xRATIO with LOW above 0, like 1:1e6:x2"
 
 SEARCHES: dict[str, SearchKind] = {
@@ -96,8 +25,8 @@ WAYS: dict[str, SearchKind] = {**SEARCHES, "two_phase": "two-phase"}
 
 def add(made: argparse.ArgumentParser) -> None:
     """Add --count and all other metrics, and the options that say how they are released."""
-    metrics = made.add_argument_group("metrics: as many as wanted, in the order of the output")
-    _add(metrics.add_argument, (*_PLAIN, *_OF_A_COLUMN), says={})
+    group = made.add_argument_group("metrics: as many as wanted, in the order of the output")
+    _add(group.add_argument, asked_by_flag(lambda kind: True))
     how = made.add_argument_group("how they are released")
     one_sided = (
         "release from below what can be: not above the truth but for 5%%, and further from it"
@@ -120,7 +49,7 @@ def add_statistic(made: argparse.ArgumentParser) -> None:
     """Add the options that name one monotone statistic, its possible outputs, and the search."""
     group = made.add_argument_group("statistic: one of")
     one = group.add_mutually_exclusive_group(required=True)
-    _add(one.add_argument, _MONOTONE, _FROM_BELOW)
+    _add(one.add_argument, asked_by_flag(lambda kind: takes(kind, "search")), from_below=True)
     outputs = f"the values that may be released, public: {_OUTPUTS}"
     form = {"type": candidates, "metavar": "LOW:HIGH:STEP", "help": outputs}
     group.add_argument("--candidates", required=True, **form)
@@ -130,19 +59,34 @@ def add_statistic(made: argparse.ArgumentParser) -> None:
     made.set_defaults(weights={}, one_sided=True, grids=[])
 
 
+def asked_by_flag(suits: Callable[[type[Metric]], bool]) -> dict[str, type[Metric]]:
+    """Return the metrics of the library that have a flag, and suit, by its name."""
+    known = metrics.REGISTRY.items()
+    return {name: kind for name, kind in known if kind.command is not None and suits(kind)}
+
+
+def flags_of(suits: Callable[[type[Metric]], bool]) -> str:
+    """Return the flags of the metrics that suit, for messages."""
+    return ", ".join(f"--{name}" for name in asked_by_flag(suits))
+
+
 def _add(
-    argument: Callable[..., argparse.Action], names: Sequence[str], says: Mapping[str, str]
+    argument: Callable[..., argparse.Action],
+    kinds: Mapping[str, type[Metric]],
+    from_below: bool = False,
 ) -> None:
-    """Add the metrics; `says`: what is said of some of them instead of the usual."""
+    """Add the flags of metrics; `from_below`: with what is said of them there."""
     into = functools.partial(argument, dest="metrics", default=[])
-    for name in names:
-        if name in _PLAIN:
-            metric, usual = _PLAIN[name]
-            form = {"action": "append_const", "const": metric()}
+    for name, kind in kinds.items():
+        command = kind.command
+        assert command is not None
+        says = command.help_from_below if from_below else ""
+        if command.form:
+            read = forms.reader(kind, command.form)
+            form = {"action": "append", "type": read, "metavar": command.form}
         else:
-            read, place, usual = _OF_A_COLUMN[name]
-            form = {"action": "append", "type": read, "metavar": place}
-        into(f"--{name}", help=says.get(name, usual), **form)
+            form = {"action": "append_const", "const": kind()}
+        into(f"--{name}", help=says or command.help, **form)
 
 
 def _add_search(group: argparse._ArgumentGroup, ways: Mapping[str, SearchKind]) -> None:

@@ -3,9 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
-from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.metrics.black_box import BlackBox
-from beam_dp.mechanisms.metrics.spread import Preprocessing
+from beam_dp.mechanisms.metrics.base import Metric, takes
 from beam_dp.mechanisms.summaries.person_value import PERSON_VALUES
 from pipelines.arguments import words
 
@@ -22,11 +20,8 @@ def add(group: argparse._ArgumentGroup) -> None:
 
 def options_of(metric: Metric, options: argparse.Namespace) -> dict[str, object]:
     """Return these options for a metric that has them, none for others."""
-    if not isinstance(metric, (Preprocessing, BlackBox)):
-        return {}
-    given = {"person_value": options.person_value, "last_by": options.last_by}
-    if isinstance(metric, Preprocessing):
-        given["sensitivity"] = options.sensitivity
+    names = ("person_value", "last_by", "sensitivity")
+    given = {name: vars(options)[name] for name in names if takes(metric, name)}
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -37,9 +32,9 @@ def check(options: argparse.Namespace, asked: Sequence[Metric]) -> None:
         ValueError: with the options, and what they are for.
     """
     whose = "--variance, --standard_deviation, --trimmed_mean and what else is preprocessed"
-    preprocessed = any(isinstance(metric, Preprocessing) for metric in asked)
+    preprocessed = any(takes(metric, "sensitivity") for metric in asked)
     if options.sensitivity is not None and not preprocessed:
         raise ValueError(f"--sensitivity is for {whose}")
-    reduced = preprocessed or any(isinstance(metric, BlackBox) for metric in asked)
+    reduced = any(takes(metric, "person_value") for metric in asked)
     if (options.person_value, options.last_by) != (None, None) and not reduced:
         raise ValueError(f"--person_value and --last_by are for {whose}, and for --black_box")

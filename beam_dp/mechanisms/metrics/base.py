@@ -169,7 +169,8 @@ class Metric(abc.ABC):
             column: COLUMN, if the form has one.
             words: the other words of the form, by their names in lower case, where they are given.
         """
-        return cls(**({} if column is None else {"column": column}), **words)
+        given: dict[str, Any] = words if column is None else {"column": column, **words}
+        return cls(**given)
 
 
 def takes(metric: Metric | type[Metric], option: str) -> bool:

@@ -71,9 +71,11 @@ class CustomProfile(Searched):
     monotone: ClassVar[bool] = True
     functions: ClassVar[tuple[str, ...]] = ("profile",)
     command: ClassVar[Command] = Command(
-        "COLUMN=MODULE:PROFILE",
+        "COLUMN=MODULE:NAME",
         "a monotone statistic of your own, by the Python function of its removal profile, whose "
         "module must be installed on the workers; needs --candidates",
+        "a monotone statistic of your own, by the Python function of its removal profile, whose "
+        "module must be installed on the workers",
     )
 
     column: str
@@ -119,7 +121,7 @@ class CustomProfile(Searched):
     @classmethod
     def from_command(cls, column: str | None, **words: Any) -> Metric:
         """Return the metric; its candidates are an option of its own."""
-        return super().from_command(column, **words, candidates=NO_CANDIDATES)
+        return cls(str(column), words["function"], candidates=NO_CANDIDATES)
 
     @property
     def _prefix(self) -> str:

@@ -83,8 +83,13 @@ class PersonalisedStatistic(Preprocessing):
         """Return the statistic, with the epsilons that people may have."""
         [plain] = super().requests()
         assert isinstance(plain, PreprocessedRequest)
-        own = self.columns()[-1], self.candidates, self.beta
-        return (PersonEpsilonRequest(*vars(plain).values(), *own),)
+        request = PersonEpsilonRequest(
+            **vars(plain),
+            tiers=self.columns()[-1],
+            candidates=self.candidates,
+            beta=self.beta,
+        )
+        return (request,)
 
     def check_plan(self, budget: Budget, alone: bool, selected: bool) -> None:
         """Refuse what would cost everybody the same, and another budget than the largest."""
@@ -93,7 +98,7 @@ class PersonalisedStatistic(Preprocessing):
             f"{OWNER}: partitions must be public ones for people with an epsilon of their "
             "own, who pay for nothing else. Write partitions=dp.PublicPartitions([...]).",
         )
-        check_budget(OWNER, budget, self.epsilons)
+        check_budget(OWNER, budget, self.columns()[-1].detail)
 
     @property
     def _prefix(self) -> str:

@@ -142,7 +142,7 @@ def from_below(owner: str, metric: Metric, chosen: Mapping[str, Any]) -> Metric:
     if "one_sided" in vars(metric):
         because = f"in {owner}, which searches for the output and clips nobody"
         options.refuse(metric, options.CLIP, because, "Leave it out.")
-        return dataclasses.replace(metric, one_sided=True, **chosen)
+        chosen = {**chosen, "one_sided": True}
     check_not_preprocessed(owner, metric)
     return dataclasses.replace(metric, **chosen)
 

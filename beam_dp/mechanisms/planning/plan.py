@@ -128,5 +128,16 @@ def _use(metric: Metric, request: Request) -> str:
 
 def _step_row(program: Program, step: Step) -> PlanRow:
     uses = [_use(m, step.request) for m in program.metrics if step.request in m.requests()]
-    mechanism, *said = step.release.describe()
-    return PlanRow(", ".join(uses), mechanism, *_cost(program, step.label), *said)
+    said = step.release.describe()
+    epsilon, rho, delta = _cost(program, step.label)
+    return PlanRow(
+        metric=", ".join(uses),
+        mechanism=said.mechanism,
+        epsilon=epsilon,
+        rho=rho,
+        delta=delta,
+        noise_scale=said.noise_scale,
+        shift=said.shift,
+        expected_error=said.expected_error,
+        reason=said.reason,
+    )

@@ -212,7 +212,8 @@ def compile_loss(statistic: Metric, removals: int, second: str | None = None) ->
     Raises:
         ValueError: for more removals than a worker can hold.
     """
-    asker = {"asker": type(statistic).__name__, "output": statistic.output}
-    context = Context(columns_of([statistic], second), **asker)
+    context = Context(
+        columns_of([statistic], second), asker=type(statistic).__name__, output=statistic.output
+    )
     profiler = statistic.profile_request().profiler(context, context.check_removals(removals))
     return Loss(context.columns, tuple(context.fields), profiler)

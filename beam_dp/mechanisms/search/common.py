@@ -58,6 +58,10 @@ class Search(Protocol):
     """What every search offers; n is the number of candidates."""
 
     @property
+    def beta(self) -> float:
+        """How often the shift may fail."""
+
+    @property
     def cost(self) -> Budget:
         """What one `choose` spends."""
 
