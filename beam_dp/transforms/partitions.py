@@ -213,8 +213,8 @@ def reach_of(owner: str, bounds: ContributionBounds, partitions: Partitions | No
     checks.require(
         bool(limits),
         owner,
-        "bounds",
-        "limit the partitions of one person, as partitions are private",
+        "bounds.partitions",
+        "be given where partitions are selected privately",
         "Write bounds=dp.ContributionBounds(partitions=3).",
     )
     return min(limits)

@@ -135,8 +135,8 @@ class RatioRequest(ColumnRequest):
         checks.require(
             rows is not None,
             "Ratio",
-            "bounds",
-            "limit the rows of one person in a partition, as each row counts",
+            "bounds.rows_per_partition",
+            "be given where every row counts",
             'Write bounds=dp.ContributionBounds(..., rows_per_partition=10), or per="person".',
         )
         ones, everything = ("max", "count") if self.by_person else ("sum", "count")

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from beam_dp.mechanisms.planning.parts import parts_of
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics import rows
-from beam_dp.mechanisms.planning.parts import parts_of
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
 from beam_dp.mechanisms.search import ExponentialMechanism

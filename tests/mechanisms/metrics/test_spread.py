@@ -4,10 +4,10 @@ import dataclasses
 
 import apache_beam as beam
 import pytest
+from beam_dp.mechanisms.planning.parts import parts_of
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics import spread
-from beam_dp.mechanisms.planning.parts import parts_of
 from tests.hostile import support
 
 HOW = {"method": "preprocessing"}

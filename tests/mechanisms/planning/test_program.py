@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from beam_dp.mechanisms.planning.parts import parts_of
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.accounting.ledger import Ledger
@@ -20,7 +21,6 @@ from beam_dp.mechanisms.metrics import base, extremes, totals
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.intervals import root_below
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.parts import parts_of
 from beam_dp.mechanisms.planning.program import Program, _combine, compile_loss, compile_program
 from beam_dp.mechanisms.releases.clipped import ClippedSum
 from beam_dp.mechanisms.releases.released import ALPHA, PeopleRelease, Released

@@ -93,7 +93,7 @@ class ScaleThenChoose:
             not self.budget.is_zcdp and self.budget.delta > 0,
             _OWNER,
             "budget",
-            f"have an epsilon and a delta, not {self.budget}",
+            "have an epsilon and a delta above 0",
             "Write Budget(epsilon, delta=1e-6).",
         )
 
