@@ -101,6 +101,13 @@ def add(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return np.asarray(left + right)
 
 
+def divide(column: np.ndarray, divisor: int) -> np.ndarray:
+    """Return the column divided by a positive integer of any size, rounded down."""
+    if divisor >= _SAFE:  # numpy fails to divide int64 by what is beyond it
+        column = widen(column)
+    return narrow(column // divisor)
+
+
 def to_limbs(column: np.ndarray) -> np.ndarray:
     """Return a wide column as int64 of shape (LIMBS, n): 64-bit limbs, the highest one first.
 

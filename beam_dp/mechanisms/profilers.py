@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from beam_dp.mechanisms import exact
 from beam_dp.mechanisms.cells import Cells
 from beam_dp.mechanisms.grids import Number
 from beam_dp.mechanisms.monotone import GuardedProfile
@@ -113,7 +114,8 @@ class Owners:
                 first, other, squares = frequency.squares_edges(people, items, counts, _ALL_PAIRS)
                 return edges.profile(first, other, _bounded(squares), self.removals)
             case "rows":
-                return edges.profile(people, second, _bounded(counts // self.coarse), self.removals)
+                weights = _bounded(exact.divide(counts, self.coarse))
+                return edges.profile(people, second, weights, self.removals)
         return edges.max_profile(people, second, self.sign * items, self.removals, -math.inf)
 
 
