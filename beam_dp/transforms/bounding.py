@@ -20,8 +20,9 @@ from beam_dp.mechanisms import blobs, checks, contributions, hashing
 from beam_dp.mechanisms.accumulation import BATCH_LINES, HELD_LINES
 from beam_dp.mechanisms.bounds import ContributionBounds
 from beam_dp.mechanisms.contributions import Bounder, Table
-from beam_dp.transforms import columns, guards, plain, rows
+from beam_dp.transforms import columns, fields, guards, plain, rows
 from beam_dp.transforms.columns import Layout
+from beam_dp.transforms.fields import FieldLists
 from beam_dp.transforms.partitions import PublicPartitions, check_public, public_keys
 from beam_dp.transforms.row_types import row_type
 from beam_dp.transforms.summary import SHARDS, check_shards
@@ -63,26 +64,23 @@ class _CollectRows(beam.DoFn):
 
     def start_bundle(self) -> None:
         """Begin with nothing."""
-        self._lists: list[list[object]] = [[] for _ in self._names]
+        self._lists = FieldLists(self._names)
         self._held: list[_Lines] = []
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take one row, or one Arrow batch or table."""
-        if type(element) in (pa.RecordBatch, pa.Table):
+        if fields.is_columnar(element):
             for batch in columns.batches(element):
                 self._extend(batch)
         else:
-            fields = columns.fields_of(element)
-            for values, name in zip(self._lists, self._names, strict=True):
-                values.append(fields.get(name))
-        if len(self._lists[0]) >= BATCH_LINES // 4:
+            self._lists.add(element)
+        if len(self._lists) >= BATCH_LINES // 4:
             yield from self._reduce(HELD_LINES)
 
     def _extend(self, batch: pa.RecordBatch) -> None:
         found = {name: columns.column_of(batch, name) for name in self._names}
         columns.check_types(self._layout, {name: column.type for name, column in found.items()})
-        for values, name in zip(self._lists, self._names, strict=True):
-            values.extend(plain.to_list(found[name]))
+        self._lists.extend(plain.to_list(found[name]) for name in self._names)
 
     def finish_bundle(self) -> Iterator[Any]:
         """Hand on what is held."""
@@ -100,7 +98,7 @@ class _CollectRows(beam.DoFn):
 
     def _take_lists(self) -> Iterator[_Lines]:
         """Return the collected rows as lines; the digest of each row is its value columns."""
-        lists, self._lists = self._lists, [[] for _ in self._names]
+        lists = self._lists.drain()
         texts = [
             marshal.dumps(tuple(map(plain.plain, row)), _FORMAT) for row in zip(*lists, strict=True)
         ]
@@ -245,9 +243,9 @@ class BoundContributions(beam.PTransform):
         bounder = Bounder(self.bounds, (), key, keep_rows=True)
         names = dict.fromkeys((self.person, *self.partition, *self.values))
         collect = _CollectRows(layout, tuple(names), bounder, self.shards)
-        fields = rows.output_names(tuple(names), ())
-        settle = _SettleRows(bounder, fields, len(layout.names) - 1)
-        kind = row_type([(name, Any) for name in fields])
+        named = rows.output_names(tuple(names), ())
+        settle = _SettleRows(bounder, named, len(layout.names) - 1)
+        kind = row_type([(name, Any) for name in named])
         return (
             pcoll
             | "Collect" >> beam.ParDo(collect).with_output_types(tuple[int, bytes])

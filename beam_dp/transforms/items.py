@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from beam_dp.mechanisms import exact, owned
 from beam_dp.mechanisms.contributions import two_words
-from beam_dp.transforms import identities
+from beam_dp.transforms import identities, kinds
 
 _FLOAT = np.uint64(6)  # the second word: integers have 0, keys 2 and 4, texts odd ones
 _WHOLE = float(1 << 63)
@@ -157,7 +157,7 @@ def _decoded(text: bytes) -> str | None:
 
 def is_float(value: object) -> bool:
     """Return whether a Python value is a float of any width."""
-    return type(value) is float or type(value) in identities.NUMPY_FLOATS
+    return kinds.of(value) in kinds.FLOATS
 
 
 def _identify_floats(floats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from beam_dp.mechanisms import hashing
-from beam_dp.transforms import identities
+from beam_dp.transforms import identities, kinds
 
 Key = tuple[object, ...]
 _KINDS = (bool, int, str, datetime.date)
@@ -170,9 +170,9 @@ def clean(part: object) -> object:
     if identities.is_integer(part):
         number = int(part)
         return number if number in identities.INT64 else None
-    if type(part) in (str, np.str_):
+    if kinds.of(part) in kinds.TEXTS:
         text = str(part)
         return None if _SURROGATE.search(text) else text
-    if type(part) in (bool, np.bool_):
+    if kinds.of(part) in kinds.TRUTHS:
         return bool(part)
     return part if type(part) is datetime.date else None

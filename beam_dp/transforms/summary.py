@@ -29,7 +29,7 @@ from beam_dp.mechanisms.accumulation import HELD_LINES, Accumulator
 from beam_dp.mechanisms.contributions import Bounder, Table
 from beam_dp.mechanisms.owned import Owned, Relation
 from beam_dp.mechanisms.statistics import Measure, Summary
-from beam_dp.transforms import columns, memory, votes
+from beam_dp.transforms import columns, fields, memory, votes
 from beam_dp.transforms.ahead import Ahead
 from beam_dp.transforms.buckets import bucket_of
 from beam_dp.transforms.columns import Layout
@@ -65,10 +65,10 @@ class Collect(beam.DoFn):
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take one row, or one Arrow batch or table."""
-        if type(element) in (pa.RecordBatch, pa.Table):
+        if fields.is_columnar(element):
             yield from self._take_batches(element)
-        else:
-            yield from self._take(self._buffer.add(element))
+        elif full := self._buffer.add(element):
+            yield from self._take(full)
 
     def finish_bundle(self) -> Iterator[Any]:
         """Hand on what is held."""

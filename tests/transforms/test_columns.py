@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from beam_dp.mechanisms import contributions, exact
 from beam_dp.mechanisms.contributions import Table
 from beam_dp.transforms import columns, keys, public_keys
-from beam_dp.transforms.columns import Layout, RowBuffer, fields_of
+from beam_dp.transforms.columns import Layout, RowBuffer
+from beam_dp.transforms.fields import FieldLists
 
 KEY = bytes(range(32))
 UNIT = Fraction(1, 10**6)
@@ -116,6 +117,14 @@ class Odd:
 
     def __getattribute__(self, name: str) -> object:
         raise RuntimeError
+
+
+def fields_of(row: object) -> dict[str, object]:
+    """Return the fields that a row has."""
+    lists = FieldLists(Visit._fields)
+    lists.add(row)
+    found = zip(Visit._fields, lists.drain(), strict=True)
+    return {name: value for name, [value] in found if value is not None}
 
 
 def test_fields_of_rows_that_are_none() -> None:
