@@ -1,9 +1,10 @@
 """Read the fields of rows of any kind by name, without running any code of a row's own.
 
 A dict finds a key by its hash and then by `==`, which a key's class can bring along: a key with the
-hash of "person" would be asked whether it is that. So names are looked up only among keys that are
-plain text; other keys are as if they were not there. Rows mostly have the same names in the same
-order: that is checked for many of them at a time, which costs less than one look-up per field.
+hash of "person" would be asked whether it is that. So names are looked up among plain text only:
+keys of a subclass of `str` are the text that they hold, others are as if they were not there. Rows
+mostly have the same names in the same order: that is checked for many of them at a time, which
+costs less than one look-up per field.
 """
 
 import abc
@@ -16,8 +17,6 @@ from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
-
-from beam_dp.transforms import kinds
 
 _TOGETHER = 256
 # Of types, asked without their metaclasses.
@@ -103,8 +102,9 @@ def _are_text(keys: list[object]) -> bool:
 
 
 def _named(pairs: Iterable[tuple[object, object]]) -> dict[str, object]:
-    """Return those pairs as a dict whose key is plain text, numpy's included."""
-    return {str(key): value for key, value in pairs if kinds.of(key) in kinds.TEXTS}
+    """Return as a dict those pairs whose key is text, by the plain text that it holds."""
+    # Of a subclass, str.__str__ copies the characters: no code of it runs.
+    return {str.__str__(key): value for key, value in pairs if issubclass(type(key), str)}
 
 
 def _unchecked(row: object) -> dict[Any, object]:

@@ -14,7 +14,7 @@ NAMES = ("person", "day", "value")
 
 
 class Name(enum.StrEnum):
-    """Names as members of an enumeration, which are no plain text."""
+    """Names as members of an enumeration."""
 
     PERSON = "person"
 
@@ -52,10 +52,10 @@ def test_every_field_is_what_get_gives(rows: list[dict[Any, int]]) -> None:
     assert read(rows) == [[row.get(name) for row in rows] for name in NAMES]
 
 
-def test_names_of_numpy_are_text_and_members_of_enumerations_are_not() -> None:
+def test_names_of_numpy_and_members_of_enumerations_are_text() -> None:
     listed = dict(zip(np.array(NAMES), (1, 2, 3), strict=True))
     assert {type(key) for key in listed} == {np.str_}
-    assert read([listed, {Name.PERSON: 1, "day": 2}]) == [[1, None], [2, 2], [3, None]]
+    assert read([listed, {Name.PERSON: 1, "day": 2}]) == [[1, 1], [2, 2], [3, None]]
 
 
 def test_what_becomes_of_a_row_later_changes_nothing() -> None:
