@@ -51,11 +51,8 @@ def is_program() -> bool:
     """Return whether this process is a job: to others that import jobs, their signals belong."""
     started = Path(sys.argv[0] if sys.argv else "")
     # `python -m pipelines.name` is "-m" as long as this package is imported.
-    return str(started) == "-m" or started.stem == _PROGRAM or started.parent == _here()
-
-
-def _here() -> Path:
-    return Path(__file__).parent
+    here = Path(__file__).resolve().parent
+    return str(started) == "-m" or started.stem == _PROGRAM or started.resolve().parent == here
 
 
 @contextlib.contextmanager
