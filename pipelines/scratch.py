@@ -16,7 +16,7 @@ from pipelines import stopping, terminal
 
 @contextlib.contextmanager
 def private_directory(options: PipelineOptions, holds: str) -> Iterator[str]:
-    """Make a directory, warn of it, and delete it at the end, also after a failure, Ctrl-C or SIGTERM.
+    """Make a directory, warn of it, and delete it at the end, also after a failure or Ctrl-C.
 
     It lies below --temp_location if that is given (other machines must reach it), else below this
     machine's own and only this user may read it.

@@ -98,9 +98,9 @@ def _excepted(
 def _clean() -> None:
     """End the workers, then delete: the last that was asked for goes first."""
     processes = {os.getpid(), *_ended()}
-    for clean in reversed(_cleanings):
-        with contextlib.suppress(OSError):
-            clean(processes)
+    with contextlib.ExitStack() as stack:  # where one fails, the others are called
+        for clean in _cleanings:
+            stack.callback(clean, processes)
 
 
 def _ended() -> set[int]:
