@@ -80,6 +80,7 @@ def _stop(number: int, frame: types.FrameType | None) -> NoReturn:
         signal.signal(other, signal.SIG_IGN)  # a second Ctrl-C does not break off the cleaning
     with open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), 2)  # other threads may fail now
+    sys.addaudithook(_refuse_processes)
     cleaner = threading.Thread(target=_clean, daemon=True)
     cleaner.start()
     cleaner.join(PATIENCE)
@@ -104,34 +105,34 @@ def _clean() -> None:
 
 
 def _ended() -> set[int]:
-    """Kill the processes that this one has started, and return their numbers."""
+    """Kill the processes that work for this one, and return their numbers."""
     killed: set[int] = set()
-    until = time.monotonic() + PATIENCE / 2
-    while (alive := _descendants()) and time.monotonic() < until:
-        for process in alive - killed:
+    until, quiet = time.monotonic() + PATIENCE / 2, 0
+    while quiet < 2 and time.monotonic() < until:  # twice: one may have begun while it was looked
+        alive = set(_working())
+        for process in alive:
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL)
         killed |= alive
+        quiet = 0 if alive else quiet + 1
         time.sleep(0.01)
     return killed
 
 
-def _descendants() -> set[int]:
-    """Return the processes that this one has started, and those that they have, without the ended.
+def _working() -> Iterator[int]:
+    """Yield the processes that were told of this one's temporary directory: its workers.
 
-    Known on Linux only. Elsewhere workers end by themselves when they miss the one who sends work.
+    Who started them is no sign, for that process may have ended. Known on Linux only: elsewhere
+    workers end by themselves when they miss the one who sends work.
     """
-    parents = dict(_parents())
-    found: set[int] = set()
-    while more := {p for p, parent in parents.items() if parent in {os.getpid(), *found}} - found:
-        found |= more
-    return found
-
-
-def _parents() -> Iterator[tuple[int, int]]:
-    """Yield every process that has not ended, and the one that started it."""
-    for path in Path("/proc").glob("[0-9]*/stat"):
+    told = os.fsencode(f"TMPDIR={tempfile.tempdir}\0")
+    for path in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
-            state, parent = path.read_bytes().rpartition(b")")[2].split()[:2]
-            if state != b"Z":
-                yield int(path.parent.name), int(parent)
+            if told in path.read_bytes():
+                yield int(path.parent.name)
+
+
+def _refuse_processes(event: str, given: tuple[object, ...]) -> None:
+    """Start no worker any more: other threads go on while this process ends."""
+    if event == "subprocess.Popen":
+        raise RuntimeError("the job is stopped")

@@ -91,6 +91,9 @@ class Job:
         said = [line for line in self.words().splitlines() if not line.startswith("Warning: the ")]
         assert set(said) <= set(stages), said
         assert [*(self.folder / "out").iterdir(), *self.temporary.iterdir()] == []
+        until = time.monotonic() + 1  # a killed process takes its time to leave the table
+        while self.running() and time.monotonic() < until:
+            time.sleep(0.01)
         assert self.running() == []
 
 
