@@ -1,12 +1,14 @@
 """ReadRows: what is read, what is dropped, and that no word of the content gets out."""
 
 import csv
+import gc
 import gzip
 import io
 import json
 import logging
 import traceback
 import tracemalloc
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +157,23 @@ def test_parquet_keeps_types_and_nulls(tmp_path: Path, values: pa.Array) -> None
     cells = [cell for batch in batches for cell in batch.column(0).to_pylist()]
     assert not any("view" in str(batch.schema.field(0).type) for batch in batches)
     assert [repr(cell) for cell in cells] == [repr(cell) for cell in values.to_pylist()]
+
+
+@pytest.mark.parametrize("indices", [pa.int8(), pa.int32(), pa.int64(), pa.uint16()], ids=str)
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()], ids=str)
+def test_parquet_text_that_is_not_utf8_spoils_no_dictionary_column(
+    tmp_path: Path, indices: pa.DataType, kind: pa.DataType
+) -> None:
+    """Such are the category columns of pandas."""
+    cells = [b"a", b"Jos\xe9", b"b", None]
+    text = pa.array(cells[:3], pa.binary()).view(pa.string())
+    if kind == pa.large_string():
+        text = pa.array(cells[:3], pa.large_binary()).view(kind)
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None], indices), text)
+    path = write_parquet(tmp_path / "a.parquet", pa.table({"what": column}))
+    [part] = parquet.ranges([path], path, ["what"])
+    [batch] = parquet.read_parquet(part, path, ["what"])
+    assert batch.column(0).cast(pa.binary()).to_pylist() == cells
 
 
 def test_parquet_names_the_missing_column(tmp_path: Path) -> None:
@@ -497,6 +516,21 @@ def test_bad_rows_never_fail_and_never_show(
         _ = p | ReadRows(str(path), ["who", "what"], ["what"]) | beam.combiners.Count.Globally()
     captured = capfd.readouterr()
     assert SECRET not in caplog.text + captured.out + captured.err
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "jsonl", "jsonl.gz"])
+def test_files_are_closed(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"rows.{kind}"
+    content = HEADER + b"a,1\n"
+    path.write_bytes(gzip.compress(content) if kind.endswith(".gz") else content)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if kind.startswith("csv"):
+            csv_rows(path, ("who", "what"))
+        else:
+            list(lines.read_jsonl(str(path), "rows", ("who",)))
+        gc.collect()
+    assert caught == []
 
 
 def damaged_files() -> dict[str, bytes]:
