@@ -57,7 +57,8 @@ def watching() -> Iterator[Watch]:
         stack.callback(os.close, kept)
         os.dup2(file.fileno(), 2)
         stack.callback(os.dup2, kept, 2)
-        text = io.TextIOWrapper(io.FileIO(os.dup(file.fileno()), "wb"), write_through=True)
+        raw = io.FileIO(os.dup(file.fileno()), "wb")
+        text = stack.enter_context(io.TextIOWrapper(raw, write_through=True))
         stack.enter_context(contextlib.redirect_stderr(text))
         watch = Watch(file, caught)
         before, sys.unraisablehook = sys.unraisablehook, watch.lost
