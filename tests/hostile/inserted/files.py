@@ -14,10 +14,15 @@ BLOCKS = (37, 200, readers.WHOLE, readers.WHOLE)
 JSON_RECORDS = (96, 96, readers.TRUE_RECORD)
 
 
+def _size(rng: random.Random) -> int:
+    """Return how many good rows: few, or more than `LOOK` bytes of them."""
+    return 60 if rng.random() < 0.1 else rng.randint(1, 6)
+
+
 def proper_csv(rng: random.Random, found: Tally, folder: Path) -> None:
     """Insert rows of any width and content, as a CSV writer writes them, into any base."""
     end = rng.choice((b"\n", b"\r\n"))
-    base = rng.sample(lines_of_csv.pool(rng.random() < 0.7, end, inert=False), rng.randint(1, 6))
+    base = rng.choices(lines_of_csv.pool(rng.random() < 0.7, end, inert=False), k=_size(rng))
     rows = [lines_of_csv.proper(rng, RECORD, LOOK) for _ in range(1 + found.checks % 2)]
     _csv(rng, found, folder, end, base, rows)
 
@@ -28,7 +33,7 @@ def raw_csv(rng: random.Random, found: Tally, folder: Path) -> None:
     The second of two lines closes nothing either: see `lines_of_csv`.
     """
     end = rng.choice((b"\n", b"\r\n"))
-    base = rng.sample(lines_of_csv.pool(rng.random() < 0.7, end), rng.randint(1, 6))
+    base = rng.choices(lines_of_csv.pool(rng.random() < 0.7, end), k=_size(rng))
     rows = [lines_of_csv.raw(rng, LOOK) for _ in range(1 + found.checks % 2)]
     while len(rows) > 1 and lines_of_csv.closes(rows[-1].row):
         rows[-1] = lines_of_csv.raw(rng, LOOK)
@@ -38,7 +43,7 @@ def raw_csv(rng: random.Random, found: Tally, folder: Path) -> None:
 def csv_without_quotes(rng: random.Random, found: Tally, folder: Path) -> None:
     """Insert any line into a file that is read without quotes: one line is one record."""
     end = rng.choice((b"\n", b"\r\n"))
-    base = rng.sample(lines_of_csv.pool_without_quotes(end), rng.randint(1, 6))
+    base = rng.choices(lines_of_csv.pool_without_quotes(end), k=_size(rng))
     rows = [lines_of_csv.raw(rng, LOOK, quotes=False) for _ in range(1 + found.checks % 2)]
     _csv(rng, found, folder, end, base, rows, quotes=False)
 
@@ -70,7 +75,7 @@ def _csv(
 def json_lines(rng: random.Random, found: Tally, folder: Path) -> None:
     """Insert any line into a file of JSON Lines."""
     limit = rng.choice(JSON_RECORDS)
-    base = rng.sample(lines_of_json.pool(rng.choice((b"\n", b"\r\n"))), rng.randint(1, 6))
+    base = rng.choices(lines_of_json.pool(rng.choice((b"\n", b"\r\n"))), k=_size(rng))
     rows = [lines_of_json.hostile(rng, limit) for _ in range(1 + found.checks % 2)]
     lines = tally.placed(rng, [line for line, _ in base], [row.row for row in rows])
     path = readers.write(folder / rng.choice(("r.jsonl", "r.jsonl", "r.jsonl.gz")), lines)
