@@ -106,11 +106,13 @@ def hostile(rng: random.Random, limit: int) -> Hostile:
     if chance > 0.6:
         line = texts.mutated(rng, line)
     line = texts.on_one_line(line)
-    row = becomes(line)
-    short = len(line) < limit - 3
-    return Hostile(
-        line + rng.choice((b"\n", b"\r\n")), row if short or _near(line, limit) else None, short
-    )
+    # A byte order mark is none of the line's if the line is the first of the file.
+    marked = line.startswith(texts.BOM)
+    row = becomes(line.removeprefix(texts.BOM))
+    if len(line) > limit + 3:
+        row = None
+    certain = len(line) < limit - 3 and not marked
+    return Hostile(line + rng.choice((b"\n", b"\r\n")), row, certain)
 
 
 def of_a_table(rng: random.Random | None, number: int) -> bytes:
@@ -126,10 +128,6 @@ def of_a_table(rng: random.Random | None, number: int) -> bytes:
     if rng and rng.random() < 0.2:
         line = texts.on_one_line(texts.mutated(rng, line))
     return line + b"\n"
-
-
-def _near(line: bytes, limit: int) -> bool:
-    return len(line) <= limit + 3
 
 
 def _object(rng: random.Random, limit: int) -> str:
