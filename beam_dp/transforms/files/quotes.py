@@ -56,9 +56,8 @@ def find(content: Bytes, look: int, final: bool) -> Quoted:
     before[quotes == 0] = LINE_FEED
     if not _between_cells(before).any():
         return Quoted(quotes[:0], quotes[:0])
-    return (
-        _find_in_turn(content, quotes, before, look, final)
-        or _find_among_strays(content, quotes, look, final)
+    return _find_in_turn(content, quotes, before, look, final) or _find_among_strays(
+        content, quotes, look, final
     )
 
 

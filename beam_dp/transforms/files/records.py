@@ -4,7 +4,7 @@ import dataclasses
 import enum
 from collections import deque
 from collections.abc import Iterator
-from itertools import chain, repeat
+from itertools import chain
 from typing import BinaryIO
 
 import numpy as np
