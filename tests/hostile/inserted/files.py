@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.hostile.inserted import layouts, lines_of_csv, lines_of_json, readers, tally
 from tests.hostile.inserted.tally import Hostile, Tally
+from tests.transforms.test_csv_records import slow_rows
 
 # So short that a few hundred bytes cross all of them.
 RECORD, LOOK = 64, 512
@@ -46,6 +47,28 @@ def csv_without_quotes(rng: random.Random, found: Tally, folder: Path) -> None:
     base = rng.choices(lines_of_csv.pool_without_quotes(end), k=_size(rng))
     rows = [lines_of_csv.raw(rng, LOOK, quotes=False) for _ in range(1 + found.checks % 2)]
     _csv(rng, found, folder, end, base, rows, quotes=False)
+
+
+def any_csv(rng: random.Random, found: Tally, folder: Path) -> None:
+    """Insert any bytes, two of which may open and close one cell, and read by the slow reader too.
+
+    Nothing is promised for other rows here, but what the rules make of the whole text.
+    """
+    end = rng.choice((b"\n", b"\r\n"))
+    base = rng.choices(lines_of_csv.pool(rng.random() < 0.7, end, inert=False), k=_size(rng))
+    rows = [lines_of_csv.of_any_sort(rng, RECORD, LOOK) for _ in range(1 + found.checks % 2)]
+    header, quotes = b",".join(lines_of_csv.HEADER), rng.random() < 0.8
+    text = b"".join([header, end, *tally.placed(rng, [line for line, _ in base], rows)])
+    path = readers.write(folder / "r.csv", [text])
+    look = rng.choice((20, 100, LOOK))
+    with readers.limits(RECORD, look, rng.choice(BLOCKS)):
+        found.check(
+            slow_rows(text, header, quotes, RECORD, look) or (),
+            (),
+            lambda: readers.csv_rows(path, header.decode().split(","), (), quotes),
+            (text, look, quotes),
+            rows,
+        )
 
 
 def _csv(

@@ -132,6 +132,17 @@ def raw(rng: random.Random, longest: int, quotes: bool = True) -> Hostile:
     return Hostile(line + end, alone(line.rstrip(b"\r"), quotes))
 
 
+def of_any_sort(rng: random.Random, limit: int, longest: int) -> bytes:
+    """Return a proper row, a raw line, or bytes with line ends anywhere."""
+    chance = rng.random()
+    if chance < 0.3:
+        return bytes(proper(rng, limit, longest).row)
+    if chance < 0.6:
+        return bytes(raw(rng, longest).row)
+    cells = [texts.cell(rng, longest) for _ in range(rng.randint(1, 5))]
+    return texts.mutated(rng, b",".join(cells)) + rng.choice((b"", b"\n", b'"\n'))
+
+
 def alone(line: bytes, quotes: bool) -> Row | None:
     """Return what may come out of one line by itself, by Python's parser; None: nothing."""
     quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE

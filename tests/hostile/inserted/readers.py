@@ -17,7 +17,7 @@ TRUE_RECORD, WHOLE = records.RECORD_LIMIT, records.BLOCK
 def limits(record: int, look: int, block: int) -> Iterator[None]:
     """Make records, what is looked at behind a quote, and blocks this short meanwhile."""
     kept = records.whole_records.__defaults__
-    records.whole_records.__defaults__ = (record, block)
+    records.whole_records.__defaults__ = (record, look, block)
     try:
         yield
     finally:
@@ -28,7 +28,7 @@ def csv_batches(
     path: Path, columns: Sequence[str], numbers: Sequence[str], quotes: bool = True
 ) -> Iterator[pa.RecordBatch]:
     """Return the rows of a CSV file in batches."""
-    return delimited.read_csv(str(path), str(path), columns, numbers)
+    return delimited.read_csv(str(path), str(path), columns, numbers, quotes)
 
 
 def csv_rows(
