@@ -47,7 +47,8 @@ def pipeline(
 ) -> beam.Pipeline:
     """Return the pipeline: read, release, write."""
     files.check(options)
-    read = reading.rows_of(options.input, options.person, options.partition, release.metrics)
+    keys, quotes = options.partition, options.csv_quotes == "standard"
+    read = reading.rows_of(options.input, options.person, keys, release.metrics, quotes)
     made = beam.Pipeline(options=beam_options)
     released = made | "Read" >> read | "Release" >> release
     names = output_names(release.partition, release.metrics)

@@ -84,7 +84,8 @@ def _release(line: command.Parser, options: argparse.Namespace, beam_words: Sequ
         files.check(options)
         loss, search, outputs = steps(options)
         owners, partition = options.person, options.partition
-        read = reading.rows_of(options.input, owners, partition, [loss.statistic])
+        quotes = options.csv_quotes == "standard"
+        read = reading.rows_of(options.input, owners, partition, [loss.statistic], quotes)
         names = output_names(loss.partition, [loss.statistic])
         write = dp.WriteRows(options.output, names, options.overwrite)
         made = beam.Pipeline(options=line.for_beam(beam_words))

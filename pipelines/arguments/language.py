@@ -91,6 +91,9 @@ _PHRASES = {
     r"ReadRows: pattern (must .*) For a directory write .*": (
         r"--input \1 For a directory write --input 'directory/*.parquet'."
     ),
+    r"ReadRows: quotes must be left out .*": (
+        "--csv_quotes none is for CSV files only: leave it out"
+    ),
     r"WriteRows: path must name (a new file, not .*)\. Write .*": (
         r"--output must name \1; --overwrite replaces it"
     ),

@@ -36,6 +36,10 @@ AGGREGATE = {
     "no arguments": ([], "the following arguments are required: --person"),
     "no budget": ([*FILES, *PUBLIC, "--count"], "one of the arguments --epsilon --rho is required"),
     "two budgets": (counted("--rho", "1"), "argument --rho: not allowed with argument --epsilon"),
+    "quotes of parquet": (
+        ["--input", "a.parquet", "--output", "b.csv", *command("--count", "--csv_quotes", "none")],
+        "--csv_quotes none is for CSV files only: leave it out",
+    ),
     "no metric": ([*FILES, *command()], "a metric is required: --count, --people_count, --sum"),
     "no files": (command("--count"), "the following arguments are required: --input, --output"),
     "epsilon 0": ([*FILES, *PUBLIC, "--count", "--epsilon", "0"], "--epsilon: must be a number ab"),
