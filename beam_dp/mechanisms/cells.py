@@ -11,7 +11,7 @@ from beam_dp.mechanisms.statistics import RESIDUAL, Summary, from_bits, new_part
 
 
 class PlacedLines(NamedTuple):
-    """Lines of one relation and many partitions."""
+    """Lines of one relation and many partitions; people are owners (see `owned`)."""
 
     places: np.ndarray
     people: np.ndarray

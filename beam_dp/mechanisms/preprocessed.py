@@ -19,7 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms import persons
+from beam_dp.mechanisms import ordering, persons
 from beam_dp.mechanisms.additive import AdditiveNoise
 from beam_dp.mechanisms.budget import Budget
 from beam_dp.mechanisms.cells import Cells
@@ -129,11 +129,9 @@ class PreprocessedRelease:
     def _numbers(self, cells: Cells, first: int) -> tuple[np.ndarray, np.ndarray]:
         """Return one integer per person, partition after partition, and where each begins."""
         lines = cells.lines(first)
-        order = np.lexsort((lines.people, lines.places))
-        place, person = lines.places[order], lines.people[order]
-        new = np.ones(len(order), bool)
-        new[1:] = (place[1:] != place[:-1]) | (person[1:] != person[:-1])
-        starts = np.flatnonzero(new)
+        order = np.lexsort((*lines.people, lines.places))
+        place, person = lines.places[order], ordering.pick(lines.people, order)
+        starts = np.flatnonzero(ordering.changes(place[None]) | ordering.changes(person))
         items, counts = lines.items[order], lines.counts[order]
         numbers = persons.of_people(self.person_value, items, counts, starts)
         return numbers, np.searchsorted(place[starts], np.arange(cells.size + 1))

@@ -15,7 +15,7 @@ from beam_dp.mechanisms.candidates import Candidates
 from beam_dp.mechanisms.contributions import Table
 from beam_dp.mechanisms.exact import LOWEST, is_missing
 from beam_dp.mechanisms.metrics import check_places
-from beam_dp.mechanisms.owned import Owned, Relation, code
+from beam_dp.mechanisms.owned import Owned, Relation, owners
 from beam_dp.mechanisms.spreads import Preprocessing
 
 MOST_TIERS = 1 << 10
@@ -136,7 +136,7 @@ class TierRelation(Relation):
             self.person_value, table.values[self.column], table.rows, starts
         )
         heads = table.take(starts)
-        person = code(heads.person, key)
+        person = owners(heads.person, key)
         where = np.full(len(heads), place, np.int64)
         items = np.array([max(-_WIDEST, min(_WIDEST, int(each))) for each in numbers], np.int64)
         counts = heads.values[-1] + 1

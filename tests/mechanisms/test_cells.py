@@ -30,7 +30,7 @@ def summary_of(partitions: list[Identity], width: int) -> Summary:
 def lines_of(partitions: list[Identity], width: int) -> Owned:
     """Return one line per listed partition, with the first word of its identity as its item."""
     size, items = len(partitions), np.array([one for one, _ in partitions], np.int64)
-    people = np.arange(size)
+    people = np.arange(size, dtype=np.uint64)[None]
     zeros, ones = np.zeros(size, np.int64), np.ones(size, np.int64)
     lines = Owned(identities(partitions, width), zeros, people, people, items, ones)
     return owned.merge([lines])
