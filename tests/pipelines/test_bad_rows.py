@@ -26,7 +26,7 @@ BAD = {
     "an unclosed quote": b'q,1,"oops\n',
     "an unclosed quote and one that is closed": b'q,1,"oops\nx,2,"fine\n',
     "an overlong cell of lines": b'"' + b"forged,1,2\n" * 120_000 + b'",1,2\n',
-    "a lone CR": b"forged,1,2\rforged-too,1,2\n",
+    "lone CRs": b"\r".join(b"forged-%d,1,2" % number for number in range(100)) + b"\n",
 }
 
 

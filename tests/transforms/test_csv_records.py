@@ -74,14 +74,16 @@ def slow_record(text: bytes, start: int, quoted: bool, look: int) -> tuple[list[
             return (None if spoiled else cells), place
 
 
-def slow_records(text: bytes, quoted: bool, limit: int, look: int) -> Iterator[list[bytes] | None]:
-    """Every record that is not blank: its cells, or None if it is to be dropped."""
+def slow_records(
+    text: bytes, quoted: bool, limit: int, look: int
+) -> Iterator[tuple[bytes, list[bytes] | None]]:
+    """Every record that is not blank, and its cells, or None if it is to be dropped."""
     text, place = text + b"\n", 0
     while place < len(text):
         cells, end = slow_record(text, place, quoted, look)
         record = text[place:end]
         if record.strip(b"\r\n"):
-            yield None if len(record) > limit else cells
+            yield record, None if len(record) > limit else cells
         place = end
 
 
@@ -94,7 +96,7 @@ def decoded(cell: bytes) -> str | None:
 
 def slow_rows(text: bytes, names: bytes, quoted: bool, limit: int, look: int) -> Rows | None:
     """All rows of a file; None if it is refused."""
-    found = list(slow_records(text, quoted, limit, look))
+    found = [cells for _, cells in slow_records(text, quoted, limit, look)]
     if not text:
         return []
     if not found or found[0] is None or any(found[0].count(n) != 1 for n in names.split(b",")):
@@ -140,10 +142,38 @@ def test_every_text_is_read_as_one_character_at_a_time(
         assert rows_or_refused(path, names, quoted) == expected, (text, limit, look)
 
 
+def good_records(text: bytes, quoted: bool, *sizes: int) -> list[bytes]:
+    form = records.Form.QUOTED_CELLS if quoted else records.Form.CELLS
+    found = []
+    for piece in records.whole_records(io.BytesIO(text), form, *sizes):
+        cuts = [0, *piece.ends.tolist()]
+        for start, end, good in zip(cuts, cuts[1:], piece.good.tolist(), strict=False):
+            found += [piece.text[start:end]] if good else []
+    return [record for record in found if record.strip(b"\r\n")]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_records_with_tiny_limits_are_those_of_one_character_at_a_time(seed: int) -> None:
+    random_ = random.Random(seed)
+    for _ in range(500):
+        text = b"".join(random_.choices(WORDS[:-1], k=random_.randrange(60)))
+        limit, look, block = (random_.randrange(1, most) for most in (8, 16, 6))
+        for quoted in (True, False):
+            slow = slow_records(text, quoted, limit, look)
+            expected = [record for record, cells in slow if cells is not None]
+            found = good_records(text, quoted, limit, look, block)
+            assert found == expected, (text, quoted, limit, look, block)
+
+
+def test_a_lone_cr_is_found_wherever_the_block_ends() -> None:
+    for block in range(1, 20):
+        text = records.BYTE_ORDER_MARK + b"\nx\rz,9\ny,1\r\n"
+        assert good_records(text, True, 100, 100, block) == [b"y,1\r\n"]
+
+
 def test_the_reference_reads_what_the_standard_says() -> None:
     text = b'a,b\r\n"x, ""y""\n",1\n\n5" pipe,2\n"z"t,3\n"u\nv,4\r\r\nw\r,5\n'
-    found = list(slow_records(text, True, 100, 100))
-    assert found == [
+    assert [cells for _, cells in slow_records(text, True, 100, 100)] == [
         [b"a", b"b"],
         [b'x, "y"\n', b"1"],
         [b'5" pipe', b"2"],
@@ -178,8 +208,8 @@ BAD = {
     "too long, in two cells": (b'"' + b"z,9\n" * (3 << 17) + b'",') * 2 + b"\n",
     "too long, then never closed": b"x" * (2 << 20) + b',"1\n',
     "a quoted cell of six blocks": b'"' + b"z,9\n" * (6 << 20) + b'",1\n',
-    "commas": b"," * 70_001 + b"\n",
-    "commas, one short record modulo 256": b"," * 257 + b"\n",
+    "one comma, modulo 2^8": b"," * (2**8 + 1) + b"\n",
+    "one comma, modulo 2^16": b"," * (2**16 + 1) + b"\n",
 }
 GOOD = b'a,1\n"b, ""c""\n",2\n5" pipe,3\n'
 GOOD_ROWS: Rows = [("a", "1"), ('b, "c"\n', "2"), ('5" pipe', "3")]

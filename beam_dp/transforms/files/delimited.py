@@ -127,7 +127,6 @@ def _tables(
     Arrow sees whole records of the right width only. It decodes a row of another width before
     it asks what to do with it, and fails if that row is no UTF-8.
     """
-    rows = rows.lstrip(b"\r\n")
     if not rows:
         return
     # Arrow takes a byte order mark away from whatever text starts with one: here, from a cell.
