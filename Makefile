@@ -13,7 +13,7 @@ SUITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c '$(SUITS)' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: venv test test-runners lint demo bench clean
+.PHONY: venv test audit test-runners lint demo bench clean
 
 venv: $(VENV)/.installed
 
@@ -24,7 +24,10 @@ $(VENV)/.installed: setup.py
 	touch $@
 
 test: venv
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --durations=25
+
+audit: venv
+	$(BIN)/python -m pytest -n auto -m audit
 
 test-runners: venv $(PRISM)
 	$(BIN)/python -m pytest tests/runners --runners --prism $(PRISM) $(ENDPOINTS:%=--job_endpoint %)

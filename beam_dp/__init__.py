@@ -11,8 +11,8 @@ appear. With `Budget.zcdp(rho)` the Renyi divergences of order alpha are at most
 *What it does not protect.* The input, temporary files, and what a runner shows of a running job
 (element counts, memory, time, worker logs of the runner itself): restrict who may see these.
 Bounds, budgets, public keys and candidates are published parameters. A person is one canonical id
-(see `transforms.columns.ids`): someone with two ids is two people. Running a job twice spends
-twice. `RemovalLoss` and `BoundContributions` return data that is not private by itself, and so do
+(see `transforms.columns.ids`): who has two ids is two people. Running a job twice spends twice.
+`RemovalLoss` and `BoundContributions` return data that is not private by itself, and so do
 `Monotone` and `down_sensitivity`, which are for tests and small releases by hand. `testing` tries
 to refute what a function of your own claims.
 """

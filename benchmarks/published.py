@@ -138,7 +138,9 @@ def table_of(
     return Table(identity, np.zeros((1, size), np.uint64), np.ones(size, np.int64), found)
 
 
-def cells_of(table: Table, bounder: Bounder, measures: Sequence[Measure | Relation]) -> PartitionView:
+def cells_of(
+    table: Table, bounder: Bounder, measures: Sequence[Measure | Relation]
+) -> PartitionView:
     """Return what the releases see of rows, by the code of the pipeline."""
     settled = bounder.settle(bounder.prepare(table))
     lines = owner_lines.collect(settled, measures, _KEY)

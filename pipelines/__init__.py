@@ -6,6 +6,11 @@ import importlib
 import logging
 from collections.abc import Iterator
 
+from pipelines import stopping
+
+if stopping.is_program():
+    stopping.watch()
+
 
 def _concerns_us(record: logging.LogRecord) -> bool:
     return not str(record.msg).startswith("apitools not found")
@@ -41,3 +46,6 @@ def _without_collections() -> Iterator[None]:
 
 with _without_remark(), _without_collections():
     importlib.import_module("beam_dp")
+if stopping.is_program():
+    # Arrow would take a Ctrl-C for itself while it reads.
+    importlib.import_module("pyarrow").enable_signal_handlers(False)

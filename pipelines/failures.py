@@ -20,14 +20,34 @@ KINDS = (
 # The errors of this package name parameters, columns and types, those of files their path.
 _OURS = rf"(?:(?:{'|'.join(dir(dp))}): |column '|\[Errno \d+\] )"
 _LINE = re.compile(rf"^\w+: ({_OURS}.*?)(?: \[while running .*)?$", re.MULTILINE)
-_FAILED = "the run failed with {}; its text may quote data and is not shown, see the runner's log"
+_FAILED = "the run failed with {}; its text may quote data and {}"
+# Where that text is, by who holds it.
+_HERE = "is not shown: run again with --show_errors to see it"
+_ELSEWHERE = "is not shown: see the runner's log, or run again with --show_errors"
+_SHOWN = "is above"
+# These run in this process or for it alone, and what they logged is gone.
+_LOCAL = (
+    "FnApiRunner",
+    "DirectRunner",
+    "SwitchingDirectRunner",
+    "BundleBasedDirectRunner",
+    "PrismRunner",
+)
 
 
-def explain(error: Exception) -> str:
+def explain(error: Exception, runner: str = _LOCAL[0], shown: bool = False) -> str:
     """Return one line for an error of building or running a pipeline.
 
     Runners wrap an error of ours in a traceback: its last line is taken. Of any other error nothing
-    is shown, for Beam's errors quote elements.
+    is shown, for Beam's errors quote elements; the line says where to look instead.
+
+    Args:
+        error: what was raised.
+        runner: the name of the runner's class.
+        shown: whether the operator has asked to see the error itself, and sees it above this line.
     """
     ours = _LINE.findall(f"{type(error).__name__}: {error}")
-    return language.translated(ours[-1]) if ours else _FAILED.format(type(error).__name__)
+    if ours:
+        return language.translated(ours[-1])
+    where = _HERE if runner in _LOCAL else _ELSEWHERE
+    return _FAILED.format(type(error).__name__, _SHOWN if shown else where)

@@ -8,7 +8,11 @@ from beam_dp.mechanisms.metrics.base import Metric
 
 
 def rows_of(
-    pattern: str, owners: Sequence[str], partition: Sequence[str], metrics: Sequence[Metric]
+    pattern: str,
+    owners: Sequence[str],
+    partition: Sequence[str],
+    metrics: Sequence[Metric],
+    quotes: bool = True,
 ) -> dp.ReadRows:
     """Return the reader of what the metrics need.
 
@@ -21,9 +25,11 @@ def rows_of(
         owners: the columns of the person, or of the two owners.
         partition: the columns of the partition.
         metrics: what is released.
+        quotes: whether quotes mean something in CSV files.
 
     Raises:
-        ValueError: for a column of a CSV file that would have to be both.
+        ValueError: for a column of a CSV file that would have to be both, or for files without
+            quotes that are no CSV files.
     """
     columns = table_order(column for metric in metrics for column in metric.columns())
     compared = with_role(columns, Role.ITEM, Role.FLAG)
@@ -37,4 +43,4 @@ def rows_of(
             "--partition, --distinct, --max_frequency, --sum_of_squares or --ratio) and numbers "
             "(for another metric): convert the file to Parquet, or give it a copy of the column"
         )
-    return dp.ReadRows(pattern, list({**text, **numbers}), list(numbers))
+    return dp.ReadRows(pattern, list({**text, **numbers}), list(numbers), quotes)

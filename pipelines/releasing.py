@@ -1,6 +1,7 @@
 """What all jobs that release with one transform share: from the command line to the output file."""
 
 import argparse
+import functools
 import sys
 from collections.abc import Callable, Sequence
 
@@ -10,8 +11,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.steps.output_rows import output_names
-from pipelines import reading, table, terminal
+from pipelines import reading, stopping, table, terminal
 from pipelines.arguments import command, files, people, spending, words
 
 
@@ -45,7 +47,8 @@ def pipeline(
 ) -> beam.Pipeline:
     """Return the pipeline: read, release, write."""
     files.check(options)
-    read = reading.rows_of(options.input, options.person, options.partition, release.metrics)
+    keys, quotes = options.partition, options.csv_quotes == "standard"
+    read = reading.rows_of(options.input, options.person, keys, release.metrics, quotes)
     made = beam.Pipeline(options=beam_options)
     released = made | "Read" >> read | "Release" >> release
     names = output_names(release.partition, release.metrics)
@@ -63,10 +66,22 @@ def run(
     options, beam_words = line.read(given)
     with line.refusing():
         release = release_of(options)
-        made = None if options.plan else pipeline(options, line.for_beam(beam_words), release)
-    if made is not None:
-        terminal.run(made, "Reading and bounding")
-        if FileSystems.exists(options.output):  # a template was written, no job has run
-            table.show(options.output, output_names(release.partition, release.metrics))
+    if not options.plan:
+        with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
+            _write(line, options, beam_words, release)
     sys.stdout.write(f"{release.plan()}\n")
     return 0
+
+
+def _write(
+    line: command.Parser,
+    options: argparse.Namespace,
+    beam_words: Sequence[str],
+    release: dp.PrivateAggregate,
+) -> None:
+    """Run the pipeline and show its file."""
+    with line.refusing():
+        made = pipeline(options, line.for_beam(beam_words), release)
+    terminal.run(made, "Reading and bounding", options.show_errors)
+    if FileSystems.exists(options.output):  # a template was written, no job has run
+        table.show(options.output, output_names(release.partition, release.metrics))

@@ -2,23 +2,21 @@
 
 import contextlib
 import json
-import signal
-import sys
+import os
 import tempfile
 import uuid
-from collections.abc import Iterator
-from typing import NoReturn
+from collections.abc import Collection, Iterator
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
-from pipelines import terminal
+from pipelines import stopping, terminal
 
 
 @contextlib.contextmanager
 def private_directory(options: PipelineOptions, holds: str) -> Iterator[str]:
-    """Make a directory, warn of it, and delete it at the end, also after a failure or SIGTERM.
+    """Make a directory, warn of it, and delete it at the end, also after a failure or Ctrl-C.
 
     It lies below --temp_location if that is given (other machines must reach it), else below this
     machine's own and only this user may read it.
@@ -28,21 +26,21 @@ def private_directory(options: PipelineOptions, holds: str) -> Iterator[str]:
         holds: what lies there, for the warning.
     """
     shared = options.view_as(GoogleCloudOptions).temp_location
-    path = FileSystems.join(shared, uuid.uuid4().hex) if shared else tempfile.mkdtemp()
-    if shared:
-        FileSystems.mkdirs(path)
-    terminal.say(f"Warning: {holds} is not private; it is in {path} until the end of the job")
-    before = signal.signal(signal.SIGTERM, _stop)
-    try:
-        yield path
-    finally:
-        FileSystems.delete([path])
-        signal.signal(signal.SIGTERM, before)
+    path = FileSystems.join(shared or tempfile.gettempdir(), uuid.uuid4().hex)
 
+    def delete(processes: Collection[int] = ()) -> None:
+        with contextlib.suppress(OSError):  # a thread may put a file there meanwhile
+            FileSystems.delete([path])
+        if FileSystems.exists(path):
+            FileSystems.delete([path])
 
-def _stop(number: int, frame: object) -> NoReturn:
-    """Leave by an exception, so that what must be deleted is deleted."""
-    sys.exit(f"error: stopped by signal {number}")
+    with stopping.cleaning(delete):
+        FileSystems.mkdirs(path) if shared else os.mkdir(path, 0o700)
+        terminal.say(f"Warning: {holds} is not private; it is in {path} until the end of the job")
+        try:
+            yield path
+        finally:
+            delete()
 
 
 def write_lines(rows: beam.PCollection, path: str) -> None:

@@ -15,6 +15,7 @@ be sensitive on larger data.
 
 import argparse
 import dataclasses
+import functools
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -28,7 +29,8 @@ from beam_dp.mechanisms import sensitivity
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.sensitivity import gradient
 from beam_dp.testing.sensitivity import exceeds
-from pipelines import failures, table, terminal
+from beam_dp.transforms.io import whole_files
+from pipelines import failures, stopping, table, terminal
 from pipelines.arguments import command, words
 
 Counts = tuple[int, ...]
@@ -117,9 +119,10 @@ def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit code."""
     line = parser()
     options, rest = line.read(given)
-    with line.refusing():
-        made = pipeline(options, line, rest)
-    terminal.run(made, "Asking the function")
+    with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
+        with line.refusing():
+            made = pipeline(options, line, rest)
+        terminal.run(made, "Asking the function", options.show_errors)
     if not FileSystems.exists(options.output):  # a template was written, no job has run
         return 0
     largest, *pair = steepest(options)

@@ -12,6 +12,7 @@ below --temp_location if that is given, and is deleted. `pipelines.aggregate` ne
 """
 
 import argparse
+import functools
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
@@ -22,9 +23,10 @@ import beam_dp as dp
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.search import Search
 from beam_dp.mechanisms.search.choose import build_search
+from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.partitions import reach_of
 from beam_dp.transforms.steps.output_rows import output_names
-from pipelines import reading, scratch, table, terminal
+from pipelines import reading, scratch, stopping, table, terminal
 from pipelines.arguments import chosen, command, files, metrics, people, spending
 
 BETA = 0.05
@@ -56,28 +58,40 @@ def steps(options: argparse.Namespace) -> tuple[dp.RemovalLoss, Search, Candidat
     return loss, search, outputs
 
 
-def write_loss(made: beam.Pipeline, read: dp.ReadRows, loss: dp.RemovalLoss, path: str) -> None:
+def write_loss(
+    made: beam.Pipeline,
+    read: dp.ReadRows,
+    loss: dp.RemovalLoss,
+    path: str,
+    show_errors: bool = False,
+) -> None:
     """Run the job: read the rows, write their removal loss."""
     rows = made | "Read" >> read
     scratch.write_lines(rows | "RemovalLoss" >> loss, path)
-    terminal.run(made, "Reading and bounding")
+    terminal.run(made, "Reading and bounding", show_errors)
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run the job, search, write; returns the exit code."""
     line = parser()
     options, beam_words = line.read(given)
+    with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
+        return _release(line, options, beam_words)
+
+
+def _release(line: command.Parser, options: argparse.Namespace, beam_words: Sequence[str]) -> int:
     with line.refusing():
         files.check(options)
         loss, search, outputs = steps(options)
         owners, partition = options.person, options.partition
-        read = reading.rows_of(options.input, owners, partition, [loss.statistic])
+        quotes = options.csv_quotes == "standard"
+        read = reading.rows_of(options.input, owners, partition, [loss.statistic], quotes)
         names = output_names(loss.partition, [loss.statistic])
         write = dp.WriteRows(options.output, names, options.overwrite)
         made = beam.Pipeline(options=line.for_beam(beam_words))
     sign, shift = loss.statistic.profile_request().sign, search.shift(outputs.size)
     with scratch.private_directory(made.options, "the loss") as path:
-        write_loss(made, read, loss, path)
+        write_loss(made, read, loss, path, options.show_errors)
         terminal.say("Searching")
         drawn = [
             (*key, sign * search.choose(dp.Profile(values), outputs), shift)
@@ -86,7 +100,7 @@ def main(given: Sequence[str] | None = None) -> int:
     last = beam.Pipeline("FnApiRunner")
     rows = [beam.Row(**dict(zip(names, row, strict=True))) for row in drawn]
     _ = last | "Rows" >> beam.Create(rows) | "Write" >> write
-    terminal.run(last, "Writing")
+    terminal.run(last, "Writing", options.show_errors)
     table.show(options.output, names)
     return 0
 

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterator
 
 import apache_beam as beam
@@ -66,14 +67,23 @@ def _no_standard_error() -> Iterator[None]:
         os.close(kept)
 
 
-def run(made: beam.Pipeline, stage: str) -> None:
-    """Say the stage and run a pipeline to its end; exit with one line if it fails."""
+def run(made: beam.Pipeline, stage: str, show_errors: bool = False) -> None:
+    """Say the stage and run a pipeline to its end; exit with one line if it fails.
+
+    Args:
+        made: the pipeline.
+        stage: what is said.
+        show_errors: whether the error of a failed run is shown as it is, with data that it quotes.
+    """
     say(stage)
     try:
         with hushed():
             made.run().wait_until_finish()
     except failures.KINDS as error:
-        sys.exit(f"error: {failures.explain(error)}")
+        if show_errors:
+            sys.stderr.write("".join(traceback.format_exception(error)))
+        runner = type(made.runner).__name__
+        sys.exit(f"error: {failures.explain(error, runner, show_errors)}")
 
 
 def announce(words: str, done: object) -> str:

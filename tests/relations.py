@@ -32,6 +32,19 @@ Patch = pytest.MonkeyPatch
 Item = str | int | None
 
 
+def owners_of(people: Iterable[int]) -> np.ndarray:
+    """Return owners for numbers of people, in two words where any needs them; 0 and 3 share one."""
+    numbers = np.array([*people], np.uint64)
+    words = np.stack([numbers % np.uint64(3), numbers // np.uint64(3)])
+    return words if words[1].any() else words[:1]
+
+
+def people_of(owners: np.ndarray) -> list[int]:
+    """Return the numbers that `owners_of` was given."""
+    first, *rest = owners.tolist()
+    return [one + 3 * (rest[0][place] if rest else 0) for place, one in enumerate(first)]
+
+
 class Row(NamedTuple):
     """A row; `to` is the second owner where there are two."""
 

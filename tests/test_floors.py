@@ -42,6 +42,7 @@ ONE_IDEA = {
 
 TESTED_IN = {
     "mechanisms/numerics/numbers.py": "mechanisms/candidates/test_candidates.py",
+    "mechanisms/numerics/value_types.py": "hostile/test_code.py",
     "mechanisms/planning/column_places.py": "mechanisms/planning/test_program.py",
     "mechanisms/planning/per_person.py": "mechanisms/planning/test_program.py",
     "mechanisms/preprocessing/error_bounds.py": "mechanisms/preprocessing/test_functions.py",

@@ -31,7 +31,8 @@ def check_interlacing(
     real y, `loss(x, y) <= loss(x', y) <= loss(x, y) + 1`, where loss(x, y) is the least k with
     B[k] <= y, and the length of B where there is none. Both are steps that move at the values of
     the two profiles only, so they are compared there and below all; with exact comparisons.
-    For profiles of equal length it is the interlacing B'[k + 1] <= B[k] <= B'[k].
+    It is the interlacing B'[k + 1] <= B[k] <= B'[k] together with lengths that differ by at most
+    one: B' has as many levels as B or one more, those of -inf apart.
 
     With 2^n <= attempts all neighbours among these people are looked at, and None proves the claim
     for them; otherwise `attempts` random ones are, and it proves nothing.
@@ -147,7 +148,7 @@ class _Claims:
     def refute_interlacing(self, pair: Pair) -> Counterexample | None:
         """Return a y at which the losses of two neighbours differ by something else than 0 or 1."""
         one, other = self.levels(pair[0]), self.levels(pair[1])
-        for y in sorted({-math.inf, *one, *other}):
+        for y in sorted({-math.inf, *one, *other}):  # below all: the numbers of levels
             losses = _loss(one, y), _loss(other, y)
             if not losses[0] <= losses[1] <= losses[0] + 1:
                 rule = "loss(smaller, y) <= loss(larger, y) <= loss(smaller, y) + 1"

@@ -25,8 +25,9 @@ from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import checks, hashing
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.columns import layout as layouts
-from beam_dp.transforms.columns import plain_values
+from beam_dp.transforms.columns import plain_values, row_fields
 from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.columns.row_fields import FieldLists
 from beam_dp.transforms.partitions import PublicPartitions, check_public, public_keys
 from beam_dp.transforms.steps import guards, output_rows
 from beam_dp.transforms.steps.collect import SHARDS, check_shards
@@ -69,26 +70,23 @@ class _CollectRows(beam.DoFn):
 
     def start_bundle(self) -> None:
         """Begin with nothing."""
-        self._lists: list[list[object]] = [[] for _ in self._names]
+        self._lists = FieldLists(self._names)
         self._held: list[_Lines] = []
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take one row, or one Arrow batch or table."""
-        if type(element) in (pa.RecordBatch, pa.Table):
+        if row_fields.is_columnar(element):
             for batch in layouts.batches(element):
                 self._extend(batch)
         else:
-            fields = layouts.fields_of(element)
-            for values, name in zip(self._lists, self._names, strict=True):
-                values.append(fields.get(name))
-        if len(self._lists[0]) >= BATCH_LINES // 4:
+            self._lists.add(element)
+        if len(self._lists) >= BATCH_LINES // 4:
             yield from self._reduce(HELD_LINES)
 
     def _extend(self, batch: pa.RecordBatch) -> None:
         found = {name: layouts.column_of(batch, name) for name in self._names}
         layouts.check_types(self._layout, {name: column.type for name, column in found.items()})
-        for values, name in zip(self._lists, self._names, strict=True):
-            values.extend(plain_values.to_list(found[name]))
+        self._lists.extend(plain_values.to_list(found[name]) for name in self._names)
 
     def finish_bundle(self) -> Iterator[Any]:
         """Hand on what is held."""
@@ -106,7 +104,7 @@ class _CollectRows(beam.DoFn):
 
     def _take_lists(self) -> Iterator[_Lines]:
         """Return the collected rows as lines; the digest of each row is its value columns."""
-        lists, self._lists = self._lists, [[] for _ in self._names]
+        lists = self._lists.drain()
         texts = [
             marshal.dumps(tuple(map(plain_values.plain, row)), _FORMAT)
             for row in zip(*lists, strict=True)
@@ -259,9 +257,9 @@ class BoundContributions(beam.PTransform):
         bounder = Bounder(self.bounds, (), key, keep_rows=True)
         names = dict.fromkeys((self.person, *self.partition, *self.values))
         collect = _CollectRows(layout, tuple(names), bounder, self.shards)
-        fields = output_rows.output_names(tuple(names), ())
-        settle = _SettleRows(bounder, fields, len(layout.names) - 1)
-        kind = row_type([(name, Any) for name in fields])
+        named = output_rows.output_names(tuple(names), ())
+        settle = _SettleRows(bounder, named, len(layout.names) - 1)
+        kind = row_type([(name, Any) for name in named])
         return (
             pcoll
             | "Collect" >> beam.ParDo(collect).with_output_types(tuple[int, bytes])

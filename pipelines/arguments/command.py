@@ -83,14 +83,17 @@ class Parser(argparse.ArgumentParser):
 
 
 def plain(program: str, description: str) -> Parser:
-    """Return a parser without options."""
-    return Parser(
+    """Return a parser with the option of all jobs."""
+    made = Parser(
         f"python -m pipelines.{program}",
         description=description,
         epilog="Every other option goes to Beam: --runner, --temp_location, ...",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    shown = "show the error of a run that fails, with its traceback: IT MAY QUOTE DATA"
+    made.add_argument("--show_errors", action="store_true", help=shown)
+    return made
 
 
 def parser(program: str, description: str, two_owners: bool = False) -> Parser:

@@ -7,13 +7,17 @@ from apache_beam.io.filesystems import FileSystems
 
 from pipelines.arguments import words
 
+QUOTES = ("standard", "none")
+
 
 def add(made: argparse.ArgumentParser) -> None:
-    """Add --input, --output and --overwrite."""
+    """Add --input, --csv_quotes, --output and --overwrite."""
     files = made.add_argument_group("files: .parquet, .csv or .jsonl")
     files.add_argument(
         "--input", type=patterns, help="a path, a glob, or several with commas between"
     )
+    quotes = 'what " means in CSV: standard, as in RFC 4180; none, a character like all others'
+    files.add_argument("--csv_quotes", choices=QUOTES, default="standard", help=quotes)
     files.add_argument("--output", help="one file, written whole or not at all")
     files.add_argument("--overwrite", action="store_true", help="replace an output that exists")
 

@@ -55,6 +55,7 @@ _FLAGS: dict[str, tuple[str, str]] = {
     "statistic": ("the statistic", ""),
     "epsilons": ("--person_epsilon: epsilons", ""),
     "pattern": ("--input", "for a directory write --input 'directory/*.parquet'"),
+    "quotes": ("--csv_quotes none", ""),
     "path": ("--output", "--overwrite replaces a file"),
     "output columns": ("output columns", "give the column of --partition another name in the data"),
     "the runner": ("--runner", ""),

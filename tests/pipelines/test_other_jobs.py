@@ -259,6 +259,48 @@ def helped(job):
     return " ".join(job.parser().format_help().split())
 
 
+FAILING = {
+    aggregate: ["--person", "user", "--sum", "missing"],
+    preprocess: ["--person", "user", "--variance", "missing"],
+    ratio: ["--person", "user", "--column", "missing", "--per", "person"],
+    shifted_inverse: ["--person", "user", "--max", "missing", "--candidates", "0:1:1"],
+    sensitivity: ["--bins", "2", "--people", "2"],
+}
+
+
+@pytest.mark.parametrize("job", FAILING, ids=lambda job: job.__name__)
+def test_every_job_shows_the_error_of_a_run_on_purpose(job, clicks, functions, tmp_path, capfd):
+    words = [*FAILING[job], "--output", str(tmp_path / "x.csv"), *RUN]
+    if job is sensitivity:
+        words += ["--function", f"{functions}:mean"]
+    else:
+        words += ["--input", clicks, "--epsilon", "1"]
+    for shown in ([], ["--show_errors"]):
+        with pytest.raises(SystemExit) as left:
+            job.main([*words, *shown])
+        said = capfd.readouterr().err
+        assert str(left.value).startswith("error: ") and "\n" not in str(left.value)
+        assert ("Traceback (most recent call last)" in said) == bool(shown)
+    assert "--show_errors show the error of a run that fails" in helped(job)
+    assert "IT MAY QUOTE DATA" in helped(job)
+
+
+@pytest.mark.parametrize("job", FAILING, ids=lambda job: job.__name__)
+def test_every_job_refuses_an_output_that_cannot_be_written(
+    job, clicks, functions, tmp_path, capfd
+):
+    words = [*FAILING[job], "--output", f"{clicks}/x.csv", *RUN]
+    if job is sensitivity:
+        words += ["--function", f"{functions}:total"]
+    else:
+        words += ["--input", str(tmp_path / "*.csv"), "--epsilon", "1"]
+    with pytest.raises(SystemExit) as left:
+        job.main(words)
+    said = capfd.readouterr().err
+    assert left.value.code == 2 and said.count("\n") == 1
+    assert "--output must be one that can be written, not " in said
+
+
 def test_help_speaks_of_two_owners_where_there_are_metrics_for_them():
     for job in (aggregate, shifted_inverse):
         assert "--person COLUMN[,COLUMN] the column" in helped(job)

@@ -11,7 +11,8 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipelines import terminal
+from beam_dp.transforms.steps import guards
+from pipelines import failures, terminal
 
 ROOT = Path(__file__).parents[2]
 CANARY = "canary-40961"
@@ -88,6 +89,34 @@ def test_a_failure_in_a_worker_process_shows_no_data(capfd: pytest.CaptureFixtur
         terminal.run(failing(*PROCESSES), "Reading")
     said = capfd.readouterr()
     assert said.err == "Reading\n" and said.out == "" and CANARY not in str(stopped.value.code)
+
+
+@pytest.mark.parametrize("options", [[], PROCESSES], ids=["in memory", "processes"])
+def test_the_error_is_shown_to_who_asks_for_it(
+    options: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        terminal.run(failing(*options), "Reading", show_errors=True)
+    said = capfd.readouterr().err
+    assert said.startswith("Reading\nTraceback ") and f"ValueError: no good: {CANARY}" in said
+    line = str(stopped.value.code)
+    assert line.endswith("; its text may quote data and is above") and CANARY not in line
+
+
+def test_a_line_says_where_to_look() -> None:
+    line = "the run failed with KeyError; its text may quote data and is not shown: "
+    local = ["DirectRunner", "FnApiRunner", "SwitchingDirectRunner", "PrismRunner"]
+    remote = ["DataflowRunner", "PortableRunner", "FlinkRunner", "SparkRunner"]
+    for runner in local:
+        said = failures.explain(KeyError(CANARY), runner)
+        assert said == f"{line}run again with --show_errors to see it"
+    for runner in remote:
+        said = failures.explain(KeyError(CANARY), runner)
+        assert said == f"{line}see the runner's log, or run again with --show_errors"
+    assert {*local, *remote} == set(guards.RUNNERS)
+    with pytest.raises(SystemExit) as stopped:
+        terminal.run(failing(), "Reading")
+    assert "log" not in str(stopped.value.code) and "--show_errors" in str(stopped.value.code)
 
 
 def test_the_worker_process_would_show_it(capfd: pytest.CaptureFixture[str]) -> None:

@@ -36,6 +36,10 @@ AGGREGATE = {
     "no arguments": ([], "the following arguments are required: --person"),
     "no budget": ([*FILES, *PUBLIC, "--count"], "one of the arguments --epsilon --rho is required"),
     "two budgets": (counted("--rho", "1"), "argument --rho: not allowed with argument --epsilon"),
+    "quotes of parquet": (
+        ["--input", "a.parquet", "--output", "b.csv", *command("--count", "--csv_quotes", "none")],
+        "--csv_quotes none is for CSV files only: leave it out",
+    ),
     "no metric": ([*FILES, *command()], "a metric is required: --count, --people_count, --sum"),
     "no files": (command("--count"), "the following arguments are required: --input, --output"),
     "epsilon 0": ([*FILES, *PUBLIC, "--count", "--epsilon", "0"], "--epsilon: must be a number ab"),
@@ -151,6 +155,30 @@ AGGREGATE = {
     "an output that exists": (
         ["--input", "a.csv", "--output", str(ROOT / "tests/pipelines/old.csv"), *command("--count")],
         "old.csv': --overwrite replaces a file",
+    ),
+    "an output below a file": (
+        ["--input", "a.csv", "--output", "old.csv/out.csv", *command("--count")],
+        "--output must be one that can be written, not 'old.csv/out.csv': Not a directory. Name a file",
+    ),
+    "an output below a file, deep": (
+        ["--input", "a.csv", "--output", "old.csv/a/b/out.csv", *command("--count")],
+        "not 'old.csv/a/b/out.csv': Not a directory. Name a file in a folder where you may write.",
+    ),
+    "an output with a long name": (
+        ["--input", "a.csv", "--output", f"{'a' * 300}.csv", *command("--count")],
+        "aaaa.csv': File name too long. Name a file in a folder where you may write.",
+    ),
+    "an output in a folder that is to be made, with a long name": (
+        ["--input", "a.csv", "--output", f"new/{'a' * 300}.csv", *command("--count")],
+        "aaaa.csv': File name too long. Name a file in a folder where you may write.",
+    ),
+    "an output where nobody can write": (
+        ["--input", "a.csv", "--output", "/proc/out.csv", "--overwrite", *command("--count")],
+        "--output must be one that can be written, not '/proc/out.csv': No such file or directory. ",
+    ),
+    "a folder where none can be made": (
+        ["--input", "a.csv", "--output", "/proc/new/out.csv", *command("--count")],
+        "--output must be one that can be written, not '/proc/new/out.csv': No such file or dir",
     ),
     "a threshold for public keys": (counted("--pre_threshold", "5"), "is for private partitions only"),
     "a threshold of 0": (counted("--pre_threshold", "0"), "--pre_threshold: must be a whole number"),
@@ -286,6 +314,10 @@ SHIFTED_INVERSE = {
     "a partition of too many": (
         [*FILES, *PUBLIC, *ONE, "--kth_largest", "a:2", "--candidates=0:60:1", "--partition_rows=99999999"],
         f"--partition_rows must be at most {worker_limits.LINES} for --kth_largest (output column largest_2_a), not",
+    ),
+    "an output below a file": (
+        ["--input=a.csv", "--output=old.csv/out.csv", *PUBLIC, *ONE, *MOST, "--candidates=0:60:1"],
+        "--output must be one that can be written, not 'old.csv/out.csv': Not a directory. Name a file",
     ),
     "an unknown search": (
         [*FILES, *PUBLIC, *ONE, *MOST, "--candidates", "0:60:1", "--search", "best"],

@@ -28,6 +28,9 @@ class Ledger:
     not. Ten costs of the float 0.1 do not fit: that float is a little more than 1/10, and
     its exact value counts.
 
+    What it does not count: that two texts, as ids of people, share a hash, at most n 2^-127 for one
+    person among n (see `numerics.hashing`).
+
     Edge cases: nothing is ever given back, for a failed job may have shown something. A
     ledger refuses to be pickled or copied (each copy could spend the whole).
 

@@ -186,3 +186,30 @@ def rounds(counts: np.ndarray, starts: np.ndarray, limit: int) -> np.ndarray:
     turn = np.cumsum(wants, dtype=np.int64)
     turn -= np.repeat(turn[starts] - wants[starts], sizes)
     return np.where(over, shares + (wants & (turn <= left)), counts)
+
+
+def numbered(people: np.ndarray) -> np.ndarray:
+    """Return a number from 0 for each different person, in the order of their words.
+
+    Only the first of each run of equal ones is sorted: lines of one person stand together.
+
+    Args:
+        people: uint64 of shape (1 or 2, n).
+    """
+    heads = changes(people) if people.shape[1] else np.zeros(0, bool)
+    numbers = _numbers(pick(people, heads))
+    return np.asarray(numbers[np.cumsum(heads) - 1])
+
+
+def _numbers(people: np.ndarray) -> np.ndarray:
+    """Return a number from 0 for each different person; the first word alone says nearly always."""
+    found, numbers = np.unique(people[0], return_inverse=True)
+    if len(people) == 1:
+        return np.asarray(numbers)
+    some = np.empty(len(found), np.uint64)
+    some[numbers] = people[1]
+    if (some[numbers] == people[1]).all():
+        return np.asarray(numbers)
+    order = np.lexsort(people[::-1])
+    numbers[order] = np.cumsum(changes(pick(people, order))) - 1
+    return np.asarray(numbers)

@@ -53,8 +53,12 @@ class CustomProfile(Searched):
     """Release a monotone statistic of your own, by its removal profile.
 
     The profile is yours to prove: B[k] must be the least value of the statistic when at most k
-    people are removed, or a relaxation that interlaces; `testing.check_profile` tries to refute
-    that. A function that raises or returns no profile counts as `lowest` (see `GuardedProfile`).
+    people are removed, or a relaxation that interlaces. For people and the same with one more,
+    whose profile is B', that is `B'[k + 1] <= B[k] <= B'[k]`, and B' has as many numbers as B or
+    one more: below all of them the loss is how many there are. `testing.check_profile` tries to
+    refute that. On the way only what shows is checked: a function that raises or returns no
+    profile, or one that its profile of nobody rules out for so many people, counts as `lowest`
+    (`GuardedProfile`).
     There is no shorter way for many people: exact search over removals is for small sets
     (`mechanisms.monotone.Monotone`).
 

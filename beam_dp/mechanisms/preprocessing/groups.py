@@ -238,7 +238,7 @@ def _variances_of_one_size(rows: np.ndarray, grid: Grid, sample: bool) -> np.nda
     spread = Spread(rows, sample)
     size = spread.size
     found = spread.rounded_rows(0, grid.resolution)[:, 0]
-    ranges = rows[:, -1] - rows[:, 0]
+    ranges = integers.add(rows[:, -1], -rows[:, 0])  # up to twice what a value may be
     most = integers.product(ranges, ranges).astype(object) * grid.resolution
     cut = np.flatnonzero(most + found >= size * grid.sensitivity)
     if len(cut):

@@ -54,7 +54,7 @@ class Spread:
 
     def __post_init__(self) -> None:
         centre = self.values[..., self.size // 2, None]
-        wide = self.values.dtype == object or abs(self.values).max(initial=0) >= 1 << 61
+        wide = self.values.dtype == object or integers.largest(self.values) >= 1 << 61
         centred = (integers.widen(self.values) if wide else self.values) - centre
         for name, column in (("sums", centred), ("squares", integers.product(centred, centred))):
             if column.dtype != object and integers.magnitude(column) >= 1 << 62:

@@ -19,6 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.preprocessing import release
@@ -143,11 +144,9 @@ class PreprocessedRelease(Release):
     def _numbers(self, view: PartitionView) -> tuple[np.ndarray, np.ndarray]:
         """Return one integer per person, partition after partition, and where each begins."""
         lines = view.lines(0)
-        order = np.lexsort((lines.people, lines.places))
-        partition, person = lines.places[order], lines.people[order]
-        new = np.ones(len(order), bool)
-        new[1:] = (partition[1:] != partition[:-1]) | (person[1:] != person[:-1])
-        starts = np.flatnonzero(new)
+        order = np.lexsort((*lines.people, lines.places))
+        partition, person = lines.places[order], ordering.pick(lines.people, order)
+        starts = np.flatnonzero(ordering.changes(partition[None]) | ordering.changes(person))
         items, counts = lines.items[order], lines.counts[order]
         numbers = of_people(self.person_value, items, counts, starts)
         return numbers, np.searchsorted(partition[starts], np.arange(view.size + 1))

@@ -4,8 +4,8 @@ The people of a partition are cut into a public number of disjoint blocks by a k
 identity. A user's function is asked once per block, of that block's numbers only, and its answer is
 the block's vote: the place of a candidate. So one person, with all their rows, changes the vote of
 one block at most, whatever the function is ("subsample and aggregate": Nissim, Raskhodnikova, Smith
-2007, section 4). That holds for every key, and two people who share a hash are in one block too:
-their collision costs nothing.
+2007, section 4). That holds for every key, and people who share a block by chance stay apart in it:
+each is known by their whole identity (`owner_lines`).
 """
 
 import contextlib
@@ -63,7 +63,7 @@ class BlockRelation(Relation):
 
     def block(self, lines: Owned) -> np.ndarray:
         """Return the block of each line: a function of its person and the run's key."""
-        return np.asarray(lines.person % self.blocks)
+        return np.asarray((lines.person[0] % np.uint64(self.blocks)).astype(np.int64))
 
     def votes(self, lines: Owned, fresh: Callable[[], BlockFunction]) -> Owned:
         """Return a line (partition, block, place of a candidate) for each block that votes.
@@ -73,10 +73,10 @@ class BlockRelation(Relation):
             fresh: makes the function for each block, with as little as possible of what it kept.
         """
         block = self.block(lines)
-        order = np.lexsort((lines.person, block, *lines.partition))
+        order = np.lexsort((*lines.person, block, *lines.partition))
         lines, block = lines.take(order), block[order]
         new_block = ordering.changes(lines.partition) | ordering.changes(block[None])
-        starts = np.flatnonzero(new_block | ordering.changes(lines.person[None]))
+        starts = np.flatnonzero(new_block | ordering.changes(lines.person))
         numbers = person_value.of_people(self.person_value, lines.item, lines.count, starts)
         cells = np.split(scale(numbers, self.unit).astype(float), _cuts(new_block[starts]))
         found = [vote_of(fresh, np.sort(cell)) for cell in cells if len(cell)]
@@ -88,7 +88,8 @@ class BlockRelation(Relation):
         places = self.candidates.indexes(np.array(found, float))
         places = np.minimum(places, self.candidates.size - 1)
         one = np.ones(len(heads), np.int64)
-        return Owned(heads.partition, heads.relation, block, block, places, one)
+        owner = block.astype(np.uint64)[None]
+        return Owned(heads.partition, heads.relation, owner, owner, places, one)
 
 
 def _cuts(new: np.ndarray) -> np.ndarray:

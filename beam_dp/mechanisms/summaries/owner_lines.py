@@ -5,16 +5,24 @@ different values, the most frequent one, or rows of two owners need to know who 
 (owner, second owner, item, count) of one partition. `Relation` says which lines a statistic needs,
 `Owned` holds those of many partitions, merges equal ones, and hands them out per partition.
 
-*Hashes.* An owner and an item are 63 bits of a keyed hash of their identity (`code`). For every
-fixed key two people who share a code are one owner in everything that follows. That costs removal
-losses no privacy: to remove the one owner is to remove both people, so that the loss still moves by
-at most 1 when one of the two is added (the profile of the set with that owner added or enlarged
-interlaces in the same way). What is no removal loss (ranks, preprocessed statistics) sees the
-number of the other change instead: that somebody shares the code of one given person has a
-probability of at most n / 2^63 over the key, which is to be added to delta there (10^-10 for a
-thousand million people).
+*Who is who.* People are told apart by their whole identity, of which `steps.eligibility` is a
+  one-to-one
+scramble: two people are one owner here only where they are one person everywhere, for which
+`numerics.hashing` has the bound (0 for integer ids).
 
-Two items that share a code are counted as one: with n different values the count is below the truth
+Rows of two owners have their second one in a column of the table, as 63 bits (`code`), so both are
+known by those there. Two people whose codes are equal are then one owner, for every fixed key, and
+that costs no privacy in what is asked of such rows: a function of the removal profile. Let c be
+the code of person i, x the rows without those of i, x' all rows, and B, B' their profiles over
+codes. To remove c from x' removes all rows of i, and leaves x without c, a part of x: `B'[k + 1]
+<= B[k]`. And x is a part of x': `B[k] <= B'[k]`. So i moves every loss by 0 or 1, whoever else has
+the code c. (A statistic that looks at numbers of people would see a number of c change, not come
+or go: none is offered for rows of two owners, and one that is must have the whole identity of
+both.)
+
+Items, which are only compared, are such codes too: what is released is a statistic of the codes,
+which each row has of its own, so that privacy asks nothing of them. But two different values are
+counted as one with a probability of at most 2^-63 + 2^-127, so that n of them are counted short
 with a probability of at most n^2 / 2^64.
 """
 
@@ -33,16 +41,30 @@ _BLOCK = 1 << 15  # lines that are hashed at a time: their words stay in the cac
 _NO_KEY = np.uint64(0)
 
 
+def owners(identity: np.ndarray, key: bytes) -> np.ndarray:
+    """Return a keyed one-to-one scramble of identities: equal for equal people, and only for them.
+
+    The first word is a hash, so that an order by it, or a choice of a block, says nothing of ids.
+    It is one to one: the second word stays as it is, and for each of these `condense` only shifts
+    the first one, which `mix`, a bijection, takes to another.
+
+    Args:
+        identity: uint64 of shape (1 or 2, n), which is that of the result.
+        key: the run's key.
+    """
+    constant = hashing.salt(key, "owner")
+    first = hashing.mix(hashing.condense(identity, constant), constant)
+    return np.concatenate([first[None], identity[1:]])
+
+
 def code(identity: np.ndarray, key: bytes) -> np.ndarray:
-    """Return 63 bits per identity, a keyed hash of both of its words, as int64.
+    """Return 63 bits per identity, a keyed hash of both of its words, as int64 of at least 0.
 
     Args:
         identity: uint64 of shape (1 or 2, n).
         key: the run's key.
     """
-    constant = hashing.salt(key, "code")
-    mixed = hashing.mix(hashing.condense(identity, constant), constant)
-    return (mixed >> np.uint64(1)).astype(np.int64)
+    return hashing.shortened(identity, key).view(np.int64)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,21 +99,32 @@ class Relation:
             if column >= 0:
                 present &= ~integers.is_missing(table.values[column], integers.LOWEST)
         table = self.latest(table.take(present))
-        person = code(table.person, key)
-        second = person if self.second < 0 else table.values[self.second]
         return Owned(
             table.partition,
             np.full(len(table), place, np.int64),
-            np.minimum(person, second),  # a pair has no direction: both ways are one line
-            np.maximum(person, second),
+            *self._owners(table, key),
             _items(table, self.column),
             _weights(table, self.weight),
             table.names,
         )
 
+    def _owners(self, table: Table, key: bytes) -> tuple[np.ndarray, np.ndarray]:
+        """Return both owners of each row; the same array twice where rows have one."""
+        if self.second < 0:
+            alone = owners(table.person, key)
+            return alone, alone
+        one, two = code(table.person, key), table.values[self.second]
+        # A pair has no direction: both ways are one line.
+        return _one_word(np.minimum(one, two)), _one_word(np.maximum(one, two))
+
     def latest(self, table: Table) -> Table:
         """Return of each person and partition the row that counts; all of them without `order`."""
         return table if self.order < 0 else _last(table, self.column, self.order)
+
+
+def _one_word(codes: np.ndarray) -> np.ndarray:
+    """Return codes as owners: whole numbers from 0, in one word."""
+    return codes.view(np.uint64)[None]
 
 
 def _last(table: Table, column: int, order: int) -> Table:
@@ -134,7 +167,8 @@ class Lines(NamedTuple):
 class Owned:
     """Lines (partition, relation, owner, second owner, item) with their count or weight.
 
-    Where all lines have one owner, `second` may be the very array `person`: that saves its memory.
+    Owners are columns as `steps.eligibility` makes them, uint64 of shape (1 or 2, n). Where all
+    lines have one owner, `second` may be the very array `person`: that saves its memory.
     """
 
     partition: np.ndarray
@@ -151,17 +185,22 @@ class Owned:
     @classmethod
     def nothing(cls) -> "Owned":
         """Return no lines."""
-        empty = np.empty(0, np.int64)
-        return cls(np.empty((1, 0), np.uint64), empty, empty, empty, empty, empty)
+        empty, nobody = np.empty(0, np.int64), np.empty((1, 0), np.uint64)
+        return cls(nobody, empty, nobody, nobody, empty, empty)
+
+    @property
+    def alone(self) -> bool:
+        """Whether all lines are known to have one owner."""
+        return self.second is self.person
 
     def take(self, index: np.ndarray | slice) -> "Owned":
         """Return the lines at `index`."""
-        person = self.person[index]
+        person = ordering.pick(self.person, index)
         return Owned(
             ordering.pick(self.partition, index),
             self.relation[index],
             person,
-            person if self.second is self.person else self.second[index],
+            person if self.alone else ordering.pick(self.second, index),
             self.item[index],
             self.count[index],
             self.names,
@@ -184,13 +223,14 @@ class Owned:
         return [self._lines(_compact(wanted[edges[i] : edges[i + 1]])) for i in range(size)]
 
     def _lines(self, index: np.ndarray | slice) -> Lines:
-        person, second = self.person[index], self.second[index]
-        if self.second is self.person or np.array_equal(person, second):
-            people = numbered(person)
-            return Lines(people, people, self.item[index], self.count[index])
-        codes = numbered(np.concatenate([person, second]))
-        one, two = np.split(codes, 2)
-        return Lines(one, two, self.item[index], self.count[index])
+        items, counts = self.item[index], self.count[index]
+        person, second = ordering.pick(self.person, index), ordering.pick(self.second, index)
+        if self.alone or np.array_equal(person, second):
+            people = ordering.numbered(person)
+            return Lines(people, people, items, counts)
+        both = ordering.numbered(table.join_identities([person, second]))
+        one, two = np.split(both, 2)
+        return Lines(one, two, items, counts)
 
 
 def _compact(places: np.ndarray) -> np.ndarray | slice:
@@ -198,16 +238,6 @@ def _compact(places: np.ndarray) -> np.ndarray | slice:
     if len(places) and int(places[-1]) - int(places[0]) + 1 == len(places):
         return slice(int(places[0]), int(places[-1]) + 1)
     return places
-
-
-def numbered(codes: np.ndarray) -> np.ndarray:
-    """Return a number from 0 for each different code, in their order.
-
-    Only the first of each run of equal codes is sorted: lines of one owner stand together.
-    """
-    heads = ordering.changes(codes[None]) if len(codes) else np.zeros(0, bool)
-    _, numbers = np.unique(codes[heads], return_inverse=True)
-    return np.asarray(numbers[np.cumsum(heads) - 1])
 
 
 def collect(table: Table, measures: Sequence[object], key: bytes) -> Owned:
@@ -238,13 +268,13 @@ def _joined(parts: Sequence[Owned]) -> Owned:
     names: dict[tuple[int, int], bytes] = {}
     for part in parts:
         names.update(part.names)
-    person = np.concatenate([part.person for part in parts])
-    alone = all(part.second is part.person for part in parts)
+    person = table.join_identities([part.person for part in parts])
+    alone = all(part.alone for part in parts)
     return Owned(
         table.join_identities([part.partition for part in parts]),
         np.concatenate([part.relation for part in parts]),
         person,
-        person if alone else np.concatenate([part.second for part in parts]),
+        person if alone else table.join_identities([part.second for part in parts]),
         np.concatenate([part.item for part in parts]),
         integers.concatenate([part.count for part in parts]),
         names,
@@ -268,7 +298,7 @@ def _merged(lines: Owned) -> Owned:
     ordered = np.sort(hashes)
     if not (ordered[1:] == ordered[:-1]).any():
         return lines
-    keys = (lines.item, lines.second, lines.person, lines.relation, *lines.partition)
+    keys = (lines.item, *_words(lines), lines.relation, *lines.partition)
     order = np.argsort(hashes)
     new_hash = ordering.changes(hashes[None, order])
     new = _new_lines(keys, order)
@@ -284,10 +314,15 @@ def _merged(lines: Owned) -> Owned:
     return dataclasses.replace(lines, count=count).take(np.flatnonzero(kept))
 
 
+def _words(lines: Owned) -> list[np.ndarray]:
+    """Return the words of the owners, once where all lines have one."""
+    return [*lines.person] if lines.alone else [*lines.second, *lines.person]
+
+
 def _line_hash(lines: Owned) -> np.ndarray:
-    """Return a hash of each line; the owners' codes in it are hashes with the run's key."""
-    columns = [lines.relation, lines.person, lines.second, lines.item]
-    words = [*lines.partition, *(column.view(np.uint64) for column in columns)]
+    """Return a hash of each line; the owners' first words in it are hashes with the run's key."""
+    relation, item = lines.relation.view(np.uint64), lines.item.view(np.uint64)
+    words = [*lines.partition, relation, *_words(lines), item]
     found = np.empty(len(lines), np.uint64)
     for start in range(0, len(lines), _BLOCK):
         block = slice(start, start + _BLOCK)

@@ -13,7 +13,7 @@ from beam_dp.mechanisms.summaries.owner_lines import Lines, Owned
 
 
 class PlacedLines(NamedTuple):
-    """Lines of one relation and many partitions."""
+    """Lines of one relation and many partitions; people are owners (see `owner_lines`)."""
 
     places: np.ndarray
     people: np.ndarray

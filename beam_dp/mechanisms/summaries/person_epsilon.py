@@ -9,7 +9,7 @@ from beam_dp.mechanisms.bounding import table as tables
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics.integers import LOWEST, is_missing
 from beam_dp.mechanisms.summaries import person_value
-from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation, code
+from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation, owners
 
 _WIDEST = 1 << 62
 _NOBODY = np.zeros(0, np.int64)
@@ -43,7 +43,7 @@ class TierRelation(Relation):
             self.person_value, table.values[self.column], table.rows, starts
         )
         heads = table.take(starts)
-        person = code(heads.person, key)
+        person = owners(heads.person, key)
         where = np.full(len(heads), place, np.int64)
         items = np.array([max(-_WIDEST, min(_WIDEST, int(each))) for each in numbers], np.int64)
         counts = heads.values[-1] + 1

@@ -5,7 +5,7 @@ all lines for that, so that memory is bounded by a public number, not by the dat
 
 * *The number of different items* (`profiles.coverage`): an item with more than k owners counts 1 at
   level k, whoever they are. `most` = K + 1 owners per item say that of every k <= K, and items of
-  at most K owners keep them all: the profile is the same. Whoever is not among the lowest codes of
+  at most K owners keep them all: the profile is the same. Whoever is not among the lowest owners of
   a part is not among the lowest of the whole, so parts are thinned in any order. (The count by a
   capped flow, `coverage.capped`, is not a matter of removals: there every owner may be the one who
   has room, and nothing is dropped.)
@@ -32,6 +32,7 @@ from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
 
 _NO_KEY = np.uint64(0)
 _MOST = 1 << 62
+_WORD = np.uint64
 
 
 def merge(parts: Sequence[Owned], measures: Sequence[Measure | Relation]) -> Owned:
@@ -63,10 +64,10 @@ def _lowest_owners(lines: Owned, wanted: np.ndarray, most: int) -> Owned:
         return lines
     place = np.minimum(np.searchsorted(crowded, hashes), len(crowded) - 1)
     wanted = wanted[crowded[place] == hashes]
-    wanted = wanted[_order(lines, wanted, lines.person, lines.item)]
-    new_item = _changes(lines, wanted, lines.item)
+    # The same order of owners in every part, of one word or two: the first word decides.
+    wanted = wanted[_order(lines, wanted, [*lines.person[::-1], lines.item])]
     kept = np.ones(len(lines), bool)
-    starts = np.flatnonzero(new_item)
+    starts = np.flatnonzero(_changes(lines, wanted, lines.item[None]))
     ones = np.ones(len(wanted), np.int64)
     kept[wanted] = ordering.first_rows(ones, starts, most) > 0
     return lines.take(np.flatnonzero(kept))
@@ -86,8 +87,8 @@ def _largest_rows(lines: Owned, wanted: np.ndarray, rank: int, most: int) -> Own
     """
     count = lines.count.copy()
     for own, limit in ((True, rank), (False, rank * most)):
-        person = lines.person if own else np.zeros_like(lines.person)
-        wanted = wanted[_order(lines, wanted, -lines.item, person)]
+        person = lines.person if own else lines.person[:0]
+        wanted = wanted[_order(lines, wanted, [-lines.item, *person])]
         starts = np.flatnonzero(_changes(lines, wanted, person))
         count[wanted] = ordering.first_rows(count[wanted], starts, min(limit, _MOST))
         wanted = wanted[np.asarray(count[wanted] > 0, bool)]
@@ -95,13 +96,12 @@ def _largest_rows(lines: Owned, wanted: np.ndarray, rank: int, most: int) -> Own
     return dataclasses.replace(lines, count=count).take(kept)
 
 
-def _order(lines: Owned, wanted: np.ndarray, minor: np.ndarray, major: np.ndarray) -> np.ndarray:
-    """Return an order of the wanted lines by partition, `major` and `minor`."""
-    words = [word[wanted] for word in lines.partition]
-    return np.asarray(np.lexsort((minor[wanted], major[wanted], *words)))
+def _order(lines: Owned, wanted: np.ndarray, columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Return an order of the wanted lines by partition, then by the columns, the last one first."""
+    return np.asarray(np.lexsort([word[wanted] for word in (*columns, *lines.partition)]))
 
 
-def _changes(lines: Owned, wanted: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """Return where an ordered line has another partition or column than the one before it."""
-    words = ordering.pick(lines.partition, wanted)
-    return np.asarray(ordering.changes(words) | ordering.changes(column[None, wanted]))
+def _changes(lines: Owned, wanted: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """Return where an ordered line has another partition or words than the one before it."""
+    joined = np.concatenate([ordering.pick(lines.partition, wanted), words[:, wanted].view(_WORD)])
+    return np.asarray(ordering.changes(joined))

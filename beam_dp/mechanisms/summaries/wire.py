@@ -35,8 +35,8 @@ def pack_owned(lines: Owned) -> bytes:
     """Return the lines as bytes, with the names of their own partitions only."""
     names = _pack_names(lines.names, lines.partition)
     # Lines of one owner have it twice: a second one that is the first is left out.
-    alone = lines.second is lines.person or np.array_equal(lines.second, lines.person)
-    second = lines.second[:0] if alone else lines.second
+    alone = lines.alone or np.array_equal(lines.second, lines.person)
+    second = lines.second[:, :0] if alone else lines.second
     columns = [lines.partition, lines.relation, lines.person, second, lines.item, lines.count]
     return _OWNED + _pack([*names, *(part for column in columns for part in _runs(column))])
 
@@ -52,7 +52,8 @@ def unpack_owned(blob: bytes) -> Owned:
     names = _unpack_names(words, lengths, text)
     columns = [_repeated(*pair) for pair in zip(runs[::2], runs[1::2], strict=True)]
     partition, relation, person, second, item, count = columns
-    second = second if len(second) else person
+    person = _ids(person)
+    second = _ids(second) if second.shape[1] else person
     return Owned(_ids(partition), relation, person, second, item, count, names)
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beam_dp.mechanisms.bounding.table import two_words
-from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.numerics import integers, value_types
 from beam_dp.mechanisms.summaries import owner_lines
 from beam_dp.transforms.columns import ids
 
@@ -160,7 +160,7 @@ def _decoded(text: bytes) -> str | None:
 
 def is_float(value: object) -> bool:
     """Return whether a Python value is a float of any width."""
-    return type(value) is float or type(value) in ids.NUMPY_FLOATS
+    return value_types.of(value) in value_types.FLOATS
 
 
 def _identify_floats(floats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ the type of its column: 3, 3.0 and Decimal("3") are the same number of units.
   a row, but this value of it is absent.
 """
 
+import contextlib
 import decimal
 import math
 from fractions import Fraction
@@ -20,11 +21,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.numerics import integers, value_types
 from beam_dp.transforms.columns import ids
 
 _LARGEST = integers.WIDEST - 1
 _SAFE = float(1 << 62)
+# Anything can be put there.
+_PARTS = [vars(Fraction)[name].__get__ for name in ("_numerator", "_denominator")]
 
 
 def supported(kind: pa.DataType) -> bool:
@@ -59,11 +62,11 @@ def to_units(column: pa.Array, unit: Fraction) -> np.ndarray:
 
 def values_to_units(values: list[object], unit: Fraction) -> np.ndarray:
     """Return Python values in units; absent values are `integers.LOWEST`."""
-    kinds = set(map(type, values)) - {type(None)}
-    if kinds <= {float}:
+    found = value_types.of_all(values) - {type(None)}
+    if found <= {float}:
         floats = np.array(values, np.float64)
         return _mask(_from_floats(floats, unit), ~np.isnan(floats))
-    if kinds == {int}:
+    if found == {int}:
         column = ids.to_array(values)
         if column is not None:
             return to_units(column, unit)
@@ -77,7 +80,7 @@ def value_to_units(value: object, unit: Fraction) -> int | None:
         if abs(number) > _LARGEST * max(1, math.ceil(unit)):
             return _LARGEST if number > 0 else -_LARGEST
         return _clamp(round(number / unit))
-    if type(value) is float or type(value) in ids.NUMPY_FLOATS:
+    if value_types.of(value) in value_types.FLOATS:
         number = _to_double(value)
         return None if math.isnan(number) else int(_from_floats(np.array([number]), unit)[0])
     if type(value) is decimal.Decimal:
@@ -91,8 +94,13 @@ def _to_double(value: float) -> float:
         return float(value)
 
 
-def _from_fraction(value: Fraction, unit: Fraction) -> int:
-    return _clamp(round(value / unit))
+def _from_fraction(value: Fraction, unit: Fraction) -> int | None:
+    """Return a fraction in units; None where it was not filled with numbers."""
+    with contextlib.suppress(AttributeError):
+        top, bottom = (part(value) for part in _PARTS)
+        if type(top) is int and type(bottom) is int and bottom > 0:
+            return _clamp(round(Fraction(top, bottom) / unit))
+    return None
 
 
 def _from_decimal(value: decimal.Decimal, unit: Fraction) -> int | None:

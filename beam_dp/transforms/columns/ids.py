@@ -11,12 +11,14 @@ different sources, and one person must never become two groups, each with a boun
   bits (and up to 4,096) their decimal text;
 * null, NaN, floats, bytes, timestamps, lists and everything else are no ids: such a row is dropped.
 
-The class of a value is asked by `type`, never by the value itself: no code of a row's own runs.
+The class of a value is asked as in `numerics.value_types`, not of the value: no code of a row's own
+runs.
 
 An identity is uint64 of shape (1, n) or (2, n): the integer and 0, or the keyed 128-bit hash of the
 text, whose second word is odd.
 """
 
+import contextlib
 import datetime
 import decimal
 import re
@@ -27,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beam_dp.mechanisms.bounding import table
-from beam_dp.mechanisms.numerics import hashing
+from beam_dp.mechanisms.numerics import hashing, value_types
 
 _SHORT = 20
 _EIGHTEEN = r"^(0|-?[1-9][0-9]{0,17})$"
@@ -35,17 +37,11 @@ _NINETEEN = r"^-?[1-9][0-9]{18}$"
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 INT64 = range(-(1 << 63), 1 << 63)
 _LONGEST_INTEGER = 4096
-# By exact type: a subclass could bring code of its own.
-_NUMPY_KINDS = frozenset(np.sctypeDict.values())
-_NUMPY_INTEGERS = frozenset(
-    kind
-    for kind in _NUMPY_KINDS
-    if issubclass(kind, np.integer) and not issubclass(kind, np.timedelta64)
-)
-NUMPY_FLOATS = frozenset(kind for kind in _NUMPY_KINDS if issubclass(kind, np.floating))
 _FAST = {int: pa.int64(), str: pa.large_string(), bool: pa.bool_(), datetime.date: pa.date32()}
 _DAY_MILLISECONDS = 86_400_000
 EPOCH = datetime.date(1970, 1, 1).toordinal()
+_UUIDS = 1 << 128
+_UUID_NUMBER = vars(uuid.UUID)["int"].__get__  # anything can be put there
 _DAYS = range(1 - EPOCH, datetime.date.max.toordinal() - EPOCH + 1)
 
 
@@ -159,10 +155,10 @@ def _use_integers(column: pa.Array, identity: np.ndarray) -> None:
 
 def to_array(values: list[object]) -> pa.Array | None:
     """Return Python values as an Arrow column if they are all of one plain kind, or null."""
-    kinds = set(map(type, values)) - {type(None)}
-    if not kinds:
+    found = value_types.of_all(values) - {type(None)}
+    if not found:
         return pa.nulls(len(values))
-    if len(kinds) > 1 or (kind := kinds.pop()) not in _FAST:
+    if len(found) > 1 or (kind := found.pop()) not in _FAST:
         return None
     try:
         return pa.array(values, _FAST[kind])
@@ -190,22 +186,30 @@ def canonical(value: object) -> int | bytes | None:
     """Return the canonical id of one Python value: an integer, UTF-8 text, or None for no id."""
     if type(value) is decimal.Decimal:
         value = whole_number(value)
-    if is_integer(value) or type(value) in (bool, np.bool_):
+    if is_integer(value) or value_types.of(value) in value_types.TRUTHS:
         number = int(value)
         if number in INT64:
             return number
         return b"%d" % number if number.bit_length() <= _LONGEST_INTEGER else None
-    if type(value) is datetime.date or type(value) is uuid.UUID:
+    if type(value) is datetime.date:
         return str(value).encode()
-    if type(value) is not str and type(value) is not np.str_:
-        return None
-    return _canonical_text(str(value))
+    if type(value) is uuid.UUID:
+        text = uuid_text(value)
+        return None if text is None else text.encode()
+    return _canonical_text(str(value)) if value_types.of(value) in value_types.TEXTS else None
 
 
 def is_integer(value: object) -> bool:
     """Return whether a Python value is an integer; time differences and enumerations are none."""
-    kind = type(value)
-    return kind is int or kind in _NUMPY_INTEGERS
+    return value_types.of(value) in value_types.INTEGERS
+
+
+def uuid_text(value: uuid.UUID) -> str | None:
+    """Return the canonical text of a UUID; None where it was not filled with a number."""
+    with contextlib.suppress(AttributeError):
+        number = _UUID_NUMBER(value)
+        return str(uuid.UUID(int=number)) if type(number) is int and 0 <= number < _UUIDS else None
+    return None
 
 
 def whole_number(value: decimal.Decimal) -> int | None:

@@ -1,7 +1,7 @@
 """Turn rows of any kind into columns of contributions: the door of every transform.
 
-Rows come as dicts, as `beam.Row` or NamedTuple, or as Arrow record batches and tables. A row counts
-if its person is an id and every part of its partition is a key (`ids`); otherwise it is
+Rows come as dicts, as `beam.Row`, NamedTuple or dataclass (`row_fields`), or as Arrow record
+batches and tables. A row counts if its person is an id and every part of its partition is a key (`ids`); otherwise it is
 dropped, by itself and without a trace. A value that is no number (`fixed_point`) is absent: the row
 counts as a row and adds nothing to what is computed from that column. Fields that nobody asked for
 are never looked at. What a row is made of never reaches an exception, a log or a counter; the
@@ -11,7 +11,6 @@ errors raised here name columns and Arrow types, which are not data.
 import dataclasses
 from collections.abc import Iterator
 
-import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
@@ -19,6 +18,7 @@ from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.transforms.columns import ids, partition_keys, public_keys, roles
+from beam_dp.transforms.columns.row_fields import FieldLists
 
 BATCH_ROWS = 1 << 18
 _BUFFERED_ROWS = 1 << 16
@@ -146,11 +146,22 @@ def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
 
 
 def column_of(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """Return the one column of that name."""
+    """Return the one column of that name.
+
+    Raises:
+        ValueError: for none, or several.
+        TypeError: for an extension type that is written in Python.
+    """
     places = batch.schema.get_all_field_indices(name)
     if len(places) != 1:
         raise ValueError(
             f"column {name!r} must occur once in every batch, not {len(places)} times."
+        )
+    # Arrow makes an array of a type that is written in Python, and its name, by that type's code.
+    if issubclass(type(batch.schema.field(places[0]).type), pa.ExtensionType):
+        raise TypeError(
+            f"column {name!r} must hold values of one of Arrow's own types, not of an extension. "
+            "Cast it before this transform, to the type that it is stored in."
         )
     return batch.column(places[0])
 
@@ -172,40 +183,14 @@ class RowBuffer:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        self._lists: list[list[object]] = [[] for _ in layout.names]
-        self._fields = list(
-            zip(layout.names, (values.append for values in self._lists), strict=True)
-        )
+        self._lists = FieldLists(layout.names)
 
     def add(self, row: object) -> list[Table]:
         """Take one row; return tables when enough rows have come together."""
-        if type(row) is dict:
-            for name, append in self._fields:
-                append(row.get(name))
-        else:
-            get = fields_of(row)
-            for name, append in self._fields:
-                append(get.get(name))
-        return self.flush() if len(self._lists[0]) >= _BUFFERED_ROWS else []
+        if self._lists.add(row) and len(self._lists) >= _BUFFERED_ROWS:
+            return self.flush()
+        return []
 
     def flush(self) -> list[Table]:
         """Return what is held as tables."""
-        tables = self._layout.from_lists(self._lists) if self._lists[0] else []
-        for values in self._lists:
-            values.clear()
-        return tables
-
-
-def fields_of(row: object) -> dict[str, object]:
-    """Return the fields of a row without running any code of its class; none for other objects."""
-    # By type(row): isinstance would also ask row.__class__, which can be a property that raises.
-    kind = type(row)
-    if issubclass(kind, dict):
-        return dict(dict.items(row))
-    if issubclass(kind, beam.Row):
-        return vars(row)
-    if issubclass(kind, tuple) and type(names := getattr(kind, "_fields", None)) is tuple:
-        return dict(zip(names, tuple.__iter__(row), strict=False))
-    if dataclasses.is_dataclass(kind) and "__dict__" in dir(kind):
-        return dict(object.__getattribute__(row, "__dict__"))
-    return {}
+        return self._layout.from_lists(self._lists.drain()) if len(self._lists) else []

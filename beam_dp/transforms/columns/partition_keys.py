@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from beam_dp.mechanisms.numerics import hashing
+from beam_dp.mechanisms.numerics import hashing, value_types
 from beam_dp.transforms.columns import ids
 
 Key = tuple[object, ...]
@@ -170,9 +170,9 @@ def clean(part: object) -> object:
     if ids.is_integer(part):
         number = int(part)
         return number if number in ids.INT64 else None
-    if type(part) in (str, np.str_):
+    if value_types.of(part) in value_types.TEXTS:
         text = str(part)
         return None if _SURROGATE.search(text) else text
-    if type(part) in (bool, np.bool_):
+    if value_types.of(part) in value_types.TRUTHS:
         return bool(part)
     return part if type(part) is datetime.date else None

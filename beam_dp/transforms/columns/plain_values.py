@@ -7,17 +7,16 @@ runs, and no value makes a conversion fail.
 import datetime
 import decimal
 import uuid
-import zoneinfo
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from beam_dp.mechanisms.numerics import value_types
 from beam_dp.transforms.columns import ids
 
 _PLAIN = (int, float, str, bytes, bool)
-_SCALARS = (np.integer, np.floating, np.bool_, np.str_, np.bytes_)
-_ZONES = (type(None), datetime.timezone, zoneinfo.ZoneInfo)
+_SCALARS = {*value_types.NUMPY_INTEGERS, *value_types.NUMPY_FLOATS, np.bool_, np.str_, np.bytes_}
 _DAY = 86_400
 _FIRST = (datetime.date.min.toordinal() + 1 - datetime.date(1970, 1, 1).toordinal()) * _DAY
 _END = (datetime.date.max.toordinal() - datetime.date(1970, 1, 1).toordinal()) * _DAY
@@ -26,14 +25,19 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 def plain(value: object) -> object:
     """Return a value in a form that `marshal` writes canonically; None for other types."""
-    kind = type(value)
-    if issubclass(kind, _SCALARS) and kind.__module__ == "numpy" and kind is not np.timedelta64:
+    kind = value_types.of(value)
+    if kind in _SCALARS:
         value = value.item()
-    if type(value) in _PLAIN:
+    if value_types.of(value) in _PLAIN:
         return value
-    if kind is datetime.datetime and type(value.tzinfo) in _ZONES or kind is datetime.date:
+    if type(value) is datetime.datetime and value_types.of(value.tzinfo) in value_types.ZONES:
         return kind.__name__, value.isoformat()
-    return (kind.__name__, str(value)) if kind in (decimal.Decimal, uuid.UUID) else None
+    if type(value) is datetime.date:
+        return kind.__name__, value.isoformat()
+    if type(value) is uuid.UUID:
+        text = ids.uuid_text(value)
+        return None if text is None else (kind.__name__, text)
+    return (kind.__name__, str(value)) if kind is decimal.Decimal else None
 
 
 def restored(value: object) -> object:

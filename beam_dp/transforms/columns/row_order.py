@@ -51,7 +51,6 @@ def ranks_of_values(values: list[object]) -> np.ndarray:
 
 def _seconds(value: object) -> object:
     """Return dates and times as seconds since 1970, everything else as it is."""
-    # By type(value): no code of a value's own runs.
     if type(value) is datetime.date:
         return (value.toordinal() - ids.EPOCH) * (_DAY // 1_000_000)
     if type(value) is datetime.datetime:

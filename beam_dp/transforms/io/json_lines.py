@@ -24,15 +24,15 @@ def read_jsonl(path: str, pattern: str, columns: Sequence[str]) -> Iterator[dict
     """
     message = open_files.unreadable(pattern, "JSON Lines in UTF-8 (.gz: by gzip)")
     for piece in open_files.guarded(_pieces(path), message):
-        for line in piece.splitlines():
+        for line in piece.only(piece.good).split(b"\n"):
             value = _object(line)
             if value is not None:
                 yield {column: _plain(value.get(column)) for column in columns}
 
 
-def _pieces(path: str) -> Iterator[bytes]:
+def _pieces(path: str) -> Iterator[records.Piece]:
     with open_files.opened(path) as stream:
-        yield from records.whole_records(stream, quoted=False)
+        yield from records.whole_records(stream, records.Form.LINES)
 
 
 def _nothing(constant: str) -> None:

@@ -1,5 +1,6 @@
 """Open files, and turn whatever a file's content does into an error without content."""
 
+import contextlib
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator
@@ -16,13 +17,19 @@ DAMAGE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
 Item = TypeVar("Item")
 
 
-def opened(path: str) -> BinaryIO:
+@contextlib.contextmanager
+def opened(path: str) -> Iterator[BinaryIO]:
     """Open `path` (local or remote) for reading its bytes; `.gz` is unpacked as it is read.
 
     No read returns more bytes than asked for, however well the file was compressed.
     """
-    raw = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
-    return cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if path.endswith(".gz") else raw
+    # Both are closed: a GzipFile leaves the file that it was given open.
+    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as raw:
+        if not path.endswith(".gz"):
+            yield raw
+            return
+        with gzip.GzipFile(fileobj=raw) as unpacked:
+            yield cast(BinaryIO, unpacked)
 
 
 def is_local(path: str) -> bool:

@@ -155,11 +155,20 @@ def _opened(path: str) -> pa.NativeFile:
 def _repeated(file: pq.ParquetFile, groups: range, columns: Sequence[str]) -> list[str]:
     kinds = {field.name: field.type for field in file.schema_arrow if field.name in columns}
     return [
-        name
-        for name, kind in kinds.items()
-        if (pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
-        and _bytes_per_value(file.metadata, groups, name) <= DICTIONARY_BYTES
+        name for name, kind in kinds.items() if _as_dictionary(file.metadata, groups, name, kind)
     ]
+
+
+def _as_dictionary(metadata: pq.FileMetaData, groups: range, name: str, kind: pa.DataType) -> bool:
+    if pt.is_dictionary(kind):
+        # Unasked, Arrow gives it the kind of indices that it was written with, by a conversion
+        # that stops at text that is no UTF-8.
+        return _is_text(kind.value_type)
+    return _is_text(kind) and _bytes_per_value(metadata, groups, name) <= DICTIONARY_BYTES
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
 
 
 def _bytes_per_value(metadata: pq.FileMetaData, groups: range, name: str) -> float:

@@ -21,18 +21,23 @@ class ReadRows(beam.PTransform):
     """Read the wanted columns of Parquet, CSV or JSON Lines files.
 
     A row's content never decides whether the job fails and never appears in a message: a bad
-    row is dropped or a bad cell becomes null, by rules that look at that row alone (except
-    that an unclosed quote in a CSV file takes at most 1 MiB of what follows with it).
+    row is dropped or a bad cell becomes null, by rules that look at that row alone. In a CSV
+    file this holds if its writer quotes as in RFC 4180, and if no cell is above 64 MiB: see
+    `read_csv` for what other files do, and convert those first, or write `quotes=False` if their
+    writer does not quote at all.
 
     Gives `pyarrow.RecordBatch` elements of at most 131,072 rows for Parquet and CSV, one
     dict per row for JSON Lines. Parquet files are split at row groups, about a million rows
     a piece; a CSV or JSON Lines file is read by one worker. Memory is bounded by blocks of
-    4 MiB, and by one row group's pages, also for compressed files; time is not.
+    4 MiB (64 MiB where a CSV cell is above 1 MiB), and by one row group's pages, also for
+    compressed files; time is not.
 
     Edge cases: a pattern that matches nothing, a file without a wanted column, a column of
     two types in two Parquet files and a damaged file fail the running job, with one line
     that names pattern and column. See `read_csv`, `read_jsonl` and `read_parquet` for rows.
-    A directory is refused: write `directory/*.parquet`.
+    A directory is refused: write `directory/*.parquet`. A .gz file that ends early or is damaged
+    anywhere fails the job, whatever its rows hold; a file that is not compressed and ends in a row
+    is read as far as that row is there.
 
     Args:
         pattern: a path, a glob, or several of them with commas between; local or on any
@@ -41,6 +46,8 @@ class ReadRows(beam.PTransform):
         columns: the names of the wanted columns; nothing else is read.
         numbers: those of `columns` that hold numbers; only CSV, where all else is text,
             looks at it.
+        quotes: whether `"` quotes the cells of CSV files; if not, it is an ordinary character
+            and one line is one row.
 
     Raises:
         ValueError, TypeError: at construction, for a wrong parameter.
@@ -49,10 +56,12 @@ class ReadRows(beam.PTransform):
     pattern: str
     columns: Sequence[str]
     numbers: Sequence[str] = ()
+    quotes: bool = True
 
     def __post_init__(self) -> None:
         super().__init__()
         self._extension = common_extension("ReadRows", self.pattern)
+        _check_quotes(self.quotes, self._extension)
         self.columns = checks.columns("ReadRows", "columns", self.columns)
         self.numbers = checks.columns("ReadRows", "numbers", self.numbers)
         checks.require(bool(self.columns), "ReadRows", "columns", "name a column, not ()")
@@ -90,13 +99,27 @@ class ReadRows(beam.PTransform):
             case ".parquet":
                 return parquet.read_parquet(part, self.pattern, self.columns)
             case ".csv":
-                return csv_files.read_csv(part, self.pattern, self.columns, self.numbers)
+                columns, numbers = self.columns, self.numbers
+                return csv_files.read_csv(part, self.pattern, columns, numbers, self.quotes)
             case _:
                 return json_lines.read_jsonl(part, self.pattern, self.columns)
 
     def display_data(self) -> dict[str, str]:
         """Return the public parameters."""
         return {"pattern": self.pattern, "columns": ", ".join(self.columns)}
+
+
+def _check_quotes(quotes: object, extension: str) -> None:
+    if type(quotes) is not bool:
+        raise checks.ParameterTypeError(
+            "ReadRows", "quotes", f"be True or False, not {checks.shown(quotes)}"
+        )
+    checks.require(
+        quotes or extension.startswith(".csv"),
+        "ReadRows",
+        "quotes",
+        f"be left out for {extension} files: only CSV has quotes",
+    )
 
 
 def common_extension(owner: str, pattern: object) -> str:

@@ -1,112 +1,206 @@
-"""Cut a stream of bytes into whole records of bounded length, quotes respected."""
+"""Cut a stream of bytes into whole records of bounded length, and tell which are spoiled."""
 
-import re
+import dataclasses
+import enum
+from collections import deque
 from collections.abc import Iterator
 from itertools import chain
 from typing import BinaryIO
 
 import numpy as np
-import numpy.typing as npt
+
+from beam_dp.transforms.io import quotes
+from beam_dp.transforms.io.quotes import Flags, Positions
 
 RECORD_LIMIT = 1 << 20
+LOOK_LIMIT = 64 << 20
 BLOCK = 4 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
-_LINE_FEED, _CARRIAGE_RETURN, _QUOTE, _COMMA = b'\n\r",'
-_LINE_BREAK = re.compile(rb"[\r\n]")
+# Stands for the beginning of a dropped record: no line end, no cell's start.
+_DROPPED = b"x"
+_NONE = np.empty(0, np.int64)
+_NO_QUOTES = quotes.Quoted(_NONE, _NONE)
 
-Positions = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
+
+class Form(enum.Enum):
+    """What a record is: a line; a line of cells; or cells that may hold lines, in quotes."""
+
+    LINES = "lines"
+    CELLS = "cells"
+    QUOTED_CELLS = "quoted cells"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Piece:
+    """Whole records.
+
+    Args:
+        text: the records, one after the other, and perhaps some bytes behind the last one.
+        ends: the offset behind each record.
+        good: which of them are neither spoiled nor too long.
+        commas: which bytes are commas between two cells; none where there are no cells.
+    """
+
+    text: bytes
+    ends: Positions
+    good: Flags
+    commas: Flags
+
+    def have_cells(self, count: int) -> Flags:
+        """Return which records have as many cells."""
+        starts = np.append(0, self.ends[:-1])
+        # The narrowest type that cannot overflow: a record has fewer commas than bytes.
+        narrow = np.min_scalar_type(int((self.ends - starts).max()))
+        commas = self.commas[: self.ends[-1]].view(np.uint8)
+        return np.add.reduceat(commas, starts, dtype=narrow) == count - 1
+
+    def only(self, kept: Flags) -> bytes:
+        """Return the text of some of the records."""
+        bounds = np.flatnonzero(np.diff(kept, prepend=False, append=False))
+        offsets = np.append(0, self.ends)[bounds].tolist()
+        slices = zip(offsets[::2], offsets[1::2], strict=True)
+        return b"".join([self.text[start:stop] for start, stop in slices])
 
 
 def whole_records(
-    stream: BinaryIO, quoted: bool, limit: int = RECORD_LIMIT, block: int = BLOCK
-) -> Iterator[bytes]:
-    """Yield pieces of `stream`, each made of whole records.
+    stream: BinaryIO,
+    form: Form,
+    limit: int = RECORD_LIMIT,
+    look: int = LOOK_LIMIT,
+    block: int = BLOCK,
+) -> Iterator[Piece]:
+    """Yield the records of `stream` in pieces of about `block` bytes.
 
-    Memory stays below a few blocks whatever the stream holds. The records do not depend on
-    where the blocks are cut.
+    A record ends with LF or with the end of the stream. Which records there are, and which of
+    them are good, does not depend on where the blocks are cut. A byte order mark at the start
+    is skipped. Memory stays below a few blocks; where a quoted cell is longer than `limit`,
+    below `look` bytes and a few blocks. The work is linear in the length of the stream.
 
-    Edge cases: a record without an end within `limit` bytes (a field of 100 MB, a quote
-    never closed) is dropped, together with all bytes up to the first line break after the
-    limit. A record that the end of the stream cuts inside quotes is dropped. A byte order
-    mark at the start is skipped. LF, CR and CRLF end a record.
+    Spoiled, in both forms with cells: a record with a CR outside of quotes that is not followed
+    by CRs and LF (a file of the classic Mac is one long spoiled record). With quotes: a record
+    in which a quote opens a cell that does not end properly; it ends with its line, and
+    whatever else was in the cell is read as records.
 
     Args:
         stream: the bytes.
-        quoted: whether line breaks inside double quotes belong to the record (RFC 4180).
-        limit: the most bytes of one record, its line break included.
+        form: what a record is.
+        limit: the most bytes of a good record, its line end included.
+        look: how far behind its opening quote a quoted cell must have ended.
         block: how many bytes are read at once.
     """
-    blocks = _blocks(stream, block)
-    rest = b""
-    for piece in blocks:
-        rest += piece
-        overlong = True
-        while overlong and rest:
-            stop, overlong = _cut(rest, quoted, limit)
-            if stop:
-                yield rest[:stop]
-            rest = _resume(rest[stop:], blocks, limit) if overlong else rest[stop:]
+    blocks = _Blocks(stream, block)
+    rest, dropped = b"", False
+    for read in blocks:
+        piece, waiting = _cut(rest + read, form, limit, look, dropped)
+        if piece.ends.size:
+            yield piece
+        dropped = dropped and not piece.ends.size
+        done = int(piece.ends[-1]) if piece.ends.size else 0
+        rest = piece.text[done:]
+        if len(rest) > limit or (dropped and waiting is None):
+            rest = _pass(piece.text, waiting, blocks, look)
+            dropped = True
+    if rest:
+        yield _cut(rest, form, limit, look, dropped, final=True)[0]
 
 
-def _blocks(stream: BinaryIO, block: int) -> Iterator[bytes]:
-    # The line break at the end closes a last record that has none.
-    first = stream.read(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK)
-    return chain([first], iter(lambda: stream.read(block), b""), [b"\n"])
+class _Blocks:
+    """The blocks of a stream, then one LF: it ends a last record that has no line end."""
+
+    def __init__(self, stream: BinaryIO, block: int) -> None:
+        first = stream.read(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK)
+        self._blocks = chain([first], iter(lambda: stream.read(block), b""), [b"\n"])
+        self._returned: deque[bytes] = deque()
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.read, None)
+
+    def read(self) -> bytes | None:
+        """Return the next block; None at the end."""
+        return self._returned.popleft() if self._returned else next(self._blocks, None)
+
+    def put_back(self, blocks: list[bytes]) -> None:
+        """Give back blocks, to be read again."""
+        self._returned.extendleft(reversed(blocks))
 
 
-def _cut(text: bytes, quoted: bool, limit: int) -> tuple[int, bool]:
-    """Return where the whole records end, and whether an overlong one follows."""
-    ends = record_ends(text, quoted)
-    lengths = np.diff(ends, prepend=0)
-    overlong = np.flatnonzero(lengths > limit)
-    if overlong.size:
-        return int(ends[overlong[0]] - lengths[overlong[0]]), True
-    stop = int(ends[-1]) if ends.size else 0
-    return stop, len(text) - stop > limit
-
-
-def _resume(text: bytes, blocks: Iterator[bytes], limit: int) -> bytes:
-    """Return what follows the first line break at or after `limit`."""
-    found = _LINE_BREAK.search(text, limit)
-    while not found:
-        text = next(blocks, b"\n")
-        found = _LINE_BREAK.search(text)
-    return text[found.end() :]
-
-
-def record_ends(text: bytes, quoted: bool) -> Positions:
-    """Return the offset after each line break that ends a record; `text` starts with a record."""
+def _cut(
+    text: bytes, form: Form, limit: int, look: int, dropped: bool, final: bool = False
+) -> tuple[Piece, int | None]:
+    """Return the records of `text`, and the first quote on which the text does not decide."""
     content = np.frombuffer(text, np.uint8)
-    breaks = np.flatnonzero((content == _LINE_FEED) | (content == _CARRIAGE_RETURN))
-    if quoted and b'"' in text:
-        quotes = _structural_quotes(content)
-        breaks = breaks[np.searchsorted(quotes, breaks) % 2 == 0]
-    return breaks + 1
+    breaks, commas = content == quotes.LINE_FEED, content == quotes.COMMA
+    found = _NO_QUOTES
+    if form is Form.QUOTED_CELLS and b'"' in text:
+        found = quotes.find(content, look, final)
+    if found.edges.size:
+        outside = _outside(found.edges, len(text))
+        breaks &= outside
+        commas &= outside
+    ends = np.flatnonzero(breaks) + 1
+    if found.waiting is not None:
+        ends = ends[: np.searchsorted(ends, found.waiting, "right")]
+    good = np.diff(ends, prepend=0) <= limit
+    good[:1] &= not dropped
+    spoiled = [found.spoiled]
+    if form is not Form.LINES and b"\r" in text:
+        spoiled.append(_lone_returns(content, ends, found.edges))
+    places = np.searchsorted(ends, np.concatenate(spoiled), "right")
+    good[places[places < len(ends)]] = False
+    return Piece(text, ends, good, commas), found.waiting
 
 
-def _structural_quotes(content: Bytes) -> Positions:
-    """Return the positions of the quotes that open or close a quoted stretch, in turn.
+def _lone_returns(content: quotes.Bytes, ends: Positions, edges: Positions) -> Positions:
+    """Return the CRs outside of quotes that spoil a record: neither a CR nor LF follows."""
+    returns = content == quotes.CARRIAGE_RETURN
+    if np.count_nonzero(returns) == np.count_nonzero(returns[np.maximum(ends - 2, 0)]):
+        return ends[:0]  # all of them stand before the LF of a line end
+    following = content[1:]
+    others = (following != quotes.LINE_FEED) & (following != quotes.CARRIAGE_RETURN)
+    lone = np.flatnonzero(returns[:-1] & others)
+    return lone[np.searchsorted(edges, lone) % 2 == 0]
 
-    As in Arrow's reader: a quote opens at the start of a field only; a doubled quote inside
-    closes and opens again; any other quote is an ordinary character.
+
+def _outside(edges: Positions, size: int) -> Flags:
+    """Return which bytes have an even number of edges up to themselves.
+
+    All at once: in words of 64 bits, each bit is combined with all lower ones by doubling the
+    distance; then the highest bit of each word, which is its whole parity, is carried on.
     """
-    quotes = np.flatnonzero(content == _QUOTE)
-    before = np.where(quotes > 0, content[quotes - 1], _LINE_FEED)
-    starts = (before == _COMMA) | (before == _LINE_FEED) | (before == _CARRIAGE_RETURN)
-    may_open = starts | (before == _QUOTE)
-    if may_open[::2].all():
-        return quotes
-    return quotes[_opened_and_closed(quotes, starts)]
+    flags = np.zeros(-size % 64 + size, np.bool_)
+    flags[edges] = True
+    words = np.packbits(flags, bitorder="little").view("<u8")
+    for distance in (1, 2, 4, 8, 16, 32):
+        words ^= words << np.uint64(distance)
+    carried = np.bitwise_xor.accumulate(words >> np.uint64(63))
+    words[1:] ^= np.uint64(0) - carried[:-1]
+    return np.unpackbits(~words.view(np.uint8), count=size, bitorder="little").view(np.bool_)
 
 
-def _opened_and_closed(quotes: Positions, starts: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Walk over the quotes one by one: the slow way, for text with stray quotes."""
-    kept = np.zeros(len(quotes), np.bool_)
-    inside, last = False, -2
-    for index, (position, start) in enumerate(zip(memoryview(quotes), memoryview(starts))):
-        if inside or start or last == position - 1:
-            inside, last = not inside, position
-            kept[index] = True
-    return kept
+def _pass(text: bytes, waiting: int | None, blocks: _Blocks, look: int) -> bytes:
+    """Return what stands for the beginning of a record that is dropped, read as far as it goes.
+
+    Args:
+        text: what was read, up to some place within that record.
+        waiting: the quote in it on which `text` does not decide.
+        blocks: what follows; if the quoted cell was looked at, so that it is passed over.
+        look: how far behind its opening quote the cell must have ended.
+    """
+    if waiting is None:
+        return b"," if text.endswith(b",") else _DROPPED
+    search, seen = quotes.QuoteSearch(look), [text[waiting:]]
+    while search.goes_on(seen[-1]) and (read := blocks.read()) is not None:
+        seen.append(read)
+    if search.closed is None:
+        _to_line_end(seen, blocks)
+    else:
+        blocks.put_back([seen[-1][search.closed :]])
+    return _DROPPED
+
+
+def _to_line_end(seen: list[bytes], blocks: _Blocks) -> None:
+    """Put back what follows the first line end, and that line end."""
+    index = next((i for i, read in enumerate(seen) if b"\n" in read), len(seen))
+    line = seen[index:] or [next(read for read in blocks if b"\n" in read)]
+    blocks.put_back([line[0][line[0].index(b"\n") :], *line[1:]])

@@ -1,12 +1,10 @@
 """WriteRows: a released table as one file of the very name that was asked for."""
 
-import contextlib
 import dataclasses
 import types
 import typing
-import uuid
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, BinaryIO
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
@@ -14,7 +12,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.typehints import row_type, typehints
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms.io import table_files
+from beam_dp.transforms.io import table_files, whole_files
 from beam_dp.transforms.steps import runtime
 
 _WRITERS = {
@@ -34,7 +32,8 @@ class WriteRows(beam.PTransform):
     """Write `beam.Row`s or `pyarrow.RecordBatch`es to one .csv, .parquet or .jsonl file.
 
     The file appears whole under its name or not at all: it is written under another name
-    beside it and renamed. Its rows are sorted by all their cells, first column first, so
+    beside it and renamed (a process that is killed can leave that one: `<name>.<number>.<random
+    digits>.partial`). Its rows are sorted by all their cells, first column first, so
     their order tells nothing about the data. Meant for released rows: everything passes
     through one worker and its memory (a million rows are fine), and nothing is hidden.
 
@@ -51,8 +50,10 @@ class WriteRows(beam.PTransform):
         a PCollection with the path as its one element, after the file is there.
 
     Raises:
-        TypeError, ValueError: at construction: an unknown extension, or a file that exists
-            without `overwrite`; when applied: rows without a schema and no `columns`.
+        TypeError, ValueError: at construction: an unknown extension, a file that exists without
+            `overwrite`, or a local path where this machine cannot write, which is tried with an
+            empty file (that a bucket or another machine can be written is seen when it is, and so
+            is a full disk); when applied: rows without a schema and no `columns`.
     """
 
     path: str
@@ -67,6 +68,7 @@ class WriteRows(beam.PTransform):
             "path",
             f"end in {', '.join(_WRITERS)}, not {self.path!r}",
         )
+        whole_files.check("WriteRows", self.path)
         checks.require(
             self.overwrite is True or not FileSystems.exists(self.path),
             "WriteRows",
@@ -149,7 +151,7 @@ class _Rows:
     def write(self, parts: Iterable[table_files.Cells | None]) -> str:
         """Write all rows, sorted; None is none."""
         rows = sorted((row for row in parts if row is not None), key=table_files.order)
-        with _whole(self.path) as file:
+        with whole_files.written(self.path) as file:
             _WRITERS[_extension(self.path)](file, self.names, self.kinds, rows)
         return self.path
 
@@ -170,7 +172,7 @@ class _Batches:
         """Write the rows of all packed batches, sorted; None is none."""
         runtime.give_back()
         table = table_files.ordered(self._joined(parts))
-        with _whole(self.path) as file:
+        with whole_files.written(self.path) as file:
             _TABLE_WRITERS[_extension(self.path)](file, table)
         return self.path
 
@@ -182,16 +184,3 @@ class _Batches:
 
 def _extension(path: str) -> str:
     return next(known for known in _WRITERS if path.endswith(known))
-
-
-@contextlib.contextmanager
-def _whole(path: str) -> Iterator[BinaryIO]:
-    """Yield a file that appears under its name when it is complete."""
-    partial = f"{path}.{uuid.uuid4().hex}.partial"
-    try:
-        with FileSystems.create(partial) as file:
-            yield file
-        FileSystems.rename([partial], [path])
-    finally:
-        if FileSystems.exists(partial):
-            FileSystems.delete([partial])

@@ -16,7 +16,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.summaries import wire
-from beam_dp.transforms.columns import layout
+from beam_dp.transforms.columns import layout, row_fields
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.steps import runtime
 from beam_dp.transforms.steps.runtime import Ahead
@@ -49,10 +49,10 @@ class Collect(beam.DoFn):
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take one row, or one Arrow batch or table."""
-        if type(element) in (pa.RecordBatch, pa.Table):
+        if row_fields.is_columnar(element):
             yield from self._take_batches(element)
-        else:
-            yield from self._take(self._buffer.add(element))
+        elif full := self._buffer.add(element):
+            yield from self._take(full)
 
     def finish_bundle(self) -> Iterator[Any]:
         """Hand on what is held."""

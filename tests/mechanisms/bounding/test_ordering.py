@@ -1,5 +1,8 @@
 """The packed sort of rows gives the order of a full sort, also where packed words collide."""
 
+import itertools
+import random
+
 import numpy as np
 import pytest
 
@@ -67,3 +70,17 @@ def test_the_test_notices_rows_told_by_their_hash_alone() -> None:
     _, by_hash = ordering.order_rows(order, new_pair, zero, [])
     _, exact = ordering.order_rows(order, new_pair, zero, columns)
     assert by_hash.sum() == 5 < exact.sum()
+
+
+def test_people_are_numbered_one_to_one_in_the_order_of_their_words() -> None:
+    """Whether a first word has one second word, as nearly always, or several."""
+    draw = random.Random(4)
+    for size, words in itertools.product((0, 1, 5, 60), (1, 2)):
+        column = np.array([[draw.randrange(6) for _ in range(size)] for _ in range(words)])
+        people = column.astype(np.uint64).reshape(words, size)
+        rows = [tuple(person) for person in people.T.tolist()]
+        places = {person: place for place, person in enumerate(sorted(set(rows)))}
+        assert ordering.numbered(people).tolist() == [places[person] for person in rows]
+        people[-1] = people[0]
+        places = {one: place for place, one in enumerate(sorted({*people[0].tolist()}))}
+        assert ordering.numbered(people).tolist() == [places[one] for one in people[0].tolist()]

@@ -1,8 +1,11 @@
 """The vectorised hashes equal their formulas in Python integers, and tell texts apart."""
 
 import hashlib
+import itertools
 import math
 import random
+from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -108,6 +111,47 @@ def test_one_32_bit_copy_collides_as_rarely_as_proved():
     ]
     share = float((low[0] == low[1]).mean())
     assert abs(share - 1 / 256) <= math.sqrt(math.log(2e10) / (2 * 60_000))
+
+
+@pytest.mark.parametrize(("low", "bits"), [(1, 1), (1, 2), (2, 2), (2, 3)])
+def test_multilinear_hashing_is_as_strong_as_the_docstring_proves(low: int, bits: int) -> None:
+    """The lemma in small, for all multipliers: words of `low` bits, sums of 5, `bits` cut off.
+
+    Two different strings of two words share a hash with a probability of exactly 2^(bits - 5).
+    """
+    size = 5
+    m = np.arange(1 << size)
+    strings = list(itertools.product(range(1 << low), repeat=2))
+    for one, other in itertools.combinations(strings, 2):
+        hashes = [
+            (m[:, None, None] + m[:, None] * s[0] + m * s[1]) % (1 << size) >> bits
+            for s in (one, other)
+        ]
+        assert Fraction(int((hashes[0] == hashes[1]).sum()), m.size**3) == Fraction(
+            1, 1 << size - bits
+        )
+
+
+def slow_code(identity: Sequence[int], key: bytes) -> int:
+    """Return 32 bits of one copy and 31 of another over the four halves of an identity."""
+    stream = hashlib.shake_256(b"beam_dp code" + key).digest(2 * 5 * 8)
+    m = [int.from_bytes(stream[at : at + 8], "little") for at in range(0, 80, 8)]
+    words = [half for word in identity for half in (word % HALF, word // HALF)]
+    sums = [sum(a * b for a, b in zip(m[at : at + 5], [1, *words])) % WORD for at in (0, 5)]
+    return (sums[0] >> 32) << 31 | sums[1] >> 33
+
+
+@pytest.mark.parametrize("size", [0, 1, 6, 5000])
+def test_63_bits_of_an_identity_are_two_copies_of_multilinear_hashing(size: int) -> None:
+    """Of its four halves, with multipliers that are not those of the identities of texts."""
+    words = [*WORDS, *np.random.default_rng(2).integers(0, WORD, 5000, np.uint64).tolist()][:size]
+    one = np.array([words], np.uint64)
+    both = np.array([words, words[::-1]], np.uint64)
+    assert hashing.shortened(one, KEY).tolist() == [slow_code([w], KEY) for w in words]
+    assert hashing.shortened(both, KEY).tolist() == [slow_code(w, KEY) for w in both.T.tolist()]
+    padded = np.concatenate([one, np.zeros_like(one)])
+    assert (hashing.shortened(padded, KEY) == hashing.shortened(one, KEY)).all()
+    assert not np.isin(hashing._shorteners(KEY), hashing._multipliers(KEY)).any()
 
 
 def os_entropy() -> bytes:

@@ -134,3 +134,10 @@ def test_the_magnitude_is_an_upper_bound():
     values = np.array([(1 << 53) + 1] * 9 + [-1] * 7)
     assert integers.magnitude(values) >= 9 * ((1 << 53) + 1) + 7
     assert integers.magnitude(values) <= (9 * ((1 << 53) + 1) + 7) * (1 + 1e-8)
+
+
+@settings(max_examples=200, deadline=None)
+@given(values=COLUMNS, power=st.integers(0, 250), wide=st.booleans())
+def test_quotients_are_rounded_down_for_divisors_of_any_size(values, power, wide):
+    found = integers.divide(column(values, wide), 1 << power)
+    assert found.tolist() == [value // (1 << power) for value in values]

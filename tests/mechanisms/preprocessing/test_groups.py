@@ -228,6 +228,21 @@ def test_values_that_would_overflow_are_exact():
     assert found.tolist() == [(1 << 123) // 3]
 
 
+@pytest.mark.parametrize("name", ["variance", "sample_variance"])
+@pytest.mark.parametrize("bound", [1 << 61, 1 << 62, 3 << 61, (1 << 63) - 2])
+def test_ranges_of_2_to_the_62_and_above_are_exact(name, bound):
+    """In 64 bits they wrap: to -2^63, whose square is right by accident, or to less than they are.
+
+    Too short a range says that nothing is cut, where one person moves the variance by too much.
+    """
+    for values in ([-bound, bound], [-bound, 0, bound], [-bound, bound - 7, bound]):
+        offsets = np.array([0, len(values)])
+        for power in range(110, 129):
+            statistic = PreprocessedStatistic(name, 1 << power)
+            wide = statistic.values(np.array(values, object), offsets)
+            assert statistic.values(np.array(values), offsets).tolist() == wide.tolist()
+
+
 @pytest.mark.parametrize("name", brute.STATISTICS)
 def test_nobody_one_person_and_equal_values(name):
     empty = 0 if "variance" in name else 5

@@ -90,7 +90,8 @@ def owned(rows):
     """Return lines of (partition, person, value in units, rows)."""
     partition, person, item, count = (np.array(column, np.int64) for column in zip(*rows))
     places = np.zeros(len(rows), np.int64)
-    return Owned(partition[None].view(np.uint64), places, person, person, item, count)
+    owner = person[None].view(np.uint64)
+    return Owned(partition[None].view(np.uint64), places, owner, owner, item, count)
 
 
 def voted(function, rows, **options):
@@ -99,7 +100,9 @@ def voted(function, rows, **options):
         return {}
     made = relation(function, **options)
     votes = made.votes(owned(rows), lambda: function)
-    return dict(zip(zip(votes.partition[0].tolist(), votes.person.tolist()), votes.item.tolist()))
+    return dict(
+        zip(zip(votes.partition[0].tolist(), votes.person[0].tolist()), votes.item.tolist())
+    )
 
 
 def wild(values):

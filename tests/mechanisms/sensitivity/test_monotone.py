@@ -16,6 +16,7 @@ from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
 from beam_dp.mechanisms.sensitivity import monotone
 from beam_dp.mechanisms.sensitivity.monotone import Monotone, SetValues, monotone_hull
+from beam_dp.testing import check_interlacing
 from beam_dp.transforms.columns import compared_values
 
 
@@ -361,6 +362,50 @@ def test_a_failing_profile_function_becomes_the_public_constant(function, capsys
 def test_a_guarded_profile_gives_what_the_function_gives(people, removals):
     expected = Monotone(total, people).profile(removals)
     assert GuardedProfile(top_profile, removals)(people) == expected
+
+
+def losses(profile):
+    """Return the loss of every number that the profiles below have, and of one below all."""
+    return [sum(level > y for level in profile.values) for y in range(-1, 30)]
+
+
+WRONG_CLAIMS = {
+    "two levels for each person": lambda people: [9] * (1 + 2 * len(people)),
+    "fewer levels for more people": lambda people: [9] * max(1, 5 - len(people)),
+    "one person is worth two": lambda people: [9 if 2 * len(people) > k else 0 for k in range(9)],
+    "falls with more people": lambda people: [9 - len(people)] * 4,
+    "fails of nobody": lambda people: [20, 10, 7, 0][-1 - len(people) :] if people else 1 / 0,
+}
+
+
+@pytest.mark.parametrize("name", WRONG_CLAIMS)
+def test_a_profile_that_cannot_follow_from_that_of_nobody_is_none(name):
+    """The loss is then that of `lowest`; so is one whose length moves by more than one a person."""
+    guarded = GuardedProfile(WRONG_CLAIMS[name], 8, lowest=-5)
+    nobody, found = guarded([]), [guarded([(1,)] * size) for size in range(1, 4)]
+    assert found[0] == Profile([-5])
+    for people, profile in enumerate(found, 1):
+        moved = zip(losses(nobody), losses(profile), strict=True)
+        assert profile == Profile([-5]) or all(0 <= b - a <= people for a, b in moved)
+
+
+RIGHT_CLAIMS = {
+    "one level more": lambda people: [*range(len(people), -1, -1)],
+    "no level of nobody": lambda people: sorted(map(sum, people), reverse=True),
+    "always as many": lambda people: [max(0, len(people) - k) for k in range(9)],
+    "cut short": lambda people: [*range(len(people), -1, -1)][:3],
+    "ends in -inf": lambda people: [*[3] * len(people), *[-math.inf] * (7 - len(people))],
+}
+
+
+@pytest.mark.parametrize("removals", [0, 1, 3, 20])
+@pytest.mark.parametrize("name", RIGHT_CLAIMS)
+def test_a_profile_that_keeps_its_claim_comes_through(name, removals):
+    function, people = RIGHT_CLAIMS[name], [(3,), (1,), (4,), (1,), (5,)]
+    assert check_interlacing(lambda given: function(given) or [-math.inf], people) is None
+    for size in range(1, 6):
+        expected = Profile(function(people[:size])[: removals + 1])
+        assert GuardedProfile(function, removals)(people[:size]) == expected
 
 
 # ----------------------------------------------------------------------------------- the records

@@ -12,9 +12,10 @@ import pytest
 from beam_dp.mechanisms.bounding import table as tables
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import hashing, integers
-from beam_dp.mechanisms.summaries import owner_lines, wire
+from beam_dp.mechanisms.summaries import owner_lines, thinning, wire
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
+from tests.relations import owners_of, people_of
 
 KEY = bytes(range(32))
 Line = tuple[Any, ...]
@@ -27,8 +28,9 @@ def made(lines: Sequence[Line], names: dict[Any, bytes] | None = None) -> Owned:
     columns = [[line[place] for line in lines] for place in range(6)]
     partition = np.array(columns[0], np.uint64).reshape(-1, 2).T
     narrow = partition if partition[1].any() else partition[:1]
-    whole = [np.array(column, np.int64) for column in columns[1:5]]
-    return Owned(narrow, *whole, numbers(columns[5]), names or {})
+    relation, item = np.array(columns[1], np.int64), np.array(columns[4], np.int64)
+    both = owners_of(columns[2]), owners_of(columns[3])
+    return Owned(narrow, relation, *both, item, numbers(columns[5]), names or {})
 
 
 def numbers(column: Sequence[int]) -> np.ndarray:
@@ -42,8 +44,10 @@ def plain(lines: Owned) -> list[Line]:
     """Return the lines as `made` takes them, in the order of partitions and owners."""
     joined = tables.join_identities([lines.partition, np.zeros((2, 0), np.uint64)])
     partition = [tuple(pair) for pair in joined.T.tolist()]
-    columns = (lines.relation, lines.person, lines.second, lines.item, lines.count)
-    return sorted(zip(partition, *(column.tolist() for column in columns), strict=True))
+    columns = (column.tolist() for column in (lines.relation, lines.item, lines.count))
+    relation, item, count = columns
+    owners = people_of(lines.person), people_of(lines.second)
+    return sorted(zip(partition, relation, *owners, item, count, strict=True))
 
 
 def summed(lines: Sequence[Line]) -> dict[Line, int]:
@@ -59,8 +63,8 @@ def random_lines(draw: random.Random, size: int, wide: bool = False) -> list[Lin
         (
             (draw.randrange(3), draw.choice(words)),
             draw.randrange(2),
-            draw.randrange(3),
-            draw.randrange(2),
+            draw.randrange(5),
+            draw.choice((0, 1, 3)),
             draw.choice(EXTREMES),
             draw.choice((1, 2, 1 << 61, 1 << 90)) if wide else draw.randint(1, 3),
         )
@@ -135,7 +139,7 @@ def check_view(view: owner_lines.Lines, expected: Owned) -> None:
     """The same lines in their order, with owners renamed one to one to 0, 1, ..."""
     assert view.items.tolist() == expected.item.tolist()
     assert view.counts.tolist() == expected.count.tolist()
-    codes = [*expected.person.tolist(), *expected.second.tolist()]
+    codes = [*people_of(expected.person), *people_of(expected.second)]
     pairs = set(zip([*view.people.tolist(), *view.second.tolist()], codes, strict=True))
     assert [name for name, _ in sorted(pairs)] == list(range(len(set(codes))))
 
@@ -193,11 +197,55 @@ def test_a_pair_of_owners_is_one_line_both_ways() -> None:
     codes = owner_lines.code(np.array([[1, 2]], np.uint64), KEY)
     given = table([1, 2, 1], [[0, 0, 0]])
     given.values[0] = codes[[1, 0, 0]]
-    lines = plain(owner_lines.merge([Relation(-1, 0).lines(given, 0, KEY)]))
+    lines = owner_lines.merge([Relation(-1, 0).lines(given, 0, KEY)])
     low, high = sorted(codes.tolist())
-    assert sorted(line[2:] for line in lines) == sorted(
-        [(low, high, 0, 2), (int(codes[0]), int(codes[0]), 0, 1)]
-    )
+    found = zip(lines.person[0].tolist(), lines.second[0].tolist(), lines.count.tolist())
+    assert sorted(found) == sorted([(low, high, 2), (int(codes[0]), int(codes[0]), 1)])
+
+
+def namesakes(purpose: str) -> np.ndarray:
+    """Return three identities: the last two differ, but `condense` makes one number of them."""
+    constant = int(hashing.salt(KEY, purpose)) | 1
+    pairs = [(5, 3), (77, 9), ((77 + 6 * constant) % (1 << 64), 3)]
+    return np.array(pairs, np.uint64).T
+
+
+def people_are_told_apart_by_their_whole_identity() -> None:
+    """Also where all that was made of their identities before is equal, by any purpose of a salt.
+
+    Nothing else of what follows the lines may merge them: not merging, packing, thinning, numbers.
+    """
+    for purpose in ("code", "owner"):
+        person = namesakes(purpose)
+        assert len(np.unique(hashing.condense(person, hashing.salt(KEY, purpose)))) == 2
+        given = Table(person, np.zeros((1, 3), np.uint64), np.ones(3, np.int64), [numbers([4] * 3)])
+        for relation in (Relation(0), Relation(), Relation(0, most=3), Relation(0, most=3, rank=2)):
+            parts = [relation.lines(given.take(slice(k, k + 1)), 0, KEY) for k in (2, 0, 1)]
+            lines = thinning.merge([thinning.merge(parts[:2], [relation]), parts[2]], [relation])
+            found = wire.unpack_owned(wire.pack_owned(lines))
+            assert found.person.shape == (2, 3)
+            [view] = found.of(np.zeros(3, np.int64), 1, 0)
+            assert sorted(view.people.tolist()) == [0, 1, 2] and view.counts.tolist() == [1, 1, 1]
+
+
+def test_people_are_told_apart_by_their_whole_identity() -> None:
+    people_are_told_apart_by_their_whole_identity()
+
+
+def owners_are_keyed_and_one_to_one() -> None:
+    """Identities in one word and in two: the second word stays, and 0 is as good as none."""
+    one = np.arange(1000, dtype=np.uint64)[None]
+    two = np.concatenate([one, one * np.uint64(2) + np.uint64(3)])
+    for identity in (one, two):
+        found, other = owner_lines.owners(identity, KEY), owner_lines.owners(identity, bytes(32))
+        assert found.shape == identity.shape and (found[1:] == identity[1:]).all()
+        assert len({*found[0].tolist(), *other[0].tolist()}) == 2000
+    padded = np.concatenate([one, np.zeros_like(one)])
+    assert (owner_lines.owners(padded, KEY)[0] == owner_lines.owners(one, KEY)[0]).all()
+
+
+def test_owners_are_keyed_and_one_to_one() -> None:
+    owners_are_keyed_and_one_to_one()
 
 
 def codes_are_keyed_and_free_of_form() -> None:
@@ -229,11 +277,31 @@ def test_different_lines_that_share_a_hash_stay_apart(monkeypatch: Patch) -> Non
 
 
 def code_without_the_key(patch: Patch) -> None:
+    real = hashing.shortened
+    patch.setattr(owner_lines.hashing, "shortened", lambda identity, key: real(identity, b"no key"))
+
+
+def owners_without_the_key(patch: Patch) -> None:
     patch.setattr(owner_lines.hashing, "salt", lambda key, purpose: np.uint64(12345))
 
 
 def code_of_one_word(patch: Patch) -> None:
-    patch.setattr(owner_lines.hashing, "condense", lambda identity, constant: identity[0])
+    real = hashing.shortened
+    patch.setattr(owner_lines.hashing, "shortened", lambda identity, key: real(identity[:1], key))
+
+
+def one_word_of_an_owner(patch: Patch) -> None:
+    real = owner_lines.owners
+    patch.setattr(owner_lines, "owners", lambda identity, key: real(identity, key)[:1])
+
+
+def numbers_of_first_words(patch: Patch) -> None:
+    real = owner_lines.ordering.numbered
+    patch.setattr(owner_lines.ordering, "numbered", lambda people: real(people[:1]))
+
+
+def lines_known_by_first_words(patch: Patch) -> None:
+    patch.setattr(owner_lines, "_words", lambda lines: [lines.person[0], lines.second[0]])
 
 
 def lines_not_merged(patch: Patch) -> None:
@@ -247,6 +315,16 @@ def counts_not_added(patch: Patch) -> None:
 MUTANTS: dict[str, tuple[Callable[[], None], Callable[[Patch], None]]] = {
     "code without the key": (codes_are_keyed_and_free_of_form, code_without_the_key),
     "code of the first word": (codes_are_keyed_and_free_of_form, code_of_one_word),
+    "owners without the key": (owners_are_keyed_and_one_to_one, owners_without_the_key),
+    "one word of an owner": (people_are_told_apart_by_their_whole_identity, one_word_of_an_owner),
+    "numbers of first words": (
+        people_are_told_apart_by_their_whole_identity,
+        numbers_of_first_words,
+    ),
+    "lines known by first words": (
+        people_are_told_apart_by_their_whole_identity,
+        lines_known_by_first_words,
+    ),
     "lines not merged": (test_equal_lines_are_merged_and_counts_add_exactly, lines_not_merged),
     "counts not added": (test_equal_lines_are_merged_and_counts_add_exactly, counts_not_added),
 }
@@ -261,6 +339,6 @@ def test_mutants_are_noticed(name: str) -> None:
             check()
 
 
-def test_the_hash_of_a_code_is_not_that_of_the_shards() -> None:
-    """Else the lines of one shard would have codes in one narrow range."""
-    assert hashing.salt(KEY, "code") != hashing.salt(KEY, "person")
+def test_the_hash_of_an_owner_is_not_that_of_the_shards() -> None:
+    """Else the people of one shard would be in one narrow range, and in few blocks."""
+    assert hashing.salt(KEY, "owner") != hashing.salt(KEY, "person")

@@ -9,6 +9,7 @@ from beam_dp.mechanisms.profiles import coverage, kth_largest
 from beam_dp.mechanisms.summaries import owner_lines, thinning
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
+from tests.relations import owners_of, people_of
 
 PARTITIONS = 2
 Columns = list[np.ndarray]
@@ -18,7 +19,8 @@ def made(columns: Columns) -> Owned:
     """Return the lines (partition, relation, person, item, count), merged."""
     partition, relation, person, item, count = columns
     words = partition.astype(np.uint64)[None]
-    return owner_lines.merge([Owned(words, relation, person, person, item, count)])
+    who = owners_of(person.tolist())
+    return owner_lines.merge([Owned(words, relation, who, who, item, count)])
 
 
 def random_columns(generator: np.random.Generator, size: int) -> Columns:
@@ -50,8 +52,9 @@ def per_partition(lines: Owned, relation: int = 1) -> list[owner_lines.Lines]:
 
 def plain(lines: Owned, relation: int) -> list[tuple[Any, ...]]:
     chosen = lines.take(np.flatnonzero(lines.relation == relation))
-    columns = chosen.partition[0], chosen.person, chosen.item, chosen.count
-    return sorted(zip(*(column.tolist() for column in columns), strict=True))
+    columns = (column.tolist() for column in (chosen.partition[0], chosen.item, chosen.count))
+    partition, item, count = columns
+    return sorted(zip(partition, people_of(chosen.person), item, count, strict=True))
 
 
 def distinct(lines: Owned, removals: int) -> list[Any]:

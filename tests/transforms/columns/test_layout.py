@@ -19,7 +19,8 @@ from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import partition_keys, public_keys
-from beam_dp.transforms.columns.layout import Layout, RowBuffer, fields_of
+from beam_dp.transforms.columns.layout import Layout, RowBuffer
+from beam_dp.transforms.columns.row_fields import FieldLists
 
 KEY = bytes(range(32))
 UNIT = Fraction(1, 10**6)
@@ -118,6 +119,14 @@ class Odd:
 
     def __getattribute__(self, name: str) -> object:
         raise RuntimeError
+
+
+def fields_of(row: object) -> dict[str, object]:
+    """Return the fields that a row has."""
+    lists = FieldLists(Visit._fields)
+    lists.add(row)
+    found = zip(Visit._fields, lists.drain(), strict=True)
+    return {name: value for name, [value] in found if value is not None}
 
 
 def test_fields_of_rows_that_are_none() -> None:

@@ -4,6 +4,9 @@ import csv
 import datetime
 import json
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -19,9 +22,10 @@ from apache_beam.typehints.row_type import RowTypeConstraint
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from beam_dp.transforms.io import table_files
+from beam_dp.transforms.io import table_files, whole_files
 from beam_dp.transforms.io.write_rows import WriteRows
 
+ROOT = Path(__file__).parents[3]
 SCHEMA = RowTypeConstraint.from_fields([("day", str), ("count", int), ("sum", float)])
 
 
@@ -185,6 +189,97 @@ def test_existing_file_is_refused_at_construction_unless_asked(tmp_path: Path) -
     with pytest.raises(ValueError, match="WriteRows: path must name a new file"):
         WriteRows(str(path))
     assert len(read(write(path, ROWS[:1], overwrite=True))) == 2
+
+
+def test_a_place_where_nothing_can_be_written_is_refused_at_construction(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "nowhere").symlink_to(tmp_path / "missing")
+    rule = "WriteRows: path must be one that can be written, not "
+    for place in ("file/out.csv", "file/a/out.csv", f"{'a' * 300}.csv", "nowhere/a.csv"):
+        for overwrite in (False, True):
+            with pytest.raises(ValueError, match=rule):
+                WriteRows(str(tmp_path / place), overwrite=overwrite)
+    for overwrite in (False, True):
+        with pytest.raises(ValueError, match="WriteRows: path must name a file, not the directory"):
+            WriteRows(str(tmp_path / "folder.csv"), overwrite=overwrite)
+    assert {path.name for path in tmp_path.iterdir()} == {"file", "folder.csv", "nowhere"}
+
+
+@pytest.mark.parametrize(
+    "name", ["out.csv", "new/deep/out.csv", f"{'a' * 251}.csv", "é" * 125 + ".csv"]
+)
+def test_a_place_that_can_be_written_is_left_as_it_was_and_is_one(
+    tmp_path: Path, name: str
+) -> None:
+    WriteRows(str(tmp_path / name))
+    assert list(tmp_path.iterdir()) == []
+    assert len(read(write(tmp_path / name, ROWS))) == 4
+    assert len(read(write(tmp_path / name, ROWS[:1], overwrite=True))) == 2
+    assert [path.name for path in (tmp_path / name).parent.iterdir()] == [Path(name).name]
+
+
+def test_other_file_systems_are_not_tried_but_must_be_known() -> None:
+    with pytest.raises(ValueError, match="zz://a.csv"):
+        WriteRows("zz://a.csv", overwrite=True)
+
+
+def test_who_reads_while_a_file_is_replaced_sees_the_old_one_or_the_new_one(tmp_path: Path) -> None:
+    path = write(tmp_path / "out.csv", ROWS)
+    before = path.read_bytes()
+    with path.open("rb") as old, whole_files.written(str(path)) as file:
+        file.write(b"new")
+        assert path.read_bytes() == old.read() == before
+    assert path.read_bytes() == b"new"
+
+
+FULL = """
+import os, resource, sys
+import pipelines  # without a remark of Beam
+from beam_dp.transforms.files import tables, whole
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    with whole.written(sys.argv[1]) as file:
+        rows = [("a" * 100, place) for place in range(10_000)]
+        {"csv": tables.write_csv, "jsonl": tables.write_jsonl, "parquet": tables.write_parquet}[
+            sys.argv[1].rpartition(".")[2]](file, ["a", "b"], [str, int], rows)
+except OSError as error:
+    sys.exit(error.strerror)
+"""
+
+
+@pytest.mark.parametrize("old", [None, b"mine"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_a_disk_that_is_full_leaves_what_was_there(
+    tmp_path: Path, kind: str, old: bytes | None
+) -> None:
+    """Files above 100,000 bytes fail in the middle of the writing, or when they are closed."""
+    path = tmp_path / f"out.{kind}"
+    if old:
+        path.write_bytes(old)
+    code = FULL if kind != "parquet" else FULL.replace('"a" * 100', "os.urandom(50).hex()")
+    words = [sys.executable, "-c", code, str(path)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "File too large\n")
+    assert {left.name: left.read_bytes() for left in tmp_path.iterdir()} == (
+        {path.name: old} if old else {}
+    )
+
+
+def test_only_the_unfinished_files_of_ended_processes_are_removed(tmp_path: Path) -> None:
+    """Brackets and stars in a name are no patterns."""
+    path = tmp_path / "out[1]*.csv"
+    with whole_files.written(str(path)) as file:
+        file.write(b"1")
+        [partial] = tmp_path.iterdir()
+        whole_files.remove_unfinished(str(path), [os.getpid() + 1])
+        whole_files.remove_unfinished(str(tmp_path / "out1x.csv"), [os.getpid()])
+        whole_files.remove_unfinished(str(tmp_path / "out.csv"), [os.getpid()])
+        assert partial.exists()
+    with pytest.raises(OSError), whole_files.written(str(path)):
+        whole_files.remove_unfinished(str(path), [os.getpid()])
+        assert [left.name for left in tmp_path.iterdir()] == [path.name]
+    assert path.read_bytes() == b"1"
 
 
 def test_rows_without_a_schema_need_columns(tmp_path: Path) -> None:

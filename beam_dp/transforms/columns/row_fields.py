@@ -1,0 +1,144 @@
+"""Read the fields of rows of any kind by name, without running any code of a row's own.
+
+A dict finds a key by its hash and then by `==`, which a key's class can bring along: a key with the
+hash of "person" would be asked whether it is that. So names are looked up among plain text only:
+keys of a subclass of `str` are the text that they hold, others are as if they were not there. Rows
+mostly have the same names in the same order: that is checked for many of them at a time, which
+costs less than one look-up per field.
+"""
+
+import abc
+import functools
+import itertools
+import operator
+import types
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+
+_TOGETHER = 256
+# Of types, asked without their metaclasses.
+_BASES, _NAMESPACE = (vars(type)[name].__get__ for name in ("__mro__", "__dict__"))
+
+
+class FieldLists:
+    """Collect some fields of rows into a list for each; None where a row has no such field.
+
+    A row is read when it is added: what becomes of it later changes nothing.
+
+    Args:
+        names: of the fields, plain text.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = tuple(names)
+        self._taken: list[list[object]] = [[] for _ in names]
+        # Of the rows not yet taken: all names and all values, one row after the other.
+        self._keys: list[object] = []
+        self._values: list[object] = []
+        self._sizes: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._taken[0]) + len(self._sizes)
+
+    def add(self, row: object) -> bool:
+        """Take one row; return now and then that it is time to look at the length."""
+        found = row if type(row) is dict else _unchecked(row)
+        self._keys.extend(found)
+        self._values.extend(found.values())
+        self._sizes.append(len(found))
+        if len(self._sizes) < _TOGETHER:
+            return False
+        self._take()
+        return True
+
+    def extend(self, columns: Iterable[list[object]]) -> None:
+        """Take rows that are columns already, in the order of the names."""
+        self._take()
+        for taken, column in zip(self._taken, columns, strict=True):
+            taken.extend(column)
+
+    def drain(self) -> list[list[object]]:
+        """Return a list per name; nothing is held afterwards."""
+        self._take()
+        taken, self._taken = self._taken, [[] for _ in self._names]
+        return taken
+
+    def _take(self) -> None:
+        width = self._sizes[0] if self._sizes else 0
+        keys = self._keys[:width]
+        if width and _repeats(keys, self._keys, self._sizes):
+            for name, taken in zip(self._names, self._taken, strict=True):
+                nothing = [None] * len(self._sizes)
+                taken += self._values[keys.index(name) :: width] if name in keys else nothing
+        else:
+            self._take_each()
+        self._keys.clear()
+        self._values.clear()
+        self._sizes.clear()
+
+    def _take_each(self) -> None:
+        pairs = zip(self._keys, self._values, strict=True)
+        named = dict if _are_text(self._keys) else _named
+        for size in self._sizes:
+            found = named(itertools.islice(pairs, size))
+            for name, taken in zip(self._names, self._taken, strict=True):
+                taken.append(found.get(name))
+
+
+def _repeats(first: list[object], keys: list[object], sizes: list[int]) -> bool:
+    """Return whether all rows have the keys of the first one, in its order, and all plain text."""
+    if sizes.count(len(first)) != len(sizes) or not _are_text(first):
+        return False
+    if all(map(operator.is_, keys, itertools.cycle(first))):  # the very same objects, mostly
+        return True
+    return _are_text(keys) and keys == first * len(sizes)
+
+
+def _are_text(keys: list[object]) -> bool:
+    return all(map(operator.is_, map(type, keys), itertools.repeat(str)))
+
+
+def _named(pairs: Iterable[tuple[object, object]]) -> dict[str, object]:
+    """Return as a dict those pairs whose key is text, by the plain text that it holds."""
+    # Of a subclass, str.__str__ copies the characters: no code of it runs.
+    return {str.__str__(key): value for key, value in pairs if issubclass(type(key), str)}
+
+
+def _unchecked(row: object) -> dict[Any, object]:
+    """Return the fields of a row that is no plain dict, by keys of any kind."""
+    # By type(row): isinstance would also ask row.__class__, which can be a property that raises.
+    kind = type(row)
+    if issubclass(kind, dict):
+        return _named(dict.items(row))
+    # A metaclass of another kind may have code that looking at the class would run.
+    read = _reading(kind) if type(kind) is type or type(kind) is abc.ABCMeta else None
+    if isinstance(read, tuple):
+        return dict(zip(read, tuple.__iter__(row), strict=False))
+    found = read.__get__(row) if read is not None else {}
+    return found if type(found) is dict else _named(dict.items(found))
+
+
+@functools.lru_cache(maxsize=256)
+def _reading(kind: type) -> tuple[str, ...] | types.GetSetDescriptorType | None:
+    """Return how the fields of a class are read: their names, what holds them, or not at all."""
+    names = _static(kind, "_fields")
+    if issubclass(kind, tuple):
+        named = type(names) is tuple and _are_text(list(names))
+        return names if named else None
+    is_row = issubclass(kind, beam.Row) or _static(kind, "__dataclass_fields__") is not None
+    held = _static(kind, "__dict__")
+    return held if is_row and type(held) is types.GetSetDescriptorType else None
+
+
+def _static(kind: type, name: str) -> Any:
+    """Return an attribute of a class as it stands there, without asking descriptors."""
+    found = (_named(_NAMESPACE(base).items()).get(name) for base in _BASES(kind))
+    return next((attribute for attribute in found if attribute is not None), None)
+
+
+def is_columnar(element: object) -> bool:
+    """Return whether an element is many rows as Arrow columns."""
+    return type(element) is pa.RecordBatch or type(element) is pa.Table

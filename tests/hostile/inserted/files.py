@@ -1,0 +1,139 @@
+"""Insert rows into files and read them, thousands of times, by the readers' own functions."""
+
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.hostile.inserted import layouts, lines_of_csv, lines_of_json, readers, tally
+from tests.hostile.inserted.tally import Hostile, Tally
+from tests.transforms.io.test_records import slow_rows
+
+# So short that a few hundred bytes cross all of them.
+RECORD, LOOK = 64, 512
+BLOCKS = (37, 200, readers.WHOLE, readers.WHOLE)
+JSON_RECORDS = (96, 96, readers.TRUE_RECORD)
+
+
+def _size(rng: random.Random) -> int:
+    """Return how many good rows: few, or more than `LOOK` bytes of them."""
+    return 60 if rng.random() < 0.1 else rng.randint(1, 6)
+
+
+def proper_csv(rng: random.Random, found: Tally, folder: Path) -> None:
+    """Insert rows of any width and content, as a CSV writer writes them, into any base."""
+    end = rng.choice((b"\n", b"\r\n"))
+    base = rng.choices(lines_of_csv.pool(rng.random() < 0.7, end, inert=False), k=_size(rng))
+    rows = [lines_of_csv.proper(rng, RECORD, LOOK) for _ in range(1 + found.checks % 2)]
+    _csv(rng, found, folder, end, base, rows)
+
+
+def raw_csv(rng: random.Random, found: Tally, folder: Path) -> None:
+    """Insert lines that no CSV writer writes into a base that closes nothing.
+
+    The second of two lines closes nothing either: see `lines_of_csv`.
+    """
+    end = rng.choice((b"\n", b"\r\n"))
+    base = rng.choices(lines_of_csv.pool(rng.random() < 0.7, end), k=_size(rng))
+    rows = [lines_of_csv.raw(rng, LOOK) for _ in range(1 + found.checks % 2)]
+    while len(rows) > 1 and lines_of_csv.closes(rows[-1].row):
+        rows[-1] = lines_of_csv.raw(rng, LOOK)
+    _csv(rng, found, folder, end, base, rows)
+
+
+def csv_without_quotes(rng: random.Random, found: Tally, folder: Path) -> None:
+    """Insert any line into a file that is read without quotes: one line is one record."""
+    end = rng.choice((b"\n", b"\r\n"))
+    base = rng.choices(lines_of_csv.pool_without_quotes(end), k=_size(rng))
+    rows = [lines_of_csv.raw(rng, LOOK, quotes=False) for _ in range(1 + found.checks % 2)]
+    _csv(rng, found, folder, end, base, rows, quotes=False)
+
+
+def any_csv(rng: random.Random, found: Tally, folder: Path) -> None:
+    """Insert any bytes, two of which may open and close one cell, and read by the slow reader too.
+
+    Nothing is promised for other rows here, but what the rules make of the whole text.
+    """
+    end = rng.choice((b"\n", b"\r\n"))
+    base = rng.choices(lines_of_csv.pool(rng.random() < 0.7, end, inert=False), k=_size(rng))
+    rows = [lines_of_csv.of_any_sort(rng, RECORD, LOOK) for _ in range(1 + found.checks % 2)]
+    header, quotes = b",".join(lines_of_csv.HEADER), rng.random() < 0.8
+    text = b"".join([header, end, *tally.placed(rng, [line for line, _ in base], rows)])
+    path = readers.write(folder / "r.csv", [text])
+    look = rng.choice((20, 100, LOOK))
+    with readers.limits(RECORD, look, rng.choice(BLOCKS)):
+        found.check(
+            slow_rows(text, header, quotes, RECORD, look) or (),
+            (),
+            lambda: readers.csv_rows(path, header.decode().split(","), (), quotes),
+            (text, look, quotes),
+            rows,
+        )
+
+
+def _csv(
+    rng: random.Random,
+    found: Tally,
+    folder: Path,
+    end: bytes,
+    base: Sequence[tuple[bytes, Any]],
+    rows: Sequence[Hostile],
+    quotes: bool = True,
+) -> None:
+    lines = tally.placed(rng, [line for line, _ in base], [row.row for row in rows])
+    lines = [b",".join(lines_of_csv.HEADER) + end, *lines]
+    if rng.random() < 0.2:
+        lines[-1] = lines[-1].rstrip(b"\r\n")
+    path = readers.write(folder / rng.choice(("r.csv", "r.csv", "r.csv", "r.csv.gz")), lines)
+    columns = [name.decode() for name in lines_of_csv.HEADER]
+    with readers.limits(RECORD, LOOK, rng.choice(BLOCKS)):
+        found.check(
+            [becomes for _, becomes in base],
+            rows,
+            lambda: readers.csv_rows(path, columns, columns[2:], quotes),
+            lines,
+        )
+
+
+def json_lines(rng: random.Random, found: Tally, folder: Path) -> None:
+    """Insert any line into a file of JSON Lines."""
+    limit = rng.choice(JSON_RECORDS)
+    base = rng.choices(lines_of_json.pool(rng.choice((b"\n", b"\r\n"))), k=_size(rng))
+    rows = [lines_of_json.hostile(rng, limit) for _ in range(1 + found.checks % 2)]
+    lines = tally.placed(rng, [line for line, _ in base], [row.row for row in rows])
+    path = readers.write(folder / rng.choice(("r.jsonl", "r.jsonl", "r.jsonl.gz")), lines)
+    with readers.limits(limit, LOOK, rng.choice(BLOCKS)):
+        found.check(
+            [becomes for _, becomes in base],
+            rows,
+            lambda: readers.json_rows(path, lines_of_json.NAMES),
+            lines,
+        )
+
+
+def options_on(extension: str, name: str) -> Callable[[random.Random, Tally, Path], None]:
+    """Return the insertion of rows into files that are read for one of the `layouts`.
+
+    What is compared is what the rows become there: people, partitions and values. A row must become
+    the same as in a file of its own.
+    """
+    layout = layouts.layouts()[name]
+    columns, numbers = tuple(dict.fromkeys(layout.names)), ("value", "mark", "time", "epsilon")
+    numbers = tuple(column for column in columns if column in numbers)
+    make = lines_of_csv.of_a_table if extension == "csv" else lines_of_json.of_a_table
+
+    def insert(rng: random.Random, found: Tally, folder: Path) -> None:
+        path = folder / f"r.{extension}"
+
+        def lines(rows: Sequence[bytes]) -> list[Any]:
+            header = [",".join(layouts.NAMES).encode() + b"\n"] if extension == "csv" else []
+            readers.write(path, [*header, *rows])
+            if extension == "csv":
+                return layouts.of_batches(layout, readers.csv_batches(path, columns, numbers))
+            return layouts.of_rows(layout, readers.json_objects(path, columns))
+
+        base = [make(None, number) for number in rng.sample(range(16), 4)]
+        rows = [make(rng, rng.randrange(16)) for _ in range(1 + found.checks % 2)]
+        found.check_union(lines, base, rows, lambda: tally.placed(rng, base, rows))
+
+    return insert

@@ -1,0 +1,56 @@
+"""Read files as `ReadRows` does, but in this process and without a pipeline, with smaller limits."""
+
+import contextlib
+import gzip
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from beam_dp.transforms.io import csv_files, json_lines, records
+
+TRUE_RECORD, WHOLE = records.RECORD_LIMIT, records.BLOCK
+
+
+@contextlib.contextmanager
+def limits(record: int, look: int, block: int) -> Iterator[None]:
+    """Make records, what is looked at behind a quote, and blocks this short meanwhile."""
+    kept = records.whole_records.__defaults__
+    records.whole_records.__defaults__ = (record, look, block)
+    try:
+        yield
+    finally:
+        records.whole_records.__defaults__ = kept
+
+
+def csv_batches(
+    path: Path, columns: Sequence[str], numbers: Sequence[str], quotes: bool = True
+) -> Iterator[pa.RecordBatch]:
+    """Return the rows of a CSV file in batches."""
+    return csv_files.read_csv(str(path), str(path), columns, numbers, quotes)
+
+
+def csv_rows(
+    path: Path, columns: Sequence[str], numbers: Sequence[str], quotes: bool = True
+) -> list[Any]:
+    """Return the rows of a CSV file."""
+    batches = csv_batches(path, columns, numbers, quotes)
+    return [row for batch in batches for row in zip(*batch.to_pydict().values(), strict=True)]
+
+
+def json_objects(path: Path, columns: Sequence[str]) -> list[dict[str, object]]:
+    """Return the rows of a JSON Lines file as dicts."""
+    return list(json_lines.read_jsonl(str(path), str(path), columns))
+
+
+def json_rows(path: Path, columns: Sequence[str]) -> list[Any]:
+    """Return the rows of a JSON Lines file."""
+    return [tuple(row.values()) for row in json_objects(path, columns)]
+
+
+def write(path: Path, parts: Sequence[bytes]) -> Path:
+    """Write a file, by gzip if its name says so."""
+    content = b"".join(parts)
+    path.write_bytes(gzip.compress(content, 1) if path.suffix == ".gz" else content)
+    return path

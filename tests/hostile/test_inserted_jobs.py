@@ -1,0 +1,190 @@
+"""Hostile rows in whole pipelines and jobs, with every option: they succeed, silently.
+
+The noise has a rate of 100,000 or more: a count strays from the truth by 1 with a probability below
+e^-10000. So the counts tell that no good row was lost and that no row became two.
+"""
+
+import collections
+import csv
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+import beam_dp as dp
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.transforms.io.read_rows import ReadRows
+from pipelines import aggregate
+from tests.hostile import support
+from tests.hostile.inserted import folders, layouts, python_rows, watch
+from tests.hostile.support import Content
+from tests.runners import services
+
+DAYS = ("1", "2", "3")
+EACH = folders.GOOD // len(DAYS)
+INSERTED = 90
+MANY = dp.Budget(1e6)
+PUBLIC = dp.PublicPartitions([1, 2, 3])
+TIERS = [0.5, 1.0]
+
+
+def preprocessed(statistic: Metric, **options: Any) -> beam.PTransform:
+    return dp.PreprocessSensitivity(
+        statistic, "person", partition=["day"], partitions=PUBLIC, **options
+    )
+
+
+OPTIONS: dict[str, Callable[[], beam.PTransform]] = {
+    "metrics": lambda: dp.PrivateAggregate(
+        "person",
+        [dp.Count(), dp.PeopleCount(), dp.Sum("value"), dp.Max("time"), dp.Median("mark")],
+        MANY, ["day"], partitions=PUBLIC),
+    "two owners": lambda: dp.PrivateAggregate(
+        ["person", "other"], [dp.Count(), dp.Sum("value"), dp.DistinctCount("item")],
+        MANY, ["day"], partitions=PUBLIC),
+    "compared items": lambda: dp.PrivateAggregate(
+        "person", [dp.DistinctCount("item"), dp.MaxFrequency("item"), dp.Ratio("flag", equals="yes", per="person")],
+        MANY, ["day"], partitions=PUBLIC),
+    "the last row": lambda: preprocessed(
+        dp.Variance("value"), budget=MANY, person_value="last", last_by="time"),
+    "an epsilon for each person": lambda: preprocessed(
+        dp.Sum("value"), budget=dp.Budget(1), person_epsilon="epsilon", epsilons=TIERS, sensitivity=100),
+}  # fmt: skip
+
+
+def read(pattern: str) -> ReadRows:
+    numbers = ["value", "mark", "time", "epsilon"]
+    return ReadRows(pattern, layouts.NAMES, [name for name in layouts.NAMES if name in numbers])
+
+
+def released(pattern: str, transform: beam.PTransform) -> dict[Any, Any]:
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        seen = support.keep(pipeline | read(pattern) | transform)
+    return {row.day: row for row in seen}
+
+
+@pytest.mark.parametrize(
+    "extension",
+    [
+        pytest.param(name, marks=[] if name == "csv" else pytest.mark.audit)
+        for name in folders.FORMATS
+    ],
+)
+@pytest.mark.parametrize("option", OPTIONS)
+def test_pipelines_with_every_option(option: str, extension: str, tmp_path: Path) -> None:
+    pattern = folders.write(tmp_path, extension, random.Random(f"{option} {extension}"), INSERTED)
+    with watch.watching() as heard:
+        found = released(pattern, OPTIONS[option]())
+        assert heard.heard() == ""
+    assert set(found) == {1, 2, 3}
+    if option in ("metrics", "two owners"):
+        counts = [row.count for row in found.values()]
+        assert min(counts) >= EACH and sum(counts) <= folders.GOOD + INSERTED
+
+
+def rows_of_a_case(rng: random.Random, case: int) -> tuple[list[Any], int]:
+    """Return two good rows of a partition of their own, and one or two hostile ones among them."""
+    day = f"case {case}"
+    rows = [make((f"good {day}", day, 1.0)) for make in (support.as_dict, support.as_row)]
+    for _ in range(1 + case % 2):
+        cells: list[Any] = ["bad", day, 5.0]
+        cells[rng.randrange(3)] = rng.choice(python_rows.VALUES)
+        make = rng.choice(list(support.FORMS.values()))
+        rows.insert(rng.randrange(len(rows) + 1), make(cells))
+    return rows, len(rows) - 2
+
+
+@pytest.mark.parametrize("cases", [200, pytest.param(4_000, marks=pytest.mark.audit)])
+def test_objects_in_a_whole_pipeline(cases: int) -> None:
+    rng = random.Random(cases)
+    made = [rows_of_a_case(rng, case) for case in range(cases)]
+    with watch.watching() as heard:
+        found = support.contents([row for rows, _ in made for row in rows])
+        assert heard.heard() == ""
+    for case, (_, inserted) in enumerate(made):
+        content = found.pop((f"case {case}",))
+        assert 2 <= content.rows <= 2 + inserted, case
+        assert 1 <= content.people <= 1 + inserted, case
+        assert 2 <= content.valid <= 2 + inserted, case
+    assert sum(content.rows for content in found.values()) <= sum(count for _, count in made)
+    assert Content() not in found.values()
+
+
+@pytest.mark.parametrize("cases", [200, pytest.param(4_000, marks=pytest.mark.audit)])
+def test_objects_that_travel_as_rows(cases: int) -> None:
+    rng = random.Random(-cases)
+    made = [rows_of_a_case(rng, case) for case in range(cases)]
+    bounds = dp.ContributionBounds(10, 10)
+    with watch.watching() as heard:
+        with beam.Pipeline(runner="FnApiRunner") as pipeline:
+            rows = support.start(pipeline, [row for rows, _ in made for row in rows])
+            kept = support.keep(rows | dp.BoundContributions("person", ["day"], bounds, ["value"]))
+        assert heard.heard() == ""
+    good = collections.Counter(row.day for row in kept if row.person == f"good {row.day}")
+    assert {day: good[day] for day in (f"case {case}" for case in range(cases))} == {
+        f"case {case}": 2 for case in range(cases)
+    }
+    assert all(row.value == 1.0 for row in kept if row.person == f"good {row.day}")
+    assert len(kept) - sum(good.values()) <= sum(inserted for _, inserted in made)
+
+
+JOB = ["--person", "person", "--partition", "day", "--public_partitions", "1,2,3"]
+ASKED = ["--people_count", "--count", "--sum", "value", "--distinct", "item", "--mean", "mark"]
+
+
+def job(pattern: str, out: Path, capfd: pytest.CaptureFixture[str], *options: str) -> str:
+    """Run a job; returns what it said on standard error."""
+    words = ["--input", pattern, "--output", str(out), *JOB, *ASKED, "--epsilon", "1000000"]
+    assert aggregate.main([*words, "--runner", "FnApiRunner", *options]) == 0
+    return capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "extension",
+    [
+        pytest.param(name, marks=[] if name == "csv" else pytest.mark.audit)
+        for name in folders.FORMATS
+    ],
+)
+def test_jobs_say_what_they_say_without_the_inserted_rows(
+    extension: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said, counts = [], []
+    for inserted in (0, INSERTED):
+        folder = tmp_path / str(inserted)
+        folder.mkdir()
+        pattern = folders.write(folder, extension, random.Random(extension), inserted)
+        out = tmp_path / f"out-{inserted}.csv"
+        said.append(job(pattern, out, capfd))
+        with out.open(newline="") as file:
+            counts.append([round(float(row["people_count"])) for row in csv.DictReader(file)])
+    assert said[0] == said[1]
+    assert counts[0] == [EACH] * 3
+    assert min(counts[1]) >= EACH and sum(counts[1]) <= folders.GOOD + INSERTED
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("runner", services.IN_PROCESS)
+@pytest.mark.parametrize("extension", ["csv", "jsonl.gz", "parquet"])
+def test_other_runners_count_the_same_rows(extension: str, runner: str, tmp_path: Path) -> None:
+    pattern = folders.write(tmp_path, extension, random.Random(extension), INSERTED)
+    out = tmp_path / "counts.csv"
+    options = PipelineOptions.from_dictionary(services.IN_PROCESS[runner])
+    with beam.Pipeline(options=options) as pipeline:
+        counted = dp.PrivateAggregate(
+            "person", [dp.PeopleCount()], MANY, ["day"], partitions=PUBLIC
+        )
+        rows = pipeline | read(pattern) | counted
+        _ = rows | dp.WriteRows(str(out), ["day", "people_count", "people_count_error"])
+    with out.open(newline="") as file:
+        counts = {row["day"]: round(float(row["people_count"])) for row in csv.DictReader(file)}
+    expected = {row.day: round(row.people_count) for row in released(pattern, again()).values()}
+    assert counts == {str(day): count for day, count in expected.items()}
+
+
+def again() -> beam.PTransform:
+    return dp.PrivateAggregate("person", [dp.PeopleCount()], MANY, ["day"], partitions=PUBLIC)

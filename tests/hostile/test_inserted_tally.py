@@ -1,0 +1,95 @@
+"""What counts inserted rows notices everything that it is there for."""
+
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Callable
+
+import pytest
+
+from tests.hostile.inserted import lines_of_csv, tally, watch
+from tests.hostile.inserted.tally import Hostile, Tally
+
+BASE = [("a", 1), ("a", 1), ("b", 2.0)]
+
+
+class Loud:
+    """Its end raises, which Python reports as "Exception ignored in"."""
+
+    def __del__(self) -> None:
+        raise RuntimeError
+
+
+CHANNELS: dict[str, Callable[[], object]] = {
+    "file descriptor": lambda: os.write(2, b"said"),
+    "sys.stderr": lambda: sys.stderr.write("said"),
+    "warning": lambda: warnings.warn("said", ResourceWarning, stacklevel=1),
+    "log": lambda: logging.getLogger("beam_dp.anything").warning("said"),
+    "lost exception": Loud,
+}
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_everything_that_is_said_is_heard_once(channel: str) -> None:
+    with watch.watching() as heard:
+        assert heard.heard() == ""
+        CHANNELS[channel]()
+        assert "said" in heard.heard() or channel == "lost exception"
+        assert heard.heard() == ""
+        found = Tally(heard)
+        found.check(BASE, [], lambda: [CHANNELS[channel](), BASE][1])
+        assert found.report().startswith("1 of 1 checks failed, 0 rows inserted\nsaid")
+
+
+ROW = Hostile("row", ("c", 3), certain=True)
+MAYBE = Hostile("row", ("c", 3))
+FOUND = {
+    "a row is lost": ([ROW], [*BASE[1:], ("c", 3)], "lost other people's rows"),
+    "a row has another type": ([ROW], [*BASE[:2], ("b", 2), ("c", 3)], "lost other people's rows"),
+    "one becomes two": ([ROW], [*BASE, ("c", 3), ("c", 3)], "made rows that nobody wrote"),
+    "a row of the base twice": ([ROW], [*BASE, ("a", 1), ("c", 3)], "made rows that nobody wrote"),
+    "a row of nobody": ([MAYBE], [*BASE, ("d", 3)], "made rows that nobody wrote"),
+    "the row itself is lost": ([ROW], BASE, "lost the row itself"),
+    "all is well": ([ROW], [*BASE, ("c", 3)], ""),
+    "it may be dropped": ([MAYBE], BASE, ""),
+    "nothing can come of it": ([Hostile("row")], BASE, ""),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_differences_are_noticed(name: str) -> None:
+    hostile, found, said = FOUND[name]
+    assert tally.difference(BASE, hostile, found[::-1]).startswith(said)
+    assert bool(tally.difference(BASE, hostile, found)) == bool(said)
+
+
+def test_a_reader_that_raises_is_a_failed_check() -> None:
+    def read() -> list[object]:
+        raise ValueError("row 7")
+
+    with watch.watching() as heard:
+        found = Tally(heard)
+        found.check(BASE, [ROW, MAYBE], read)
+    assert found.report().startswith("1 of 1 checks failed, 2 rows inserted\nraised ValueError")
+
+
+CLOSING = {
+    b'x,",a",1\n': True,
+    b'x,"\na",1\n': True,
+    b'x,"\r\na",1\n': True,
+    b'x,a"\n': True,
+    b'x,"",1\n': False,
+    b'x,"a",1\n': False,
+    b'x,"""a",1\n': False,
+    b'x,""",a",1\n': True,
+    b'x,"",",a",1\n': True,
+    b'x,5" pipe,1\n': False,
+    b"x,a,1\n": False,
+    b'x,"\ra",1\n': False,
+}
+
+
+@pytest.mark.parametrize("record", CLOSING)
+def test_which_records_close_what_another_left_open(record: bytes) -> None:
+    assert lines_of_csv.closes(record) is CLOSING[record]

@@ -1,0 +1,229 @@
+"""One value beyond 64 bits makes its column wide: what comes of other people's rows stays as it is.
+
+Columns of values are int64 while they fit and Python integers otherwise (`exact`), so every step
+has two forms of arithmetic. Whatever the unit, it must neither fail nor warn in either, and a value
+of one person in one partition must leave what is computed for the others, up to the noise.
+"""
+
+import collections
+import dataclasses
+import warnings
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.metrics import base, custom_profile, extremes, items, rows, spread, totals
+from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.steps import block_votes, collect, draw
+from beam_dp.transforms.steps import settle as settling
+from tests.doubles import ZeroNoise
+from tests.relations import KEY, bundle, grouped
+
+LEAST, MOST = Fraction(1, 1 << 200), Fraction(1 << 200)
+UNITS = [LEAST, *(Fraction(10) ** power for power in (-60, -30, -22, -19, -6, 0, 19, 30)), MOST]
+GIANTS = [1e308, 5e-324, -(10**400)]
+LISTED = dp.Candidates.linear(0, 100, 1)
+GENEROUS = dp.Budget(20_000.0)  # with noise of 0 the searches see what is there, not their slack
+DAYS = ("a", "b", "c")
+Made = list[tuple[float, float]]
+
+
+def one_owner(unit: Fraction) -> list[base.Metric]:
+    """Return every metric of one owner, and every way in which it is computed."""
+    found: list[base.Metric] = [
+        totals.Count(),
+        totals.Sum("v", unit=unit),
+        totals.Sum("v", unit=unit, clip="partition"),
+        totals.Sum("v", unit=unit, candidates=LISTED),
+        totals.Sum("v", unit=unit, one_sided=True),
+        totals.Mean("v", unit=unit),
+        totals.Mean("v", unit=unit, per="person"),
+        totals.Mean("v", unit=unit, method="preprocessing"),
+        dp.Ratio("v"),
+        rows.KthLargest("v", 2, unit=unit),
+        rows.KthLargest("v", 2, unit=unit, search=dp.AboveThreshold),
+        rows.Quantile("v", 0.3, unit=unit),
+        rows.Quantile("v", 0.3, unit=unit, per="row"),
+        rows.Median("v", unit=unit, candidates=LISTED),
+        items.DistinctCount("v"),
+        items.MaxFrequency("v"),
+        items.SumOfSquares("v"),
+        items.SumOfSquares("v", relaxation="pairs", people=100),
+        custom_profile.CustomProfile("v", largest, candidates=LISTED, unit=unit),
+        spread.Variance("v", unit=unit, person_value="last", last_by="t"),
+        spread.Variance("v", unit=unit, sample=True, sensitivity=LEAST),
+        spread.StandardDeviation("v", unit=unit, sensitivity=MOST),
+        spread.Preprocessed("v", "mean", unit=unit, empty=MOST),
+        spread.Preprocessed("v", "median", unit=unit, empty=-MOST, sensitivity=LEAST),
+        dp.BlackBox("v", np.median, candidates=LISTED, unit=unit, blocks=50),
+        dp.BlackBox("v", sum, candidates=LISTED, unit=unit, blocks=50, person_value="sum"),
+    ]
+    for extreme in (extremes.Max, extremes.Min):
+        ways: list[dict[str, Any]] = [{}, {"search": dp.AboveThreshold}, {"candidates": LISTED}]
+        found += [extreme("v", unit=unit, **way) for way in ways]
+    for value in ("mean", "sum", "max", "min"):
+        found += [spread.TrimmedMean("v", unit=unit, person_value=value)]
+        for of in ("mean", "median", "maximum", "minimum"):
+            found += [spread.Preprocessed("v", of, unit=unit, person_value=value)]
+    return found
+
+
+def two_owners(unit: Fraction) -> list[base.Metric]:
+    """Return every metric of two owners, and every way in which it is computed."""
+    return [
+        totals.Count(),
+        totals.Count(one_sided=True),
+        totals.Sum("v", unit=unit),
+        totals.Sum("v", unit=unit, one_sided=True),
+        totals.Sum("v", unit=unit, one_sided=True, candidates=LISTED),
+        extremes.Max("v", unit=unit),
+        extremes.Max("v", unit=unit, search=dp.AboveThreshold),
+        extremes.Min("v", unit=unit),
+        items.DistinctCount("v", one_sided=True),
+    ]
+
+
+def own_epsilons(unit: Fraction) -> list[base.Metric]:
+    """Return every statistic of people with an epsilon of their own."""
+    return [
+        PersonalisedStatistic(
+            "v", of, person_epsilon="e", epsilons=(10_000, 20_000), unit=unit, person_value=value
+        )
+        for of in ("sum", "maximum", "minimum", "median")
+        for value in ("mean", "sum", "max")
+    ]
+
+
+def largest(people: tuple[tuple[float, ...], ...]) -> list[float]:
+    """Return the profile of a maximum, as far as B[0]."""
+    return [max((max(values) for values in people), default=0)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A program, and how its rows are bounded."""
+
+    asked: tuple[base.Metric, ...]
+    bounds: dp.ContributionBounds
+    second: str | None = None
+
+    @property
+    def program(self) -> Program:
+        depth = self.bounds.depth or 5
+        return compile_program(self.asked, GENEROUS, 3, depth, second=self.second, partitions=3)
+
+
+def cases(unit: Fraction) -> Iterator[Case]:
+    """Yield programs of all metrics; those with epsilons of people's own stand alone."""
+    free = dp.ContributionBounds(None)
+    bound = dp.ContributionBounds(2, rows_per_partition=2)
+    for bounds in (free, bound):
+        named = [named_by_place(metric, place) for place, metric in enumerate(one_owner(unit))]
+        yield Case(tuple(named), bounds)
+    named = [named_by_place(metric, place) for place, metric in enumerate(two_owners(unit))]
+    yield Case(tuple(named), free, "other")
+    yield from (Case((metric,), free) for metric in own_epsilons(unit))
+
+
+def named_by_place(metric: base.Metric, place: int) -> base.Metric:
+    return dataclasses.replace(metric, name=f"m{place}")
+
+
+def rows_of(scale: float) -> list[dict[str, Any]]:
+    """Return rows of 30 people in three partitions; values are small multiples of the scale."""
+    draw = np.random.default_rng(7)
+    rows = []
+    for person in range(30):
+        for visit in range(1 + person % 4):
+            value = None if draw.random() < 0.1 else float(draw.integers(-3, 9)) * scale
+            row = {"person": f"p{person}", "other": f"q{person % 5}", "v": value, "t": visit}
+            rows.append({**row, "day": DAYS[(person + visit) % 3], "e": 10_000 * (1 + person % 2)})
+    return rows
+
+
+def giant(value: object) -> dict[str, Any]:
+    """Return the one row of one person more."""
+    return {"person": "x", "other": "y", "day": "c", "v": value, "t": value, "e": value}
+
+
+def summaries(case: Case, program: Program, rows: list[Any]) -> tuple[Layout, dict[int, list]]:
+    """Return what a pipeline has behind its shuffles, by bucket."""
+    named = "person", ("day",), program.columns, program.units
+    more = program.items, case.second is not None, program.flags, program.orders, program.tiers
+    layout = Layout(*named, None, KEY, *more)
+    bounder = Bounder(case.bounds, program.fields, KEY, keep_rows=program.keep_rows)
+    packed = grouped([bundle(collect.Collect(layout, bounder, 4), rows)])
+    settle = settling.Settle(bounder, program.measures, program.shared_measures, 1)
+    found, asked = collections.defaultdict(list), collections.defaultdict(list)
+    for element in (one for shard in packed.items() for one in bundle(settle, [shard])):
+        # Votes are tagged, and windowed inside of their tag.
+        for_votes, pair = (False, element) if type(element) is tuple else (True, element.value)
+        (asked if for_votes else found)[pair[0]].append(pair[1])
+    ask = block_votes.Votes(program.measures, 1, KEY)._votes
+    for bucket, blob in (one for group in asked.items() for one in ask.process(group)):
+        found[bucket].append(blob)
+    return layout, found
+
+
+def released(
+    case: Case, rows: list[Any], noise: Noise, clips: tuple[int, ...] | None = None
+) -> tuple[tuple[int, ...], dict[str, Made]]:
+    """Return the shared clips, and the numbers and errors of each partition."""
+    program = case.program
+    layout, found = summaries(case, program, rows)
+    if clips is None:
+        everybody = settling.open_summary(found[settling.SHARED], program.shared_measures)
+        view = Cells(everybody, np.zeros(len(everybody), np.int64), 1)
+        clips = program.choose_clips(view, noise)
+    opened = settling.open_bucket(found[0], program.measures)
+    cells, names = draw.BucketPartitions(layout, 1).cells(0, *opened)
+    columns, _ = program.release(cells, clips, noise)
+    pairs = [zip(map(float, values), map(float, errors), strict=True) for values, errors in columns]
+    by_day = zip(names, zip(*pairs, strict=True), strict=True)
+    return clips, {day: list(made) for (day,), made in by_day}
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: f"{float(unit):.0e}")
+def test_a_wide_column_changes_nothing_of_others(unit: Fraction) -> None:
+    """Every value added alone; the clips that partitions share are those without it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for case in cases(unit):
+            # Small numbers of units, which only the giant widens; and numbers around 1.
+            check(case, rows_of(float(unit) if case.bounds.depth is None else 1.0))
+
+
+def check(case: Case, rows: list[Any]) -> None:
+    clips, before = released(case, rows, ZeroNoise())
+    for value in GIANTS:
+        _, after = released(case, [*rows, giant(value)], ZeroNoise(), clips)
+        for day in ("a", "b"):
+            assert str(after[day]) == str(before[day])  # as text: NaN is NaN
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: f"{float(unit):.0e}")
+def test_wide_columns_are_released_with_noise(unit: Fraction) -> None:
+    """With real noise, whose integers are wide where the unit makes them so."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for case in cases(unit):
+            _, found = released(case, [*rows_of(1.0), giant(1e308)], Noise())
+            assert set(found) == set(DAYS)
+
+
+def test_the_check_sees_a_column_that_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values that change their size as soon as one of them is wide are noticed."""
+    case = next(cases(Fraction(1)))
+    monkeypatch.setattr(integers, "widen", lambda column: column.astype(object) * 2)
+    with pytest.raises(AssertionError):
+        check(case, rows_of(1.0))

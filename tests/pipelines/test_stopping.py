@@ -1,0 +1,279 @@
+"""Ctrl-C and SIGTERM: a job ends quietly, with its code, and leaves no file and no process."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROCESSES = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
+THREADS = ["--direct_running_mode=multi_threading", "--direct_num_workers=2"]
+ASKED = ["--person", "visitor", "--epsilon", "1", "--runner", "FnApiRunner"]
+JOBS = {
+    "aggregate": ["--sum", "spent"],
+    "preprocess": ["--variance", "spent"],
+    "ratio": ["--column", "spent", "--per", "person"],
+    "shifted_inverse": ["--max", "spent", "--candidates", "0:60:1"],
+}
+SLOW = """
+import time
+
+def total(x):
+    try:
+        print("asked", flush=True)
+        time.sleep(60)
+    except BaseException:  # a function that lets nothing through
+        pass
+    return int(x.sum())
+"""
+SCRIPT = "import sys; from pipelines.aggregate import main; sys.exit(main())\n"
+LONGEST = 60
+
+
+class Job:
+    """A job in a process group of its own, with folders of its own."""
+
+    def __init__(self, folder: Path, words: list[str], at_start: object = signal.SIG_DFL) -> None:
+        self.folder, self.temporary = folder, folder / "temporary"
+        self.temporary.mkdir()
+        (folder / "out").mkdir()
+        paths = os.pathsep.join([str(folder), str(ROOT)])
+        self.said = (folder / "said").open("w+")
+        before = signal.signal(signal.SIGINT, at_start)  # a process starts with what is ignored
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, *words],
+                cwd=folder,
+                env={**os.environ, "TMPDIR": str(self.temporary), "PYTHONPATH": paths},
+                stdout=self.said,
+                stderr=self.said,
+                start_new_session=True,
+            )
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def words(self) -> str:
+        """Return what it has said until now."""
+        return (self.folder / "said").read_text()
+
+    def wait_for(self, seen: Callable[[], bool]) -> None:
+        """Wait until something is so."""
+        until = time.monotonic() + LONGEST
+        while not seen():
+            assert self.process.poll() is None and time.monotonic() < until, self.words()
+            time.sleep(0.001)
+
+    def watched(self) -> bool:
+        """Return whether SIGTERM is caught: Python itself catches SIGINT only."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+        return bool(caught >> (signal.SIGTERM - 1) & 1)
+
+    def running(self) -> list[int]:
+        """Return the processes of the group that have not ended."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                state, _, group = path.read_bytes().rpartition(b")")[2].split()[:3]
+                if int(group) == self.process.pid and state != b"Z":
+                    found.append(int(path.parent.name))
+        return found
+
+    def check_end(self, code: int, stages: tuple[str, ...]) -> None:
+        """Check the code, that nothing but stages is said, and that nothing is left."""
+        assert self.process.wait(LONGEST) == code, self.words()
+        said = [line for line in self.words().splitlines() if not line.startswith("Warning: the ")]
+        assert set(said) <= set(stages), said
+        assert [*(self.folder / "out").iterdir(), *self.temporary.iterdir()] == []
+        until = time.monotonic() + 1  # a killed process takes its time to leave the table
+        while self.running() and time.monotonic() < until:
+            time.sleep(0.01)
+        assert self.running() == []
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Job]]:
+    """Start jobs, and end what a failed test leaves."""
+    jobs: list[Job] = []
+
+    def started(words: list[str], **options: object) -> Job:
+        jobs.append(Job(tmp_path, words, **options))
+        return jobs[-1]
+
+    yield started
+    for job in jobs:
+        for process in job.running():
+            os.kill(process, signal.SIGKILL)
+        job.process.wait()
+        job.said.close()
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> Iterator[str]:
+    """An input that does not end: reading it goes on until the job is stopped."""
+    path = tmp_path / "visits.csv"
+    os.mkfifo(path)
+    ours = os.open(path, os.O_RDWR)
+    os.write(ours, b"visitor,spent\n" + b"1,2\n" * 1000)
+    yield str(path)
+    os.close(ours)
+
+
+def reading(
+    start: Callable[..., Job], source: str, name: str, *options: str, **given: object
+) -> Job:
+    """Start a job, and wait until it reads."""
+    files = ["--input", source, "--output", "out/released.csv"]
+    job = start(["-m", f"pipelines.{name}", *files, *ASKED, *JOBS[name], *options], **given)
+    job.wait_for(lambda: "Reading" in job.words())
+    return job
+
+
+STAGES = ("Reading and bounding", "Writing")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "number", "wait"),
+    [
+        ("aggregate", [], signal.SIGINT, 0.0),
+        ("aggregate", [], signal.SIGTERM, 0.3),
+        ("aggregate", [], signal.SIGHUP, 0.3),
+        ("aggregate", THREADS, signal.SIGINT, 0.5),
+        ("aggregate", PROCESSES, signal.SIGINT, 0.2),
+        ("aggregate", PROCESSES, signal.SIGTERM, 2.0),
+        ("shifted_inverse", [], signal.SIGINT, 0.3),
+        ("shifted_inverse", PROCESSES, signal.SIGTERM, 2.0),
+        ("preprocess", [], signal.SIGINT, 0.3),
+        ("ratio", [], signal.SIGINT, 0.3),
+    ],
+)
+def test_a_job_that_reads_is_stopped(
+    name: str,
+    options: list[str],
+    number: signal.Signals,
+    wait: float,
+    start: Callable[..., Job],
+    endless: str,
+) -> None:
+    job = reading(start, endless, name, *options)
+    time.sleep(wait)
+    os.kill(job.process.pid, number)
+    job.check_end(128 + number, STAGES)
+
+
+@pytest.mark.parametrize("options", [[], PROCESSES], ids=["in memory", "processes"])
+def test_a_terminal_stops_the_workers_too_and_a_second_time_changes_nothing(
+    options: list[str], start: Callable[..., Job], endless: str
+) -> None:
+    job = reading(start, endless, "aggregate", *options)
+    time.sleep(1.5)
+    for _ in range(3):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(job.process.pid, signal.SIGINT)
+        time.sleep(0.005)
+    job.check_end(130, STAGES)
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.2])
+@pytest.mark.parametrize("name", [*JOBS, "sensitivity", "demo"])
+def test_a_job_that_is_being_imported_is_stopped(
+    name: str, wait: float, start: Callable[..., Job]
+) -> None:
+    job = start(["-m", f"pipelines.{name}"])
+    job.wait_for(job.watched)
+    time.sleep(wait)
+    os.kill(job.process.pid, signal.SIGINT)
+    if wait:  # it may be on, and may have refused the call
+        assert job.process.wait(LONGEST) in (130, 2) and "Traceback" not in job.words()
+    else:
+        job.check_end(130, ())
+
+
+def test_the_installed_command_is_stopped(
+    start: Callable[..., Job], endless: str, tmp_path: Path
+) -> None:
+    (tmp_path / "beam-dp-aggregate").write_text(SCRIPT)
+    files = ["--input", endless, "--output", "out/released.csv"]
+    job = start([str(tmp_path / "beam-dp-aggregate"), *files, *ASKED, *JOBS["aggregate"]])
+    job.wait_for(lambda: "Reading" in job.words())
+    os.kill(job.process.pid, signal.SIGINT)
+    job.check_end(130, STAGES)
+
+
+def audit(name: str) -> list[str]:
+    """Return the words of an audit of a function of `SLOW`."""
+    asked = ["--function", f"slow:{name}", "--bins", "1", "--people", "2", *ASKED[-2:]]
+    return ["-m", "pipelines.sensitivity", *asked, "--output", "out/audit.csv"]
+
+
+def test_a_function_that_catches_everything_cannot_hold_a_job(
+    start: Callable[..., Job], tmp_path: Path
+) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    job = start(audit("total"))
+    job.wait_for(lambda: "asked" in job.words())
+    os.kill(job.process.pid, signal.SIGINT)
+    job.check_end(130, ("Asking the function", "asked"))
+
+
+def test_an_interrupt_that_comes_as_an_exception_is_one_too(
+    start: Callable[..., Job], tmp_path: Path
+) -> None:
+    (tmp_path / "slow.py").write_text("raise KeyboardInterrupt\n")
+    start(audit("total")).check_end(130, ())
+
+
+@pytest.mark.parametrize("options", [[], PROCESSES], ids=["in memory", "processes"])
+def test_a_file_that_is_being_written_is_deleted(
+    options: list[str], start: Callable[..., Job], tmp_path: Path
+) -> None:
+    (tmp_path / "visits.csv").write_text("visitor,spent\n1,2\n")
+    (tmp_path / "keys.txt").write_text("".join(f"{key}\n" for key in range(100_000)))
+    keys = ["--partition", "spent", "--public_partitions", "@keys.txt", "--max_partitions", "1"]
+    files = ["--input", "visits.csv", "--output", "out/released.jsonl", "--count"]
+    job = start(["-m", "pipelines.aggregate", *files, *ASKED, *keys, *options])
+    job.wait_for(lambda: any((tmp_path / "out").iterdir()))  # the partial one, or the empty one
+    job.wait_for(lambda: any(path.stat().st_size for path in (tmp_path / "out").iterdir()))
+    os.kill(job.process.pid, signal.SIGINT)
+    job.check_end(130, STAGES)
+
+
+def test_a_demonstration_leaves_no_half_of_its_tables(
+    start: Callable[..., Job], tmp_path: Path
+) -> None:
+    job = start(["-m", "pipelines.demo"])
+    job.wait_for(lambda: any((tmp_path / "build/tpch").glob("*")))
+    os.kill(job.process.pid, signal.SIGINT)
+    job.check_end(130, ())
+    assert list((tmp_path / "build").iterdir()) == []
+
+
+def test_a_signal_that_is_to_be_ignored_is_ignored(start: Callable[..., Job], endless: str) -> None:
+    job = reading(start, endless, "aggregate", at_start=signal.SIG_IGN)
+    os.kill(job.process.pid, signal.SIGINT)
+    time.sleep(0.3)
+    assert job.process.poll() is None
+    os.kill(job.process.pid, signal.SIGTERM)
+    job.check_end(143, STAGES)
+
+
+def test_who_imports_a_job_keeps_its_signals_and_its_temporary_folder() -> None:
+    program = (
+        "import signal, sys, tempfile; before = sys.excepthook, tempfile.gettempdir()\n"
+        "import pipelines.aggregate\n"
+        "assert (sys.excepthook, tempfile.gettempdir()) == before\n"
+        "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
+        "assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL\n"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, timeout=LONGEST)
+
+
+def test_a_job_that_ends_by_itself_leaves_no_temporary_folder(start: Callable[..., Job]) -> None:
+    job = start(["-m", "pipelines.aggregate", *ASKED[:4], "--count", "--plan"])
+    assert job.process.wait(LONGEST) == 0 and list(job.temporary.iterdir()) == []
