@@ -411,7 +411,7 @@ def test_numbers_are_exact() -> None:
 def test_names_of_output_columns_are_words() -> None:
     release = parsed("--max", "Time spent (minutes)")
     assert release.metrics[0].output == "max_Time_spent_minutes"
-    assert release.metrics[0].columns == ("Time spent (minutes)",)
+    assert [column.name for column in release.metrics[0].columns()] == ["Time spent (minutes)"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from beam_dp.mechanisms.planning import worker_limits
+from beam_dp.mechanisms.summaries import worker_limits
 from pipelines import aggregate, shifted_inverse
 from pipelines.arguments import language
 
