@@ -356,7 +356,9 @@ def cells_of(program: Program, rows: list[Row]) -> tuple[PartitionView, tuple[in
     clips = ()
     if program.shared_measures:
         people = histograms.summarise_people(table, program.shared_measures)
-        clips = program.choose_clips(PartitionView(people, np.zeros(len(people), np.int64), 1), ZeroNoise())
+        clips = program.choose_clips(
+            PartitionView(people, np.zeros(len(people), np.int64), 1), ZeroNoise()
+        )
     return PartitionView(summary, summary.partition[0].astype(np.int64), 3), clips
 
 
