@@ -97,9 +97,11 @@ class PrivateAggregate(beam.PTransform):
         if self._second is not None:
             self.metrics = eligibility.check_two(_OWNER, self.metrics, self.bounds, self.partitions)
         if type(self.budget) is not Budget:
-            raise TypeError(
-                f"{_OWNER}: budget must be a Budget, not {checks.shown(self.budget)}. "
-                "Write budget=dp.Budget(epsilon=1.0)."
+            raise checks.ParameterTypeError(
+                _OWNER,
+                "budget",
+                f"be a Budget, not {checks.shown(self.budget)}",
+                "Write budget=dp.Budget(epsilon=1.0).",
             )
         eligibility.check(self.metrics)
         output_rows.check_names(_OWNER, self.partition, self.metrics)

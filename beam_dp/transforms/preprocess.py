@@ -102,9 +102,11 @@ class PreprocessSensitivity(beam.PTransform):
         if self.person_epsilon is not None or self.epsilons is not None:
             return personalised(statistic, self.person_epsilon, self.epsilons, options)
         if not isinstance(statistic, Metric) or not _is_of_people(statistic):
-            raise TypeError(
-                f"{_OWNER}: statistic must be one of {names_of(_is_of_people)}, not "
-                f'{shown(statistic)}. Write statistic=dp.Mean("minutes").'
+            raise checks.ParameterTypeError(
+                _OWNER,
+                "statistic",
+                f"be one of {names_of(_is_of_people)}, not {shown(statistic)}",
+                'Write statistic=dp.Mean("minutes").',
             )
         if takes(statistic, "method"):
             others = [f.name for f in dataclasses.fields(statistic) if f.name not in _TAKEN]
@@ -113,7 +115,9 @@ class PreprocessSensitivity(beam.PTransform):
         for name in options:
             checks.require(
                 takes(statistic, name),
-                f"{_OWNER}: {name} must be left out: a {type(statistic).__name__} needs none.",
+                _OWNER,
+                name,
+                f"be left out: a {type(statistic).__name__} needs none",
             )
         return dataclasses.replace(statistic, **options)
 

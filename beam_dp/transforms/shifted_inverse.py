@@ -88,7 +88,9 @@ class ShiftedInverse(beam.PTransform):
         """Return the statistic as a metric that is searched for."""
         checks.require(
             self.search != TWO_PHASE,
-            f'{_OWNER}: search must be a search, not "two-phase", which is none. '
+            _OWNER,
+            "search",
+            'be a search, not "two-phase", which is none',
             "Write dp.PrivateAggregate(metrics=[...]) for that.",
         )
         search = self.search
@@ -99,11 +101,12 @@ class ShiftedInverse(beam.PTransform):
         if isinstance(self.statistic, Metric) and takes(self.statistic, "search"):
             return from_below(_OWNER, self.statistic, options)
         names = names_of(lambda kind: takes(kind, "search"))
-        raise TypeError(
-            f"{_OWNER}: statistic must be {names}, not "
-            f"{shown(self.statistic)}. The number of people moves by 1 per person, "
-            "and quantiles have a search of their own: release these by "
-            "PrivateAggregate(metrics=[...])."
+        raise checks.ParameterTypeError(
+            _OWNER,
+            "statistic",
+            f"be {names}, not {shown(self.statistic)}",
+            "The number of people moves by 1 per person, and quantiles have a search of "
+            "their own: release these by PrivateAggregate(metrics=[...]).",
         )
 
     def plan(self) -> Plan:

@@ -97,7 +97,9 @@ class Ledger:
         """
         checks.require(
             type(label) is str and label != "",
-            f"Ledger.spend: label must be a string that is not empty, not {checks.shown(label)}.",
+            "Ledger.spend",
+            "label",
+            f"be a string that is not empty, not {checks.shown(label)}",
         )
         times = checks.positive_integer("Ledger.spend", "times", times)
         amount = self._counted(_checked_budget("Ledger.spend", "cost", cost)) * times
@@ -119,8 +121,10 @@ class Ledger:
             return cost.amount
         checks.require(
             self._budget.is_zcdp,
-            f"Ledger.spend: cost must be an (epsilon, delta) as the budget {self._budget} is, "
-            f"not {cost}. Convert the whole first: Ledger(budget.to_zcdp()).",
+            "Ledger.spend",
+            "cost",
+            f"be an (epsilon, delta) as the budget {self._budget} is, not {cost}",
+            "Convert the whole first: Ledger(budget.to_zcdp()).",
         )
         return cost.amount**2 / 2
 
@@ -130,11 +134,13 @@ class Ledger:
         with self._lock:
             amount, delta = self._amount + amount, self._delta + delta
             if amount > self._budget.amount or delta > self._budget.delta:
-                raise ValueError(
-                    f"Ledger.spend: the total must be at most {self._budget}, not "
-                    f"{readable(amount)} with delta {readable(delta)} after {entry.label!r}. "
-                    "Take shares with budget.split(weights): they sum exactly to the whole "
-                    "(ten times the float 0.1 is more than 1)."
+                raise checks.ParameterError(
+                    "Ledger.spend",
+                    "the total",
+                    f"be at most {self._budget}, not {readable(amount)} with delta "
+                    f"{readable(delta)} after {entry.label!r}",
+                    "Take shares with budget.split(weights): they sum exactly to the whole (ten "
+                    "times the float 0.1 is more than 1).",
                 )
             self._amount, self._delta = amount, delta
             self._entries += (entry,)
@@ -148,8 +154,7 @@ class Ledger:
 
 def _checked_budget(owner: str, name: str, value: object) -> Budget:
     if type(value) is not Budget:
-        raise TypeError(
-            f"{owner}: {name} must be a Budget, not {checks.shown(value)}. "
-            "Write Budget(epsilon=1.0)."
+        raise checks.ParameterTypeError(
+            owner, name, f"be a Budget, not {checks.shown(value)}", "Write Budget(epsilon=1.0)."
         )
     return value

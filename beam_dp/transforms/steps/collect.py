@@ -105,7 +105,9 @@ def check_shards(owner: str, shards: object) -> None:
     """Refuse what is no number of shards."""
     checks.require(
         type(shards) is int and 1 <= shards <= 1 << 16 and shards & (shards - 1) == 0,
-        f"{owner}: shards must be a power of two from 1 to 65536, not {shards!r}.",
+        owner,
+        "shards",
+        f"be a power of two from 1 to 65536, not {shards!r}",
     )
 
 
