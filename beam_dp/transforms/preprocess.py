@@ -3,8 +3,6 @@
 import dataclasses
 from collections.abc import Sequence
 
-import apache_beam as beam
-
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import names_of
@@ -13,8 +11,7 @@ from beam_dp.mechanisms.metrics.person_epsilon import personalised
 from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.options import refuse
-from beam_dp.mechanisms.planning.plan import Plan
-from beam_dp.transforms.aggregate import PrivateAggregate
+from beam_dp.transforms.aggregate import OneMetric
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.steps.collect import SHARDS
 
@@ -29,7 +26,7 @@ def _is_of_people(kind: Metric | type[Metric]) -> bool:
 
 
 @dataclasses.dataclass(eq=False)
-class PreprocessSensitivity(beam.PTransform):
+class PreprocessSensitivity(OneMetric):
     """Release one statistic per partition by sensitivity preprocessing.
 
     Each person becomes one number per partition (`person_value`), the statistic is replaced by the
@@ -83,18 +80,6 @@ class PreprocessSensitivity(beam.PTransform):
     shards: int = SHARDS
     partition_rows: int | None = None
 
-    def __post_init__(self) -> None:
-        self._aggregate = PrivateAggregate(
-            self.person,
-            [self._metric()],
-            self.budget,
-            self.partition,
-            self.bounds,
-            self.partitions,
-            self.shards,
-            self.partition_rows,
-        )
-
     def _metric(self) -> Metric:
         names = ("person_value", "last_by", "sensitivity")
         options = {name: vars(self)[name] for name in names if vars(self)[name] is not None}
@@ -120,11 +105,3 @@ class PreprocessSensitivity(beam.PTransform):
                 f"be left out: a {type(statistic).__name__} needs none",
             )
         return dataclasses.replace(statistic, **options)
-
-    def plan(self) -> Plan:
-        """Return what would be spent on what; reads no row."""
-        return self._aggregate.plan()
-
-    def expand(self, rows: beam.PCollection) -> beam.PCollection:
-        """Release the one metric."""
-        return rows | "Release" >> self._aggregate

@@ -3,19 +3,17 @@
 import dataclasses
 from collections.abc import Sequence
 
-import apache_beam as beam
-
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.ratio import Comparison, Ratio
-from beam_dp.mechanisms.planning.plan import Plan
-from beam_dp.transforms.aggregate import PrivateAggregate
+from beam_dp.transforms.aggregate import OneMetric
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.steps.collect import SHARDS
 
 
 @dataclasses.dataclass(eq=False)
-class PrivateRatio(beam.PTransform):
+class PrivateRatio(OneMetric):
     """Release per partition which share of the rows, or people, has a given value.
 
     a / b with b the rows that have a value in `column` and a those where it equals `equals`: each
@@ -53,23 +51,7 @@ class PrivateRatio(beam.PTransform):
     neighbours: str = "add-remove"
     shards: int = SHARDS
 
-    def __post_init__(self) -> None:
+    def _metric(self) -> Metric:
+        """Return the ratio."""
         options = {"equals": self.equals, "per": self.per, "method": self.method}
-        metric = Ratio(self.column, neighbours=self.neighbours, **options)
-        self._aggregate = PrivateAggregate(
-            self.person,
-            [metric],
-            self.budget,
-            self.partition,
-            self.bounds,
-            self.partitions,
-            self.shards,
-        )
-
-    def plan(self) -> Plan:
-        """Return what would be spent on what; reads no row."""
-        return self._aggregate.plan()
-
-    def expand(self, rows: beam.PCollection) -> beam.PCollection:
-        """Release the one metric."""
-        return rows | "Release" >> self._aggregate
+        return Ratio(self.column, neighbours=self.neighbours, **options)

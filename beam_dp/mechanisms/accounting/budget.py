@@ -77,7 +77,7 @@ class Budget:
     @property
     def amount(self) -> Fraction:
         """The epsilon or the rho, whichever is counted."""
-        return known(self.epsilon, self.rho)
+        return next(amount for amount in (self.epsilon, self.rho) if amount is not None)
 
     def split(self, weights: Sequence[checks.Real]) -> tuple["Budget", ...]:
         """Return one share per weight; the shares sum exactly to the whole, delta too.
@@ -155,11 +155,6 @@ def readable(value: Fraction) -> str:
 def _fill(budget: Budget, epsilon: Fraction | None, delta: Fraction, rho: Fraction | None) -> None:
     for name, value in (("epsilon", epsilon), ("delta", delta), ("rho", rho)):
         object.__setattr__(budget, name, value)
-
-
-def known(epsilon: Fraction | None, rho: Fraction | None) -> Fraction:
-    """Return the one of both that is given."""
-    return next(amount for amount in (epsilon, rho) if amount is not None)
 
 
 def _at_least(

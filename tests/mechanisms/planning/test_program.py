@@ -100,8 +100,8 @@ def test_every_program_spends_its_whole_budget_and_no_more(name, budget):
         ledger = Ledger(whole)
         for label, cost, times in program.entries:
             ledger.spend(label, cost, times)
-        assert ledger.spent.amount == whole.amount
-        assert ledger.spent.delta == (whole.delta if selection is not None else 0)
+        assert ledger.amount == whole.amount
+        assert ledger.delta == (whole.delta if selection is not None else 0)
         # The releases hold the very costs that were entered.
         entered = [
             (cost, times) for label, cost, times in program.entries if "selection" not in label

@@ -272,7 +272,7 @@ def test_costs_add_up_to_the_budget(metric: Any, budget: dp.Budget, reach: int) 
         ledger = Ledger(program.budget)
         for label, cost, times in program.entries:
             ledger.spend(label, cost, times)
-        assert ledger.spent.amount == program.budget.amount
+        assert ledger.amount == program.budget.amount
         release = program.steps[0].release
         if isinstance(release, RowQuantile):
             parts = [release.count.search_cost, release.count.noise_cost, release.search.cost]
