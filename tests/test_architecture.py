@@ -32,4 +32,6 @@ def test_what_protects_a_person_is_where_the_page_says() -> None:
         (r"def _spend\(.*\n(.*\n)*?.*ledger\.spend\(", "mechanisms/planning/builder.py"),
         ("GroupByKey", "transforms/steps/barrier.py"),
     ):
-        assert re.search(name.replace("settle(", r"settle\("), (ROOT / "beam_dp" / path).read_text())
+        assert re.search(
+            name.replace("settle(", r"settle\("), (ROOT / "beam_dp" / path).read_text()
+        )

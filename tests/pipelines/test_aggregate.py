@@ -134,7 +134,7 @@ def test_a_missing_column_is_one_line(
     with pytest.raises(SystemExit) as stopped:
         aggregate.main([*words, *RUN])
     line = str(stopped.value.code)
-    assert line.startswith("error: --input: column 'spnet' must stand once")
+    assert line.startswith(f"error: column 'spnet' must stand once in every file of '{source}'")
     assert "\n" not in line and "[while" not in line
     assert capfd.readouterr().err == "Reading and bounding\n"
     assert not (tmp_path / "out.csv").exists()
