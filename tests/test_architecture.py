@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tests.test_imports import FLOORS
+from tests.test_floors import FLOORS
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
