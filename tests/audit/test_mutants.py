@@ -318,8 +318,8 @@ def _unchecked(self, label, cost, times=1):
 
 
 def _float_sums(self, entry, amount, delta):
-    self._amount = Fraction(float(self._amount) + float(amount))
-    if float(self._amount) > float(self._budget.amount):
+    self.amount = Fraction(float(self.amount) + float(amount))
+    if float(self.amount) > float(self._budget.amount):
         raise ValueError("over")
 
 

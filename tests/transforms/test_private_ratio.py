@@ -108,7 +108,10 @@ def test_delta_is_shared_with_the_selection_and_costs_add_up(budget):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: dp.PrivateRatio("clicked", "person", MANY), "bounds must limit the rows"),
+        (
+            lambda: dp.PrivateRatio("clicked", "person", MANY),
+            r"^Ratio: bounds\.rows_per_partition must be given where every row counts",
+        ),
         (lambda: dp.Ratio("x", per="day"), "per must be"),
         (lambda: dp.Ratio("x", method="best"), "method must be"),
         (lambda: dp.Ratio("x", equals=None), "equals must be"),
