@@ -20,9 +20,10 @@ _TAKEN = ("column", "name", "unit", "weight", "method")
 _MEND = "It is released in another way here: see person_value and sensitivity."
 
 
-def _is_of_people(kind: Metric | type[Metric]) -> bool:
+def _is_of_people(kind: type[Metric]) -> bool:
     """Return whether a metric is, or can be, a statistic of one number per person."""
-    return takes(kind, "method") or takes(kind, "person_value")
+    has_both = takes(kind, "method") and kind.of_people is not Metric.of_people
+    return has_both or takes(kind, "person_value")
 
 
 @dataclasses.dataclass(eq=False)
@@ -86,7 +87,7 @@ class PreprocessSensitivity(OneMetric):
         statistic = self.statistic
         if self.person_epsilon is not None or self.epsilons is not None:
             return personalised(statistic, self.person_epsilon, self.epsilons, options)
-        if not isinstance(statistic, Metric) or not _is_of_people(statistic):
+        if not isinstance(statistic, Metric) or not _is_of_people(type(statistic)):
             raise checks.ParameterTypeError(
                 _OWNER,
                 "statistic",

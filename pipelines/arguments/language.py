@@ -2,9 +2,9 @@
 
 What one option alone can get wrong is refused where that option is read (`words`). What remains is
 refused by the library, when the release is built or its files are read. Its errors carry the
-parameter and the rule (`checks.ParameterError`): the parameter becomes its flag, the rule stays, and
-what to write instead is said in flags. A failure of a running job is known by its text alone, which
-has the same form.
+parameter and the rule (`checks.ParameterError`): the parameter becomes its flag, the rule stays,
+and what to write instead is said in flags. A failure of a running job is known by its text alone,
+which has the same form.
 """
 
 import re
@@ -26,7 +26,7 @@ _FLAGS: dict[str, tuple[str, str]] = {
     ),
     "bounds.rows_per_partition": (
         "--max_rows_per_partition",
-        "add --max_rows_per_partition 10, or count people",
+        "add --max_rows_per_partition 10, or --per person",
     ),
     "partitions": ("the partitions", _NAMED),
     "PrivatePartitions.delta": (
@@ -43,8 +43,13 @@ _FLAGS: dict[str, tuple[str, str]] = {
         "the budget of --search scale_then_choose",
         "add --epsilon and --delta",
     ),
-    "PreprocessSensitivity.budget": ("the budget of --person_epsilon", ""),
+    "PreprocessSensitivity.budget": (
+        "the budget of --person_epsilon",
+        "write the largest of them as --epsilon, without --delta",
+    ),
     "budget": ("the budget", _LARGER),
+    "LocalSensitivity.f": ("--function: f", ""),
+    "LocalSensitivity": ("--function:", ""),
     "removals": ("the number of people that a search looks at", _LARGER),
     "candidates for a clip": (
         "--candidates of what has a clip",

@@ -120,5 +120,8 @@ def test_reach() -> None:
     assert reach_of("Owner", dp.ContributionBounds(9), public) == 5
     assert reach_of("Owner", dp.ContributionBounds(None, None, 2), private) == 2
     assert reach_of("Owner", dp.ContributionBounds(1 << 62), private) == 1 << 62
-    with pytest.raises(ValueError, match="bounds must limit the partitions of one person"):
+    with pytest.raises(
+        ValueError,
+        match=r"^Owner: bounds\.partitions must be given where partitions are selected privately",
+    ):
         reach_of("Owner", dp.ContributionBounds(None, 4), private)

@@ -129,6 +129,11 @@ def test_costs_add_up_to_the_budget():
         assert whole * (1 - Fraction(1, 10**9)) <= spent <= whole
 
 
+OF_PEOPLE = (
+    "Max, Min, Mean, Median, Variance, StandardDeviation, TrimmedMean, Preprocessed, BlackBox"
+)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -138,7 +143,13 @@ def test_costs_add_up_to_the_budget():
         (lambda: dp.Variance("value", sensitivity=0), "sensitivity must be above 0"),
         (lambda: dp.Variance("value", person_value="next"), "person_value must be"),
         (lambda: dp.Preprocessed("value", "mode"), "of must be"),
-        (lambda: dp.PreprocessSensitivity(dp.Count(), "p", MANY), "statistic must be Mean"),
+        *(
+            (
+                lambda other=other: dp.PreprocessSensitivity(other, "p", MANY),
+                f"statistic must be one of {OF_PEOPLE}, not {type(other).__name__} ",
+            )
+            for other in (dp.Count(), dp.Sum("x"), dp.Ratio("x"), dp.Quantile("x", 0.5))
+        ),
     ],
 )
 def test_wrong_calls_are_refused(make, message):

@@ -112,7 +112,7 @@ def test_few_removals_are_a_prefix_of_many() -> None:
 @pytest.mark.parametrize("statistic", [dp.Mean("value"), None, "max", dp.Max], ids=str)
 def test_what_is_not_monotone_is_refused(statistic: Any) -> None:
     with pytest.raises(
-        TypeError, match="RemovalLoss: statistic must be one of Count, Sum, Max, Min, "
+        TypeError, match="RemovalLoss: statistic must be one of Count, PeopleCount, Sum, Max, Min, "
     ):
         dp.RemovalLoss(statistic, "person")
 

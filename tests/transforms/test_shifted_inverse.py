@@ -55,5 +55,8 @@ def test_the_options_of_the_statistic_hold_unless_others_are_given() -> None:
 
 
 def test_the_number_of_people_needs_no_search() -> None:
-    with pytest.raises(TypeError, match="statistic must be Count, Sum, DistinctCount, Max, Min, "):
+    with pytest.raises(
+        TypeError,
+        match="statistic must be Count, Sum, Max, Min, KthLargest, DistinctCount, MaxFrequency, ",
+    ):
         dp.ShiftedInverse(dp.PeopleCount(), "person", PLENTY)

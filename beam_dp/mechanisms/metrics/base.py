@@ -12,7 +12,7 @@ import math
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -25,9 +25,7 @@ from beam_dp.mechanisms.numerics.numbers import WIDE
 from beam_dp.mechanisms.numerics.options import PREPROCESSING
 from beam_dp.mechanisms.releases.released import Released
 from beam_dp.mechanisms.releases.request import Request
-
-if TYPE_CHECKING:
-    from beam_dp.mechanisms.metrics.profiled import ProfileRequest
+from beam_dp.mechanisms.releases.shifted_inverse import ProfiledRequest
 
 UNIT = Fraction(1, 1_000_000)
 """The default grid of values: integers and decimals of up to six places are exact on it."""
@@ -118,7 +116,7 @@ class Metric(abc.ABC):
         [only] = released
         return only.values, only.errors
 
-    def profile_request(self) -> "ProfileRequest":
+    def profile_request(self) -> ProfiledRequest:
         """Return what makes its removal profile; only of a monotone metric."""
         raise TypeError(f"{type(self).__name__}: has no removal profile.")
 

@@ -198,12 +198,13 @@ def check_epsilons(owner: str, epsilons: object) -> tuple[Fraction, ...]:
 
 def check_budget(owner: str, budget: Budget, epsilons: tuple[Fraction, ...]) -> None:
     """Refuse a budget that is not what the most generous person allows."""
+    mend = f"Write budget=dp.Budget(epsilon={float(epsilons[-1])})."
     checks.require(
         not budget.is_zcdp and budget.delta == 0,
         owner,
         "budget",
-        f"be a pure epsilon for people with an epsilon of their own, not {budget!r}",
-        f"Write budget=dp.Budget(epsilon={float(epsilons[-1])}).",
+        "be a pure epsilon, without rho and delta, for people with an epsilon of their own",
+        mend,
     )
     checks.require(
         float(budget.amount) == float(epsilons[-1]),
@@ -211,6 +212,7 @@ def check_budget(owner: str, budget: Budget, epsilons: tuple[Fraction, ...]) -> 
         "budget",
         f"be the largest of epsilons, {float(epsilons[-1])}, not "
         f"{float(budget.amount)}: that is what the person who allows most allows",
+        mend,
     )
 
 

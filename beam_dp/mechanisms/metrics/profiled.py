@@ -1,6 +1,5 @@
 """Metrics that are released by their removal profile: by a search, or in two phases."""
 
-import abc
 import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -16,7 +15,7 @@ from beam_dp.mechanisms.metrics.base import (
 from beam_dp.mechanisms.numerics import checks, options
 from beam_dp.mechanisms.releases.released import Release
 from beam_dp.mechanisms.releases.request import ColumnRequest, Context
-from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease, Profiler
+from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease, ProfiledRequest, Profiler
 from beam_dp.mechanisms.releases.two_phase import (
     TwoPhase,
     floor_removals,
@@ -54,7 +53,7 @@ class Searching:
 
 
 @dataclasses.dataclass(frozen=True)
-class ProfileRequest(ColumnRequest):
+class ProfileRequest(ColumnRequest, ProfiledRequest):
     """A statistic with a removal profile.
 
     Attributes:
@@ -80,10 +79,6 @@ class ProfileRequest(ColumnRequest):
     def blank(self) -> bool:
         """Whether the lowest candidate stands for nobody: on the default grid of values."""
         return self.values and self.searching.candidates is None
-
-    @abc.abstractmethod
-    def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return what makes the removal profile B[0..removals] of each partition."""
 
     def candidates(self) -> Candidates:
         """Return the outputs of a search, in the order of the profile: mirrored for a minimum."""

@@ -129,7 +129,7 @@ def _selection_row(program: Program) -> PlanRow:
 
 
 def _use(metric: Metric, request: Request) -> str:
-    """Return what a metric takes from a request: the name of its output, and of what, if several."""
+    """Return what a metric takes from a request: its output, and of what, if several."""
     if len(metric.requests()) == 1:
         return metric.output
     return f"{metric.output} ({request.shown_as or request.word})"

@@ -3,6 +3,7 @@
 A `Profiler` makes the removal profile of one statistic per partition; `DirectRelease` searches it.
 """
 
+import abc
 import dataclasses
 import math
 from collections.abc import Iterable
@@ -22,6 +23,7 @@ from beam_dp.mechanisms.releases.released import (
     Spending,
     people,
 )
+from beam_dp.mechanisms.releases.request import Context, Request
 from beam_dp.mechanisms.search import Search, why
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
@@ -41,6 +43,14 @@ class Profiler(Protocol):
 
     def profiles(self, view: PartitionView) -> Iterable[Profile]:
         """Give B[0..K] of each partition, in the user's scale; one at a time, to save memory."""
+
+
+class ProfiledRequest(Request):
+    """A request of a statistic that has a removal profile."""
+
+    @abc.abstractmethod
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return what makes the removal profile B[0..removals] of each partition."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -121,7 +121,8 @@ def collector(rows: beam.PCollection, layout: Layout, bounder: Bounder, shards: 
         return Collect(layout, bounder, shards)
     names = [name for name, _ in kind._fields]
     for name in layout.names:
-        checks.require(name in names, f"column {name!r} must be one of {names}.")
+        if name not in names:
+            raise ValueError(f"column {name!r} must be one of {names}.")
     return (CollectBatches if _is_columnar(kind) else Collect)(layout, bounder, shards)
 
 
