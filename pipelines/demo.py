@@ -53,8 +53,8 @@ def _table(name: str, *columns: str) -> pa.Table:
 
 def release() -> int:
     """Run the job on the joined table; returns its exit code."""
-    job = [sys.executable, "-m", "pipelines.aggregate", "--input", ORDERS]
-    output = ["--output", BUILD / "released.csv", "--overwrite"]
+    job: list[str | Path] = [sys.executable, "-m", "pipelines.aggregate", "--input", ORDERS]
+    output: list[str | Path] = ["--output", BUILD / "released.csv", "--overwrite"]
     rows = ["--person", "o_custkey", "--partition", "nation"]
     metrics = ["--sum", "o_totalprice", "--count", "--max", "o_totalprice"]
     metrics += ["--median", "o_totalprice", "--distinct", "o_orderdate"]

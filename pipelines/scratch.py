@@ -7,7 +7,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
@@ -45,7 +45,7 @@ def _stop(number: int, frame: object) -> NoReturn:
     sys.exit(f"error: stopped by signal {number}")
 
 
-def write_lines(rows: beam.PCollection, path: str) -> None:
+def write_lines(rows: beam.PCollection[beam.Row], path: str) -> None:
     """Write each row's fields as one line of JSON (-inf is written as -Infinity)."""
     lines = rows | "ToLine" >> beam.Map(to_line)
     _ = lines | "WriteLines" >> beam.io.WriteToText(FileSystems.join(path, "rows"), num_shards=1)
@@ -56,7 +56,7 @@ def to_line(row: beam.Row) -> str:
     return json.dumps(list(row.as_dict().values()))
 
 
-def read_lines(path: str) -> Iterator[list[object]]:
+def read_lines(path: str) -> Iterator[list[Any]]:
     """Yield the fields of every row that `write_lines` wrote."""
     for file in FileSystems.match([FileSystems.join(path, "rows*")])[0].metadata_list:
         with FileSystems.open(file.path) as lines:

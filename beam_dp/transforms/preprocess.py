@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import apache_beam as beam
 
@@ -29,7 +30,7 @@ def _is_of_people(kind: Metric | type[Metric]) -> bool:
 
 
 @dataclasses.dataclass(eq=False)
-class PreprocessSensitivity(beam.PTransform):
+class PreprocessSensitivity(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
     """Release one statistic per partition by sensitivity preprocessing.
 
     Each person becomes one number per partition (`person_value`), the statistic is replaced by the
@@ -121,6 +122,6 @@ class PreprocessSensitivity(beam.PTransform):
         """Return what would be spent on what; reads no row."""
         return self._aggregate.plan()
 
-    def expand(self, rows: beam.PCollection) -> beam.PCollection:
+    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Release the one metric."""
         return rows | "Release" >> self._aggregate

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import apache_beam as beam
 
@@ -15,7 +16,7 @@ from beam_dp.transforms.steps.collect import SHARDS
 
 
 @dataclasses.dataclass(eq=False)
-class PrivateRatio(beam.PTransform):
+class PrivateRatio(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
     """Release per partition which share of the rows, or people, has a given value.
 
     a / b with b the rows that have a value in `column` and a those where it equals `equals`: each
@@ -54,8 +55,13 @@ class PrivateRatio(beam.PTransform):
     shards: int = SHARDS
 
     def __post_init__(self) -> None:
-        options = {"equals": self.equals, "per": self.per, "method": self.method}
-        metric = Ratio(self.column, neighbours=self.neighbours, **options)
+        metric = Ratio(
+            self.column,
+            equals=self.equals,
+            per=self.per,
+            method=self.method,
+            neighbours=self.neighbours,
+        )
         self._aggregate = PrivateAggregate(
             self.person,
             [metric],
@@ -70,6 +76,6 @@ class PrivateRatio(beam.PTransform):
         """Return what would be spent on what; reads no row."""
         return self._aggregate.plan()
 
-    def expand(self, rows: beam.PCollection) -> beam.PCollection:
+    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Release the one metric."""
         return rows | "Release" >> self._aggregate

@@ -24,7 +24,7 @@ _OWNER = "ShiftedInverse"
 
 
 @dataclasses.dataclass(eq=False)
-class ShiftedInverse(beam.PTransform):
+class ShiftedInverse(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
     """Release one monotone statistic per partition by the shifted inverse mechanism.
 
     The removal loss of every partition, a search over it (one small step per partition), a
@@ -110,6 +110,6 @@ class ShiftedInverse(beam.PTransform):
         """Return what would be spent on what, and the guaranteed shift; reads no row."""
         return self._aggregate.plan()
 
-    def expand(self, rows: beam.PCollection) -> beam.PCollection:
+    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Release the one metric."""
         return rows | "Release" >> self._aggregate

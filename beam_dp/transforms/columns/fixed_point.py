@@ -15,13 +15,14 @@ the type of its column: 3, 3.0 and Decimal("3") are the same number of units.
 import decimal
 import math
 from fractions import Fraction
+from typing import SupportsFloat
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.transforms.columns import ids
+from beam_dp.transforms.columns import compared_values, ids
 
 _LARGEST = integers.WIDEST - 1
 _SAFE = float(1 << 62)
@@ -77,15 +78,15 @@ def value_to_units(value: object, unit: Fraction) -> int | None:
         if abs(number) > _LARGEST * max(1, math.ceil(unit)):
             return _LARGEST if number > 0 else -_LARGEST
         return _clamp(round(number / unit))
-    if type(value) is float or type(value) in ids.NUMPY_FLOATS:
-        number = _to_double(value)
-        return None if math.isnan(number) else int(_from_floats(np.array([number]), unit)[0])
+    if compared_values.is_float(value):
+        double = _to_double(value)
+        return None if math.isnan(double) else int(_from_floats(np.array([double]), unit)[0])
     if type(value) is decimal.Decimal:
         return _from_decimal(value, unit)
     return _from_fraction(value, unit) if type(value) is Fraction else None
 
 
-def _to_double(value: float) -> float:
+def _to_double(value: SupportsFloat) -> float:
     """Return a float of any width as a double; what is beyond its range is infinite."""
     with np.errstate(over="ignore", under="ignore"):
         return float(value)
@@ -134,8 +135,10 @@ def _integers(column: pa.Array) -> np.ndarray:
     column = ids.signed(column) if pa.types.is_uint64(column.type) else column
     column = pc.fill_null(column, 0)
     if pa.types.is_uint64(column.type):
-        return column.to_numpy(zero_copy_only=False).astype(object)
-    return column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        wide: np.ndarray = column.to_numpy(zero_copy_only=False).astype(object)
+        return wide
+    narrow: np.ndarray = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return narrow
 
 
 def _unscaled(column: pa.Array, scale: int) -> np.ndarray:

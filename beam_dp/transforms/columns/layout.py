@@ -10,6 +10,7 @@ errors raised here name columns and Arrow types, which are not data.
 
 import dataclasses
 from collections.abc import Iterator
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -196,14 +197,15 @@ class RowBuffer:
         return tables
 
 
-def fields_of(row: object) -> dict[str, object]:
+def fields_of(row: Any) -> dict[str, object]:
     """Return the fields of a row without running any code of its class; none for other objects."""
     # By type(row): isinstance would also ask row.__class__, which can be a property that raises.
     kind = type(row)
     if issubclass(kind, dict):
         return dict(dict.items(row))
     if issubclass(kind, beam.Row):
-        return vars(row)
+        fields: dict[str, object] = vars(row)
+        return fields
     if issubclass(kind, tuple) and type(names := getattr(kind, "_fields", None)) is tuple:
         return dict(zip(names, tuple.__iter__(row), strict=False))
     if dataclasses.is_dataclass(kind) and "__dict__" in dir(kind):

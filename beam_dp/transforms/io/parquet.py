@@ -163,5 +163,6 @@ def _repeated(file: pq.ParquetFile, groups: range, columns: Sequence[str]) -> li
 def _bytes_per_value(metadata: pq.FileMetaData, groups: range, name: str) -> float:
     paths = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
     chunks = [metadata.row_group(group).column(paths.index(name)) for group in groups]
-    values = sum(chunk.num_values for chunk in chunks)
-    return sum(chunk.total_uncompressed_size for chunk in chunks) / max(values, 1)
+    values: int = sum(chunk.num_values for chunk in chunks)
+    size: int = sum(chunk.total_uncompressed_size for chunk in chunks)
+    return size / max(values, 1)

@@ -105,7 +105,7 @@ def _opened_and_closed(quotes: Positions, starts: npt.NDArray[np.bool_]) -> npt.
     """Walk over the quotes one by one: the slow way, for text with stray quotes."""
     kept = np.zeros(len(quotes), np.bool_)
     inside, last = False, -2
-    for index, (position, start) in enumerate(zip(memoryview(quotes), memoryview(starts))):
+    for index, (position, start) in enumerate(zip(quotes.data, starts.data)):
         if inside or start or last == position - 1:
             inside, last = not inside, position
             kept[index] = True
