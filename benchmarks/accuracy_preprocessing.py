@@ -129,8 +129,7 @@ def orders() -> tuple[np.ndarray, np.ndarray]:
 
 def ours(question: Question, metric: Metric, runs: int) -> np.ndarray:
     """Return releases of the library's own code: one line per run, one column per partition."""
-    budget, single = dp.Budget(EPSILON), len(question.partitions) == 1
-    program = compile_program([metric], budget, 1, single=single)
+    program = compile_program([metric], dp.Budget(EPSILON), 1, partitions=len(question.partitions))
     table = table_of(question.partitions)
     bounder = Bounder(ContributionBounds(None), program.fields, _KEY, program.keep_rows)
     settled = bounder.settle(bounder.prepare(table))

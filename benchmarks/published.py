@@ -24,12 +24,12 @@ import functools
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 
 import numpy as np
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.metrics.base import Metric
@@ -123,22 +123,24 @@ QUESTIONS = (
 def table_of(
     columns: Columns,
     person: str,
-    values: Sequence[str],
-    units: Sequence[Fraction],
-    items: Sequence[str],
+    read: Sequence[Column],
 ) -> Table:
     """Return rows as the pipeline would: values in units, items and second owners as codes."""
     size = len(columns[person])
-    found = [
-        np.round(columns[name] / float(unit)).astype(np.int64)
-        for name, unit in zip(values, units, strict=True)
-    ]
-    found += [owner_lines.code(columns[name].astype(np.uint64)[None], _KEY) for name in items]
+    found = [_as_read(column, columns[column.name]) for column in read]
     identity = columns[person].astype(np.uint64)[None]
     return Table(identity, np.zeros((1, size), np.uint64), np.ones(size, np.int64), found)
 
 
-def cells_of(table: Table, bounder: Bounder, measures: Sequence[Measure | Relation]) -> PartitionView:
+def _as_read(column: Column, numbers: np.ndarray) -> np.ndarray:
+    if column.role is Role.VALUE:
+        return np.round(numbers / float(column.detail)).astype(np.int64)
+    return owner_lines.code(numbers.astype(np.uint64)[None], _KEY)
+
+
+def cells_of(
+    table: Table, bounder: Bounder, measures: Sequence[Measure | Relation]
+) -> PartitionView:
     """Return what the releases see of rows, by the code of the pipeline."""
     settled = bounder.settle(bounder.prepare(table))
     lines = owner_lines.collect(settled, measures, _KEY)
@@ -151,19 +153,19 @@ def profile_of(question: Question, metric: Metric, removals: int) -> dp.Profile:
     """Return the removal profile B[0..removals]."""
     case = question.case
     loss = compile_loss(metric, removals, *case.person[1:])
-    table = table_of(profiles.read(case), case.person[0], loss.columns, loss.units, loss.items)
+    table = table_of(profiles.read(case), case.person[0], loss.columns)
     measures = loss.profiler.measures
     if loss.keep_rows:
         measures = (Measure(PEOPLE), *measures)
     bounder = Bounder(ContributionBounds(None), loss.fields, _KEY, loss.keep_rows)
     cells = cells_of(table, bounder, measures)
-    return next(iter(loss.profiler.profiles(cells, len(measures) - 1)))
+    return next(iter(loss.profiler.profiles(cells.at(len(measures) - 1))))
 
 
 def program_of(question: Question, metric: Metric) -> Program:
     """Return the program of a release for the whole table."""
     second = question.case.person[1] if len(question.case.person) > 1 else None
-    return compile_program([metric], dp.Budget(EPSILON), 1, single=True, second=second)
+    return compile_program([metric], dp.Budget(EPSILON), 1, partitions=1, second=second)
 
 
 def in_two_phases(question: Question) -> Metric:
@@ -179,9 +181,9 @@ def two_phases(question: Question, runs: int) -> Iterator[float]:
     release = program_of(question, metric).steps[0].release
     if isinstance(release, TwoPhase):
         profile = profile_of(question, metric, release.removals)
-        draw = functools.partial(release.draw, profile)
+        draw = functools.partial(release.draw_one, profile)
     elif isinstance(release, TwoPhaseDistinct):
-        draw = functools.partial(release.draw, functools.cache(extension_of(question)))
+        draw = functools.partial(release.draw_one, functools.cache(extension_of(question)))
     else:
         yield from clipped(question, runs)
         return
@@ -199,7 +201,7 @@ def clipped(question: Question, runs: int) -> Iterator[float]:
     """Yield independent releases by clip and noise."""
     program, case = program_of(question, question.metric), question.case
     columns = profiles.read(case)
-    table = table_of(columns, case.person[0], program.columns, program.units, program.items)
+    table = table_of(columns, case.person[0], program.columns)
     bounder = Bounder(ContributionBounds(None), program.fields, _KEY, program.keep_rows)
     cells = cells_of(table, bounder, program.measures)
     settled = bounder.settle(bounder.prepare(table))

@@ -13,9 +13,8 @@ from scipy.stats import binom
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.planning import worker_limits
+from beam_dp.mechanisms.planning import partition_rows
 from beam_dp.mechanisms.search.published.binary import _gaussian_rho as gaussian_rho
-from beam_dp.transforms.steps import eligibility
 
 BETA = 0.05
 SEARCHED = dp.AboveThreshold
@@ -81,8 +80,8 @@ def sizes() -> str:
 
 
 def _size(name: str, kinds: Sequence[Metric]) -> list[object]:
-    [most] = {worker_limits.most_rows(metric) for metric in kinds}
-    two = worker_limits.EDGES if isinstance(kinds[0], eligibility.ALLOWED) else None
+    [most] = {partition_rows.most_rows(metric) for metric in kinds}
+    two = partition_rows.most_rows(kinds[0], two_owners=True) if kinds[0].two_owners else None
     return [name, f"{most:,}" if most else "any", f"{two:,}" if two else "-"]
 
 

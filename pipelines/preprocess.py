@@ -82,6 +82,8 @@ def _personalised(options: argparse.Namespace) -> Metric:
         raise ValueError("--person_epsilon takes one statistic, as people pay for nothing else")
     [asked] = options.asked
     metric = asked if asked.takes_own_epsilons() else _named(asked)
+    if not metric.takes_own_epsilons():
+        raise ValueError("--person_epsilon is for --sum, --max, --min and --median")
     names = ("person_value", "last_by", "sensitivity")
     given = {name: vars(options)[name] for name in names if vars(options)[name] is not None}
     column, epsilons = options.person_epsilon

@@ -14,6 +14,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.columns import Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.planning.program import Loss, Program, compile_loss
 from beam_dp.mechanisms.profiles import coverage, frequency, owner_pairs, vertex_cover
@@ -247,8 +248,8 @@ def views(
 ) -> list[View]:
     """Return what is seen of rows (dicts or Arrow) after the way of a pipeline, by bucket."""
     measures = measures_of(asked) if isinstance(asked, Loss) else asked.measures
-    named = "person", ("day",), asked.columns, asked.units
-    layout = Layout(*named, None, KEY, asked.items, second)
+    assert second == any(column.role is Role.OWNER for column in asked.columns)
+    layout = Layout("person", ("day",), asked.columns, None, KEY)
     bounder = Bounder(bounds, asked.fields, KEY, keep_rows=asked.keep_rows)
     listed = list(rows)
     packed = grouped(
@@ -284,7 +285,7 @@ def profiles(rows: Rows, statistic: Statistic, **options: Any) -> dict[int, tupl
     loss, found = compiled(statistic), {}
     second = statistic.second is not None
     for cells, days in views(as_dicts(rows), loss, second=second, **options):
-        made = loss.profiler.profiles(cells, len(measures_of(loss)) - 1)
+        made = loss.profiler.profiles(cells.at(len(measures_of(loss)) - 1))
         found |= {day: one.values for day, one in zip(days, made, strict=True)}
     return found
 

@@ -14,8 +14,7 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms import search
 from beam_dp.mechanisms.candidates import defaults
-from beam_dp.mechanisms.metrics import custom_profile, extremes, items, rows, totals
-from beam_dp.mechanisms.planning import builder
+from beam_dp.mechanisms.metrics import REGISTRY, extremes, items, own_function, rows, totals
 from beam_dp.mechanisms.profiles import coverage, frequency, from_summaries
 from beam_dp.mechanisms.releases import two_phase
 from beam_dp.mechanisms.search import rank_search
@@ -62,12 +61,9 @@ def test_the_examples_run(
 
 
 def test_every_metric_has_a_place() -> None:
-    modules = (custom_profile, extremes, items, rows, totals)
-    kinds = [kind for module in modules for kind in vars(module).values()]
-    public = [
-        kind.__name__ for kind in kinds if hasattr(kind, "output") and hasattr(dp, kind.__name__)
-    ]
-    assert len(public) == 13
+    modules = {module.__name__ for module in (extremes, items, own_function, rows, totals)}
+    public = [kind.__name__ for kind in REGISTRY.values() if kind.__module__ in modules]
+    assert len(public) == 14 and all(hasattr(dp, name) for name in public)
     for name in public:
         assert re.search(rf"(^###.*|`)\b{name}\b", PAGE, re.MULTILINE), name
 
@@ -136,4 +132,4 @@ def test_the_small_numbers_in_the_text() -> None:
     assert "are 0.025% apart" in PAGE and 2**-12 < 0.00025 and defaults._EXTREME_BITS == 13
     assert "A tenth of the budget finds a floor" in PAGE and "Three tenths choose C" in PAGE
     assert two_phase.SHARES == (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
-    assert "a fifth of the budget" in PAGE and builder._COUNT_SHARE == Fraction(1, 5)
+    assert "a fifth of the budget" in PAGE and rows._COUNT_SHARE == Fraction(1, 5)

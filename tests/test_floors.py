@@ -33,6 +33,8 @@ PACKAGES = sorted({path.parent for path in LIBRARY})
 ONE_IDEA = {
     "base.py",  # what all mechanisms of a ratio, and all metrics, have
     "block_votes.py",  # of black boxes: the lines, and the step that asks the function
+    "clipped.py",  # a clip and noise: what metrics request, and the release
+    "columns.py",  # what is read: the record of a column, and those of a program
     "monotone.py",  # statistics: their profile by search, and the check of the claim
     "person_epsilon.py",  # everybody's own epsilon: column, lines, metric, release
     "ratio.py",  # the metric and its release
@@ -42,8 +44,6 @@ ONE_IDEA = {
 
 TESTED_IN = {
     "mechanisms/numerics/numbers.py": "mechanisms/candidates/test_candidates.py",
-    "mechanisms/planning/column_places.py": "mechanisms/planning/test_program.py",
-    "mechanisms/planning/per_person.py": "mechanisms/planning/test_program.py",
     "mechanisms/preprocessing/error_bounds.py": "mechanisms/preprocessing/test_functions.py",
     "mechanisms/preprocessing/order_statistics.py": "mechanisms/preprocessing/test_groups.py",
     "mechanisms/preprocessing/sketch.py": "mechanisms/preprocessing/test_groups.py",

@@ -123,7 +123,8 @@ class _Claims:
             given = claimed.values if isinstance(claimed, Profile) else claimed
             name = f"{self._owner}: profile_function"
             levels = tuple(plain_number(name, value) for value in given)
-            checks.require(len(levels) > 0, f"{name} must return at least B[0], not nothing.")
+            rule = "return at least B[0], not nothing"
+            checks.require(len(levels) > 0, self._owner, "profile_function", rule)
             self._known[members] = levels
         return self._known[members]
 

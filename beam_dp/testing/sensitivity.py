@@ -88,7 +88,7 @@ def _limit(owner: str, claimed: object) -> Number:
     if isinstance(claimed, float) and claimed == math.inf:
         return math.inf
     exact = checks.number(owner, "claimed", claimed)
-    checks.require(exact >= 0, f"{owner}: claimed must be at least 0, not {claimed!r}.")
+    checks.require(exact >= 0, owner, "claimed", f"be at least 0, not {claimed!r}")
     return exact.numerator if exact.denominator == 1 else exact
 
 
@@ -100,9 +100,11 @@ def _databases(
     size: int | None,
 ) -> "_Databases":
     if (people is None) == (bins is None):
-        raise TypeError(
-            f"{owner}: either people or bins must be given. Write people=[...] for a function of "
-            "records, bins=3 for one of histograms."
+        raise checks.ParameterTypeError(
+            owner,
+            "either people or bins",
+            "be given",
+            "Write people=[...] for a function of records, bins=3 for one of histograms.",
         )
     if size is not None:
         checks.positive_integer(owner, "size", size)

@@ -1,5 +1,6 @@
 """PrivateAggregate: several metrics over several columns, one pass over the data."""
 
+import abc
 import dataclasses
 from collections.abc import Sequence
 from typing import Any
@@ -103,9 +104,11 @@ class PrivateAggregate(
                 _OWNER, self.metrics, self._bounds, self.partitions
             )
         if type(self.budget) is not Budget:
-            raise TypeError(
-                f"{_OWNER}: budget must be a Budget, not {checks.shown(self.budget)}. "
-                "Write budget=dp.Budget(epsilon=1.0)."
+            raise checks.ParameterTypeError(
+                _OWNER,
+                "budget",
+                f"be a Budget, not {checks.shown(self.budget)}",
+                "Write budget=dp.Budget(epsilon=1.0).",
             )
         eligibility.check(self.metrics)
         output_rows.check_names(_OWNER, self.partition, self.metrics)
@@ -153,3 +156,24 @@ class PrivateAggregate(
     def display_data(self) -> dict[str, Any]:
         """Return the public parameters that a monitoring page may show."""
         return {"budget": repr(self.budget), "metrics": ", ".join(m.output for m in self.metrics)}
+
+
+class OneMetric(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]], abc.ABC):
+    """The base of transforms that release one metric: what else they take, they hand on."""
+
+    def __post_init__(self) -> None:
+        handed_on = {field.name for field in dataclasses.fields(PrivateAggregate)} & set(vars(self))
+        given = {name: vars(self)[name] for name in handed_on}
+        self._aggregate = PrivateAggregate(metrics=[self._metric()], **given)
+
+    @abc.abstractmethod
+    def _metric(self) -> Metric:
+        """Return the metric that the fields ask for."""
+
+    def plan(self) -> Plan:
+        """Return what would be spent on what; reads no row."""
+        return self._aggregate.plan()
+
+    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
+        """Release the one metric."""
+        return rows | "Release" >> self._aggregate

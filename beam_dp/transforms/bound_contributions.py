@@ -227,19 +227,25 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
         self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
         self.values = checks.columns(_OWNER, "values", self.values)
         if not isinstance(self.bounds, ContributionBounds):
-            raise TypeError(
-                f"{_OWNER}: bounds must be ContributionBounds, not {checks.shown(self.bounds)}. "
-                "Write bounds=dp.ContributionBounds(partitions=3)."
+            raise checks.ParameterTypeError(
+                _OWNER,
+                "bounds",
+                f"be ContributionBounds, not {checks.shown(self.bounds)}",
+                "Write bounds=dp.ContributionBounds(partitions=3).",
             )
         checks.require(
             self.bounds.reach is not None or self.bounds.depth is not None,
-            f"{_OWNER}: bounds must have at least one limit, not none.",
+            _OWNER,
+            "bounds",
+            "have at least one limit, not none",
         )
         output_rows.check_names(
             _OWNER, tuple(dict.fromkeys((self.person, *self.partition, *self.values))), ()
         )
         if self.key is not None and (type(self.key) is not bytes or not 0 < len(self.key) <= 64):
-            raise ValueError(f"{_OWNER}: key must be 1 to 64 bytes. Leave it out to draw one.")
+            raise checks.ParameterError(
+                _OWNER, "key", "be 1 to 64 bytes", "Leave it out to draw one."
+            )
         check_public(_OWNER, self.partition, self.partitions)
         check_shards(_OWNER, self.shards)
 

@@ -36,14 +36,19 @@ class PublicPartitions:
 
     def __init__(self, keys: Iterable[object]) -> None:
         if isinstance(keys, (str, bytes, beam.PCollection)) or not isinstance(keys, Iterable):
-            raise TypeError(
-                f"PublicPartitions: keys must be a list of public keys, not {_kind(keys)}. "
-                "Write PublicPartitions([1, 2, 3]); what is in the data is not public."
+            raise checks.ParameterTypeError(
+                "PublicPartitions",
+                "keys",
+                f"be a list of public keys, not {_kind(keys)}",
+                "Write PublicPartitions([1, 2, 3]); what is in the data is not public.",
             )
         object.__setattr__(self, "keys", _listed(keys))
         checks.require(
             bool(self.keys),
-            "PublicPartitions: keys must not be empty. Write PublicPartitions([1, 2, 3]).",
+            "PublicPartitions",
+            "keys",
+            "not be empty",
+            "Write PublicPartitions([1, 2, 3]).",
         )
         self.index()
 
@@ -74,7 +79,9 @@ def _listed(keys: Iterable[object]) -> KeyList:
     once = _once([key if isinstance(key, tuple) else (key,) for key in listed])
     checks.require(
         len({len(key) for key in once}) <= 1,
-        "PublicPartitions: keys must all have the same number of parts.",
+        "PublicPartitions",
+        "keys",
+        "all have the same number of parts",
     )
     return KeyList.of(once)
 
@@ -91,9 +98,11 @@ def _once(keys: list[tuple[object, ...]]) -> tuple[Key, ...]:
 def _checked(key: tuple[object, ...]) -> Key:
     for part in key:
         if clean(part) is None:
-            raise TypeError(
-                "PublicPartitions: a key must be an int of 64 bits, a string, a date or a boolean "
-                f"(or a tuple of these), not {checks.shown(part)}."
+            raise checks.ParameterTypeError(
+                "PublicPartitions",
+                "a key",
+                "be an int of 64 bits, a string, a date or a boolean (or a tuple of these), "
+                f"not {checks.shown(part)}",
             )
     return tuple(clean(part) for part in key)
 
@@ -134,23 +143,28 @@ def check_partitions(
     if not columns:
         checks.require(
             partitions is None,
-            f"{owner}: partitions must be left out without partition columns. "
+            owner,
+            "partitions",
+            "be left out without partition columns",
             'Write partition=["day"] beside it.',
         )
         return None
     if partitions is None:
         return PrivatePartitions()
     if not isinstance(partitions, (PublicPartitions, PrivatePartitions)):
-        raise TypeError(
-            f"{owner}: partitions must be PublicPartitions or PrivatePartitions, not "
-            f"{_kind(partitions)}. Write partitions=dp.PublicPartitions([1, 2, 3])."
+        raise checks.ParameterTypeError(
+            owner,
+            "partitions",
+            f"be PublicPartitions or PrivatePartitions, not {_kind(partitions)}",
+            "Write partitions=dp.PublicPartitions([1, 2, 3]).",
         )
     if isinstance(partitions, PublicPartitions):
         parts = len(partitions.keys.columns)
         checks.require(
             parts == len(columns),
-            f"{owner}: public keys must have one part per partition column ({len(columns)}), "
-            f"not {parts}.",
+            owner,
+            "public keys",
+            f"have one part per partition column ({len(columns)}), not {parts}",
         )
     return partitions
 
@@ -160,9 +174,11 @@ def check_public(
 ) -> PublicPartitions | None:
     """Return the public partitions if any; refuse private ones, which only a release can select."""
     if partitions is not None and not isinstance(partitions, PublicPartitions):
-        raise TypeError(
-            f"{owner}: partitions must be PublicPartitions or left out, not {_kind(partitions)}: "
-            "nothing is released here. Write partitions=dp.PublicPartitions([1, 2, 3])."
+        raise checks.ParameterTypeError(
+            owner,
+            "partitions",
+            f"be PublicPartitions or left out, not {_kind(partitions)}: nothing is released here",
+            "Write partitions=dp.PublicPartitions([1, 2, 3]).",
         )
     if partitions is not None:
         check_partitions(owner, columns, partitions)
@@ -174,9 +190,11 @@ def check_bounds(owner: str, bounds: ContributionBounds | None) -> ContributionB
     if bounds is None:
         return ContributionBounds(None)
     if not isinstance(bounds, ContributionBounds):
-        raise TypeError(
-            f"{owner}: bounds must be ContributionBounds, not {checks.shown(bounds)}. "
-            "Write bounds=dp.ContributionBounds(partitions=3)."
+        raise checks.ParameterTypeError(
+            owner,
+            "bounds",
+            f"be ContributionBounds, not {checks.shown(bounds)}",
+            "Write bounds=dp.ContributionBounds(partitions=3).",
         )
     return bounds
 
@@ -194,7 +212,9 @@ def reach_of(owner: str, bounds: ContributionBounds, partitions: Partitions | No
         limits.append(len(partitions.keys))
     checks.require(
         bool(limits),
-        f"{owner}: bounds must limit the partitions of one person, as partitions are private. "
+        owner,
+        "bounds.partitions",
+        "be given where partitions are selected privately",
         "Write bounds=dp.ContributionBounds(partitions=3).",
     )
     return min(limits)

@@ -2,9 +2,6 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
-
-import apache_beam as beam
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
@@ -14,8 +11,7 @@ from beam_dp.mechanisms.metrics.person_epsilon import personalised
 from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.options import refuse
-from beam_dp.mechanisms.planning.plan import Plan
-from beam_dp.transforms.aggregate import PrivateAggregate
+from beam_dp.transforms.aggregate import OneMetric
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.steps.collect import SHARDS
 
@@ -30,7 +26,7 @@ def _is_of_people(kind: Metric | type[Metric]) -> bool:
 
 
 @dataclasses.dataclass(eq=False)
-class PreprocessSensitivity(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
+class PreprocessSensitivity(OneMetric):
     """Release one statistic per partition by sensitivity preprocessing.
 
     Each person becomes one number per partition (`person_value`), the statistic is replaced by the
@@ -84,18 +80,6 @@ class PreprocessSensitivity(beam.PTransform[beam.PCollection[Any], beam.PCollect
     shards: int = SHARDS
     partition_rows: int | None = None
 
-    def __post_init__(self) -> None:
-        self._aggregate = PrivateAggregate(
-            self.person,
-            [self._metric()],
-            self.budget,
-            self.partition,
-            self.bounds,
-            self.partitions,
-            self.shards,
-            self.partition_rows,
-        )
-
     def _metric(self) -> Metric:
         names = ("person_value", "last_by", "sensitivity")
         options = {name: vars(self)[name] for name in names if vars(self)[name] is not None}
@@ -103,9 +87,11 @@ class PreprocessSensitivity(beam.PTransform[beam.PCollection[Any], beam.PCollect
         if self.person_epsilon is not None or self.epsilons is not None:
             return personalised(statistic, self.person_epsilon, self.epsilons, options)
         if not isinstance(statistic, Metric) or not _is_of_people(statistic):
-            raise TypeError(
-                f"{_OWNER}: statistic must be one of {names_of(_is_of_people)}, not "
-                f'{shown(statistic)}. Write statistic=dp.Mean("minutes").'
+            raise checks.ParameterTypeError(
+                _OWNER,
+                "statistic",
+                f"be one of {names_of(_is_of_people)}, not {shown(statistic)}",
+                'Write statistic=dp.Mean("minutes").',
             )
         if takes(statistic, "method"):
             others = [f.name for f in dataclasses.fields(statistic) if f.name not in _TAKEN]
@@ -114,14 +100,8 @@ class PreprocessSensitivity(beam.PTransform[beam.PCollection[Any], beam.PCollect
         for name in options:
             checks.require(
                 takes(statistic, name),
-                f"{_OWNER}: {name} must be left out: a {type(statistic).__name__} needs none.",
+                _OWNER,
+                name,
+                f"be left out: a {type(statistic).__name__} needs none",
             )
         return dataclasses.replace(statistic, **options)
-
-    def plan(self) -> Plan:
-        """Return what would be spent on what; reads no row."""
-        return self._aggregate.plan()
-
-    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
-        """Release the one metric."""
-        return rows | "Release" >> self._aggregate

@@ -2,21 +2,18 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
-
-import apache_beam as beam
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.ratio import Comparison, Ratio
-from beam_dp.mechanisms.planning.plan import Plan
-from beam_dp.transforms.aggregate import PrivateAggregate
+from beam_dp.transforms.aggregate import OneMetric
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.steps.collect import SHARDS
 
 
 @dataclasses.dataclass(eq=False)
-class PrivateRatio(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
+class PrivateRatio(OneMetric):
     """Release per partition which share of the rows, or people, has a given value.
 
     a / b with b the rows that have a value in `column` and a those where it equals `equals`: each
@@ -54,28 +51,12 @@ class PrivateRatio(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.
     neighbours: str = "add-remove"
     shards: int = SHARDS
 
-    def __post_init__(self) -> None:
-        metric = Ratio(
+    def _metric(self) -> Metric:
+        """Return the ratio."""
+        return Ratio(
             self.column,
             equals=self.equals,
             per=self.per,
             method=self.method,
             neighbours=self.neighbours,
         )
-        self._aggregate = PrivateAggregate(
-            self.person,
-            [metric],
-            self.budget,
-            self.partition,
-            self.bounds,
-            self.partitions,
-            self.shards,
-        )
-
-    def plan(self) -> Plan:
-        """Return what would be spent on what; reads no row."""
-        return self._aggregate.plan()
-
-    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
-        """Release the one metric."""
-        return rows | "Release" >> self._aggregate

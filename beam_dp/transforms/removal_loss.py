@@ -116,16 +116,18 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
         checks.positive_integer(_OWNER, "removals", self.removals)
         checks.require(
             self.removals <= REMOVALS,
-            f"{_OWNER}: removals must be at most {REMOVALS}, not "
-            f"{self.removals}. Give the search more epsilon, fewer candidates, or fewer "
-            "partitions per person.",
+            _OWNER,
+            "removals",
+            f"be at most {REMOVALS}, not {self.removals}",
+            "Give the search more epsilon, fewer candidates, or fewer partitions per person.",
         )
         if not isinstance(self.statistic, Metric) or not self.statistic.monotone:
             names = names_of(lambda kind: kind.monotone)
-            raise TypeError(
-                f"{_OWNER}: statistic must be one of {names} "
-                f"(monotone in the set of people), not {shown(self.statistic)}. "
-                'Write statistic=dp.Max("minutes").'
+            raise checks.ParameterTypeError(
+                _OWNER,
+                "statistic",
+                f"be one of {names} (monotone in the set of people), not {shown(self.statistic)}",
+                'Write statistic=dp.Max("minutes").',
             )
         check_not_preprocessed(_OWNER, self.statistic)
         self.bounds = self._bounds = check_bounds(_OWNER, self.bounds)
@@ -139,7 +141,9 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
         output_rows.check_names(_OWNER, self.partition, ())
         checks.require(
             "profile" not in self.partition,
-            f"{_OWNER}: partition must not have a column named 'profile': the output has one.",
+            _OWNER,
+            "partition",
+            "not have a column named 'profile': the output has one",
         )
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:

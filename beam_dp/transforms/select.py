@@ -56,11 +56,13 @@ class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[b
     def __post_init__(self) -> None:
         checks.column(_OWNER, "person", self.person)
         self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
-        checks.require(bool(self.partition), f"{_OWNER}: partition must name a column, not none.")
+        checks.require(bool(self.partition), _OWNER, "partition", "name a column, not none")
         if not isinstance(self.bounds, ContributionBounds) or type(self.budget) is not Budget:
-            raise TypeError(
-                f"{_OWNER}: bounds must be ContributionBounds and budget a Budget. Write "
-                "bounds=dp.ContributionBounds(partitions=3), budget=dp.Budget(1.0, 1e-6)."
+            raise checks.ParameterTypeError(
+                _OWNER,
+                "bounds",
+                "be ContributionBounds and budget a Budget",
+                "Write bounds=dp.ContributionBounds(partitions=3), budget=dp.Budget(1.0, 1e-6).",
             )
         private = PrivatePartitions(self.pre_threshold)
         reach = reach_of(_OWNER, self.bounds, private)

@@ -4,8 +4,6 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-import apache_beam as beam
-
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
@@ -13,10 +11,9 @@ from beam_dp.mechanisms.metrics import names_of
 from beam_dp.mechanisms.metrics.base import Metric, shown, takes
 from beam_dp.mechanisms.metrics.profiled import from_below
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.plan import Plan
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.choose import TWO_PHASE, SearchKind
-from beam_dp.transforms.aggregate import PrivateAggregate
+from beam_dp.transforms.aggregate import OneMetric
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.steps.collect import SHARDS
 
@@ -24,7 +21,7 @@ _OWNER = "ShiftedInverse"
 
 
 @dataclasses.dataclass(eq=False)
-class ShiftedInverse(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
+class ShiftedInverse(OneMetric):
     """Release one monotone statistic per partition by the shifted inverse mechanism.
 
     The removal loss of every partition, a search over it (one small step per partition), a
@@ -72,23 +69,13 @@ class ShiftedInverse(beam.PTransform[beam.PCollection[Any], beam.PCollection[bea
     shards: int = SHARDS
     partition_rows: int | None = None
 
-    def __post_init__(self) -> None:
-        self._aggregate = PrivateAggregate(
-            self.person,
-            [self._direct()],
-            self.budget,
-            self.partition,
-            self.bounds,
-            self.partitions,
-            self.shards,
-            self.partition_rows,
-        )
-
-    def _direct(self) -> Metric:
+    def _metric(self) -> Metric:
         """Return the statistic as a metric that is searched for."""
         checks.require(
             self.search != TWO_PHASE,
-            f'{_OWNER}: search must be a search, not "two-phase", which is none. '
+            _OWNER,
+            "search",
+            'be a search, not "two-phase", which is none',
             "Write dp.PrivateAggregate(metrics=[...]) for that.",
         )
         search = self.search
@@ -99,17 +86,10 @@ class ShiftedInverse(beam.PTransform[beam.PCollection[Any], beam.PCollection[bea
         if isinstance(self.statistic, Metric) and takes(self.statistic, "search"):
             return from_below(_OWNER, self.statistic, options)
         names = names_of(lambda kind: takes(kind, "search"))
-        raise TypeError(
-            f"{_OWNER}: statistic must be {names}, not "
-            f"{shown(self.statistic)}. The number of people moves by 1 per person, "
-            "and quantiles have a search of their own: release these by "
-            "PrivateAggregate(metrics=[...])."
+        raise checks.ParameterTypeError(
+            _OWNER,
+            "statistic",
+            f"be {names}, not {shown(self.statistic)}",
+            "The number of people moves by 1 per person, and quantiles have a search of "
+            "their own: release these by PrivateAggregate(metrics=[...]).",
         )
-
-    def plan(self) -> Plan:
-        """Return what would be spent on what, and the guaranteed shift; reads no row."""
-        return self._aggregate.plan()
-
-    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
-        """Release the one metric."""
-        return rows | "Release" >> self._aggregate

@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
         try:
             yield
         except (TypeError, ValueError, OSError) as error:
-            self.error(language.translated(str(error)))
+            self.error(language.translated(error))
 
     def read(self, words: Sequence[str] | None) -> tuple[argparse.Namespace, list[str]]:
         """Return the job's own options, and those that are left for Beam."""

@@ -21,12 +21,13 @@ from beam_dp.mechanisms.bounding import table as tables
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.metrics.clipped import ClippedRequest
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.partition_selection import TruncatedGeometric
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import hashing, integers
-from beam_dp.mechanisms.planning import allocation, builder, program
+from beam_dp.mechanisms.planning import allocation, program
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.releases import clipped
@@ -57,7 +58,8 @@ def the_noise_has_the_scale_of_all_partitions() -> bool:
     made = compile_program([Count()], Budget(1.0), 4)
     [step] = made.steps
     noise = Asked()
-    step.release.release(cells([Row((1, 0), (0, 0), (1,))], step.release.measures), 0, 3, noise)
+    view = cells([Row((1, 0), (0, 0), (1,))], step.release.measures)
+    step.release.draw(view.at(0, 3), noise)
     [rate] = noise.rates
     whole = 4 * rate * 8 + Fraction(1, 4)  # 4 draws at clip 8, and the search for the clip
     return whole <= 1
@@ -69,7 +71,7 @@ def one_person_moves_a_sum_by_at_most_the_clip() -> bool:
     rows = [Row((person, 0), (0, 0), (person,)) for person in range(20)]
     rows += [Row((99, 0), (0, 0), (value,)) for value in (9000, 1000)]
     more, less = (
-        release.release(cells(part, release.measures), 0, 3, ZeroNoise()).values[0]
+        release.draw(cells(part, release.measures).at(0, 3), ZeroNoise()).values[0]
         for part in (rows, [row for row in rows if row.person[0] != 99])
     )
     return abs(more - less) <= 8
@@ -142,7 +144,7 @@ def partitions_are_kept_as_rarely_as_delta_says() -> bool:
 def selection_counts_people() -> bool:
     """One person with 1,000 rows is one person, far below the threshold."""
     request = SelectionRequest(Fraction(1), 1)
-    made = compile_program([PeopleCount()], Budget(1.0, 1e-9), 1, None, request)
+    made = compile_program([PeopleCount()], Budget(1.0, 1e-9), 1, selection=request)
     rows = [Row((1, 0), (0, 0), (n,)) for n in range(1000)]
     seen = cells(rows, made.measures, fields=())
     return not len(made.select(seen, ZeroNoise()))
@@ -161,7 +163,7 @@ def the_whole_is_spent_once() -> bool:
 
 def delta_is_shared_among_partitions() -> bool:
     request = SelectionRequest(Fraction(1), 1)
-    made = compile_program([PeopleCount()], Budget(1.0, 1e-6), 5, None, request)
+    made = compile_program([PeopleCount()], Budget(1.0, 1e-6), 5, selection=request)
     return 5 * made.selection.delta <= Fraction(1e-6)
 
 
@@ -252,13 +254,13 @@ class Mutant:
             monkeypatch.setattr(Ledger, "spend", _unchecked)
 
 
-def _noise_of_one_partition(self, part, share, alpha):
-    made = CLIPPED(self, part, share, alpha)
+def _noise_of_one_partition(self, context, share):
+    made = CLIPPED(self, context, share)
     return dataclasses.replace(made, noise_cost=share.scaled(Fraction(3, 4)))
 
 
-def _without_clip(cells, measure, places, clip):
-    return cells.cut(measure, np.full(cells.size, 1 << 62))[0]
+def _without_clip(view, measure, indexes, clip):
+    return view.cut(measure, np.full(view.size, 1 << 62))[0]
 
 
 def _cap_of_each_part(self, table):
@@ -337,14 +339,14 @@ def _everything(person, limit):
     return np.ones(person.shape[1], bool)
 
 
-CLIPPED, SETTLE, KEEP = builder.Builder._clipped, Bounder.settle, TruncatedGeometric.keep
+CLIPPED, SETTLE, KEEP = ClippedRequest.clipped, Bounder.settle, TruncatedGeometric.keep
 SHARE_OUT, ADD = allocation.share_out, AdditiveNoise.add
 
 MUTANTS = [
     Mutant(
         "2 scale by one bound only: the partitions are forgotten",
-        builder.Builder,
-        "_clipped",
+        ClippedRequest,
+        "clipped",
         _noise_of_one_partition,
         the_noise_has_the_scale_of_all_partitions,
     ),

@@ -29,7 +29,7 @@ REST = (1, 3)  # what the other people of a partition have
 
 def release(method, neighbours, reach, partitions, budget=BUDGET, rows=1):
     asked = [dp.Ratio("x", method=method, neighbours=neighbours)]
-    made = compile_program(asked, budget, reach, rows, None, partitions == 1, partitions=partitions)
+    made = compile_program(asked, budget, reach, depth=rows, partitions=partitions)
     assert isinstance(made.steps[0].release, RatioRelease)
     return made.steps[0].release
 
@@ -132,5 +132,5 @@ def test_the_noise_is_for_all_rows_of_a_person(method):
     bounds, budget = dp.ContributionBounds(None, rows_per_partition=7), dp.Budget(1.0, 1e-6)
     for per, rows in [("row", 7), ("person", 1)]:
         asked = [dp.Ratio("x", per=per, method=method)]
-        made = compile_program(asked, budget, 1, bounds.depth)
+        made = compile_program(asked, budget, 1, depth=bounds.depth)
         assert made.steps[0].release.mechanism.rows == rows

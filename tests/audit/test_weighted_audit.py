@@ -57,4 +57,4 @@ def test_weights_are_in_proportion_to_epsilons_and_never_above():
         top = step.release.search.resolution
         for weight, epsilon in zip(step.release.weights.tolist(), EPSILONS, strict=True):
             assert weight / top <= epsilon / 2 < (weight + 1) / top
-        assert step.release.cost.amount * reach == 2
+        assert [spending.cost.amount * reach for spending in step.release.spends] == [2]

@@ -16,6 +16,7 @@ import pyarrow as pa
 from apache_beam.coders import coder_impl
 
 from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
@@ -28,6 +29,7 @@ from beam_dp.transforms.steps import summarise as summarising
 
 KEY = bytes(range(32))
 UNIT = Fraction(1, 10**6)
+VALUE = Column("value", Role.VALUE, UNIT)
 UNBOUNDED = ContributionBounds(None)
 _EVERYTHING = (1 << 200,)
 _TOKENS = itertools.count()
@@ -130,7 +132,7 @@ def as_batch(row: Sequence[object], types: Mapping[str, pa.DataType] = {}) -> pa
 
 
 def layout(public: PublicKeys | None = None, partition: tuple[str, ...] = ("day",)) -> Layout:
-    return Layout("person", partition, ("value",), (UNIT,), public, KEY)
+    return Layout("person", partition, (VALUE,), public, KEY)
 
 
 def start(pipeline: beam.Pipeline, rows: Iterable[object]) -> beam.PCollection:

@@ -37,9 +37,7 @@ Patch = pytest.MonkeyPatch
 def pieces(noise: Noise) -> tuple[Summarise, barrier.DrawOnce]:
     """Return the two steps of a release of people with this noise."""
     program = compile_program([dp.PeopleCount()], FAINT, 8)
-    layout = dataclasses.replace(
-        support.layout(public_keys.PublicKeys(PUBLIC)), values=(), units=()
-    )
+    layout = dataclasses.replace(support.layout(public_keys.PublicKeys(PUBLIC)), columns=())
     bounder = Bounder(ContributionBounds(None), program.fields, layout.key)
     whole = barrier.DrawOnce(program, draw.BucketPartitions(layout, 1), noise)
     return Summarise(layout, bounder, program.measures), whole

@@ -159,11 +159,11 @@ def test_what_is_no_function_is_refused(
         ([*ASKED, *GRID, "--lowest=minutes=-inf"], "like minutes=0,spent=0, not 'minutes=-inf'"),
         (
             ["--custom_profile", f"{HERE}:GENERATOR", *GRID],
-            "the function of --custom_profile or --black_box must be picklable, to be sent to work",
+            "the function of --custom_profile must be picklable, to be sent to workers",
         ),
         (
             ["--person", "a,b", *ASKED, *GRID],
-            "--count, --sum, --max, --min and --distinct are all that --person with two columns",
+            "a metric of rows with two owners must be --count, --sum, --max, --min, --distinct, not --cust",
         ),
     ],
 )

@@ -78,9 +78,12 @@ def test_a_rate_of_rows_needs_a_bound(clicks, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--delta", "1e-6", "--max_partitions", "1"], "--neighbours must be add-remove where"),
+        (["--delta", "1e-6", "--max_partitions", "1"], '--neighbours must be "add-remove" where'),
         (["--public_partitions", "de,fr"], ""),
-        (["--public_partitions", "de,fr", "--method", "local_sensitivity"], "a --delta above 0"),
+        (
+            ["--public_partitions", "de,fr", "--method", "local_sensitivity"],
+            "the --delta of --method local_sensitivity must be above 0",
+        ),
     ],
 )
 def test_other_rows_of_a_person_can_be_hidden_too(words, message, capsys):
@@ -233,7 +236,7 @@ def test_what_is_wrong_with_the_function_is_said(functions, tmp_path, name, mess
     words = ["--function", f"{functions}:{name}", "--bins", "2", "--people", "2"]
     with pytest.raises(SystemExit) as left:
         sensitivity.main([*words, "--output", str(tmp_path / "audit.csv"), *RUN])
-    assert str(left.value).startswith(f"error: LocalSensitivity: {message}")
+    assert str(left.value).startswith(f"error: --function: {message}")
     assert "\n" not in str(left.value)
 
 

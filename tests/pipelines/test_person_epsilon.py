@@ -70,15 +70,16 @@ def test_it_is_the_metric_of_the_transform(
 
 OWN = ["--person_epsilon", "own=0.5,2"]
 SUM = ["--sum", "v", *OWN]
+LARGEST = "write the largest of them as --epsilon, without --delta"
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--sum", "v", "--epsilon", "2"], "--sum is for --person_epsilon here"),
-        ([*SUM, "--epsilon", "1"], "--epsilon must be the largest of --person_epsilon, 2.0, not 1"),
-        ([*SUM, "--rho", "1"], "--person_epsilon must have --epsilon, without --delta"),
-        ([*SUM, "--epsilon", "2", "--delta", "1e-6"], "must have --epsilon, without --delta"),
+        ([*SUM, "--epsilon", "1"], f"must be the largest of epsilons, 2.0, not 1.0: that is what the person who allows most allows: {LARGEST}"),
+        ([*SUM, "--rho", "1"], f"the budget of --person_epsilon must be a pure epsilon, without rho and delta, for people with an epsilon of their own: {LARGEST}"),
+        ([*SUM, "--epsilon", "2", "--delta", "1e-6"], f"must be a pure epsilon, without rho and delta, for people with an epsilon of their own: {LARGEST}"),
         ([*SUM, "--max", "v", "--epsilon", "2"], "--person_epsilon takes one statistic"),
         (["--variance", "v", *OWN, "--epsilon", "2"], "is for --sum, --max, --min and --median"),
         (["--mean", "v", *OWN, "--epsilon", "2"], "is for --sum, --max, --min and --median"),
@@ -89,11 +90,11 @@ SUM = ["--sum", "v", *OWN]
         ([*OWN, "--epsilon", "2"], "a statistic is required"),
         (
             ["--median", "v", *OWN, "--epsilon", "2", "--sensitivity", "1"],
-            "--sensitivity must be left out: --median with --person_epsilon is searched for",
+            "--sensitivity must be left out: a --median for people with an epsilon of their own is searched for, and",
         ),
         (
             [*SUM, "--epsilon", "2", "--partition", "d", "--max_partitions", "1"],
-            "the partitions must be named with --person_epsilon: --public_partitions 1,2,3",
+            "the partitions must be public ones for people with an epsilon of their own, who pay for nothing else: --public_partitions 1,2,3",
         ),
         *(
             (["--sum", "v", "--epsilon", "2", "--person_epsilon", word], "--person_epsilon: must be")

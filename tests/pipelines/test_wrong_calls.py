@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from beam_dp.mechanisms.planning import worker_limits
+from beam_dp.mechanisms.summaries import worker_limits
 from pipelines import aggregate, shifted_inverse
 from pipelines.arguments import language
 
@@ -59,7 +59,7 @@ AGGREGATE = {
     "a weight of 0": (counted("--weights", "count=0"), "--weights: must be output columns with numbe"),
     "private without delta": (
         [*FILES, *DAYS, *ONE, "--count", "--max_partitions", "3"],
-        f"--delta must be above 0 where partitions are selected privately: add --delta 1e-6, {NAMED}",
+        f"--delta must be above 0 to select partitions privately, not 0: add --delta 1e-6, {NAMED}",
     ),
     "private without bound": (
         [*FILES, *DAYS, *ONE, "--count", "--delta", "1e-6"],
@@ -68,7 +68,7 @@ AGGREGATE = {
     "a search of nothing": (counted("--search", "auto"), "--search is for --max, --min, "),
     "a search that no part pays": (
         [*FILES, *command("--max", "a", "--search", "scale_then_choose")],
-        "--search scale_then_choose must have --epsilon and a --delta above 0",
+        "the budget of --search scale_then_choose must have an epsilon and a delta",
     ),
     "a quantile without share": (
         [*FILES, *command("--quantile", "a")], "--quantile: must be COLUMN:P with P above 0 and bel"
@@ -99,15 +99,15 @@ AGGREGATE = {
     ),
     "two owners with limits": (
         [*FILES, *OWNERS, *ONE, "--count", "--max_rows", "3"],
-        "--max_partitions, --max_rows_per_partition and --max_rows must be left out where --person",
+        "--max_partitions, --max_rows_per_partition and --max_rows must be left out where rows have two owners",
     ),
     "two owners and private partitions": (
         [*FILES, *OWNERS, "--partition", "day", *ONE, "--count", "--delta", "1e-6"],
-        "the partitions must be named where --person names two columns: --public_partitions 1,2,3",
+        "the partitions must be public where rows have two owners: --public_partitions 1,2,3",
     ),
     "a mean of two owners": (
         [*FILES, *OWNERS, *ONE, "--count", "--mean", "a"],
-        "--count, --sum, --max, --min and --distinct are all that --person with two columns can have",
+        "a metric of rows with two owners must be --count, --sum, --max, --min, --distinct, not --",
     ),
     "keys of two lengths": (
         counted("--partition", "hour", "--public_partitions", "1/2,3"),
@@ -115,7 +115,7 @@ AGGREGATE = {
     ),
     "keys too short": (counted("--partition", "hour"), "every key must have one part per --partition"),
     "no key": (counted("--public_partitions", ""), "--public_partitions must name a key, for exam"),
-    "no text": (counted("--public_partitions", "\udcff"), "--public_partitions: a key must be text"),
+    "no text": (counted("--public_partitions", "\udcff"), "--public_partitions: a key must be an int of 64 bits, a str"),
     "no key file": (
         counted("--public_partitions", "@none.txt"),
         "--public_partitions: cannot read 'none.txt': No such file or directory",
@@ -150,7 +150,7 @@ AGGREGATE = {
     ),
     "an output that exists": (
         ["--input", "a.csv", "--output", str(ROOT / "tests/pipelines/old.csv"), *command("--count")],
-        "old.csv'; --overwrite replaces it",
+        "old.csv': --overwrite replaces a file",
     ),
     "a threshold for public keys": (counted("--pre_threshold", "5"), "is for private partitions only"),
     "a threshold of 0": (counted("--pre_threshold", "0"), "--pre_threshold: must be a whole number"),
@@ -169,7 +169,7 @@ AGGREGATE = {
     "a method of nothing": (counted("--method", "naive"), "--method is for --ratio"),
     "a method without delta": (
         [*FILES, *command("--ratio", "a:person", "--method", "local_sensitivity")],
-        "--method local_sensitivity must have a --delta above 0",
+        "the --delta of --method local_sensitivity must be above 0",
     ),
     "a sensitivity of nothing": (counted("--sensitivity", "2"), "is for --variance, --standard_dev"),
     "a value of nothing": (counted("--person_value", "max"), "are for --variance, --standard_dev"),
@@ -181,7 +181,7 @@ AGGREGATE = {
     "a rate of no column": ([*FILES, *command("--ratio", "=a")], "device=mobile, not '=a'"),
     "a rate of two owners": (
         [*FILES, *OWNERS, *ONE, "--ratio", "a:person"],
-        "--count, --sum, --max, --min and --distinct are all that --person with two columns can have",
+        "a metric of rows with two owners must be --count, --sum, --max, --min, --distinct, not --",
     ),
     "a mean of nothing per person": (
         [*FILES, *command("--mean", ":person")], "--mean: must be the name of a column"
@@ -220,7 +220,7 @@ AGGREGATE = {
     ),
     "too many clips": (
         [*FILES, *command("--sum", "a", "--candidates", "sum_a=0:100000:1")],
-        "--candidates of what has a clip must be at most 4096 values, not 100001: take a coarser grid",
+        "--candidates of what has a clip must be at most 4096, not 100001: take a coarser grid",
     ),
     "a grid from 0": (
         [*FILES, *command("--max", "a", "--candidates", "max_a=0:60:x2")],
@@ -229,11 +229,11 @@ AGGREGATE = {
     "a partition of none": (counted("--partition_rows", "0"), "--partition_rows: must be a whole num"),
     "a partition of too many": (
         counted("--distinct", "a", "--partition_rows", str(10**8)),
-        f"--partition_rows must be at most {worker_limits.VALUES} for DistinctCount (output column distinct_a), n",
+        f"--partition_rows must be at most {worker_limits.VALUES} for --distinct (output column distinct_a), n",
     ),
     "a budget for too many people": (
         [*FILES, *PUBLIC, "--epsilon", "1e-6", "--count", "--max", "a"],
-        "the budget is too small: the search for output column max_a would look at the ",
+        "the budget must be larger: the search for output column max_a would look at the ",
     ),
     "a budget for too many rows": (
         [*FILES, *PUBLIC, "--rho", "1e-12", "--median", "a:row"],
@@ -263,29 +263,29 @@ SHIFTED_INVERSE = {
     ),
     "too small a budget": (
         [*FILES, *PUBLIC, "--epsilon", "1e-9", *MOST, "--candidates", "-60:60:1"],
-        "the budget is too small: each search would look at the best ",
+        "the number of people that a search looks at must be at most ",
     ),
     "the name between the steps": (
         [*FILES, *PERSON, "--partition=profile", "--public_partitions=1", *ONE, *MOST,
          "--candidates=0:60:1"],
-        "--partition must name another column than 'profile'",
+        "--partition must not have a column named 'profile'",
     ),
     "two owners with limits": (
         [*FILES, *OWNERS, *ONE, *MOST, "--candidates=0:60:1", "--max_rows", "3"],
-        "must be left out where --person names two columns",
+        "must be left out where rows have two owners",
     ),
     "frequencies of two owners": (
         [*FILES, *OWNERS, *ONE, "--max_frequency", "a", "--candidates=0:60:1"],
-        "--count, --sum, --max, --min and --distinct are all that --person with two columns can have",
+        "a metric of rows with two owners must be --count, --sum, --max, --min, --distinct, not --",
     ),
     "a search that needs delta": (
         [*FILES, *PUBLIC, *ONE, *MOST, "--candidates=0:60:1", "--search", "scale_then_choose"],
-        "--search scale_then_choose must have --epsilon and a --delta above 0",
+        "the budget of --search scale_then_choose must have an epsilon and a delta",
     ),
     "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a", "--candidates=0:60:1"], "--count --sum"),
     "a partition of too many": (
         [*FILES, *PUBLIC, *ONE, "--kth_largest", "a:2", "--candidates=0:60:1", "--partition_rows=99999999"],
-        f"--partition_rows must be at most {worker_limits.LINES} for KthLargest (output column largest_2_a), not",
+        f"--partition_rows must be at most {worker_limits.LINES} for --kth_largest (output column largest_2_a), not",
     ),
     "an unknown search": (
         [*FILES, *PUBLIC, *ONE, *MOST, "--candidates", "0:60:1", "--search", "best"],

@@ -11,6 +11,7 @@ from apache_beam.testing.util import assert_that, equal_to
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
@@ -29,6 +30,7 @@ MEASURES = (
 )  # fmt: skip
 SHARED_MEASURES = (Measure(0, 0, GRID),)
 BOUNDS = dp.ContributionBounds(3, 2, 4)
+VALUE = Column("value", Role.VALUE, Fraction(1, 10**6))
 
 
 def visit(row: int) -> dict[str, Any]:
@@ -43,7 +45,7 @@ def visit(row: int) -> dict[str, Any]:
 
 
 def prepared(bounds: dp.ContributionBounds) -> Summarise:
-    layout = Layout("person", ("day",), ("value",), (Fraction(1, 10**6),), None, KEY)
+    layout = Layout("person", ("day",), (VALUE,), None, KEY)
     bounder = Bounder(bounds, FIELDS, KEY)
     return Summarise(layout, bounder, MEASURES, SHARED_MEASURES, 4, 16)
 

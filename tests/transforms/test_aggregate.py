@@ -54,7 +54,7 @@ def without_noise(
     ]  # fmt: skip
     program = exact_program(metrics)
     keys = PublicKeys(tuple((key,) for key in public))
-    layout = Layout("person", ("day",), program.columns, program.units, keys, bytes(32))
+    layout = Layout("person", ("day",), program.columns, keys, bytes(32))
     bounder = Bounder(dp.ContributionBounds(1), program.fields, bytes(32))
     found: dict[object, tuple[Any, ...]] = {}
     SEEN.clear()

@@ -316,7 +316,7 @@ def test_no_more_is_held_than_removals_can_bring_to_light(name: str, most: int) 
     for shards in (1, 4):
         [view] = views(rows, loss, bundles=3, shards=shards)
         assert len(view.cells.owned(1)[0].people) == most
-        layout = Layout("person", ("day",), loss.columns, loss.units, None, KEY, loss.items, False)
+        layout = Layout("person", ("day",), loss.columns, None, KEY)
         bounder = Bounder(FREE, loss.fields, KEY, keep_rows=True)
         collected = bundle(collect.Collect(layout, bounder, shards), rows)
         settle = settling.Settle(bounder, measures_of(loss), (), 1)

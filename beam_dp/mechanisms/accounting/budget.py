@@ -77,7 +77,7 @@ class Budget:
     @property
     def amount(self) -> Fraction:
         """The epsilon or the rho, whichever is counted."""
-        return known(self.epsilon, self.rho)
+        return next(amount for amount in (self.epsilon, self.rho) if amount is not None)
 
     def split(self, weights: Sequence[checks.Real]) -> tuple["Budget", ...]:
         """Return one share per weight; the shares sum exactly to the whole, delta too.
@@ -94,7 +94,9 @@ class Budget:
         exact = checks.number("Budget.scaled", "factor", factor)
         checks.require(
             0 < exact <= 1,
-            f"Budget.scaled: factor must be above 0 and at most 1, not {factor!r}.",
+            "Budget.scaled",
+            "factor",
+            f"be above 0 and at most 1, not {factor!r}",
         )
         return self._like(self.amount * exact, self.delta * exact)
 
@@ -118,8 +120,10 @@ class Budget:
             return self
         checks.require(
             self.delta > 0,
-            "Budget.to_zcdp: delta must be above 0, not 0: zCDP gives no pure differential "
-            "privacy. Write Budget(epsilon=1.0, delta=1e-6).",
+            "Budget.to_zcdp",
+            "delta",
+            "be above 0, not 0: zCDP gives no pure differential privacy",
+            "Write Budget(epsilon=1.0, delta=1e-6).",
         )
         return Budget.zcdp(zcdp.zcdp_rho(self.epsilon, self.delta))
 
@@ -137,7 +141,9 @@ class Budget:
 
     def __setstate__(self, state: object) -> NoReturn:
         # No pickle of ours holds fields; one that does was made to go round the checks.
-        raise TypeError("Budget: fields must be set by the constructor, not by a pickle.")
+        raise checks.ParameterTypeError(
+            "Budget", "fields", "be set by the constructor, not by a pickle"
+        )
 
 
 def readable(value: Fraction) -> str:
@@ -151,19 +157,12 @@ def _fill(budget: Budget, epsilon: Fraction | None, delta: Fraction, rho: Fracti
         object.__setattr__(budget, name, value)
 
 
-def known(epsilon: Fraction | None, rho: Fraction | None) -> Fraction:
-    """Return the one of both that is given."""
-    return next(amount for amount in (epsilon, rho) if amount is not None)
-
-
 def _at_least(
     owner: str, name: str, value: object, least: Fraction, shown: str, mend: str
 ) -> Fraction:
     exact = checks.number(owner, name, value)
     given = readable(value) if isinstance(value, Fraction) else repr(value)
-    checks.require(
-        least <= exact, f"{owner}: {name} must be above 0 (at least {shown}), not {given}. {mend}"
-    )
+    checks.require(least <= exact, owner, name, f"be above 0 (at least {shown}), not {given}", mend)
     return exact
 
 
@@ -171,19 +170,24 @@ def _checked_delta(owner: str, value: object) -> Fraction:
     exact = checks.number(owner, "delta", value)
     checks.require(
         0 <= exact < 1,
-        f"{owner}: delta must be at least 0 and below 1, not {value!r}. Write delta=1e-6.",
+        owner,
+        "delta",
+        f"be at least 0 and below 1, not {value!r}",
+        "Write delta=1e-6.",
     )
     return exact
 
 
 def _checked_weights(weights: object) -> tuple[Fraction, ...]:
     if isinstance(weights, (str, bytes)) or not isinstance(weights, Sequence):
-        raise TypeError(
-            f"Budget.split: weights must be a list of numbers, not {checks.shown(weights)}. "
-            "Write budget.split([1, 1])."
+        raise checks.ParameterTypeError(
+            "Budget.split",
+            "weights",
+            f"be a list of numbers, not {checks.shown(weights)}",
+            "Write budget.split([1, 1]).",
         )
     checks.require(
-        len(weights) > 0, "Budget.split: weights must not be empty. Write budget.split([1, 1])."
+        len(weights) > 0, "Budget.split", "weights", "not be empty", "Write budget.split([1, 1])."
     )
     return tuple(
         checks.fraction_between("Budget.split", "each weight", weight, 0, math.inf)

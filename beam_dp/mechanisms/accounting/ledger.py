@@ -4,11 +4,10 @@
 """
 
 import dataclasses
-import threading
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from beam_dp.mechanisms.accounting.budget import Budget, known, readable
+from beam_dp.mechanisms.accounting.budget import Budget, readable
 from beam_dp.mechanisms.numerics import checks
 
 
@@ -21,25 +20,6 @@ class Entry:
     times: int = 1
 
 
-@dataclasses.dataclass(frozen=True)
-class Spent:
-    """What a ledger has spent so far; unlike a Budget it may be 0."""
-
-    epsilon: Fraction | None
-    delta: Fraction
-    rho: Fraction | None
-
-    @property
-    def is_zcdp(self) -> bool:
-        """Say whether the total is counted in rho."""
-        return self.rho is not None
-
-    @property
-    def amount(self) -> Fraction:
-        """The epsilon or the rho, whichever is counted."""
-        return known(self.epsilon, self.rho)
-
-
 class Ledger:
     """Record what is spent of one budget, and refuse what would exceed it.
 
@@ -49,37 +29,25 @@ class Ledger:
     its exact value counts.
 
     Edge cases: nothing is ever given back, for a failed job may have shown something. A
-    ledger refuses to be pickled or copied (each copy could spend the whole). Threads may
-    share one.
+    ledger refuses to be pickled or copied (each copy could spend the whole).
 
     Args:
         budget: the whole.
+
+    Attributes:
+        amount: what was spent so far, in the measure of the budget; it may be 0.
+        delta: the same of delta.
     """
 
     def __init__(self, budget: Budget) -> None:
         self._budget = _checked_budget("Ledger", "budget", budget)
-        self._lock = threading.Lock()
-        self._entries: tuple[Entry, ...] = ()
-        self._amount = self._delta = Fraction(0)
-
-    @property
-    def budget(self) -> Budget:
-        """The whole that may be spent."""
-        return self._budget
+        self._entries: list[Entry] = []
+        self.amount = self.delta = Fraction(0)
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """What was spent, in order."""
-        return self._entries
-
-    @property
-    def spent(self) -> Spent:
-        """The exact totals."""
-        with self._lock:
-            amount, delta = self._amount, self._delta
-        if self._budget.is_zcdp:
-            return Spent(None, delta, amount)
-        return Spent(amount, delta, None)
+        return tuple(self._entries)
 
     def spend(self, label: str, cost: Budget, times: int = 1) -> Budget:
         """Check and record `times` releases of `cost` each; return `cost`.
@@ -97,7 +65,9 @@ class Ledger:
         """
         checks.require(
             type(label) is str and label != "",
-            f"Ledger.spend: label must be a string that is not empty, not {checks.shown(label)}.",
+            "Ledger.spend",
+            "label",
+            f"be a string that is not empty, not {checks.shown(label)}",
         )
         times = checks.positive_integer("Ledger.spend", "times", times)
         amount = self._counted(_checked_budget("Ledger.spend", "cost", cost)) * times
@@ -119,25 +89,27 @@ class Ledger:
             return cost.amount
         checks.require(
             self._budget.is_zcdp,
-            f"Ledger.spend: cost must be an (epsilon, delta) as the budget {self._budget} is, "
-            f"not {cost}. Convert the whole first: Ledger(budget.to_zcdp()).",
+            "Ledger.spend",
+            "cost",
+            f"be an (epsilon, delta) as the budget {self._budget} is, not {cost}",
+            "Convert the whole first: Ledger(budget.to_zcdp()).",
         )
         return cost.amount**2 / 2
 
     def _record(self, entry: Entry, amount: Fraction, delta: Fraction) -> None:
-        # Check, then record, under one lock: two threads never both take the last share,
-        # and an exception leaves the ledger as it was.
-        with self._lock:
-            amount, delta = self._amount + amount, self._delta + delta
-            if amount > self._budget.amount or delta > self._budget.delta:
-                raise ValueError(
-                    f"Ledger.spend: the total must be at most {self._budget}, not "
-                    f"{readable(amount)} with delta {readable(delta)} after {entry.label!r}. "
-                    "Take shares with budget.split(weights): they sum exactly to the whole "
-                    "(ten times the float 0.1 is more than 1)."
-                )
-            self._amount, self._delta = amount, delta
-            self._entries += (entry,)
+        """Check, then record: an exception leaves the ledger as it was."""
+        amount, delta = self.amount + amount, self.delta + delta
+        checks.require(
+            amount <= self._budget.amount and delta <= self._budget.delta,
+            "Ledger.spend",
+            "the total",
+            f"be at most {self._budget}, not {readable(amount)} with delta {readable(delta)} "
+            f"after {entry.label!r}",
+            "Take shares with budget.split(weights): they sum exactly to the whole (ten times the "
+            "float 0.1 is more than 1).",
+        )
+        self.amount, self.delta = amount, delta
+        self._entries.append(entry)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(
@@ -148,8 +120,7 @@ class Ledger:
 
 def _checked_budget(owner: str, name: str, value: object) -> Budget:
     if type(value) is not Budget:
-        raise TypeError(
-            f"{owner}: {name} must be a Budget, not {checks.shown(value)}. "
-            "Write Budget(epsilon=1.0)."
+        raise checks.ParameterTypeError(
+            owner, name, f"be a Budget, not {checks.shown(value)}", "Write Budget(epsilon=1.0)."
         )
     return value

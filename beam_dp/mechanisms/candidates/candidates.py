@@ -62,10 +62,11 @@ class Candidates:
 
     def __post_init__(self) -> None:
         if type(self.points) not in _GRIDS:
-            raise TypeError(
-                "Candidates: points must be made by Candidates.of(values), Candidates.linear(low, "
-                "high, step) or Candidates.geometric(low, high, ratio), not "
-                f"{checks.shown(self.points)}."
+            raise checks.ParameterTypeError(
+                "Candidates",
+                "points",
+                "be made by Candidates.of(values), Candidates.linear(low, high, step) or "
+                f"Candidates.geometric(low, high, ratio), not {checks.shown(self.points)}",
             )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -92,8 +93,8 @@ class Candidates:
         given = [_plain(owner, *pair) for pair in (("low", low), ("high", high), ("step", step))]
         whole = all(type(value) is int for value in given)
         first, last, distance = map(_decimal, given)
-        checks.require(distance > 0, f"{owner}: step must be above 0, not {step!r}.")
-        checks.require(last >= first, f"{owner}: high must be at least low={low!r}, not {high!r}.")
+        checks.require(distance > 0, owner, "step", f"be above 0, not {step!r}")
+        checks.require(last >= first, owner, "high", f"be at least low={low!r}, not {high!r}")
         size = (last - first) // distance + 1
         if not whole:
             _require_floats(owner, max(abs(first), abs(last)), distance if size > 1 else None)
@@ -120,15 +121,16 @@ class Candidates:
         owner = "Candidates.geometric"
         given = [_plain(owner, *pair) for pair in (("low", low), ("high", high), ("ratio", ratio))]
         first, last, factor = map(_decimal, given)
-        checks.require(first > 0, f"{owner}: low must be above 0, not {low!r}.")
-        checks.require(last >= first, f"{owner}: high must be at least low={low!r}, not {high!r}.")
-        checks.require(factor > 1, f"{owner}: ratio must be above 1, not {ratio!r}.")
+        checks.require(first > 0, owner, "low", f"be above 0, not {low!r}")
+        checks.require(last >= first, owner, "high", f"be at least low={low!r}, not {high!r}")
+        checks.require(factor > 1, owner, "ratio", f"be above 1, not {ratio!r}")
         spread = _logarithm(last) - _logarithm(first)
         finest = spread / MATERIALISED
         checks.require(
             math.log1p(float(min(factor - 1, Fraction(10**300)))) >= finest,
-            f"{owner}: ratio must be at least {1 + 1.01 * finest} for at most {MATERIALISED} "
-            f"values, not {ratio!r}.",
+            owner,
+            "ratio",
+            f"be at least {1 + 1.01 * finest} for at most {MATERIALISED} values, not {ratio!r}",
         )
         if all(type(value) is int for value in given):
             return Candidates(_whole_powers(int(first), int(last), int(factor)))
@@ -158,7 +160,7 @@ class Candidates:
         top = checks.positive_integer(owner, "high", high)
         digits = checks.positive_integer(owner, "bits", bits)
         parts = checks.positive_integer(owner, "divisor", divisor)
-        checks.require(2 <= digits <= 52, f"{owner}: bits must be from 2 to 52, not {digits}.")
+        checks.require(2 <= digits <= 52, owner, "bits", f"be from 2 to 52, not {digits}")
         _require_floats(owner, Fraction(top), None)
         return Candidates(RoundedGrid(parts, top * parts, digits))
 
@@ -171,11 +173,11 @@ class Candidates:
             TypeError: if one is not an int, a float or a Fraction (bool and str are refused).
         """
         if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-            raise TypeError(
-                f"Candidates.of: values must be a list of numbers, not {checks.shown(values)}."
+            raise checks.ParameterTypeError(
+                "Candidates.of", "values", f"be a list of numbers, not {checks.shown(values)}"
             )
         points = {_plain("Candidates.of", "values", value) for value in values}
-        checks.require(bool(points), "Candidates.of: values must have at least one number.")
+        checks.require(bool(points), "Candidates.of", "values", "have at least one number")
         return Candidates(tuple(sorted(points)))
 
     @property
@@ -230,7 +232,7 @@ class Candidates:
         Raises:
             ValueError: if there are 2^62 candidates or more (their indexes do not fit).
         """
-        checks.require(self.size < WIDE, "Candidates.indexes: size must be below 2**62.")
+        checks.require(self.size < WIDE, "Candidates.indexes", "size", "be below 2**62")
         array = np.asarray(values)
         if array.dtype in (np.float16, np.float32):
             array = array.astype(np.float64)
@@ -309,14 +311,18 @@ def _require_floats(owner: str, largest: Fraction, step: Fraction | None) -> Non
     """Refuse a grid whose values overflow floats, or whose neighbours may be the same float."""
     checks.require(
         largest <= Fraction(sys.float_info.max),
-        f"{owner}: high and low must be within the range of floats; three ints have no such limit.",
+        owner,
+        "high and low",
+        "be within the range of floats; three ints have no such limit",
     )
     # Two reals further apart than the spacing of floats never round to the same one.
     spacing = Fraction(math.ulp(float(largest)))
     checks.require(
         step is None or step > spacing,
-        f"{owner}: step must be above {float(spacing)}, the spacing of floats at the far end; "
-        "three ints have no such limit.",
+        owner,
+        "step",
+        f"be above {float(spacing)}, the spacing of floats at the far end; three ints "
+        "have no such limit",
     )
 
 

@@ -12,7 +12,7 @@ import math
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -25,9 +25,7 @@ from beam_dp.mechanisms.numerics.numbers import WIDE
 from beam_dp.mechanisms.numerics.options import PREPROCESSING
 from beam_dp.mechanisms.releases.released import Released
 from beam_dp.mechanisms.releases.request import Request
-
-if TYPE_CHECKING:
-    from beam_dp.mechanisms.metrics.profiled import ProfileRequest
+from beam_dp.mechanisms.releases.shifted_inverse import ProfiledRequest
 
 UNIT = Fraction(1, 1_000_000)
 """The default grid of values: integers and decimals of up to six places are exact on it."""
@@ -118,7 +116,7 @@ class Metric(abc.ABC):
         [only] = released
         return only.values, only.errors
 
-    def profile_request(self) -> "ProfileRequest":
+    def profile_request(self) -> ProfiledRequest:
         """Return what makes its removal profile; only of a monotone metric."""
         raise TypeError(f"{type(self).__name__}: has no removal profile.")
 
@@ -188,16 +186,20 @@ def shown(value: object) -> str:
 def check_metrics(owner: str, metrics: object) -> tuple[Metric, ...]:
     """Return `metrics` as a tuple; refuse what is no metric, and equal output names."""
     if not isinstance(metrics, (list, tuple)) or not metrics:
-        raise TypeError(
-            f"{owner}: metrics must be a list of metrics, not {shown(metrics)}. "
-            'Write metrics=[dp.Count(), dp.Sum("spent")].'
+        raise checks.ParameterTypeError(
+            owner,
+            "metrics",
+            f"be a list of metrics, not {shown(metrics)}",
+            'Write metrics=[dp.Count(), dp.Sum("spent")].',
         )
     for metric in metrics:
         check_metric(owner, metric)
     names = [metric.output for metric in metrics]
     checks.require(
         len(set(names)) == len(names),
-        f"{owner}: metrics must have different names, not {names}. "
+        owner,
+        "metrics",
+        f"have different names, not {names}",
         'Give one of them another: dp.Sum("spent", name="spent_again").',
     )
     return tuple(metrics)
@@ -206,8 +208,8 @@ def check_metrics(owner: str, metrics: object) -> tuple[Metric, ...]:
 def check_metric(owner: str, metric: object) -> Metric:
     """Return `metric` if it is an object of one of the metric classes."""
     if isinstance(metric, type) or not isinstance(metric, Metric):
-        raise TypeError(
-            f"{owner}: a metric must be one like dp.Count(), not {checks.shown(metric)}."
+        raise checks.ParameterTypeError(
+            owner, "a metric", f"be one like dp.Count(), not {checks.shown(metric)}"
         )
     return metric
 
@@ -216,8 +218,10 @@ def check_not_preprocessed(owner: str, metric: Metric) -> None:
     """Refuse a preprocessed metric where its removal loss is needed."""
     checks.require(
         not metric.is_preprocessed,
-        f'{owner}: method must not be "preprocessing": what is preprocessed is not monotone, and '
-        "has no removal loss. Leave it out.",
+        owner,
+        "method",
+        'not be "preprocessing": what is preprocessed is not monotone, and has no removal loss',
+        "Leave it out.",
     )
 
 
@@ -226,8 +230,10 @@ def check_unit(owner: str, unit: checks.Real) -> None:
     exact = checks.fraction_between(owner, "unit", unit, 0, math.inf)
     checks.require(
         _LEAST_UNIT <= exact <= 1 / _LEAST_UNIT,
-        f"{owner}: unit must be from 2^-200 to 2^200, not {unit!r}: floats must hold what is "
-        "released. Write unit=0.01.",
+        owner,
+        "unit",
+        f"be from 2^-200 to 2^200, not {unit!r}: floats must hold what is released",
+        "Write unit=0.01.",
     )
 
 
@@ -236,13 +242,17 @@ def check_candidates(owner: str, candidates: object) -> None:
     if candidates is None:
         return
     if not isinstance(candidates, Candidates):
-        raise TypeError(
-            f"{owner}: candidates must be Candidates, not {checks.shown(candidates)}. "
-            "Write Candidates.linear(0, 100, 1)."
+        raise checks.ParameterTypeError(
+            owner,
+            "candidates",
+            f"be Candidates, not {checks.shown(candidates)}",
+            "Write Candidates.linear(0, 100, 1).",
         )
     checks.require(
         -sys.float_info.max <= candidates[0] and candidates[-1] <= sys.float_info.max,
-        f"{owner}: candidates must be numbers that floats can hold, below 1.8e308.",
+        owner,
+        "candidates",
+        "be numbers that floats can hold, below 1.8e308",
     )
 
 
@@ -250,6 +260,8 @@ def check_indexes(owner: str, candidates: Candidates | None) -> None:
     """Refuse candidates whose indexes do not fit in an array, for what is released by ranks."""
     checks.require(
         candidates is None or candidates.size < WIDE,
-        f"{owner}: candidates must be fewer than 2^62, as each person or vote has an index among "
-        "them. Take a coarser grid: Candidates.linear(0, 100, 0.001).",
+        owner,
+        "candidates",
+        "be fewer than 2^62, as each person or vote has an index among them",
+        "Take a coarser grid: Candidates.linear(0, 100, 0.001).",
     )

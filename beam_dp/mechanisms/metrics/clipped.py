@@ -100,8 +100,10 @@ class ClippedRequest(ColumnRequest):
             return self.default_clips(context)
         checks.require(
             candidates.size <= _MOST_CLIPS,
-            f"{self.owner}: candidates for a clip must be at most {_MOST_CLIPS}, "
-            f"not {candidates.size}. Write Candidates.geometric(1, 1e6, 2).",
+            self.owner,
+            "candidates for a clip",
+            f"be at most {_MOST_CLIPS}, not {candidates.size}",
+            "Write Candidates.geometric(1, 1e6, 2).",
         )
         return tuple(sorted({max(1, math.ceil(Fraction(y) / self.unit)) for y in candidates}))
 
@@ -174,8 +176,8 @@ class Sided(Metric):
         """Refuse options of the clip in a one-sided release, and those of the search in others."""
         owner = type(self).__name__
         if type(self.one_sided) is not bool:
-            raise TypeError(
-                f"{owner}: one_sided must be True or False, not {checks.shown(self.one_sided)}."
+            raise checks.ParameterTypeError(
+                owner, "one_sided", f"be True or False, not {checks.shown(self.one_sided)}"
             )
         if self.one_sided:
             because = "with one_sided=True, which searches for the output and clips nobody"
@@ -202,8 +204,10 @@ class Sided(Metric):
         options.refuse(self, options.CLIP, because, "Leave it out.")
         checks.require(
             not (self.one_sided and self.search == TWO_PHASE),
-            f'{type(self).__name__}: search must not be "two-phase" with one_sided=True: two '
-            "phases err to both sides. Leave one of the two out.",
+            type(self).__name__,
+            "search",
+            'not be "two-phase" with one_sided=True: two phases err to both sides',
+            "Leave one of the two out.",
         )
         search = self.search if self.one_sided else self._search_of_two_owners()
         return dataclasses.replace(self, one_sided=True, search=search)
@@ -222,9 +226,11 @@ class SidedRequest(ProfileRequest):
         """Return the release; with one owner, in two phases it is a `ClippedRequest`."""
         checks.require(
             self.searching.search != TWO_PHASE or context.two_owners,
-            f'{self.owner}: search must not be "two-phase" with one_sided=True where '
-            "rows have one owner: two phases err to both sides. Leave both out: two phases are the "
-            "default there.",
+            self.owner,
+            "search",
+            'not be "two-phase" with one_sided=True where rows have one owner: two '
+            "phases err to both sides",
+            "Leave both out: two phases are the default there.",
         )
         return super().build(context, share)
 

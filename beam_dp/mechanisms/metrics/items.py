@@ -229,7 +229,9 @@ class SumOfSquares(_OfItems):
             people = checks.positive_integer("SumOfSquares", "people", self.people, mend)
             checks.require(
                 people * (people + 1) // 2 <= PAIRS,
-                f'SumOfSquares: people must be at most 6324 for relaxation="pairs", not {people}. '
+                "SumOfSquares",
+                "people",
+                f'be at most 6324 for relaxation="pairs", not {people}',
                 "Leave it out: by items there is no limit.",
             )
 

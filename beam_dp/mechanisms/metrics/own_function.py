@@ -90,13 +90,17 @@ class CustomProfile(Searched):
         check_unit("CustomProfile", self.unit)
         check_callable("CustomProfile", "profile", self.profile)
         if type(self.profile).__hash__ is None:
-            raise TypeError(
-                "CustomProfile: profile must be hashable, as functions are, not "
-                f"{type(self.profile).__name__}. Write profile=lambda people: ...."
+            raise checks.ParameterTypeError(
+                "CustomProfile",
+                "profile",
+                f"be hashable, as functions are, not {type(self.profile).__name__}",
+                "Write profile=lambda people: ....",
             )
         checks.require(
             self.candidates is not None,
-            "CustomProfile: candidates must be given: nothing is known of the statistic. "
+            "CustomProfile",
+            "candidates",
+            "be given: nothing is known of the statistic",
             "Write candidates=dp.Candidates.linear(0, 1000, 1).",
         )
 
@@ -213,9 +217,11 @@ class BlackBox(Metric):
         owner = "BlackBox"
         check_callable(owner, "function", self.function)
         if type(self.function).__hash__ is None:
-            raise TypeError(
-                f"{owner}: function must be hashable, as functions are, not "
-                f"{type(self.function).__name__}. Write function=lambda values: ...."
+            raise checks.ParameterTypeError(
+                owner,
+                "function",
+                f"be hashable, as functions are, not {type(self.function).__name__}",
+                "Write function=lambda values: ....",
             )
         check_person_value(owner, self.person_value, self.last_by)
         checks.fraction_between(owner, "beta", self.beta, 0, 1)

@@ -95,8 +95,10 @@ class PersonalisedStatistic(Preprocessing):
         """Refuse what would cost everybody the same, and another budget than the largest."""
         checks.require(
             alone and not selected,
-            f"{OWNER}: partitions must be public ones for people with an epsilon of their "
-            "own, who pay for nothing else. Write partitions=dp.PublicPartitions([...]).",
+            OWNER,
+            "partitions",
+            "be public ones for people with an epsilon of their own, who pay for nothing else",
+            "Write partitions=dp.PublicPartitions([...]).",
         )
         check_budget(OWNER, budget, self.columns()[-1].detail)
 
@@ -172,33 +174,45 @@ class PersonEpsilonRequest(PreprocessedRequest):
 def check_epsilons(owner: str, epsilons: object) -> tuple[Fraction, ...]:
     """Return public epsilons in rising order."""
     if not isinstance(epsilons, (list, tuple)) or not epsilons:
-        raise TypeError(
-            f"{owner}: epsilons must be a list of the public epsilons that people may have, not "
-            f"{epsilons!r}. Write epsilons=[0.5, 1.0]."
+        raise checks.ParameterTypeError(
+            owner,
+            "epsilons",
+            f"be a list of the public epsilons that people may have, not {epsilons!r}",
+            "Write epsilons=[0.5, 1.0].",
         )
     found = {checks.decimal(owner, "epsilons", each) for each in epsilons}
     checks.require(
         all(each > 0 and (each / _LEAST).denominator == 1 for each in found),
-        f"{owner}: epsilons must be positive multiples of 0.000001, not {list(epsilons)!r}.",
+        owner,
+        "epsilons",
+        f"be positive multiples of 0.000001, not {list(epsilons)!r}",
     )
     checks.require(
         len(found) <= MOST_TIERS,
-        f"{owner}: epsilons must be at most {MOST_TIERS} different ones, not {len(found)}.",
+        owner,
+        "epsilons",
+        f"be at most {MOST_TIERS} different ones, not {len(found)}",
     )
     return tuple(sorted(found))
 
 
 def check_budget(owner: str, budget: Budget, epsilons: tuple[Fraction, ...]) -> None:
     """Refuse a budget that is not what the most generous person allows."""
+    mend = f"Write budget=dp.Budget(epsilon={float(epsilons[-1])})."
     checks.require(
         not budget.is_zcdp and budget.delta == 0,
-        f"{owner}: budget must be a pure epsilon for people with an epsilon of their own, not "
-        f"{budget!r}. Write budget=dp.Budget(epsilon={float(epsilons[-1])}).",
+        owner,
+        "budget",
+        "be a pure epsilon, without rho and delta, for people with an epsilon of their own",
+        mend,
     )
     checks.require(
         float(budget.amount) == float(epsilons[-1]),
-        f"{owner}: budget must be the largest of epsilons, {float(epsilons[-1])}, not "
-        f"{float(budget.amount)}: that is what the person who allows most allows.",
+        owner,
+        "budget",
+        f"be the largest of epsilons, {float(epsilons[-1])}, not "
+        f"{float(budget.amount)}: that is what the person who allows most allows",
+        mend,
     )
 
 
@@ -219,9 +233,12 @@ def personalised(
     of = given.of_people()
     checks.require(
         of is not None and given.takes_own_epsilons(),
-        f"{OWNER}: statistic must be Sum, Max, Median, or Preprocessed of an extreme for "
-        "people with an epsilon of their own. No way is known to compute others for unequal "
-        'sensitivities and any number of people. Write statistic=dp.Sum("minutes").',
+        OWNER,
+        "statistic",
+        "be Sum, Max, Median, or Preprocessed of an extreme for people with an "
+        "epsilon of their own",
+        "No way is known to compute others for unequal sensitivities and any number "
+        'of people. Write statistic=dp.Sum("minutes").',
     )
     assert of is not None
     taken = {**_kept(given, of.statistic, options), "name": given.output}
@@ -234,8 +251,10 @@ def _kept(given: Metric, of: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a statistic and those beside it, or refuse what has no effect."""
     checks.require(
         of != "median" or "sensitivity" not in options,
-        f"{OWNER}: sensitivity must be left out: a Median for people with an epsilon of their "
-        "own is searched for, and needs none.",
+        OWNER,
+        "sensitivity",
+        "be left out: a Median for people with an epsilon of their own is searched "
+        "for, and needs none",
     )
     kept = (*_KEPT, *_SEARCHED) if of == "median" else _KEPT
     fields: Sequence[str] = [field.name for field in dataclasses.fields(given)]

@@ -1,6 +1,5 @@
 """Metrics that are released by their removal profile: by a search, or in two phases."""
 
-import abc
 import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -16,7 +15,7 @@ from beam_dp.mechanisms.metrics.base import (
 from beam_dp.mechanisms.numerics import checks, options
 from beam_dp.mechanisms.releases.released import Release
 from beam_dp.mechanisms.releases.request import ColumnRequest, Context
-from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease, Profiler
+from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease, ProfiledRequest, Profiler
 from beam_dp.mechanisms.releases.two_phase import (
     TwoPhase,
     floor_removals,
@@ -54,19 +53,17 @@ class Searching:
 
 
 @dataclasses.dataclass(frozen=True)
-class ProfileRequest(ColumnRequest):
+class ProfileRequest(ColumnRequest, ProfiledRequest):
     """A statistic with a removal profile.
 
     Attributes:
         searching: how it is released.
         values: whether it is one of the values, which may be below 0 (else a number of 0 or more).
-        sign: -1 where the profile is that of -f.
     """
 
     searching: Searching
 
     values: ClassVar[bool] = False
-    sign: ClassVar[int] = 1
 
     @property
     def wants_delta(self) -> bool:
@@ -80,10 +77,6 @@ class ProfileRequest(ColumnRequest):
     def blank(self) -> bool:
         """Whether the lowest candidate stands for nobody: on the default grid of values."""
         return self.values and self.searching.candidates is None
-
-    @abc.abstractmethod
-    def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return what makes the removal profile B[0..removals] of each partition."""
 
     def candidates(self) -> Candidates:
         """Return the outputs of a search, in the order of the profile: mirrored for a minimum."""

@@ -65,9 +65,12 @@ class Ratio(Metric):
         checks.one_of("Ratio", "neighbours", self.neighbours, known)
         usable = type(self.equals) in _SCALARS and self.equals == self.equals
         if not usable and not callable(self.equals):
-            raise TypeError(
-                "Ratio: equals must be a number, a string, a date, a boolean or a function, not "
-                f"{checks.shown(self.equals)}. Write equals=1."
+            raise checks.ParameterTypeError(
+                "Ratio",
+                "equals",
+                "be a number, a string, a date, a boolean or a function, not "
+                f"{checks.shown(self.equals)}",
+                "Write equals=1.",
             )
 
     def columns(self) -> tuple[Column, ...]:
@@ -83,9 +86,11 @@ class Ratio(Metric):
         """Refuse substitution where partitions are selected by the people in them."""
         checks.require(
             not selected or self.neighbours != ratio.SUBSTITUTION,
-            'Ratio: neighbours must be "add-remove" where partitions are private, not '
-            '"substitution": which of them appear is not covered by it. Give '
-            "PublicPartitions([...]).",
+            "Ratio",
+            "neighbours",
+            'be "add-remove" where partitions are private, not "substitution": which of '
+            "them appear is not covered by it",
+            "Give PublicPartitions([...]).",
         )
 
     @classmethod
@@ -129,7 +134,9 @@ class RatioRequest(ColumnRequest):
         rows = 1 if self.by_person else context.depth
         checks.require(
             rows is not None,
-            "Ratio: bounds must limit the rows of one person in a partition, as each row counts. "
+            "Ratio",
+            "bounds.rows_per_partition",
+            "be given where every row counts",
             'Write bounds=dp.ContributionBounds(..., rows_per_partition=10), or per="person".',
         )
         ones, everything = ("max", "count") if self.by_person else ("sum", "count")

@@ -58,15 +58,19 @@ class Preprocessing(Metric):
         check_unit(owner, self.unit)
         checks.require(
             abs(checks.number(owner, "empty", self.empty)) <= _WIDEST,
-            f"{owner}: empty must be from -2^200 to 2^200, not {checks.shown(self.empty)}.",
+            owner,
+            "empty",
+            f"be from -2^200 to 2^200, not {checks.shown(self.empty)}",
         )
         if self.sensitivity != "auto":
             mend = 'Write sensitivity="auto".'
             delta = checks.number(owner, "sensitivity", self.sensitivity)
             checks.require(
                 1 / _WIDEST <= delta <= _WIDEST,
-                f"{owner}: sensitivity must be above 0 (from 2^-200 to 2^200), not "
-                f"{checks.shown(self.sensitivity)}. {mend}",
+                owner,
+                "sensitivity",
+                f"be above 0 (from 2^-200 to 2^200), not {checks.shown(self.sensitivity)}",
+                mend,
             )
 
     def columns(self) -> tuple[Column, ...]:
@@ -161,10 +165,10 @@ class Variance(Preprocessing):
         super().__post_init__()
         owner = type(self).__name__
         if type(self.sample) is not bool:
-            raise TypeError(
-                f"{owner}: sample must be True or False, not {checks.shown(self.sample)}."
+            raise checks.ParameterTypeError(
+                owner, "sample", f"be True or False, not {checks.shown(self.sample)}"
             )
-        checks.require(self.empty == 0, f"{owner}: empty must be 0, the variance of nobody.")
+        checks.require(self.empty == 0, owner, "empty", "be 0, the variance of nobody")
 
     @property
     def statistic(self) -> str:

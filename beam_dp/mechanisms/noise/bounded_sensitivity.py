@@ -144,7 +144,7 @@ def bounded_local_sensitivity(
     bound = upper_bound(data, first, noise)
     if bound is not None and plain_number(f"{owner}: upper_bound", bound) != math.inf:
         exact = _finite(f"{owner}: upper_bound", bound)
-        checks.require(exact >= 0, f"{owner}: upper_bound must return numbers of at least 0.")
+        checks.require(exact >= 0, owner, "upper_bound", "return numbers of at least 0")
         return Bounded(GridLaplace(second.amount).release(value, exact, noise), exact)
     other = None if fallback is None else fallback(data, second, noise)
     return Bounded(None if other is None else _finite(f"{owner}: fallback", other), None)
@@ -158,11 +158,13 @@ def shares(owner: str, budget: Budget, share: checks.Real) -> tuple[Budget, Budg
     the Renyi divergence of conditioned distributions is not bounded by that of the whole.
     """
     if type(budget) is not Budget:
-        raise TypeError(f"{owner}: budget must be a Budget, not {checks.shown(budget)}.")
+        raise checks.ParameterTypeError(owner, "budget", f"be a Budget, not {checks.shown(budget)}")
     part = checks.fraction_between(owner, "share", share, 0, 1)
     checks.require(
         budget.delta > 0,
-        f"{owner}: delta must be above 0, not 0: the bound fails with probability delta. "
+        owner,
+        "delta",
+        "be above 0, not 0: the bound fails with probability delta",
         "Write Budget(epsilon=1.0, delta=1e-6).",
     )
     epsilon = budget.amount
@@ -175,5 +177,6 @@ def shares(owner: str, budget: Budget, share: checks.Real) -> tuple[Budget, Budg
 def _finite(owner: str, value: object) -> Fraction:
     """Return a function's finite number as a Fraction; no error shows it."""
     number = plain_number(owner, value)
-    checks.require(not is_infinite(number), f"{owner} must return finite numbers.")
+    if is_infinite(number):
+        raise ValueError(f"{owner} must return finite numbers.")
     return Fraction(number)

@@ -93,7 +93,9 @@ class TruncatedGeometric:
         most = checks.positive_integer(owner, "pre_threshold", self.pre_threshold)
         checks.require(
             most <= _MOST_PRE_THRESHOLD,
-            f"{owner}: pre_threshold must be at most 2^62, not {most}.",
+            owner,
+            "pre_threshold",
+            f"be at most 2^62, not {most}",
         )
         _check_size(epsilon, delta)
         object.__setattr__(self, "epsilon", epsilon)
@@ -134,8 +136,8 @@ class TruncatedGeometric:
 
     def __setstate__(self, state: object) -> NoReturn:
         # No pickle of ours holds fields; one that does was made to go round the checks.
-        raise TypeError(
-            "TruncatedGeometric: fields must be set by the constructor, not by a pickle."
+        raise checks.ParameterTypeError(
+            "TruncatedGeometric", "fields", "be set by the constructor, not by a pickle"
         )
 
 
@@ -201,7 +203,8 @@ def _check_size(epsilon: Fraction, delta: Fraction) -> None:
         log = math.log(odds.numerator + odds.denominator) - math.log(odds.denominator)
     checks.require(
         2 * log < _MOST_ENTRIES * rate,
-        f"TruncatedGeometric: the probabilities must settle within 2^20 people, not "
-        f"{2 * log:.3g} / {rate:.3g}. Raise epsilon or delta, or let each person into fewer "
-        "partitions.",
+        "TruncatedGeometric",
+        "the probabilities",
+        f"settle within 2^20 people, not {2 * log:.3g} / {rate:.3g}",
+        "Raise epsilon or delta, or let each person into fewer partitions.",
     )

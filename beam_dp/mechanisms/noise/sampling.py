@@ -79,7 +79,7 @@ class LazyUniform:
 
     def __reduce__(self) -> NoReturn:
         """Refuse pickling and copying."""
-        raise TypeError("LazyUniform: randomness must not be copied or pickled.")
+        raise checks.ParameterTypeError("LazyUniform", "randomness", "not be copied or pickled")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Noise:
         """Return True with probability exactly p, 0 <= p <= 1."""
         exact = checks.number("Noise.bernoulli", "p", p)
         if not 0 <= exact <= 1:
-            raise ValueError(f"Noise.bernoulli: p must be from 0 to 1, not {p!r}.")
+            raise checks.ParameterError("Noise.bernoulli", "p", f"be from 0 to 1, not {p!r}")
         return self.bernoulli_below(lambda bits: (exact, exact))
 
     def bernoulli_below(self, bound: Bound) -> bool:
@@ -122,7 +122,9 @@ class Noise:
         """Return True with probability exactly e^-gamma, gamma >= 0."""
         exact = checks.number("Noise.bernoulli_exp", "gamma", gamma)
         if exact < 0:
-            raise ValueError(f"Noise.bernoulli_exp: gamma must be at least 0, not {gamma!r}.")
+            raise checks.ParameterError(
+                "Noise.bernoulli_exp", "gamma", f"be at least 0, not {gamma!r}"
+            )
         return self.bernoulli_below(functools.partial(exp_interval, -exact))
 
     def geometric(self, rate: checks.Real, size: int) -> Integers:
@@ -318,5 +320,5 @@ def _positive(owner: str, name: str, value: object) -> Fraction:
 
 def _size(owner: str, value: object, name: str = "size") -> int:
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"{owner}: {name} must be an int of at least 0, not {value!r}.")
+        raise checks.ParameterError(owner, name, f"be an int of at least 0, not {value!r}")
     return int(value)

@@ -1,7 +1,8 @@
 """Check parameters: one rule, one function, one message form; NaN always fails.
 
-Every message reads `Owner: name must be RULE, not VALUE.` Only parameters are ever
-shown: no function of this module is called on data.
+Every message reads `Owner: name must RULE. MEND`, and the error carries these parts, so that a
+command line can say the same of its flags. Only parameters are ever shown: no function of this
+module is called on data.
 """
 
 import math
@@ -28,10 +29,36 @@ def shown(value: object) -> str:
     return f"the class {value.__name__}" if isinstance(value, type) else _SHORT.repr(value)
 
 
-def require(ok: bool, message: str) -> None:
-    """Raise ValueError with `message` unless `ok`."""
+class _OfParameter(Exception):
+    """What a wrong parameter is told with.
+
+    Attributes:
+        owner: the class or function that was called.
+        name: its parameter.
+        rule: what the parameter must do or be, and what it is: "be above 0, not -1".
+        mend: what to write instead, in sentences; "" for nothing.
+    """
+
+    def __init__(self, owner: str, name: str, rule: str, mend: str = "") -> None:
+        super().__init__(f"{owner}: {name} must {rule}.{mend and ' ' + mend}")
+        self.owner, self.name, self.rule, self.mend = owner, name, rule, mend
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.owner, self.name, self.rule, self.mend)
+
+
+class ParameterError(_OfParameter, ValueError):
+    """A parameter has a value that it must not have."""
+
+
+class ParameterTypeError(_OfParameter, TypeError):
+    """A parameter has a type that it must not have."""
+
+
+def require(ok: bool, owner: str, name: str, rule: str, mend: str = "") -> None:
+    """Raise ParameterError unless `ok`; the other arguments are its parts."""
     if not ok:
-        raise ValueError(message)
+        raise ParameterError(owner, name, rule, mend)
 
 
 def number(owner: str, name: str, value: object) -> Fraction:
@@ -45,15 +72,14 @@ def number(owner: str, name: str, value: object) -> Fraction:
         ValueError: for NaN and the infinities.
     """
     if isinstance(value, _NOT_REAL) or not isinstance(value, _REAL):
-        raise TypeError(
-            f"{owner}: {name} must be a real number (int, float or Fraction), "
-            f"not {type(value).__name__} {shown(value)}."
-        )
+        kind = f"{type(value).__name__} {shown(value)}"
+        rule = f"be a real number (int, float or Fraction), not {kind}"
+        raise ParameterTypeError(owner, name, rule)
     # Through Python ints: Fraction(np.int64(2**62)) * 4 is 0, for it keeps numpy's
     # wrapping integers, and np.longdouble holds digits that float() would round.
     if isinstance(value, (numbers.Rational, np.integer)):
         return Fraction(int(value.numerator), int(value.denominator))
-    require(math.isfinite(value), f"{owner}: {name} must be finite, not {shown(value)}.")
+    require(math.isfinite(value), owner, name, f"be finite, not {shown(value)}")
     return Fraction(*value.as_integer_ratio())
 
 
@@ -73,43 +99,37 @@ def fraction_between(
     exact = number(owner, name, value)
     if not low < exact < high:
         rule = f"above {low}" if high == math.inf else f"above {low} and below {high}"
-        raise ValueError(
-            f"{owner}: {name} must be {rule}, not {shown(value)}.{mend and ' ' + mend}"
-        )
+        raise ParameterError(owner, name, f"be {rule}, not {shown(value)}", mend)
     return exact
 
 
 def positive_integer(owner: str, name: str, value: object, mend: str = "") -> int:
     """Return `value` if it is an int of at least 1 (bool and numpy integers are refused)."""
     if type(value) is not int or value < 1:
-        kind = ValueError if type(value) is int else TypeError
-        raise kind(
-            f"{owner}: {name} must be an int of at least 1, not {shown(value)}."
-            f"{mend and ' ' + mend}"
-        )
+        kind = ParameterError if type(value) is int else ParameterTypeError
+        raise kind(owner, name, f"be an int of at least 1, not {shown(value)}", mend)
     return value
 
 
 def column(owner: str, name: str, value: object) -> str:
     """Return `value` if it names a column: a string that is not empty."""
     if type(value) is not str or not value:
-        raise TypeError(
-            f"{owner}: {name} must be the name of a column (a string), not {shown(value)}."
-        )
+        rule = f"be the name of a column (a string), not {shown(value)}"
+        raise ParameterTypeError(owner, name, rule)
     return value
 
 
 def columns(owner: str, name: str, values: object) -> tuple[str, ...]:
     """Return `values` as a tuple of different column names."""
     if isinstance(values, str) or not isinstance(values, Sequence):
-        raise TypeError(
-            f"{owner}: {name} must be a list of column names, not {shown(values)}. "
-            f'Write {name}=["day"] for one column.'
-        )
+        rule = f"be a list of column names, not {shown(values)}"
+        raise ParameterTypeError(owner, name, rule, f'Write {name}=["day"] for one column.')
     names = tuple(column(owner, name, value) for value in values)
     require(
         len(set(names)) == len(names),
-        f"{owner}: {name} must name each column once, not {shown(names)}.",
+        owner,
+        name,
+        f"name each column once, not {shown(names)}",
     )
     return names
 
@@ -117,7 +137,6 @@ def columns(owner: str, name: str, values: object) -> tuple[str, ...]:
 def one_of(owner: str, name: str, value: object, choices: Sequence[str]) -> str:
     """Return `value` if it is one of the strings in `choices`."""
     if type(value) is not str or value not in choices:
-        raise ValueError(
-            f"{owner}: {name} must be one of {', '.join(choices)}, not {shown(value)}."
-        )
+        rule = f"be one of {', '.join(choices)}, not {shown(value)}"
+        raise ParameterError(owner, name, rule)
     return value

@@ -62,7 +62,7 @@ def log_interval(x: Fraction, bits: int) -> Interval:
 
     Source: `decimal.Decimal.ln` is correctly rounded, as its documentation promises.
     """
-    checks.require(x > 0, "log_interval: x must be above 0.")
+    checks.require(x > 0, "log_interval", "x", "be above 0")
     # |ln x| <= size. Let u = 10^(1 - digits): rounding x moves the logarithm by at most 2 u and
     # rounding the result by at most (size + 1) u: together at most 2^-(bits + 2).
     size = max(x.numerator.bit_length(), x.denominator.bit_length())
@@ -77,7 +77,7 @@ def normal_cdf_interval(d: int, variance: Fraction, bits: int) -> Interval:
     (1/2, 1/2). Where |d| is beyond sqrt(2 bits variance) the answer is one step of 2^-bits at
     0 or at 1, however large |d| is.
     """
-    checks.require(variance > 0, "normal_cdf_interval: variance must be above 0.")
+    checks.require(variance > 0, "normal_cdf_interval", "variance", "be above 0")
     if d == 0:
         return HALF, HALF
     square = Fraction(d * d) / variance

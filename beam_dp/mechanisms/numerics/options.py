@@ -32,7 +32,10 @@ def refuse(metric: Any, names: Iterable[str], because: str, mend: str) -> None:
     for name in names:
         checks.require(
             bool(getattr(metric, name) == defaults[name]),
-            f"{type(metric).__name__}: {name} must be left out {because}. {mend}",
+            type(metric).__name__,
+            name,
+            f"be left out {because}",
+            mend,
         )
 
 

@@ -29,9 +29,11 @@ def records(owner: str, people: Iterable[Any]) -> People:
         TypeError: for text, bytes and dicts, whose items are not what a person contributed.
     """
     if isinstance(people, (str, bytes, Mapping)) or not isinstance(people, Iterable):
-        raise TypeError(
-            f"{owner}: people must be a list with one record per person, not "
-            f"{type(people).__name__}. Write list(people.values()) for a dict of person to rows."
+        raise checks.ParameterTypeError(
+            owner,
+            "people",
+            f"be a list with one record per person, not {type(people).__name__}",
+            "Write list(people.values()) for a dict of person to rows.",
         )
     return tuple(people)
 
@@ -39,7 +41,9 @@ def records(owner: str, people: Iterable[Any]) -> People:
 def check_callable(owner: str, name: str, value: object) -> None:
     """Raise TypeError unless `value` can be called."""
     if not callable(value):
-        raise TypeError(f"{owner}: {name} must be a function of people, not {checks.shown(value)}.")
+        raise checks.ParameterTypeError(
+            owner, name, f"be a function of people, not {checks.shown(value)}"
+        )
 
 
 def plain_number(owner: str, value: object) -> Number:
@@ -52,7 +56,8 @@ def plain_number(owner: str, value: object) -> Number:
     if isinstance(value, (np.integer, np.floating)) and not isinstance(value, np.timedelta64):
         value = value.item()
     if isinstance(value, (int, float, Fraction)) and type(value) in (int, float, Fraction):
-        checks.require(not is_nan(value), f"{owner} must return numbers, not NaN.")
+        if is_nan(value):
+            raise ValueError(f"{owner} must return numbers, not NaN.")
         return value
     raise TypeError(
         f"{owner} must return real numbers (int, float or Fraction), not {type(value).__name__}."

@@ -64,7 +64,9 @@ def share_out(
     if selection is not None:
         checks.require(
             budget.delta > 0,
-            "PrivatePartitions: delta must be above 0 to select partitions privately, not 0. "
+            "PrivatePartitions",
+            "delta",
+            "be above 0 to select partitions privately, not 0",
             "Write Budget(epsilon=1.0, delta=1e-6), or give PublicPartitions([...]).",
         )
         keys.append(None)

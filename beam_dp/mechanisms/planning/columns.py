@@ -31,6 +31,8 @@ def columns_of(asked: Sequence[Metric], second: str | None = None) -> tuple[Colu
 def _check_unit(metric: Metric, first: Column, column: Column) -> None:
     checks.require(
         first.detail == column.detail,
-        f"{type(metric).__name__}: unit must be the same for all metrics of "
-        f"{column.name!r}, not both {float(first.detail)} and {float(column.detail)}.",
+        type(metric).__name__,
+        "unit",
+        f"be the same for all metrics of {column.name!r}, not both "
+        f"{float(first.detail)} and {float(column.detail)}",
     )

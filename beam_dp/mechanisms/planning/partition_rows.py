@@ -42,8 +42,11 @@ def check_rows(owner: str, rows: int | None, asked: Sequence[Metric], two_owners
         kind = type(metric).__name__ + (" of rows with two owners" if two_owners else "")
         checks.require(
             most is None or rows <= most,
-            f"{owner}: partition_rows must be at most {most} for {kind} (output column "
-            f"{metric.output}), not {rows}: one worker takes a whole partition. Cut the partitions "
-            "finer, sample the people first, or ask for what needs summaries only: Count, Sum, "
-            "Max, Min, Mean, PeopleCount or Ratio of rows with one owner.",
+            owner,
+            "partition_rows",
+            f"be at most {most} for {kind} (output column {metric.output}), not {rows}: "
+            "one worker takes a whole partition",
+            "Cut the partitions finer, sample the people first, or ask for what needs "
+            "summaries only: Count, Sum, Max, Min, Mean, PeopleCount or Ratio of rows "
+            "with one owner.",
         )

@@ -116,11 +116,20 @@ def _selection_row(program: Program) -> PlanRow:
     assert selection is not None
     mechanism = "truncated geometric selection"
     error = f"kept for sure from {selection.threshold} people on"
-    return PlanRow("(partitions)", mechanism, epsilon, rho, delta, "-", 0, error)
+    return PlanRow(
+        metric="(partitions)",
+        mechanism=mechanism,
+        epsilon=epsilon,
+        rho=rho,
+        delta=delta,
+        noise_scale="-",
+        shift=0,
+        expected_error=error,
+    )
 
 
 def _use(metric: Metric, request: Request) -> str:
-    """Return what a metric takes from a request: the name of its output, and of what, if several."""
+    """Return what a metric takes from a request: its output, and of what, if several."""
     if len(metric.requests()) == 1:
         return metric.output
     return f"{metric.output} ({request.shown_as or request.word})"

@@ -25,8 +25,7 @@ from beam_dp.mechanisms.planning.allocation import (
 )
 from beam_dp.mechanisms.planning.builder import Step, build
 from beam_dp.mechanisms.planning.columns import columns_of
-from beam_dp.mechanisms.releases.clipped import ClippedSum
-from beam_dp.mechanisms.releases.released import Released
+from beam_dp.mechanisms.releases.released import Chooser, Released
 from beam_dp.mechanisms.releases.request import Context, Request
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
@@ -80,7 +79,7 @@ class Program:
         return tuple(c.shared_measure for c in choosers if c.shared_measure is not None)
 
     @property
-    def _choosers(self) -> list[tuple[Step, ClippedSum]]:
+    def _choosers(self) -> list[tuple[Step, Chooser]]:
         """The steps that use a shared clip, and what chooses it."""
         choosers = ((step, step.release.chooser) for step in self.steps)
         return [(step, chooser) for step, chooser in choosers if chooser is not None]

@@ -107,5 +107,5 @@ def _at_least_0(
 ) -> tuple[Fraction, Fraction]:
     found = checks.number(owner, first, one), checks.number(owner, second, other)
     for name, value in zip((first, second), found, strict=True):
-        checks.require(value >= 0, f"{owner}: {name} must be at least 0, not {value}.")
+        checks.require(value >= 0, owner, name, f"be at least 0, not {value}")
     return found

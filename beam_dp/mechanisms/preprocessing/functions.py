@@ -120,7 +120,7 @@ def checked_trim(owner: str, trim: Real) -> Fraction:
     """Return a trimmed share as the decimal that was meant, or raise."""
     share = checks.decimal(owner, "trim", trim)
     checks.require(
-        0 <= share < Fraction(1, 2), f"{owner}: trim must be from 0 to below 1/2, not {trim!r}."
+        0 <= share < Fraction(1, 2), owner, "trim", f"be from 0 to below 1/2, not {trim!r}"
     )
     return share
 
@@ -145,15 +145,15 @@ def _prepare(
 
 def _column(owner: str, values: Values) -> np.ndarray:
     column = np.asarray(values, np.float64)
-    checks.require(column.ndim == 1, f"{owner}: values must be one number per person.")
+    checks.require(column.ndim == 1, owner, "values", "be one number per person")
     # Nothing of the values is shown: they are data.
-    checks.require(bool(np.isfinite(column).all()), f"{owner}: values must be finite.")
+    checks.require(bool(np.isfinite(column).all()), owner, "values", "be finite")
     return np.sort(column)
 
 
 def _at_least_0(owner: str, sensitivity: Real) -> Fraction:
     price = checks.number(owner, "sensitivity", sensitivity)
-    checks.require(price >= 0, f"{owner}: sensitivity must be at least 0, not {sensitivity!r}.")
+    checks.require(price >= 0, owner, "sensitivity", f"be at least 0, not {sensitivity!r}")
     return price
 
 

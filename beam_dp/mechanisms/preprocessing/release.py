@@ -62,15 +62,17 @@ class PreprocessedStatistic:
         checks.one_of(owner, "statistic", self.statistic, STATISTICS)
         checks.positive_integer(owner, "sensitivity", self.sensitivity)
         if type(self.empty) is not int:
-            raise TypeError(f"{owner}: empty must be an int, in steps, not {self.empty!r}.")
+            raise checks.ParameterTypeError(
+                owner, "empty", f"be an int, in steps, not {self.empty!r}"
+            )
         checks.require(
             self.empty == 0 or "variance" not in self.statistic,
-            f"{owner}: empty must be 0 for a variance, not {self.empty!r}.",
+            owner,
+            "empty",
+            f"be 0 for a variance, not {self.empty!r}",
         )
         resolution = checks.decimal(owner, "resolution", self.resolution)
-        checks.require(
-            resolution > 0, f"{owner}: resolution must be above 0, not {self.resolution!r}."
-        )
+        checks.require(resolution > 0, owner, "resolution", f"be above 0, not {self.resolution!r}")
         object.__setattr__(self, "resolution", resolution)
         object.__setattr__(self, "trim", checked_trim(owner, self.trim))
 

@@ -188,11 +188,13 @@ def _pairs(
     """Return each pair once, as codes 0.. of item and person by item, and the owners per item."""
     checks.require(
         people.shape == items.shape and people.ndim == 1,
-        "coverage: people and items must be columns of the same length.",
+        "coverage",
+        "people and items",
+        "be columns of the same length",
     )
     # Numpy reads a list that mixes 2^63 and -1 as floats, in which different codes are equal.
     integers = people.dtype.kind in "iu" and items.dtype.kind in "iu"
-    checks.require(integers or not len(people), "coverage: people and items must be integers.")
+    checks.require(integers or not len(people), "coverage", "people and items", "be integers")
     names, person = np.unique(people, return_inverse=True)
     item = np.unique(items, return_inverse=True)[1]
     both = np.sort(item * max(1, len(names)) + person)

@@ -177,7 +177,9 @@ def squares_edges(
     lines = owned(people, items, counts)
     checks.require(
         _pairs(lines) <= limit,
-        f"squares_edges: the pairs of owners of all items must be at most {limit}. "
+        "squares_edges",
+        "the pairs of owners of all items",
+        f"be at most {limit}",
         "Use squares_profile, which makes none.",
     )
     # Line t is paired with itself and all later lines of its item.

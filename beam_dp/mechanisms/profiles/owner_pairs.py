@@ -150,14 +150,18 @@ def _columns(
     weight = np.ones(len(one), np.int64) if weights is None else np.asarray(weights)
     checks.require(
         one.shape == two.shape == weight.shape and one.ndim == 1,
-        "edges: first, second and weights must be columns of the same length.",
+        "edges",
+        "first, second and weights",
+        "be columns of the same length",
     )
     # Where int64 and uint64 meet, numpy makes floats, in which different codes are equal.
     integers = np.result_type(one, two).kind in "iu" or not len(one)
-    checks.require(integers, "edges: first and second must be integers, both signed or neither.")
+    checks.require(integers, "edges", "first and second", "be integers, both signed or neither")
     checks.require(
         len(weight) == 0 or (weight.dtype.kind in "iu" and int(weight.min()) >= 0),
-        "edges: weights must be integers from 0.",
+        "edges",
+        "weights",
+        "be integers from 0",
     )
     weight = np.minimum(weight, _MOST).astype(np.int64)
     # A float sum does not wrap; it is right to many digits, and int64 has two bits to spare. What

@@ -45,11 +45,11 @@ class Profile:
     def __init__(self, values: Iterable[Number]) -> None:
         listed = values.tolist() if isinstance(values, np.ndarray) else values
         plain = tuple(v.item() if isinstance(v, np.generic) else v for v in listed)
-        rule = "Profile: values must be numbers that do not increase, at least one and no NaN."
-        checks.require(len(plain) > 0 and not is_nan(plain[0]), rule)
+        said = "Profile", "values", "be numbers that do not increase, at least one and no NaN"
+        checks.require(len(plain) > 0 and not is_nan(plain[0]), *said)
         pairs = itertools.pairwise(plain)
         ordered = all(after is before or after <= before for before, after in pairs)
-        checks.require(ordered, rule)  # a NaN fails too
+        checks.require(ordered, *said)  # a NaN fails too
         object.__setattr__(self, "values", plain)
 
     def __repr__(self) -> str:

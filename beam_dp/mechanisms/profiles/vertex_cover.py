@@ -89,13 +89,17 @@ def _edges(
     """Return every edge once: its value, and its ends, numbers for a person in one value each."""
     checks.require(
         first.shape == second.shape == items.shape and items.ndim == 1,
-        "covers: first, second and items must be columns of the same length.",
+        "covers",
+        "first, second and items",
+        "be columns of the same length",
     )
     # Where int64 and uint64 meet, numpy makes floats, in which different codes are equal.
     kinds = np.result_type(first, second).kind + items.dtype.kind
     checks.require(
         set(kinds) <= set("iu") or not len(items),
-        "covers: first, second and items must be integers, both owners signed or neither.",
+        "covers",
+        "first, second and items",
+        "be integers, both owners signed or neither",
     )
     names, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
     item = np.unique(items, return_inverse=True)[1]

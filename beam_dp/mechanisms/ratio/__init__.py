@@ -223,7 +223,7 @@ def _one(chosen: Mechanism, a: int, b: int, noise: Noise | None) -> float:
     """Release one ratio; no error shows a or b."""
     for name, count in (("a", a), ("b", b)):
         if isinstance(count, (bool, np.bool_)) or not isinstance(count, (int, np.integer)):
-            raise TypeError(f"ratio: {name} must be an int, not {type(count).__name__}.")
-    checks.require(0 <= a <= b, "ratio: a must be from 0 to b.")
+            raise checks.ParameterTypeError("ratio", name, f"be an int, not {type(count).__name__}")
+    checks.require(0 <= a <= b, "ratio", "a", "be from 0 to b")
     ones, totals = (integers.narrow(np.array([int(count)], object)) for count in (a, b))
     return float(chosen.release(ones, totals, noise).values[0])

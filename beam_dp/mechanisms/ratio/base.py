@@ -67,8 +67,8 @@ class Mechanism(abc.ABC):
 
     def __post_init__(self) -> None:
         if type(self.budget) is not Budget:
-            raise TypeError(
-                f"{self._owner}: budget must be a Budget, not {checks.shown(self.budget)}."
+            raise checks.ParameterTypeError(
+                self._owner, "budget", f"be a Budget, not {checks.shown(self.budget)}"
             )
         checks.positive_integer(self._owner, "rows", self.rows)
         checks.one_of(self._owner, "neighbours", self.neighbours, (ADD_REMOVE, SUBSTITUTION))

@@ -17,6 +17,7 @@ from beam_dp.mechanisms.releases.released import (
     ALPHA,
     EVIDENCE_ALPHA,
     OVERSHOOT,
+    Chooser,
     Description,
     Release,
     Released,
@@ -103,7 +104,7 @@ class ClippedSum(Release):
         return (noise, Spending(self.search_cost, "clip", self.shared))
 
     @property
-    def chooser(self) -> "ClippedSum | None":
+    def chooser(self) -> Chooser | None:
         """Itself, where the clip is shared."""
         return self if self.shared_measure is not None else None
 

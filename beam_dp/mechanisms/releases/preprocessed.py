@@ -24,6 +24,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.preprocessing import release
 from beam_dp.mechanisms.releases.clipped import ClippedSum
 from beam_dp.mechanisms.releases.released import (
+    Chooser,
     Description,
     PeopleRelease,
     Release,
@@ -91,7 +92,7 @@ class PreprocessedRelease(Release):
         return (*own, *chosen)
 
     @property
-    def chooser(self) -> ClippedSum | None:
+    def chooser(self) -> Chooser | None:
         """What chooses R, for all partitions."""
         return self.scale
 

@@ -8,7 +8,7 @@ each. It is built when the pipeline is built, from a request of a metric and its
 import abc
 import dataclasses
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-
-if TYPE_CHECKING:
-    from beam_dp.mechanisms.releases.clipped import ClippedSum
 
 ALPHA = Fraction(48, 1000)
 """Chance that the noise exceeds an error bound; the rest of 5% is left to the clip's search."""
@@ -77,6 +74,21 @@ class Description(NamedTuple):
     reason: str = ""
 
 
+class Chooser(Protocol):
+    """What chooses one clip for all partitions."""
+
+    @property
+    def shared_measure(self) -> Measure | None:
+        """What the clip is chosen on; None where nothing is chosen for all."""
+
+    @property
+    def shift(self) -> int:
+        """How many people may be cut at the clip."""
+
+    def choose_shared(self, view: PartitionView, noise: Noise) -> int:
+        """Return the index of the clip."""
+
+
 class Release(abc.ABC):
     """The face of all releases: frozen records of public parameters."""
 
@@ -91,7 +103,7 @@ class Release(abc.ABC):
         """What is spent on one partition, or once for all."""
 
     @property
-    def chooser(self) -> "ClippedSum | None":
+    def chooser(self) -> Chooser | None:
         """What chooses a clip for all partitions, before anything is drawn; None: nothing does."""
         return None
 

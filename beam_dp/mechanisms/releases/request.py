@@ -79,11 +79,14 @@ class Context:
         """
         checks.require(
             removals <= REMOVALS,
-            f"{self.asker}: budget must be larger: the search for output column "
-            f"{self.output} would look at the {removals} most important people of each partition, "
-            f"and at most {REMOVALS} can be held. Give it more epsilon (rho) or weight, fewer "
-            "candidates, or fewer partitions per person: bounds=dp.ContributionBounds("
-            "partitions=1); or release from below, which looks at fewer: search=dp.AboveThreshold.",
+            self.asker,
+            "budget",
+            f"be larger: the search for output column {self.output} would look at the "
+            f"{removals} most important people of each partition, and at most {REMOVALS} "
+            "can be held",
+            "Give it more epsilon (rho) or weight, fewer candidates, or fewer partitions "
+            "per person: bounds=dp.ContributionBounds(partitions=1); or release from "
+            "below, which looks at fewer: search=dp.AboveThreshold.",
         )
         return removals
 

@@ -65,9 +65,11 @@ def block_count(given: int | None, shift: int) -> int:
     blocks = max(1, _BLOCKS * shift) if given is None else given
     checks.require(
         2 * shift < blocks <= MOST_BLOCKS,
-        f"BlackBox: blocks must be more than {2 * shift} and at most {MOST_BLOCKS} for this "
-        f"budget, not {blocks}: the released rank may be off by {shift} votes. Use a larger "
-        "budget or fewer candidates, such as Candidates.linear(0, 100, 1).",
+        "BlackBox",
+        "blocks",
+        f"be more than {2 * shift} and at most {MOST_BLOCKS} for this budget, not "
+        f"{blocks}: the released rank may be off by {shift} votes",
+        "Use a larger budget or fewer candidates, such as Candidates.linear(0, 100, 1).",
     )
     return blocks
 

@@ -124,9 +124,10 @@ def check_search(owner: str, search: object) -> None:
         return
     if search not in _SEARCHES:
         names = ", ".join(kind.__name__ for kind in _SEARCHES)
-        raise TypeError(
-            f'{owner}: search must be "auto", "two-phase" or one of the classes {names}, '
-            f"not {checks.shown(search)}."
+        raise checks.ParameterTypeError(
+            owner,
+            "search",
+            f'be "auto", "two-phase" or one of the classes {names}, not {checks.shown(search)}',
         )
 
 

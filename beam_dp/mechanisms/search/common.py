@@ -22,8 +22,8 @@ AUDITED = 64  # candidates that `distribution` takes
 def check(owner: str, budget: object, beta: object) -> None:
     """Refuse what is no budget, and a failure probability that is not inside (0, 1)."""
     if not isinstance(budget, Budget):
-        raise TypeError(
-            f"{owner}: budget must be a Budget, not {checks.shown(budget)}. Write Budget(1.0)."
+        raise checks.ParameterTypeError(
+            owner, "budget", f"be a Budget, not {checks.shown(budget)}", "Write Budget(1.0)."
         )
     checks.fraction_between(owner, "beta", beta, 0, 1, "Write beta=0.05.")
 
@@ -40,8 +40,10 @@ def check_share(owner: str, p: checks.Real) -> None:
     """
     checks.require(
         checks.decimal(owner, "p", p).denominator <= _FINEST,
-        f"{owner}: p must be a fraction with a denominator of at most 2^100, not "
-        f"{checks.shown(p)}. Write p=0.001.",
+        owner,
+        "p",
+        f"be a fraction with a denominator of at most 2^100, not {checks.shown(p)}",
+        "Write p=0.001.",
     )
 
 
@@ -49,7 +51,9 @@ def audited_losses(owner: str, profile: Profile, candidates: Candidates) -> list
     """Return the loss of every candidate; refuse more candidates than an audit can list."""
     checks.require(
         candidates.size <= AUDITED,
-        f"{owner}.distribution: candidates must be at most {AUDITED}, not {candidates.size}.",
+        f"{owner}.distribution",
+        "candidates",
+        f"be at most {AUDITED}, not {candidates.size}",
     )
     return profile.loss(candidates)
 

@@ -236,8 +236,8 @@ class RankSearch:
             ValueError: for more than 64 candidates, or a resolution too large to sum over rho.
         """
         n = self._checked(profile, candidates)
-        rule = f"{_OWNER}.distribution: candidates must be at most {AUDITED}, not {n}."
-        checks.require(n <= AUDITED, rule)
+        owner, rule = f"{_OWNER}.distribution", f"be at most {AUDITED}, not {n}"
+        checks.require(n <= AUDITED, owner, "candidates", rule)
         if n == 1:
             return [1.0]
         scores, starts, stops = self._walk(profile, n)
@@ -267,10 +267,11 @@ class RankSearch:
     def _checked(self, profile: RankProfile, candidates: Candidates) -> int:
         checks.require(
             profile.resolution == self.resolution,
-            f"{_OWNER}: resolution must be that of the profile, {profile.resolution}, "
-            f"not {self.resolution}.",
+            _OWNER,
+            "resolution",
+            f"be that of the profile, {profile.resolution}, not {self.resolution}",
         )
-        checks.require(candidates.size < WIDE, f"{_OWNER}: candidates must be fewer than 2**62.")
+        checks.require(candidates.size < WIDE, _OWNER, "candidates", "be fewer than 2**62")
         return candidates.size
 
     def _walk(self, profile: RankProfile, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -336,8 +337,8 @@ def _parts(queries: npt.NDArray[np.float64], chosen: _Parameters) -> Iterator[li
     # terms fall like e^(-eps1 r) or faster: 45 / eps1 later the rest is below 1e-18 of the sum.
     start = max(0, math.ceil(queries.max(initial=0.0)) - chosen.level)
     reach = start + math.ceil(6 / second + 45 / first)
-    rule = f"{_OWNER}.distribution: resolution must be smaller. Write resolution=2."
-    checks.require(reach <= _REACH, rule)
+    owner, mend = f"{_OWNER}.distribution", "Write resolution=2."
+    checks.require(reach <= _REACH, owner, "resolution", "be smaller", mend)
     for begin in range(0, reach, _BLOCK):
         rho = np.arange(begin, min(begin + _BLOCK, reach), dtype=np.float64)
         passed = -math.expm1(-first) * np.exp(-first * rho)

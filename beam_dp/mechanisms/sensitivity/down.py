@@ -63,7 +63,9 @@ def down_sensitivity(
     values = (f if isinstance(f, Profile) else f.profile(k)).values
     checks.require(
         k < len(values),
-        f"down_sensitivity: k must be at most the last removal of the profile, not {k}. "
+        "down_sensitivity",
+        "k",
+        f"be at most the last removal of the profile, not {k}",
         "Give a longer one.",
     )
     return _difference(values[0], values[k])
@@ -76,7 +78,9 @@ def _with_people(
         return _of_rows(f, people, limit, person)
     checks.require(
         person is None,
-        "down_sensitivity: person must be left out for all but a metric, like dp.Count().",
+        "down_sensitivity",
+        "person",
+        "be left out for all but a metric, like dp.Count()",
     )
     if isinstance(f, Monotone):
         if people is not None:
@@ -84,7 +88,9 @@ def _with_people(
         return f
     check_callable("down_sensitivity", "f", f)
     if people is None:
-        raise TypeError("down_sensitivity: people must be a list of records, not None.")
+        raise checks.ParameterTypeError(
+            "down_sensitivity", "people", "be a list of records, not None"
+        )
     return Monotone(f, people, limit=limit)
 
 
@@ -92,9 +98,11 @@ def _of_rows(
     metric: Metric, rows: Iterable[Any] | None, limit: int, person: str | None
 ) -> Monotone:
     if rows is None or person is None:
-        raise TypeError(
-            "down_sensitivity: people must be the rows, and person the column that identifies a "
-            'person, for a metric. Write down_sensitivity(dp.Count(), rows, person="id").'
+        raise checks.ParameterTypeError(
+            "down_sensitivity",
+            "people",
+            "be the rows, and person the column that identifies a person, for a metric",
+            'Write down_sensitivity(dp.Count(), rows, person="id").',
         )
     return monotone("down_sensitivity", metric, rows, person, limit)
 

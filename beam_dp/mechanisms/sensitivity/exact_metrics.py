@@ -37,7 +37,9 @@ def monotone(
     groups: dict[Any, list[Any]] = {}
     for row in rows:
         if not isinstance(row, Mapping):
-            raise TypeError(f"{owner}: people must be rows, as dicts, not {type(row).__name__}.")
+            raise checks.ParameterTypeError(
+                owner, "people", f"be rows, as dicts, not {type(row).__name__}"
+            )
         if row.get(column) is not None:
             values = [read(row.get(each.name)) for each in metric.columns()]
             groups.setdefault(row[column], []).append(values[0] if values else None)
@@ -51,10 +53,12 @@ def _exactly(owner: str, metric: Metric) -> Exact:
     if metric.monotone:
         return metric.exactly()
     names = names_of(lambda kind: kind.monotone)
-    raise TypeError(
-        f"{owner}: f must be a monotone metric, not {shown(metric)}: removing people may "
-        f"make it larger as well as smaller, and no profile says by how much. Give {names}, "
-        "or a function."
+    raise checks.ParameterTypeError(
+        owner,
+        "f",
+        f"be a monotone metric, not {shown(metric)}: removing people may make it "
+        "larger as well as smaller, and no profile says by how much",
+        f"Give {names}, or a function.",
     )
 
 

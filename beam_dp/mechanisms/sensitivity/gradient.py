@@ -87,7 +87,7 @@ def global_sensitivity(
     power, values = check_p(owner, p), Values(owner, f)
     starts = dict.fromkeys(counts(owner, x) for x in domain)
     checks.require(
-        len({len(x) for x in starts}) <= 1, f"{owner}: domain must have histograms of one length."
+        len({len(x) for x in starts}) <= 1, owner, "domain", "have histograms of one length"
     )
     pairs = ((x, i) for x in starts for i in range(len(x)))
     looked = (pair for pair in pairs if not within or step(*pair, 1) in starts)
@@ -128,7 +128,9 @@ class Values:
 
     def __init__(self, owner: str, f: Function) -> None:
         if not callable(f):
-            raise TypeError(f"{owner}: f must be a function of histograms, not {checks.shown(f)}.")
+            raise checks.ParameterTypeError(
+                owner, "f", f"be a function of histograms, not {checks.shown(f)}"
+            )
         self._owner, self._f = owner, f
         self._known: dict[tuple[int, ...], Vector] = {}
         self._length: int | None = None
@@ -142,7 +144,9 @@ class Values:
             self._length = len(vector) if self._length is None else self._length
             checks.require(
                 len(vector) == self._length,
-                f"{self._owner}: f must return vectors of one length.",
+                self._owner,
+                "f",
+                "return vectors of one length",
             )
             self._known[x] = vector
         return self._known[x]
@@ -159,11 +163,13 @@ def counts(owner: str, x: object) -> tuple[int, ...]:
         TypeError, ValueError: unless it is a sequence of ints of at least 0.
     """
     if isinstance(x, (str, bytes)) or not isinstance(x, (Sequence, np.ndarray)):
-        raise TypeError(f"{owner}: x must be a list of counts per bin, not {type(x).__name__}.")
+        raise checks.ParameterTypeError(
+            owner, "x", f"be a list of counts per bin, not {type(x).__name__}"
+        )
     for count in x:
         if isinstance(count, (bool, np.bool_)) or not isinstance(count, (int, np.integer)):
-            raise TypeError(f"{owner}: x must hold ints, not {type(count).__name__}.")
-        checks.require(int(count) >= 0, f"{owner}: x must hold counts of at least 0.")
+            raise checks.ParameterTypeError(owner, "x", f"hold ints, not {type(count).__name__}")
+        checks.require(int(count) >= 0, owner, "x", "hold counts of at least 0")
     return tuple(int(count) for count in x)
 
 

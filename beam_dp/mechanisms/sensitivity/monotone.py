@@ -105,8 +105,10 @@ class SetValues:
         if isinstance(f, MonotoneHull):
             checks.require(
                 1 << len(people) <= f.limit,
-                f"monotone_hull: people must be at most {f.limit.bit_length() - 1}, not more: "
-                f"their subsets are more than limit={f.limit}.",
+                "monotone_hull",
+                "people",
+                f"be at most {f.limit.bit_length() - 1}, not more: their subsets are more "
+                f"than limit={f.limit}",
             )
 
     @property
@@ -124,8 +126,10 @@ class SetValues:
         if value is None:
             checks.require(
                 len(self._known) < self._limit,
-                f"{self._owner}: limit must be at least the number of sets that f is needed on, "
-                f"not {self._limit}. Ask for fewer removals, or give a profile function.",
+                self._owner,
+                "limit",
+                f"be at least the number of sets that f is needed on, not {self._limit}",
+                "Ask for fewer removals, or give a profile function.",
             )
             value = self._known[kept] = self._evaluate(kept)
         return value

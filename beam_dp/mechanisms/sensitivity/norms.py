@@ -25,7 +25,7 @@ def check_p(owner: str, p: object) -> Number:
     if isinstance(p, float) and p == INFINITY:
         return INFINITY
     exact = checks.number(owner, "p", p)
-    checks.require(exact >= 1, f"{owner}: p must be from 1 to inf, not {p!r}.")
+    checks.require(exact >= 1, owner, "p", f"be from 1 to inf, not {p!r}")
     return int(exact) if exact.denominator == 1 else float(exact)
 
 
@@ -72,7 +72,9 @@ def operator_norm(matrix: Iterable[Iterable[Any]], p: checks.Real = 1) -> Number
     table = np.array(list(matrix), object)
     checks.require(
         table.ndim == 2 or not table.size,
-        "operator_norm: matrix must have rows of numbers, of one length.",
+        "operator_norm",
+        "matrix",
+        "have rows of numbers, of one length",
     )
     columns = table.T if table.ndim == 2 else ()
     return max((norm(column, power) for column in columns), default=0)

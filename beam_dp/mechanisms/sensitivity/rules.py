@@ -102,5 +102,5 @@ def composition_bound(lipschitz: checks.Real, sensitivity: checks.Real) -> Fract
 
 def _at_least_0(owner: str, name: str, value: object) -> Fraction:
     exact = checks.number(owner, name, value)
-    checks.require(exact >= 0, f"{owner}: {name} must be at least 0, not {value!r}.")
+    checks.require(exact >= 0, owner, name, f"be at least 0, not {value!r}")
     return exact

@@ -14,7 +14,9 @@ def check_person_value(owner: str, kind: object, last_by: object) -> None:
         checks.column(owner, "last_by", last_by)
     checks.require(
         (kind == "last") == (last_by is not None),
-        f'{owner}: last_by must be given with person_value="last", and only then. '
+        owner,
+        "last_by",
+        'be given with person_value="last", and only then',
         'Write person_value="last", last_by="time".',
     )
 

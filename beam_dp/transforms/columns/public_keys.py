@@ -37,8 +37,10 @@ class PublicKeys:
         object.__setattr__(self, "_lookups", {})
         checks.require(
             _different(self.keys) == len(self.keys),
-            "PublicPartitions: keys must differ in more than their type: 1, '1' and True are one "
-            "partition. List each once.",
+            "PublicPartitions",
+            "keys",
+            "differ in more than their type: 1, '1' and True are one partition",
+            "List each once.",
         )
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:

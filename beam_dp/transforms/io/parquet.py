@@ -65,8 +65,10 @@ def ranges(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> list[R
         kinds = {part.kinds[place] for part in found} - {"null"}
         checks.require(
             len(kinds) <= 1,
-            f"ReadRows: column {column!r} must have one type in all files of {pattern!r}, "
-            f"not {' and '.join(sorted(kinds))}. Write the files again with one type.",
+            "ReadRows",
+            f"column {column!r}",
+            f"have one type in all files of {pattern!r}, not {' and '.join(sorted(kinds))}",
+            "Write the files again with one type.",
         )
     return found
 

@@ -55,11 +55,13 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         self._extension = common_extension("ReadRows", self.pattern)
         self.columns = checks.columns("ReadRows", "columns", self.columns)
         self.numbers = checks.columns("ReadRows", "numbers", self.numbers)
-        checks.require(bool(self.columns), "ReadRows: columns must name a column, not ().")
+        checks.require(bool(self.columns), "ReadRows", "columns", "name a column, not ()")
         for name in self.numbers:
             checks.require(
                 name in self.columns,
-                f"ReadRows: numbers must be among columns, not {name!r}.",
+                "ReadRows",
+                "numbers",
+                f"be among columns, not {name!r}",
             )
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Any]:
@@ -105,12 +107,14 @@ def common_extension(owner: str, pattern: object) -> str:
         ValueError: an extension is unknown, or there are two.
     """
     if type(pattern) is not str:
-        raise TypeError(f"{owner}: pattern must be a string, not {pattern!r}.")
+        raise checks.ParameterTypeError(owner, "pattern", f"be a string, not {pattern!r}")
     found = {_extension(part) for part in pattern.split(",")}
     checks.require(
         len(found) == 1 and "" not in found,
-        f"{owner}: pattern must end in one of {', '.join(EXTENSIONS)}, the same for all its "
-        f'parts, not {pattern!r}. For a directory write "directory/*.parquet".',
+        owner,
+        "pattern",
+        f"end in one of {', '.join(EXTENSIONS)}, the same for all its parts, not {pattern!r}",
+        'For a directory write "directory/*.parquet".',
     )
     return found.pop()
 
@@ -131,7 +135,9 @@ def matched_files(pattern: str) -> list[str]:
     paths = sorted(file.path for file in result.metadata_list)
     checks.require(
         bool(paths),
-        f"ReadRows: pattern must match a file, and {pattern!r} matches none. "
+        "ReadRows",
+        "pattern",
+        f"match a file, and {pattern!r} matches none",
         "For a directory write its files: directory/*.parquet.",
     )
     return paths

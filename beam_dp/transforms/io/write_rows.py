@@ -63,11 +63,15 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
         super().__init__()
         checks.require(
             type(self.path) is str and self.path.endswith(tuple(_WRITERS)),
-            f"WriteRows: path must end in {', '.join(_WRITERS)}, not {self.path!r}.",
+            "WriteRows",
+            "path",
+            f"end in {', '.join(_WRITERS)}, not {self.path!r}",
         )
         checks.require(
             self.overwrite is True or not FileSystems.exists(self.path),
-            f"WriteRows: path must name a new file, not {self.path!r}. "
+            "WriteRows",
+            "path",
+            f"name a new file, not {self.path!r}",
             "Write overwrite=True to replace it.",
         )
         if self.columns is not None:
@@ -81,7 +85,7 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
         schema = dict(_schema(rows.element_type))
         names = tuple(schema) if self.columns is None else tuple(self.columns)
         checks.require(
-            bool(names), "WriteRows: columns must be given where the rows have no schema, not None."
+            bool(names), "WriteRows", "columns", "be given where the rows have no schema, not None"
         )
         cells = rows | "TakeCells" >> beam.Map(_cells, names)
         return self._written(cells, _Rows(self.path, names, [schema.get(name) for name in names]))

@@ -106,7 +106,9 @@ def check_shards(owner: str, shards: object) -> None:
     """Refuse what is no number of shards."""
     checks.require(
         type(shards) is int and 1 <= shards <= 1 << 16 and shards & (shards - 1) == 0,
-        f"{owner}: shards must be a power of two from 1 to 65536, not {shards!r}.",
+        owner,
+        "shards",
+        f"be a power of two from 1 to 65536, not {shards!r}",
     )
 
 
@@ -122,7 +124,8 @@ def collector(
         return Collect(layout, bounder, shards)
     names = [name for name, _ in kind._fields]
     for name in layout.names:
-        checks.require(name in names, f"column {name!r} must be one of {names}.")
+        if name not in names:
+            raise ValueError(f"column {name!r} must be one of {names}.")
     return (CollectBatches if _is_columnar(kind) else Collect)(layout, bounder, shards)
 
 

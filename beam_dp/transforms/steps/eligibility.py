@@ -19,8 +19,10 @@ def check_person(owner: str, person: object) -> tuple[str, str | None]:
     names = checks.columns(owner, "person", person)
     checks.require(
         len(names) == 2,
-        f"{owner}: person must be one column, or the two of rows with two owners, not "
-        f"{len(names)}: more owners make a linear program without an exact solution in integers. "
+        owner,
+        "person",
+        f"be one column, or the two of rows with two owners, not {len(names)}: more "
+        "owners make a linear program without an exact solution in integers",
         "Split such rows by pairs of owners, or name the one person who must be protected.",
     )
     return names[0], names[1]
@@ -45,12 +47,16 @@ def check_two(
     """
     checks.require(
         bounds == ContributionBounds(None),
-        f"{owner}: bounds must be left out where rows have two owners: cutting the rows of one "
-        "would move those of another.",
+        owner,
+        "bounds",
+        "be left out where rows have two owners: cutting the rows of one would move "
+        "those of another",
     )
     checks.require(
         not isinstance(partitions, PrivatePartitions),
-        f"{owner}: partitions must be public where rows have two owners. "
+        owner,
+        "partitions",
+        "be public where rows have two owners",
         "Write partitions=dp.PublicPartitions([1, 2, 3]).",
     )
     return tuple(_as_released(owner, metric) for metric in asked)
@@ -60,9 +66,11 @@ def _as_released(owner: str, metric: Metric) -> Metric:
     if metric.two_owners:
         return metric.for_two_owners(owner)
     names = names_of(lambda kind: kind.two_owners)
-    raise TypeError(
-        f"{owner}: a metric of rows with two owners must be {names}, not {shown(metric)}: "
-        "no loss of another is proved to move by at most 1 when either owner is removed."
+    raise checks.ParameterTypeError(
+        owner,
+        "a metric of rows with two owners",
+        f"be {names}, not {shown(metric)}: no loss of another is proved to move by at "
+        "most 1 when either owner is removed",
     )
 
 

@@ -33,32 +33,43 @@ def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
     pane would be another release that nobody paid for.
     """
     if not isinstance(rows, beam.PCollection):
-        raise TypeError(
-            f"{owner}: its input must be one PCollection of rows, not {type(rows).__name__}. "
-            "Flatten several: (first, second) | beam.Flatten()."
+        raise checks.ParameterTypeError(
+            owner,
+            "its input",
+            f"be one PCollection of rows, not {type(rows).__name__}",
+            "Flatten several: (first, second) | beam.Flatten().",
         )
     checks.require(
         bool(rows.is_bounded),
-        f"{owner}: its input must be bounded, not a stream: every pane would be another release "
-        "of the same people. Write the stream to files and run a batch job on them.",
+        owner,
+        "its input",
+        "be bounded, not a stream: every pane would be another release of the same people",
+        "Write the stream to files and run a batch job on them.",
     )
     windowing = rows.windowing
     checks.require(
         isinstance(windowing.windowfn, window.GlobalWindows),
-        f"{owner}: its input must be in the global window, not "
-        f"{type(windowing.windowfn).__name__}: a person would be bounded anew in every window. "
+        owner,
+        "its input",
+        f"be in the global window, not {type(windowing.windowfn).__name__}: a person "
+        "would be bounded anew in every window",
         "Apply beam.WindowInto(beam.window.GlobalWindows()) and make time a partition column.",
     )
     checks.require(
         isinstance(windowing.triggerfn, trigger.DefaultTrigger)
         and windowing.accumulation_mode == trigger.AccumulationMode.DISCARDING,
-        f"{owner}: its input must have the default trigger, and discard what it fired: others "
-        "release the same people again. Apply beam.WindowInto(beam.window.GlobalWindows()).",
+        owner,
+        "its input",
+        "have the default trigger, and discard what it fired: others release the same people again",
+        "Apply beam.WindowInto(beam.window.GlobalWindows()).",
     )
     checks.require(
         windowing.timestamp_combiner == window.TimestampCombiner.OUTPUT_AT_EOW,
-        f"{owner}: its input must have the default timestamp combiner: others put the event time "
-        "of single rows on what is released. Apply beam.WindowInto(beam.window.GlobalWindows()).",
+        owner,
+        "its input",
+        "have the default timestamp combiner: others put the event time of single "
+        "rows on what is released",
+        "Apply beam.WindowInto(beam.window.GlobalWindows()).",
     )
     _check_runner(owner, rows.pipeline)
 
@@ -66,14 +77,19 @@ def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
 def _check_runner(owner: str, pipeline: beam.Pipeline) -> None:
     checks.require(
         not pipeline.options.view_as(StandardOptions).streaming,
-        f"{owner}: the pipeline must run as a batch job, not with --streaming: such a job keeps no "
-        "result of a GroupByKey, and would draw noise again. Leave it out.",
+        owner,
+        "the pipeline",
+        "run as a batch job, not with --streaming: such a job keeps no result of a "
+        "GroupByKey, and would draw noise again",
+        "Leave it out.",
     )
     runner = type(pipeline.runner).__name__
     checks.require(
         runner in RUNNERS,
-        f"{owner}: the runner must be one of {', '.join(RUNNERS)}, not {runner}: others are known "
-        "to drop what a bundle holds at its end, or to draw noise again for each consumer.",
+        owner,
+        "the runner",
+        f"be one of {', '.join(RUNNERS)}, not {runner}: others are known to drop what "
+        "a bundle holds at its end, or to draw noise again for each consumer",
     )
 
 
@@ -103,9 +119,11 @@ def check_picklable(
     try:
         made(pickler.dumps(function))
     except (pickle.PicklingError, TypeError, ValueError, AttributeError, RuntimeError):
-        raise TypeError(
-            f"{owner}: {name} must be picklable, to be sent to workers. Write a function that "
-            "holds no open file, lock or generator."
+        raise checks.ParameterTypeError(
+            owner,
+            name,
+            "be picklable, to be sent to workers",
+            "Write a function that holds no open file, lock or generator.",
         ) from None
 
 
@@ -123,7 +141,9 @@ class Once:
         """
         checks.require(
             not self._used,
-            f"{owner}: each object must be applied once, not twice: a second application spends "
-            "the budget again. Make another object, with a budget of its own.",
+            owner,
+            "each object",
+            "be applied once, not twice: a second application spends the budget again",
+            "Make another object, with a budget of its own.",
         )
         self._used = True

@@ -80,7 +80,9 @@ def check_names(owner: str, partition: Sequence[str], metrics: Sequence[Metric])
     doubled = sorted({name for name in names if names.count(name) > 1})
     checks.require(
         not doubled,
-        f"{owner}: output columns must have different names, not {doubled} twice. "
+        owner,
+        "output columns",
+        f"have different names, not {doubled} twice",
         'Name a metric: dp.Sum("spent", name="revenue").',
     )
 
@@ -88,15 +90,19 @@ def check_names(owner: str, partition: Sequence[str], metrics: Sequence[Metric])
 def check_batches(owner: str, batches: object, partitions: Partitions | None) -> None:
     """Refuse batches of keys that have not one type each, known beforehand."""
     if type(batches) is not bool:
-        raise TypeError(f"{owner}: batches must be True or False, not {batches!r}.")
+        raise checks.ParameterTypeError(owner, "batches", f"be True or False, not {batches!r}")
     checks.require(
         not (batches and isinstance(partitions, PrivatePartitions)),
-        f"{owner}: batches must be False with private partitions: their keys can be of any types. "
+        owner,
+        "batches",
+        "be False with private partitions: their keys can be of any types",
         "Leave it out, or name public partitions.",
     )
     checks.require(
         not (batches and isinstance(partitions, PublicPartitions)) or partitions.keys.plain,
-        f"{owner}: batches must be False where public keys of one column have several types. "
+        owner,
+        "batches",
+        "be False where public keys of one column have several types",
         "Leave it out, or give all of them as text.",
     )
 

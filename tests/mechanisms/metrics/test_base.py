@@ -10,6 +10,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics.base import check_metric, check_metrics
 from beam_dp.mechanisms.metrics.extremes import Max, Min
@@ -31,7 +32,8 @@ def test_names_are_made_of_kind_and_column():
         "mean_x",
     ]
     assert Sum("x", name="total").output == "total"
-    assert [metric.columns for metric in ALL] == [(), (), *[("x",)] * 4]
+    unit = Fraction(1, 10**6)
+    assert [metric.columns() for metric in ALL] == [(), (), *[(Column("x", Role.VALUE, unit),)] * 4]
 
 
 @pytest.mark.parametrize("metric", ALL, ids=lambda metric: type(metric).__name__)
@@ -47,7 +49,7 @@ def test_metrics_are_values(metric):
 def test_wrong_weights_are_refused(metric, weight):
     owner = type(metric).__name__
     with pytest.raises((TypeError, ValueError), match=rf"^{owner}: weight must be"):
-        type(metric)(*metric.columns, weight=weight)
+        type(metric)(*(column.name for column in metric.columns()), weight=weight)
 
 
 @pytest.mark.parametrize("kind", WITH_COLUMN)

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics import rows
-from beam_dp.mechanisms.planning.parts import parts_of
+from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
 from beam_dp.mechanisms.search import ExponentialMechanism
@@ -46,22 +45,24 @@ OUTPUTS = {
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_names_columns_and_pickles(name: str) -> None:
     metric = OUTPUTS[name]
-    assert metric.output == name and metric.columns == ("x",)
+    assert metric.output == name and [column.name for column in metric.columns()] == ["x"]
     assert pickle.loads(pickle.dumps(metric)) == metric
     with pytest.raises(AttributeError):
         metric.column = "y"
     only_compared = isinstance(metric, (dp.DistinctCount, dp.MaxFrequency, dp.SumOfSquares))
-    assert metric.items == (("x",) if only_compared else ())
+    [column] = metric.columns()
+    assert column.role is (Role.ITEM if only_compared else Role.VALUE)
+    assert column.detail == (None if only_compared else Fraction(1, 10**6))
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_columns_are_read_as_items_or_as_values(name: str) -> None:
     metric = OUTPUTS[name]
     program = compile_program([metric], dp.Budget(1.0), 1)
-    assert (program.items, program.columns) == (metric.items, () if metric.items else ("x",))
+    assert program.columns == metric.columns()
     assert program.keep_rows
     both = compile_program([metric, dp.Sum("x"), dp.MaxFrequency("x", name="m")], dp.Budget(1.0), 1)
-    assert both.items == both.columns == ("x",)
+    assert both.columns == (Column("x", Role.VALUE, Fraction(1, 10**6)), Column("x", Role.ITEM))
 
 
 BAD: list[tuple[Any, dict[str, Any], str]] = [
@@ -104,11 +105,12 @@ def test_wrong_parameters_are_refused(kind: Any, given: dict[str, Any], message:
 def test_a_median_is_the_quantile_of_one_half() -> None:
     for per in ("person", "row"):
         median, half = dp.Median("x", per=per), dp.Quantile("x", Fraction(1, 2), per=per)
-        assert parts_of(median) == parts_of(half)
-    assert rows.share_of(dp.Quantile("x", 0.1)) == Fraction(1, 10)
+        assert median.requests() == half.requests()
+    [request] = dp.Quantile("x", 0.1).requests()
+    assert request.p == Fraction(1, 10)
 
 
-def test_equal_parts_are_released_once() -> None:
+def test_equal_requests_are_released_once() -> None:
     twice = [dp.Median("x"), dp.Quantile("x", 0.5, name="half")]
     assert len(compile_program(twice, dp.Budget(1.0), 1).steps) == 1
     apart = [dp.KthLargest("x", 1), dp.KthLargest("x", 2)]
@@ -136,7 +138,7 @@ def test_any_function_can_make_a_custom_profile(function: Any) -> None:
 
 
 def test_a_function_without_a_hash_is_refused_when_built() -> None:
-    """Parts that are equal are released once, so they must have one."""
+    """Requests that are equal are released once, so they must have one."""
     with pytest.raises(TypeError, match="unhashable|hash"):
         metric = dp.CustomProfile("x", Unhashable(), candidates=GRID)
         compile_program([metric], dp.Budget(1.0), 1)

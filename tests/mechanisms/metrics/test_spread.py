@@ -7,7 +7,6 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics import spread
-from beam_dp.mechanisms.planning.parts import parts_of
 from tests.hostile import support
 
 HOW = {"method": "preprocessing"}
@@ -33,7 +32,7 @@ def test_it_is_the_preprocessed_metric(name: str) -> None:
     metric, of, person_value = SAME[name]
     named = dataclasses.replace(metric, name="y", weight=3, unit=0.5)
     same = dp.Preprocessed("x", of, person_value=person_value, name="y", weight=3, unit=0.5)
-    assert spread.chosen(named) == same and parts_of(named) == parts_of(same)
+    assert spread.preprocessed(named) == same and named.requests() == same.requests()
     plans = [dp.PrivateAggregate("p", [one], dp.Budget(1.0)).plan() for one in (named, same)]
     assert str(plans[0]) == str(plans[1]) and "preprocessing" in str(plans[0])
 
@@ -43,9 +42,11 @@ def test_without_it_nothing_changes(name: str) -> None:
     metric = SAME[name][0]
     other = "clip" if isinstance(metric, dp.Mean) else "search"
     plain = dataclasses.replace(metric, method=other)
-    assert spread.chosen(plain) is plain
+    assert metric.is_preprocessed and not plain.is_preprocessed
     assert type(metric)("x").method == other
-    assert all(part.kind != "preprocessed" for part in parts_of(plain))
+    words = {request.word for request in plain.requests()}
+    assert words and "preprocessed" not in words
+    assert not any(isinstance(one, spread.PreprocessedRequest) for one in plain.requests())
 
 
 @pytest.mark.parametrize(("kind", "options"), USELESS)

@@ -29,7 +29,7 @@ REQUEST = SelectionRequest(Fraction(1), 5)
 
 def plan(budget: Budget, reach: int = 3, selected: bool = False) -> Plan:
     """Return the plan of all kinds of metrics."""
-    return describe(compile_program(ASKED, budget, reach, None, REQUEST if selected else None))
+    return describe(compile_program(ASKED, budget, reach, selection=REQUEST if selected else None))
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_the_rows_add_up_to_the_whole(budget, selected):
     if selected and not budget.delta:
         return
     found = plan(budget, selected=selected)
-    whole = compile_program(ASKED, budget, 3, None, REQUEST if selected else None).budget
+    whole = compile_program(ASKED, budget, 3, selection=REQUEST if selected else None).budget
     amounts = [row.rho if whole.is_zcdp else row.epsilon for row in found.rows]
     assert sum(amounts) == pytest.approx(float(whole.amount), rel=1e-12)
     assert all(amount > 0 for amount in amounts)
@@ -112,23 +112,23 @@ def test_a_plan_draws_nothing_and_reads_no_data(monkeypatch):
 
     monkeypatch.setattr(Noise, "words", touched)
     for kind in (clipped.ClippedSum, released.PeopleRelease, shifted_inverse.DirectRelease):
-        monkeypatch.setattr(kind, "release", touched)
+        monkeypatch.setattr(kind, "draw", touched)
     assert len(plan(Budget(1.0, 1e-6), selected=True).rows) == 7
 
 
 def test_the_selection_says_from_when_on_it_is_sure():
     row = plan(Budget(1.0, 1e-6), selected=True).rows[0]
-    program = compile_program(ASKED, Budget(1.0, 1e-6), 3, None, REQUEST)
+    program = compile_program(ASKED, Budget(1.0, 1e-6), 3, selection=REQUEST)
     assert row.expected_error == f"kept for sure from {program.selection.threshold} people on"
     assert "delta" in row.cells[2]
 
 
 def test_a_reach_that_nobody_bound_is_named():
-    program = compile_program(ASKED, Budget(1.0), 3, None)
+    program = compile_program(ASKED, Budget(1.0), 3)
     hint = "which is all of them: bounds (--max_partitions) would shrink all noise"
     assert describe(program, unbounded=True).total.endswith(f"in at most 3 partition(s), {hint}")
     assert hint not in describe(program).total
-    single = compile_program(ASKED, Budget(1.0), 1, None)
+    single = compile_program(ASKED, Budget(1.0), 1)
     assert hint not in describe(single, unbounded=True).total
 
 
@@ -143,6 +143,6 @@ def test_what_passes_over_nobody_has_no_shift():
     [("person", None, "at most 1 row per person"), ("row", 4, "at most 4 rows per person")],
 )
 def test_a_ratio_is_told_in_words(per, depth, words):
-    program = compile_program([Ratio("clicked", per=per)], Budget(1.0), 1, depth)
+    program = compile_program([Ratio("clicked", per=per)], Budget(1.0), 1, depth=depth)
     [row] = describe(program).rows
     assert row.mechanism == f"ratio, noise on both counts (Kulesza, Suresh, Wang), {words}"

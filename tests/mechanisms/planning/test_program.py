@@ -13,15 +13,15 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.accounting.ledger import Ledger
 from beam_dp.mechanisms.accounting.zcdp import zcdp_delta
 from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.defaults import default_candidates
+from beam_dp.mechanisms.candidates.defaults import default_totals, default_values
 from beam_dp.mechanisms.metrics import base, extremes, totals
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.intervals import root_below
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.parts import parts_of
-from beam_dp.mechanisms.planning.program import Program, _combine, compile_loss, compile_program
+from beam_dp.mechanisms.planning.program import Program, compile_loss, compile_program
 from beam_dp.mechanisms.releases.clipped import ClippedSum
 from beam_dp.mechanisms.releases.released import ALPHA, PeopleRelease, Released
 from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
@@ -72,13 +72,19 @@ TABLE = [
 ]
 
 
+def names_of(program: Program) -> list[str]:
+    """Return the columns that are read, in the order of a table; all of them are numbers."""
+    assert {column.role for column in program.columns} <= {Role.VALUE}
+    return [column.name for column in program.columns]
+
+
 def costs_of(program: Program) -> list[tuple[Budget, int]]:
     """Return what the releases themselves would spend, and how often one person pays it."""
     costs = []
     for step in program.steps:
         release = step.release
         if isinstance(release, (DirectRelease, TwoPhase)):
-            costs.append((release.cost, program.reach))
+            costs += [(spending.cost, program.reach) for spending in release.spends]
             continue
         costs.append((release.noise_cost, program.reach))
         if isinstance(release, ClippedSum) and release.search is not None:
@@ -89,13 +95,13 @@ def costs_of(program: Program) -> list[tuple[Budget, int]]:
 @pytest.mark.parametrize(("name", "budget"), list(itertools.product(METRICS, BUDGETS)), ids=str)
 def test_every_program_spends_its_whole_budget_and_no_more(name, budget):
     for _, _, reach, depth, selection in (row for row in TABLE if row[:2] == (name, budget)):
-        program = compile_program(METRICS[name], budget, reach, depth, selection)
+        program = compile_program(METRICS[name], budget, reach, depth=depth, selection=selection)
         whole = program.budget
         ledger = Ledger(whole)
         for label, cost, times in program.entries:
             ledger.spend(label, cost, times)
-        assert ledger.spent.amount == whole.amount
-        assert ledger.spent.delta == (whole.delta if selection is not None else 0)
+        assert ledger.amount == whole.amount
+        assert ledger.delta == (whole.delta if selection is not None else 0)
         # The releases hold the very costs that were entered.
         entered = [
             (cost, times) for label, cost, times in program.entries if "selection" not in label
@@ -144,7 +150,7 @@ def test_weights_share_the_budget():
 
 def test_selection_has_its_weight_too():
     request = SelectionRequest(Fraction(1, 2), 1)
-    program = compile_program([totals.PeopleCount()], Budget(3.0, 1e-9), 1, None, request)
+    program = compile_program([totals.PeopleCount()], Budget(3.0, 1e-9), 1, selection=request)
     assert not program.budget.is_zcdp
     assert {label: cost.epsilon for label, cost, _ in program.entries} == {
         "partition selection": 1,
@@ -162,9 +168,12 @@ def test_a_shared_clip_is_paid_once_and_noise_in_every_partition():
         assert len(program.shared_measures) == (clip == "shared")
 
 
-@pytest.mark.parametrize(("single", "share"), [(True, Fraction(1, 8)), (False, Fraction(1, 3))])
-def test_the_default_share_of_the_clip(single, share):
-    program = compile_program([totals.Count()], Budget(1.0), 1, single=single)
+@pytest.mark.parametrize(
+    ("partitions", "share"),
+    [(1, Fraction(1, 8)), (2, Fraction(1, 3)), (None, Fraction(1, 3))],
+)
+def test_the_default_share_of_the_clip(partitions, share):
+    program = compile_program([totals.Count()], Budget(1.0), 1, partitions=partitions)
     assert ("0 rows: clip", Budget(share), 1) in program.entries
 
 
@@ -172,7 +181,7 @@ def test_the_default_share_of_the_clip(single, share):
 def test_numbers_of_any_kind_are_taken_exactly(kind):
     asked = [totals.Sum("x", weight=kind(0.5), clip_share=kind(0.5), unit=kind(0.25))]
     program = compile_program([*asked, totals.PeopleCount()], Budget(3.0), 1)
-    assert program.units == (Fraction(1, 4),)
+    assert program.columns == (Column("x", Role.VALUE, Fraction(1, 4)),)
     assert ("0 sum x: clip", Budget(Fraction(1, 2)), 1) in program.entries
     assert ("1 people: noise", Budget(2), 1) in program.entries
 
@@ -190,10 +199,10 @@ def test_a_mean_shares_its_parts():
         totals.Mean("x", per="person", name="per_person"),
     ]
     program = compile_program(asked, Budget(6.0), 1)
-    assert [(step.part.kind, step.part.people) for step in program.steps] == [
-        ("sum", False),
-        ("valid", False),
-        ("valid", True),
+    assert [(type(step.request), step.request.word) for step in program.steps] == [
+        (totals.SumRequest, "sum"),
+        (totals.RowsWithValueRequest, "valid"),
+        (totals.PeopleWithValueRequest, "valid"),
     ]
     amounts = [
         sum(cost.amount for label, cost, _ in program.entries if label.startswith(f"{place} "))
@@ -211,7 +220,7 @@ def test_the_error_bounds_of_a_quotient_hold_together():
 
 def test_fields_are_shared_and_measures_have_their_places():
     program = compile_program(METRICS["all"], Budget(1.0), 2)
-    assert program.columns == ("x", "y")
+    assert names_of(program) == ["x", "y"]
     assert [(field.column, field.operation) for field in program.fields] == [
         (0, "sum"),
         (1, "sum"),
@@ -227,7 +236,7 @@ def test_fields_are_shared_and_measures_have_their_places():
 
 @pytest.mark.parametrize(("depth", "expected"), [(1, (1,)), (6, (1, 2, 4, 6)), (8, (1, 2, 4, 8))])
 def test_the_clips_of_a_count_end_at_the_row_bound(depth, expected):
-    [step] = compile_program([totals.Count()], Budget(1.0), 1, depth).steps
+    [step] = compile_program([totals.Count()], Budget(1.0), 1, depth=depth).steps
     assert step.release.thresholds == expected
     assert (step.release.search is None) == (depth == 1)
 
@@ -255,12 +264,11 @@ def test_one_sided_releases_keep_what_their_search_can_look_at(search, budget):
 
 
 def test_the_default_candidates_are_multiples_of_the_unit_and_wide():
-    for kind in ("rows", "sum"):
-        grid = default_candidates(kind, Fraction(1, 4))
-        values = [grid[i] for i in (0, 1, 2, 100, grid.size - 1)]
-        assert values[0] == 0 and values[1] == 0.25 and values[-1] >= 2**60
-        assert all(Fraction(value) % Fraction(1, 4) == 0 for value in values)
-    grid = default_candidates("max", Fraction(1))
+    grid = default_totals(Fraction(1, 4))
+    values = [grid[i] for i in (0, 1, 2, 100, grid.size - 1)]
+    assert values[0] == 0 and values[1] == 0.25 and values[-1] >= 2**60
+    assert all(Fraction(value) % Fraction(1, 4) == 0 for value in values)
+    grid = default_values(Fraction(1))
     assert grid[0] == -grid[grid.size - 1] and grid[grid.size - 1] >= 2**83 * 0.999
     assert 0 in list(grid)
     assert list(grid.mirrored()) == list(grid)
@@ -314,15 +322,15 @@ REFUSED = [
 @pytest.mark.parametrize(("asked", "budget", "selection", "message"), REFUSED)
 def test_what_cannot_be_promised_is_refused(asked, budget, selection, message):
     with pytest.raises(ValueError, match=message):
-        compile_program(asked, budget, 10, None, selection)
+        compile_program(asked, budget, 10, selection=selection)
 
 
-def test_what_is_no_metric_is_refused():
+def test_a_metric_that_asks_for_nothing_cannot_be_made():
     class Own(base.Metric):
         pass
 
-    with pytest.raises(TypeError, match=r"a metric must be one of beam_dp's, not"):
-        parts_of(Own())
+    with pytest.raises(TypeError, match=r"abstract .*requests"):
+        Own()
 
 
 def test_many_candidates_are_fine_where_they_cost_nothing():
@@ -335,7 +343,7 @@ def test_many_candidates_are_fine_where_they_cost_nothing():
 
 @pytest.mark.parametrize("name", METRICS)
 def test_a_program_survives_pickling(name):
-    program = compile_program(METRICS[name], Budget(1.0, 1e-6), 3, None, SELECTIONS[1])
+    program = compile_program(METRICS[name], Budget(1.0, 1e-6), 3, selection=SELECTIONS[1])
     assert pickle.loads(pickle.dumps(program)) == program
 
 
@@ -348,7 +356,9 @@ def cells_of(program: Program, rows: list[Row]) -> tuple[PartitionView, tuple[in
     clips = ()
     if program.shared_measures:
         people = histograms.summarise_people(table, program.shared_measures)
-        clips = program.choose_clips(PartitionView(people, np.zeros(len(people), np.int64), 1), ZeroNoise())
+        clips = program.choose_clips(
+            PartitionView(people, np.zeros(len(people), np.int64), 1), ZeroNoise()
+        )
     return PartitionView(summary, summary.partition[0].astype(np.int64), 3), clips
 
 
@@ -367,7 +377,7 @@ def test_a_program_releases_every_metric_in_order():
         totals.Count(),
     ]
     program = compile_program(asked, Budget(50.0), 1)
-    assert program.columns == ("y", "x")
+    assert names_of(program) == ["y", "x"]
     swapped = [Row(row.person, row.partition, row.values[::-1]) for row in rows]
     drawn, shown = program.release(*cells_of(program, swapped), ZeroNoise())
     assert len(shown) == len(program.steps)
@@ -388,7 +398,7 @@ def test_the_bound_of_a_mean_covers_every_quotient_of_its_intervals():
     generator = np.random.default_rng(1)
     total, count = generator.integers(-100, 100, 200), generator.integers(-3, 60, 200)
     slack, doubt = generator.integers(0, 30, 200) + 0.0, generator.integers(1, 9, 200) + 0.0
-    mean, error = _combine([Released(total, slack), Released(count, doubt)])
+    mean, error = totals.Mean("x").combine([Released(total, slack), Released(count, doubt)])
     for place in range(200):
         if count[place] - doubt[place] <= 0:
             assert error[place] == math.inf
@@ -422,7 +432,7 @@ def test_a_shared_clip_is_doubtful_where_too_few_people_show():
 
 
 def test_partitions_are_selected_by_their_people():
-    program = compile_program([], Budget(1.0, 1e-6), 1, None, SelectionRequest(Fraction(1), 1))
+    program = compile_program([], Budget(1.0, 1e-6), 1, selection=SelectionRequest(Fraction(1), 1))
     assert program.selection.epsilon == 1 and program.steps == ()
     rows = [Row((person, 0), (person % 2 * (person < 4), 0), ()) for person in range(500)]
     cells, _ = cells_of(program, rows)
@@ -437,7 +447,7 @@ def test_partitions_are_selected_by_their_people():
 
 def test_the_loss_of_a_statistic_needs_no_budget():
     loss = compile_loss(extremes.Min("x", unit=0.5), 3)
-    assert (loss.columns, loss.units) == (("x",), (Fraction(1, 2),))
+    assert loss.columns == (Column("x", Role.VALUE, Fraction(1, 2)),)
     measure = loss.profiler.measure
     assert (measure.keep, measure.sign, measure.additive) == (4, -1, False)
     assert compile_loss(totals.PeopleCount(), 0).profiler.measure.source == histograms.PEOPLE

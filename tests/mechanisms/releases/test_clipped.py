@@ -20,7 +20,7 @@ from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.noise.tails import gaussian_bound, laplace_bound
 from beam_dp.mechanisms.numerics.integers import scale
-from beam_dp.mechanisms.profiles.from_summaries import Profiled
+from beam_dp.mechanisms.profiles.from_summaries import OneNumberEach
 from beam_dp.mechanisms.releases import clipped
 from beam_dp.mechanisms.releases.clipped import CLIP_BETA, ClippedSum
 from beam_dp.mechanisms.releases.released import ALPHA, EVIDENCE_ALPHA, OVERSHOOT, PeopleRelease
@@ -80,7 +80,7 @@ def test_for_a_fixed_clip_the_released_sum_is_the_clipped_one(signed, clip):
     for unit in (ONE, Fraction(1, 4), Fraction(7), Fraction(1, 10**6)):
         rows = random_rows(generator, 40, 3)
         release = clipped_sum(signed, unit=unit)
-        found = release.release(cells_of(rows, release.measures, 3), 0, clip, ZeroNoise())
+        found = release.draw(cells_of(rows, release.measures, 3).at(0, clip), ZeroNoise())
         low = -GRID[clip] if signed else 0
         for place in range(3):
             exact = sum(max(low, min(s, GRID[clip])) for s in numbers_of(rows, place))
@@ -99,9 +99,9 @@ def test_without_noise_the_clip_is_the_first_that_cuts_at_most_theta_people(shar
         people = [numbers_of(rows, place) for place in range(2)]
         if shared:
             cells = cells_of(rows, [release.shared_measure], 1, shared=True)
-            clip = release.choose_shared(cells, 0, ZeroNoise())
+            clip = release.choose_shared(cells.at(0), ZeroNoise())
             assert clip == first_clip(largest_of(rows), theta)
-        found = release.release(cells_of(rows, release.measures, 2), 0, clip, ZeroNoise())
+        found = release.draw(cells_of(rows, release.measures, 2).at(0, clip), ZeroNoise())
         for place, numbers in enumerate(people):
             y = GRID[clip if shared else first_clip(numbers, theta)]
             assert found.values[place] == sum(max(-y, min(s, y)) for s in numbers)
@@ -137,7 +137,7 @@ def moves_of_neighbours(signed: bool, clip: int) -> np.ndarray:
     ]
     release = clipped_sum(signed)
     more, less = (
-        release.release(cells_of(part, release.measures, 10_000), 0, clip, ZeroNoise()).values
+        release.draw(cells_of(part, release.measures, 10_000).at(0, clip), ZeroNoise()).values
         for part in (rows, [row for row in rows if row.person[0] % 6])
     )
     return more - less
@@ -152,8 +152,8 @@ def test_one_person_moves_the_clipped_sum_by_at_most_the_clip(signed, clip):
 
 
 def test_the_test_of_the_movement_notices_a_forgotten_clip(monkeypatch):
-    def whole(cells, measure, places, clip):
-        return cells.cut(measure, np.full(cells.size, len(GRID)))[0]
+    def whole(view, measure, indexes, clip):
+        return view.cut(measure, np.full(view.size, len(GRID)))[0]
 
     monkeypatch.setattr(clipped, "_clip", whole)
     assert moves_of_neighbours(True, 4).max() > GRID[4]
@@ -162,12 +162,12 @@ def test_the_test_of_the_movement_notices_a_forgotten_clip(monkeypatch):
 def test_counts_of_rows_and_people_are_exact_without_noise():
     rows = random_rows(random.Random(4), 50, 3)
     release = clipped_sum(False, source=ROWS)
-    found = release.release(cells_of(rows, release.measures, 3), 0, 6, ZeroNoise())
+    found = release.draw(cells_of(rows, release.measures, 3).at(0, 6), ZeroNoise())
     assert found.values.tolist() == [sum(row.partition[0] == p for row in rows) for p in range(3)]
     assert found.values.dtype == np.int64
     for source in (PEOPLE, 0):
         people = PeopleRelease(Budget(1.0), source)
-        found = people.release(cells_of(rows, people.measures, 3), 0, None, ZeroNoise())
+        found = people.draw(cells_of(rows, people.measures, 3).at(0), ZeroNoise())
         expected = [
             sum(source == PEOPLE or number > 0 for number in numbers_of(rows, place))
             for place in range(3)
@@ -181,7 +181,7 @@ def test_huge_sums_are_exact():
     release = clipped_sum(True, grid=grid)
     rows = [Row((person, 0), (0, 0), ((1 << 82) + person,)) for person in range(100)]
     rows += [Row((200, 0), (0, 0), (-(1 << 119),)), Row((201, 0), (1, 0), (-3,))]
-    found = release.release(cells_of(rows, release.measures, 3), 0, 83, ZeroNoise())
+    found = release.draw(cells_of(rows, release.measures, 3).at(0, 83), ZeroNoise())
     assert found.values.tolist() == [(100 << 82) + 4950 - (1 << 83), -3, 0]
 
 
@@ -189,11 +189,11 @@ def test_many_partitions_are_released_in_parts(monkeypatch):
     rows = random_rows(random.Random(5), 300, 40)
     release = clipped_sum()
     cells = cells_of(rows, release.measures, 40)
-    whole = release.release(cells, 0, 5, ZeroNoise())
+    whole = release.draw(cells.at(0, 5), ZeroNoise())
     monkeypatch.setattr("beam_dp.mechanisms.releases.clipped._CHUNK", 3 * (len(GRID) + 1))
-    parts = release.release(cells, 0, 5, ZeroNoise())
+    parts = release.draw(cells.at(0, 5), ZeroNoise())
     assert (parts.values == whole.values).all() and (parts.errors == whole.errors).all()
-    assert len(release.release(cells.part(0, 0), 0, 5, ZeroNoise()).values) == 0
+    assert len(release.draw(cells.part(0, 0).at(0, 5), ZeroNoise()).values) == 0
 
 
 UNITS = [ONE, Fraction(5), Fraction(1, 10**6), Fraction(1, 3), Fraction(0.01), Fraction(7, 2)]
@@ -257,7 +257,7 @@ def test_every_partition_has_noise_of_its_own():
     release = clipped_sum(True, True)
     noise = Recording()
     rows = random_rows(random.Random(6), 30, 4)
-    release.release(cells_of(rows, release.measures, 4), 0, 2, noise)
+    release.draw(cells_of(rows, release.measures, 4).at(0, 2), noise)
     assert noise.asked == [("laplace", Fraction(1, 4), 4)]  # once for both signs
     drawn = AdditiveNoise(Budget(1e-6)).add(np.zeros(50, np.int64), np.ones(50, np.int64), Noise())
     assert len(set(drawn.tolist())) > 40  # equal values have chance 50^2 / 10^6, 10 of them none
@@ -301,7 +301,7 @@ def coverage(release: ClippedSum, partitions: int, divide: float) -> float:
         for place in range(partitions)
         for person in range(120)
     ]
-    found = release.release(cells_of(rows, release.measures, partitions), 0, None, Noise())
+    found = release.draw(cells_of(rows, release.measures, partitions).at(0), Noise())
     assert np.isfinite(found.errors).mean() > 0.9
     covered = 0
     for place, (value, error) in enumerate(zip(found.values, found.errors, strict=True)):
@@ -336,7 +336,7 @@ def test_people_are_shown_by_what_is_beyond_the_noise(shared):
     for people, enough in ((1, False), (edge, False), (edge + 1, True), (5 * edge, True)):
         rows = [Row((person, 0), (0, 0), (4,)) for person in range(people)]
         clip = 0 if shared else None
-        found = release.release(cells_of(rows, release.measures, 1), 0, clip, ZeroNoise())
+        found = release.draw(cells_of(rows, release.measures, 1).at(0, clip), ZeroNoise())
         assert found.values[0] == 4 * people
         assert not shared or (found.shown > shift) == enough
         # Where the clip is shared the numbers of all partitions are judged, by the program.
@@ -346,8 +346,8 @@ def test_people_are_shown_by_what_is_beyond_the_noise(shared):
 def test_one_threshold_needs_no_search_and_its_bound_is_always_finite():
     release = clipped_sum(False, True, search=None, grid=(5,))
     assert release.search is None and release.shift == 0 and release.shared_measure is None
-    found = release.release(
-        cells_of([Row((1, 0), (0, 0), (9,))], release.measures, 2), 0, None, ZeroNoise()
+    found = release.draw(
+        cells_of([Row((1, 0), (0, 0), (9,))], release.measures, 2).at(0), ZeroNoise()
     )
     assert found.values.tolist() == [5, 0]
     assert found.errors.tolist() == [float(laplace_bound(Fraction(1, 5), ALPHA))] * 2
@@ -363,9 +363,9 @@ def test_an_extreme_without_noise_is_the_first_candidate_of_small_loss(sign):
     keep = search.cap(candidates.size) + 1
     measure = Measure(0, sign, (), keep, additive=False)
     release = DirectRelease(
-        Profiled(measure, ONE), search, candidates.mirrored() if sign < 0 else candidates
+        OneNumberEach(measure, ONE), search, candidates.mirrored() if sign < 0 else candidates
     )
-    found = release.release(cells_of(rows, release.measures, 3), 0, None, ZeroNoise())
+    found = release.draw(cells_of(rows, release.measures, 3).at(0), ZeroNoise())
     for place in range(3):
         numbers = [s * sign for s in numbers_of(rows, place)]
         expected = next(y for y in range(-300, 301, 5) if sum(s > y for s in numbers) <= theta)
@@ -379,8 +379,8 @@ def test_a_one_sided_sum_is_below_the_true_one_by_its_largest_people():
     theta = search._thresholds(candidates.size).theta
     rows = random_rows(random.Random(9), 60, 3)
     measure = Measure(0, 1, (), search.cap(candidates.size) + 1)
-    release = DirectRelease(Profiled(measure, Fraction(1, 2)), search, candidates)
-    found = release.release(cells_of(rows, release.measures, 4), 0, None, ZeroNoise())
+    release = DirectRelease(OneNumberEach(measure, Fraction(1, 2)), search, candidates)
+    found = release.draw(cells_of(rows, release.measures, 4).at(0), ZeroNoise())
     for place in range(3):
         numbers = sorted(max(0, s) for s in numbers_of(rows, place))
         assert found.values[place] == math.ceil(sum(numbers[: len(numbers) - theta]) / 2)
@@ -392,7 +392,7 @@ def test_the_lowest_default_candidate_is_no_number(sign):
     search = AboveThreshold(Budget(40.0))
     candidates = Candidates.linear(-30, 30, 5)
     measure = Measure(0, sign, (), search.cap(candidates.size) + 1, additive=False)
-    release = DirectRelease(Profiled(measure, ONE), search, candidates, blank=True)
+    release = DirectRelease(OneNumberEach(measure, ONE), search, candidates, blank=True)
     rows = [Row((person, 0), (0, 0), (7 * sign,)) for person in range(50)]
-    found = release.release(cells_of(rows, release.measures, 2), 0, None, ZeroNoise())
+    found = release.draw(cells_of(rows, release.measures, 2).at(0), ZeroNoise())
     assert found.values[0] == 10 * sign and math.isnan(found.values[1])

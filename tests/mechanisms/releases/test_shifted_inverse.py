@@ -19,9 +19,9 @@ from beam_dp.mechanisms.accounting.ledger import Ledger
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.metrics.rows import PeopleQuantileRequest
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.builder import Builder
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.profiles import kth_largest
 from beam_dp.mechanisms.profiles.profile import Profile
@@ -212,7 +212,7 @@ class Given:
     sign = 1
     measures = ()
 
-    def profiles(self, cells: PartitionView, first: int) -> list[Profile]:
+    def profiles(self, view: PartitionView) -> list[Profile]:
         return [Profile([number] * 50) for number in self.numbers]
 
 
@@ -220,11 +220,11 @@ class Given:
 def test_whole_numbers_stay_whole_however_large(top: int) -> None:
     """numpy alone makes floats of a small integer beside one between 2^63 and 2^64."""
     release = DirectRelease(Given((5, top)), AboveThreshold(HUGE, 1e-12), Candidates.of([5, top]))
-    found = release.release(empty_cells(2), 0, None, Noise()).values.tolist()
+    found = release.draw(empty_cells(2).at(0), Noise()).values.tolist()
     assert found == [5, top] and all(type(value) is int for value in found)
 
 
-LAYOUT = Layout("person", (), (), (), None, KEY)
+LAYOUT = Layout("person", (), (), None, KEY)
 
 
 def empty_cells(size: int) -> PartitionView:
@@ -268,15 +268,16 @@ def test_costs_add_up_to_the_budget(metric: Any, budget: dp.Budget, reach: int) 
     """Alone and beside another metric, with partitions selected where there is a delta."""
     selection = SelectionRequest(Fraction(1), 1) if budget.delta else None
     for asked in ([metric], [metric, dp.Count(weight=2)]):
-        program = compile_program(asked, budget, reach, None, selection)
+        program = compile_program(asked, budget, reach, selection=selection)
         ledger = Ledger(program.budget)
         for label, cost, times in program.entries:
             ledger.spend(label, cost, times)
-        assert ledger.spent.amount == program.budget.amount
+        assert ledger.amount == program.budget.amount
         release = program.steps[0].release
         if isinstance(release, RowQuantile):
             parts = [release.count.search_cost, release.count.noise_cost, release.search.cost]
             assert sum(part.amount for part in parts) == release.cost.amount
+            assert [spending.cost for spending in release.spends] == [release.cost]
 
 
 def test_a_clipped_distinct_count_is_never_above_the_true_one() -> None:
@@ -299,7 +300,7 @@ def test_a_clipped_distinct_count_is_never_above_the_true_one() -> None:
 
 def people_above(rows: Rows, program: Program, bounds: ContributionBounds) -> list[int]:
     """Return, per threshold, how many people the shared clip's search sees above it."""
-    layout = Layout("person", ("day",), program.columns, program.units, None, KEY, program.items)
+    layout = Layout("person", ("day",), program.columns, None, KEY)
     bounder = Bounder(bounds, program.fields, KEY, keep_rows=program.keep_rows)
     packed = grouped([bundle(collect.Collect(layout, bounder, 4), as_dicts(rows))])
     settle = settling.Settle(bounder, program.measures, program.shared_measures, 1)
@@ -447,9 +448,13 @@ def test_the_joint_output_of_two_partitions_is_epsilon_private(bounds: Any) -> N
 
 
 def test_the_audit_notices_partitions_that_do_not_share_the_budget(monkeypatch: Patch) -> None:
-    original = Builder._ranks
+    original = PeopleQuantileRequest.build
     monkeypatch.setattr(
-        Builder, "_ranks", lambda self, part, each: original(self, part, dp.Budget(1.0))
+        PeopleQuantileRequest,
+        "build",
+        lambda self, context, share: original(
+            self, dataclasses.replace(context, reach=1), dp.Budget(1.0)
+        ),
     )
     monkeypatch.setattr(Ledger, "spend", lambda self, label, cost, times=1: cost)
     assert audit(ContributionBounds(2)) > 1.3

@@ -11,7 +11,7 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics.black_box import BlackBox
+from beam_dp.mechanisms.metrics.own_function import BlackBox
 from beam_dp.mechanisms.releases import subsample
 from beam_dp.mechanisms.search import RankSearch
 from beam_dp.mechanisms.summaries import block_votes

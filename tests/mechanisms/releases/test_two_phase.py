@@ -258,10 +258,17 @@ def test_what_is_no_price_search_is_refused(make, rule):
         make()
 
 
-def release_of(metric, budget=None, second=None, single=True):
+def release_of(metric, budget=None, second=None, partitions=1):
     given = Budget(1.0) if budget is None else budget
-    program = compile_program([metric], given, 1, single=single, second=second)
+    program = compile_program([metric], given, 1, partitions=partitions, second=second)
     return program, program.steps[0].release
+
+
+def cost_of(release):
+    """What one partition costs: a release in two phases enters all of them together."""
+    [(cost, purpose, once)] = release.spends
+    assert not purpose and not once
+    return cost
 
 
 SEARCHED = [
@@ -280,9 +287,9 @@ def test_the_whole_budget_is_spent_and_no_more(metric, budget):
     program, release = release_of(metric, budget)
     assert type(release) is (TwoPhaseDistinct if metric == SEARCHED[-1] else TwoPhase)
     spent = sum(cost.amount * times for _, cost, times in program.entries)
-    assert spent == release.cost.amount <= program.budget.amount
+    assert spent == cost_of(release).amount <= program.budget.amount
     assert spent > program.budget.amount * Fraction(999, 1000)
-    assert release.cost.is_zcdp == program.budget.is_zcdp and not release.cost.delta
+    assert cost_of(release).is_zcdp == program.budget.is_zcdp and not cost_of(release).delta
 
 
 @pytest.mark.parametrize("kind", [dp.Count, functools.partial(dp.DistinctCount, "x")])
@@ -310,9 +317,9 @@ def test_two_phases_are_what_a_count_of_one_owner_takes_anyway():
 
 
 def test_a_distinct_count_in_many_partitions_keeps_its_shared_clip():
-    assert type(release_of(dp.DistinctCount("x"), single=False)[1]) is not TwoPhaseDistinct
+    assert type(release_of(dp.DistinctCount("x"), partitions=None)[1]) is not TwoPhaseDistinct
     each = dp.DistinctCount("x", clip="partition", clip_share=0.5)
-    _, release = release_of(each, single=False)
+    _, release = release_of(each, partitions=None)
     assert type(release) is TwoPhaseDistinct and release.noise_cost.amount == Fraction(1, 2)
 
 
@@ -323,7 +330,7 @@ GENEROUS = Budget(10_000.0)
 def test_a_release_with_much_budget_is_the_truth(sign):
     _, release = release_of(dp.MaxFrequency("x", search="two-phase"), GENEROUS)
     release = dataclasses.replace(release, profiler=_Signed(sign))
-    value, error = release.draw(Profile([70, 60, 55, 50]), Noise())
+    value, error = release.draw_one(Profile([70, 60, 55, 50]), Noise())
     assert abs(value - sign * 70) <= 1 and error < 70
 
 
@@ -335,7 +342,7 @@ class _Signed:
 def test_a_release_stays_within_the_candidates():
     candidates = Candidates.linear(0, 50, 1)
     _, release = release_of(dp.MaxFrequency("x", search="two-phase", candidates=candidates))
-    drawn = [release.draw(Profile([1000] * 600), Noise())[0] for _ in range(200)]
+    drawn = [release.draw_one(Profile([1000] * 600), Noise())[0] for _ in range(200)]
     assert min(drawn) >= 0 and max(drawn) <= 50
 
 
@@ -345,10 +352,10 @@ def test_nobody_is_blank_or_has_no_error_bound():
     # With nobody the floor is the lowest candidate but for a chance of OVERSHOOT, 1e-4: of three
     # draws all are above it with 1e-12.
     values, errors = zip(
-        *(extreme.draw(Profile([-math.inf] * 600), Noise()) for _ in range(3)), strict=True
+        *(extreme.draw_one(Profile([-math.inf] * 600), Noise()) for _ in range(3)), strict=True
     )
     assert any(math.isnan(value) for value in values) and math.inf in errors
-    assert math.inf in [counted.draw(Profile([0] * 600), Noise())[1] for _ in range(3)]
+    assert math.inf in [counted.draw_one(Profile([0] * 600), Noise())[1] for _ in range(3)]
 
 
 def test_a_value_that_many_have_needs_only_one_who_pays():
@@ -356,7 +363,7 @@ def test_a_value_that_many_have_needs_only_one_who_pays():
     people = np.repeat(np.arange(20_000), 3)
     twin = CoverExtension(people, (people * 7 + np.tile(np.arange(3), 20_000)) % 1000)
     _, release = release_of(dp.DistinctCount("x"))
-    drawn = np.array([release.draw(twin, Noise()) for _ in range(15)])
+    drawn = np.array([release.draw_one(twin, Noise()) for _ in range(15)])
     # At D = 3 / 8 and its eighth everything is covered, so Q = 0. It is above 3 / 8 with a chance
     # of 1%, and noise of that size, of rate 2/3 / D, is above 5 with one of 1.5e-4: of 15 draws
     # eight are off with a chance below (15 over 8) 0.0102^8 < 1e-11.
@@ -370,11 +377,11 @@ def test_where_hundreds_have_each_value_the_number_is_exact():
     twin = CoverExtension(people, people % 100)
     _, release = release_of(dp.DistinctCount("x"))
     # D is above 1 / 64 with a chance of 1%; noise of rate 2/3 / D is above 1/2 with one of 1e-9.
-    drawn = [release.draw(twin, Noise())[0] for _ in range(15)]
+    drawn = [release.draw_one(twin, Noise())[0] for _ in range(15)]
     assert sorted(drawn)[7] == 100
     # The broken twin: with a whole value as the least price, P(noise = 0) is 0.32.
     whole = dataclasses.replace(release, noise_cost=Budget(Fraction(2, 3 * 64)))
-    assert len({whole.draw(twin, Noise())[0] for _ in range(60)}) > 1
+    assert len({whole.draw_one(twin, Noise())[0] for _ in range(60)}) > 1
 
 
 def test_the_rest_is_searched_where_no_price_is_good_enough():
@@ -382,14 +389,14 @@ def test_the_rest_is_searched_where_no_price_is_good_enough():
     candidates = Candidates.linear(0, 8, 1)
     metric = dp.MaxFrequency("x", search="two-phase", candidates=candidates)
     _, release = release_of(metric, GENEROUS)
-    assert release.draw(Profile([8] * 600), Noise()) == (8, pytest.approx(0, abs=1))
+    assert release.draw_one(Profile([8] * 600), Noise()) == (8, pytest.approx(0, abs=1))
 
     class Never(PriceSearch):
         def choose(self, twin, top, usual=None, noise=None):
             return None
 
     release = dataclasses.replace(release, prices=Never(Budget(1.0)))
-    assert release.draw(Profile([8] * 600), Noise()) == (8, math.inf)
+    assert release.draw_one(Profile([8] * 600), Noise()) == (8, math.inf)
 
 
 def test_an_error_bound_holds():
@@ -400,7 +407,7 @@ def test_an_error_bound_holds():
     profile = Profile(sum_profile(values, release.removals))
     low, high = profile.values[min(release.shift, release.removals)], profile.values[0]
     runs = 200
-    drawn = [release.draw(profile, Noise()) for _ in range(runs)]
+    drawn = [release.draw_one(profile, Noise()) for _ in range(runs)]
     failed = sum(not low - error <= value <= high + error for value, error in drawn)
     # Hoeffding: 5% become more than 5% + d with a chance of e^(-2 n d^2) = 1e-10.
     assert failed / runs <= 0.05 + math.sqrt(math.log(1e10) / (2 * runs))
@@ -411,7 +418,7 @@ def test_few_people_are_searched_with_what_is_left():
     """100 people, where the floor wants some hundreds: from below, as if asked for."""
     _, release = release_of(dp.Max("x", search="two-phase"))
     profile = Profile([float(1000 - k) for k in range(100)] + [-math.inf] * release.removals)
-    drawn = [release.draw(profile, Noise()) for _ in range(40)]
+    drawn = [release.draw_one(profile, Noise()) for _ in range(40)]
     assert all(error == math.inf for _, error in drawn)
     # beta = 5% are beyond f or pass over more people than the shift of nine tenths of the budget
     # (a grid of 0.025% rounds up by less than one): of 40 more than 20 are with a chance below
@@ -440,10 +447,10 @@ def test_what_is_searched_with_is_what_was_left(budget, few, monkeypatch):
     floor = Recorded(release.search.budget, 1e-3, 1e-4, gate=True)
     release = dataclasses.replace(release, search=floor, prices=Priced(release.prices.budget))
     people = 1 if few else release.removals
-    release.draw(Profile([900.0] * people + [-math.inf] * 2000), Noise())
+    release.draw_one(Profile([900.0] * people + [-math.inf] * 2000), Noise())
     # Few people: 1/10 and 9/10. No price: 1/10, 3/10 and 6/10.
     assert len(spent) == (2 if few else 3)
-    assert sum(spent) == release.cost.amount
+    assert sum(spent) == cost_of(release).amount
 
 
 def test_given_candidates_are_what_comes_out():
@@ -453,11 +460,11 @@ def test_given_candidates_are_what_comes_out():
     assert release.unit == Fraction(1, 1_000_000) * (1 << 16)  # up to an eighth of a year
     profile = Profile([97.3 - k / 100 for k in range(release.removals + 1)])
     for _ in range(30):
-        value, error = release.draw(profile, Noise())
+        value, error = release.draw_one(profile, Noise())
         assert value in set(ages) and error > 0.06 * math.log(20) / 0.6
     _, free = release_of(dp.Max("x"))
     # Multiples of a millionth with noise of thousands of them: whole with a chance below 1e-2.
-    assert not all(free.draw(profile, Noise())[0] in set(ages) for _ in range(30))
+    assert not all(free.draw_one(profile, Noise())[0] in set(ages) for _ in range(30))
 
 
 @pytest.mark.parametrize(
@@ -481,7 +488,7 @@ def test_nobody_and_few_are_blank_and_not_far_below_the_data():
     """20 people: NaN, or one of their values."""
     profile = Profile([float(1000 - k) for k in range(20)] + [-math.inf] * 700)
     _, release = release_of(dp.Max("x"))
-    drawn = [release.draw(profile, Noise())[0] for _ in range(40)]
+    drawn = [release.draw_one(profile, Noise())[0] for _ in range(40)]
     # With the gate another answer below the data comes with a chance of 3%, and one above with 5%:
     # of 40 more than 20 do with a chance below (40 over 21) 0.08^21 < 1e-11.
     assert sum(math.isnan(value) or 900 < value < 1001 for value in drawn) >= 20
@@ -495,7 +502,7 @@ def test_few_people_of_a_count_are_not_searched():
     """The lowest candidate is 0, which is a true floor: clip and noise do, with an error of inf."""
     _, release = release_of(dp.MaxFrequency("x"))
     profile = Profile(sum_profile([10] * 100, 100) + [0] * release.removals)
-    drawn = [release.draw(profile, Noise()) for _ in range(40)]
+    drawn = [release.draw_one(profile, Noise()) for _ in range(40)]
     assert all(error == math.inf for _, error in drawn)
     # About 30 people are cut by nine tenths, and the noise is some clips; a search passes over 35
     # or more. A draw is further off than 500 of 1000 with a chance far below 1/10 (the price 64

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import beam_dp as dp
+from beam_dp.mechanisms.metrics import rows as rows_metrics
+from beam_dp.mechanisms.metrics import totals as total_metrics
 from beam_dp.mechanisms.sensitivity import exact_metrics as of_rows
 
 
@@ -91,8 +93,8 @@ def test_a_kth_largest_of_rows_for_people_is_noticed(monkeypatch):
     def of_lines(people, *others):
         return profile(np.arange(len(people)), *others)
 
-    profile = of_rows.kth_largest.profile
-    monkeypatch.setattr(of_rows.kth_largest, "profile", of_lines)
+    profile = rows_metrics.kth_largest.profile
+    monkeypatch.setattr(rows_metrics.kth_largest, "profile", of_lines)
     rows = [{"id": n // 3, "x": n} for n in range(12)]
     assert dp.down_sensitivity(dp.KthLargest("x", 1), rows, 1, person="id") != 3
 
@@ -125,7 +127,7 @@ def test_a_profile_of_the_users_is_given_numbers_in_order():
 def test_a_profile_of_rows_for_values_is_noticed(monkeypatch):
     # The mutant: people are removed by their number of rows.
     rows = [{"id": n, "x": n} for n in range(1, 6)]
-    monkeypatch.setattr(of_rows, "_total", len)
+    monkeypatch.setattr(total_metrics, "total", len)
     assert dp.down_sensitivity(dp.Sum("x"), rows, 2, person="id") != 9
 
 

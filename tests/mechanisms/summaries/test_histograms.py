@@ -67,7 +67,7 @@ def profiles(rows: list[Row], loss: Loss, shards: int = 1) -> dict[int, Profile]
     if not len(summary):
         return {}
     names = histograms.partitions(summary)[0].tolist()
-    return dict(zip(names, loss.profiler.profiles(PartitionView.of_all(summary), 0), strict=True))
+    return dict(zip(names, loss.profiler.profiles(PartitionView.of_all(summary)), strict=True))
 
 
 def value_of(statistic: base.Metric, rows: list[Row]) -> float:
@@ -307,7 +307,7 @@ def test_cells_show_partitions_in_any_order_and_empty_ones():
     part = cells.select(np.array([4, 1, 0]))
     assert part.largest(0, 3) == [[7, 4, 1], [], [8, 5, 2]]
     assert part.part(1, 99).totals(0) == [0, 15]
-    assert list(loss.profiler.profiles(part, 0))[1].values == (0, 0, 0)
+    assert list(loss.profiler.profiles(part))[1].values == (0, 0, 0)
 
 
 def test_lines_merge_by_identities_of_two_words():

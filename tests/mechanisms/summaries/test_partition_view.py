@@ -78,13 +78,18 @@ def test_lines_of_a_partition_without_people_are_not_seen() -> None:
 
 
 def test_without_lines_or_partitions_views_are_empty() -> None:
-    assert [len(view.items) for view in PartitionView.of_all(summary_of([(4, 0)], 1)).owned(0)] == [0]
+    assert [len(view.items) for view in PartitionView.of_all(summary_of([(4, 0)], 1)).owned(0)] == [
+        0
+    ]
     nobody = PartitionView.of_all(summary_of([], 1), lines_of([(2, 0)], 1))
     assert nobody.size == 0 and nobody.owned(0) == []
     empty = np.empty(0, np.int64)
     public = PartitionView(summary_of([], 1), empty, 3, Owned.nothing(), empty)
     assert [len(view.items) for view in public.owned(0)] == [0, 0, 0]
-    assert [len(view.items) for view in PartitionView(summary_of([], 1), empty, 2).owned(0)] == [0, 0]
+    assert [len(view.items) for view in PartitionView(summary_of([], 1), empty, 2).owned(0)] == [
+        0,
+        0,
+    ]
 
 
 def test_a_view_by_the_first_word_alone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

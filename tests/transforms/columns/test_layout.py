@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_dp.mechanisms.bounding import table as bounding_table
+from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.transforms.columns import layout as layouts
@@ -23,6 +24,7 @@ from beam_dp.transforms.columns.layout import Layout, RowBuffer, fields_of
 
 KEY = bytes(range(32))
 UNIT = Fraction(1, 10**6)
+VALUE = Column("value", Role.VALUE, UNIT)
 
 
 class Visit(NamedTuple):
@@ -34,7 +36,7 @@ class Visit(NamedTuple):
 def layout(
     public: public_keys.PublicKeys | None = None, partition: tuple[str, ...] = ("day",)
 ) -> Layout:
-    return Layout("person", partition, ("value",), (UNIT,), public, KEY)
+    return Layout("person", partition, (VALUE,), public, KEY)
 
 
 def lines(tables: Sequence[Table]) -> collections.Counter[Any]:

@@ -84,7 +84,7 @@ def test_two_consumers_and_repeated_bundles_see_the_same_numbers(repeats: int) -
 class WithoutBarrier(beam.PTransform):
     """A broken twin: the release, and nothing behind the draw."""
 
-    def __init__(self, whole: barriers.Release) -> None:
+    def __init__(self, whole: barriers.DrawOnce) -> None:
         super().__init__()
         self._whole = whole
 
@@ -94,11 +94,11 @@ class WithoutBarrier(beam.PTransform):
         return summaries | "Draw" >> beam.ParDo(draw) | beam.Values()
 
 
-def pieces() -> tuple[Summarise, barriers.Release]:
+def pieces() -> tuple[Summarise, barriers.DrawOnce]:
     program = compile_program([dp.PeopleCount()], FAINT, 8)
-    layout = Layout("person", ("day",), (), (), PUBLIC_KEYS, bytes(32))
+    layout = Layout("person", ("day",), (), PUBLIC_KEYS, bytes(32))
     bounder = Bounder(ContributionBounds(None), program.fields, layout.key)
-    whole = barriers.Release(program, drawing.BucketPartitions(layout, 1))
+    whole = barriers.DrawOnce(program, drawing.BucketPartitions(layout, 1))
     return Summarise(layout, bounder, program.measures), whole
 
 

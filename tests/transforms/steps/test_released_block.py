@@ -126,7 +126,7 @@ def test_a_file_of_batches_is_that_of_their_rows(tmp_path: Path, kind: str) -> N
 
 def rows_layout() -> Any:
     days = tuple((datetime.date(2020, 1, day),) for day in range(1, 32))
-    return layout.Layout("who", ("day",), (), (), PublicKeys(days), bytes(32))
+    return layout.Layout("who", ("day",), (), PublicKeys(days), bytes(32))
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])

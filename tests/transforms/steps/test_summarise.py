@@ -13,6 +13,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.summaries import wire
@@ -34,6 +35,7 @@ MEASURES = (
 )  # fmt: skip
 SHARED_MEASURES = (Measure(0, 0, GRID), Measure(ROWS, 1, (1, 2, 4)))
 BOUNDS = ContributionBounds(2, 2, 3)
+VALUE = Column("value", Role.VALUE, Fraction(1, 10**6))
 
 
 class Visit(NamedTuple):
@@ -43,7 +45,7 @@ class Visit(NamedTuple):
 
 
 def layout(public: public_keys.PublicKeys | None = None) -> Layout:
-    return Layout("person", ("day",), ("value",), (Fraction(1, 10**6),), public, KEY)
+    return Layout("person", ("day",), (VALUE,), public, KEY)
 
 
 def visits(size: int = 400) -> list[Visit]:

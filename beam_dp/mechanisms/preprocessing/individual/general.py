@@ -109,15 +109,11 @@ def coordinates(
 def per_person(owner: str, sensitivities: Sensitivities, count: int) -> list[Fraction]:
     """Return Delta_i for each of `count` people, checked, from one number or a list."""
     if isinstance(sensitivities, (Sequence, np.ndarray)):
-        checks.require(
-            len(sensitivities) == count, f"{owner}: sensitivities must be one per person."
-        )
+        checks.require(len(sensitivities) == count, owner, "sensitivities", "be one per person")
         found = [checks.number(owner, "sensitivities", value) for value in sensitivities]
     else:
         found = [checks.number(owner, "sensitivities", sensitivities)] * count
-    checks.require(
-        all(value >= 0 for value in found), f"{owner}: sensitivities must be at least 0."
-    )
+    checks.require(all(value >= 0 for value in found), owner, "sensitivities", "be at least 0")
     return found
 
 
@@ -139,7 +135,9 @@ def on_subsets(
     """Return f per coordinate and subset, in the order of the bit masks."""
     checks.require(
         len(people) <= MOST_PEOPLE,
-        f"{owner}: people must be at most {MOST_PEOPLE}, for f is called on all their subsets. "
+        owner,
+        "people",
+        f"be at most {MOST_PEOPLE}, for f is called on all their subsets",
         "Use a function of sorted values (mean, median, ordered, ...) for more.",
     )
     subsets: list[tuple[Any, ...]] = [()]
@@ -154,7 +152,7 @@ def _row(owner: str, value: Any, width: int) -> list[Real]:
     """Return the numbers of a vector, or a single number."""
     several = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
     row = [finite(owner, each) for each in (value if several else [value])]
-    checks.require(len(row) == width, f"{owner}: f must return {width} number(s).")
+    checks.require(len(row) == width, owner, "f", f"return {width} number(s)")
     return row
 
 

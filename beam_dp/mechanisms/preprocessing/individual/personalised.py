@@ -53,8 +53,8 @@ class Personalised:
         epsilons = _epsilons(owner, self.epsilons)
         steps = per_person(owner, self.sensitivities, len(epsilons))
         if any(type(step) is not int for step in self.sensitivities):
-            raise TypeError(f"{owner}: sensitivities must be ints, in steps of the grid.")
-        checks.require(any(steps), f"{owner}: sensitivities must not all be 0.")
+            raise checks.ParameterTypeError(owner, "sensitivities", "be ints, in steps of the grid")
+        checks.require(any(steps), owner, "sensitivities", "not all be 0")
         object.__setattr__(self, "sensitivities", tuple(self.sensitivities))
         object.__setattr__(self, "epsilons", epsilons)
 
@@ -87,7 +87,7 @@ class Personalised:
             scores: at least one integer; person i moves each by at most Delta_i.
             noise: the randomness; the system's by default.
         """
-        checks.require(len(scores) > 0, "Personalised: scores must not be empty.")
+        checks.require(len(scores) > 0, "Personalised", "scores", "not be empty")
         weighed = [(1, -int(score)) for score in scores]
         return draw_by_score(weighed, 1 / (2 * self.scale), noise or Noise())
 

@@ -66,10 +66,14 @@ def individual(
         return classes(f, values, prices, empty)
     checks.require(
         len(values) <= MOST_PEOPLE,
-        f"{owner}: sensitivities must have few different values ({STATES} databases, the product "
-        f"of n (n + 1) / 2 + 1 over the classes of equal ones) or belong to at most {MOST_PEOPLE} "
-        "people. The recursion over windows is wrong for unequal sensitivities: its result has no "
-        "bound. Round the sensitivities down to a few tiers, or use a monotone function.",
+        owner,
+        "sensitivities",
+        f"have few different values ({STATES} databases, the product of n (n + 1) / 2 "
+        f"+ 1 over the classes of equal ones) or belong to at most {MOST_PEOPLE} "
+        "people",
+        "The recursion over windows is wrong for unequal sensitivities: its result "
+        "has no bound. Round the sensitivities down to a few tiers, or use a "
+        "monotone function.",
     )
     pairs = sorted(zip(values, prices, strict=True))
     return general(f, [value for value, _ in pairs], [price for _, price in pairs], empty)
@@ -97,8 +101,10 @@ def classes(
     prices = per_person(owner, sensitivities, len(values))
     checks.require(
         _states(prices) <= STATES,
-        f"{owner}: sensitivities must have fewer different values: there are more than {STATES} "
-        "databases, the product of n (n + 1) / 2 + 1 over the classes of equal ones.",
+        owner,
+        "sensitivities",
+        f"have fewer different values: there are more than {STATES} databases, the "
+        "product of n (n + 1) / 2 + 1 over the classes of equal ones",
     )
     members = defaultdict(list)
     for value, price in zip(values, prices, strict=True):
@@ -200,8 +206,11 @@ def monotone(
         best = min(best, price + (Fraction(finite(owner, f(kept))) if kept else lowest))
     checks.require(
         next(tried, None) is None,
-        f"{owner}: f must need no more than {EVALUATIONS} sets. Use larger sensitivities, or "
-        "total, largest or from_profile for sums, maxima and removal profiles.",
+        owner,
+        "f",
+        f"need no more than {EVALUATIONS} sets",
+        "Use larger sensitivities, or total, largest or from_profile for sums, "
+        "maxima and removal profiles.",
     )
     return best
 
@@ -229,7 +238,7 @@ def total(values: Sequence[Real], sensitivities: Sensitivities) -> Fraction:
     """
     prices = per_person("total", sensitivities, len(values))
     numbers = [Fraction(finite("total", value)) for value in values]
-    checks.require(all(number >= 0 for number in numbers), "total: values must be at least 0.")
+    checks.require(all(number >= 0 for number in numbers), "total", "values", "be at least 0")
     return sum(map(min, numbers, prices), Fraction(0))
 
 

@@ -99,12 +99,16 @@ class NoisyBinarySearch:
         pure = not self.budget.is_zcdp and self.budget.delta == 0
         checks.require(
             self.noise != "gaussian" or not pure,
-            f'{_OWNER}: noise must be "laplace" for a budget without delta, not "gaussian". '
+            _OWNER,
+            "noise",
+            'be "laplace" for a budget without delta, not "gaussian"',
             "Write Budget(epsilon, delta=1e-6) or Budget.zcdp(rho) for gaussian noise.",
         )
         checks.require(
             self.noise != "bit" or self.budget.is_zcdp,
-            f'{_OWNER}: noise must be "laplace" or "gaussian" for a budget of epsilon, not "bit". '
+            _OWNER,
+            "noise",
+            'be "laplace" or "gaussian" for a budget of epsilon, not "bit"',
             "Write Budget.zcdp(rho), or budget.to_zcdp() for a budget with delta.",
         )
 
@@ -249,9 +253,10 @@ def _error(beta: float, m: int) -> float:
 
 def _required(answer: BitAnswer | None) -> BitAnswer:
     if answer is None:
-        raise ValueError(
-            f'{_OWNER}: noise must be "gaussian" where a table of coins would exceed {LONGEST}, '
-            'not "bit".'
+        raise checks.ParameterError(
+            _OWNER,
+            "noise",
+            f'be "gaussian" where a table of coins would exceed {LONGEST}, not "bit"',
         )
     return answer
 

@@ -91,7 +91,9 @@ class ScaleThenChoose:
         check(_OWNER, self.budget, self.beta)
         checks.require(
             not self.budget.is_zcdp and self.budget.delta > 0,
-            f"{_OWNER}: budget must have an epsilon and a delta, not {self.budget}. "
+            _OWNER,
+            "budget",
+            "have an epsilon and a delta above 0",
             "Write Budget(epsilon, delta=1e-6).",
         )
 

@@ -123,7 +123,9 @@ class UnboundedSearch:
         """
         checks.require(
             type(top) is int and 1 <= top <= AUDITED,
-            f"{_OWNER}.distribution: top must be an int from 1 to {AUDITED}, not {top!r}.",
+            f"{_OWNER}.distribution",
+            "top",
+            f"be an int from 1 to {AUDITED}, not {top!r}",
         )
         rates = self._rates
         losses = [
@@ -231,6 +233,4 @@ def _failures(rate: Fraction, noise: Noise) -> int:
 
 
 def _require_index(i: object) -> None:
-    checks.require(
-        type(i) is int and i >= 0, f"{_OWNER}: i must be an int of at least 0, not {i!r}."
-    )
+    checks.require(type(i) is int and i >= 0, _OWNER, "i", f"be an int of at least 0, not {i!r}")

@@ -6,7 +6,8 @@ import re
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.planning import worker_limits
+from beam_dp.mechanisms.planning import partition_rows
+from beam_dp.mechanisms.summaries import worker_limits
 
 GRID = dp.Candidates.linear(0, 10, 1)
 FREE = [dp.Count(), dp.Sum("a"), dp.Max("a"), dp.Min("a"), dp.Mean("a"), dp.PeopleCount()]
@@ -31,8 +32,8 @@ def aggregate(metric, **options):
 
 @pytest.mark.parametrize(("metric", "most"), OF_KINDS, ids=lambda value: str(value)[:40])
 def test_every_kind_has_its_limit(metric, most):
-    assert worker_limits.most_rows(metric) == most
-    assert worker_limits.most_rows(metric, two_owners=True) == worker_limits.EDGES
+    assert partition_rows.most_rows(metric) == most
+    assert partition_rows.most_rows(metric, two_owners=True) == worker_limits.EDGES
     program = dp.PrivateAggregate("person", [metric], dp.Budget(1.0))._program
     assert program.keep_rows == (most is not None)
 

@@ -1,0 +1,58 @@
+"""How a budget is shared out among requests: exactly, by weight, and a delta to who wants one."""
+
+from fractions import Fraction
+
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms.planning.allocation import (
+    SelectionRequest,
+    epsilon_of,
+    share_out,
+    weights_of,
+)
+
+HALF = Fraction(1, 2)
+
+
+def test_a_metric_gives_its_requests_equal_parts_of_its_weight() -> None:
+    asked = [dp.Mean("x", weight=3), dp.Sum("x"), dp.PeopleCount(weight=HALF)]
+    [total, valid] = dp.Mean("x").requests()
+    [people] = dp.PeopleCount().requests()
+    assert weights_of(asked) == {total: Fraction(5, 2), valid: Fraction(3, 2), people: HALF}
+
+
+@pytest.mark.parametrize("budget", [dp.Budget(1.0), dp.Budget.zcdp(Fraction(1, 3))], ids=str)
+@pytest.mark.parametrize("reach", [1, 7])
+def test_the_shares_are_the_whole_by_weight(budget: dp.Budget, reach: int) -> None:
+    weights = weights_of([dp.Count(weight=2), dp.PeopleCount()])
+    whole, shares = share_out(budget, weights, reach, None)
+    assert whole == budget and list(shares) == list(weights)
+    assert [share.amount for share in shares.values()] == [
+        budget.amount * Fraction(2, 3),
+        budget.amount * Fraction(1, 3),
+    ]
+
+
+def test_a_selection_has_all_delta_or_half_beside_requests_that_want_some() -> None:
+    selection, budget = SelectionRequest(Fraction(1), 1), dp.Budget(Fraction(2), Fraction(1, 10**6))
+    _, shares = share_out(budget, weights_of([dp.PeopleCount()]), 1, selection)
+    assert shares[None] == dp.Budget(1, Fraction(1, 10**6))
+    wanting = dp.Max("x", search=dp.ScaleThenChoose)
+    whole, shares = share_out(budget, weights_of([wanting]), 4, selection)
+    [request] = wanting.requests()
+    assert whole == budget
+    assert shares[request] == dp.Budget(1, Fraction(1, 2 * 10**6))
+    # The selection's share is that of one of four partitions.
+    assert shares[None] == dp.Budget(Fraction(1, 4), Fraction(1, 8 * 10**6))
+
+
+def test_a_selection_needs_a_delta() -> None:
+    with pytest.raises(ValueError, match="^PrivatePartitions: delta must be above 0"):
+        share_out(dp.Budget(1.0), {}, 1, SelectionRequest(Fraction(1), 1))
+
+
+def test_an_epsilon_that_a_cost_pays_for() -> None:
+    assert epsilon_of(dp.Budget(Fraction(1, 3))) == Fraction(1, 3)
+    found = epsilon_of(dp.Budget.zcdp(2))
+    assert found**2 / 2 <= 2 and found > 2 - Fraction(1, 2**40)

@@ -1,0 +1,78 @@
+"""The steps of a program: labels, places of measures and clips, and what each enters."""
+
+import dataclasses
+from fractions import Fraction
+
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms.accounting.ledger import Ledger
+from beam_dp.mechanisms.planning.allocation import share_out, weights_of
+from beam_dp.mechanisms.planning.builder import build
+from beam_dp.mechanisms.planning.columns import columns_of
+from beam_dp.mechanisms.releases.released import ALPHA
+from beam_dp.mechanisms.releases.request import Context
+
+ASKED = [dp.Count(), dp.Max("x", search=dp.AboveThreshold), dp.Mean("x"), dp.PeopleCount()]
+
+
+def built(asked, budget=None, reach=2):
+    """Return the steps and the entries of the ledger."""
+    whole, shares = share_out(budget or dp.Budget(4.0), weights_of(asked), reach, None)
+    ledger, context = Ledger(whole), Context(columns_of(asked), reach=reach)
+    steps = build(asked, shares, context, ledger)
+    return steps, ledger.entries
+
+
+def test_labels_are_numbers_words_and_columns():
+    steps, _ = built(ASKED)
+    assert [step.label for step in steps] == [
+        "0 rows",
+        "1 max x",
+        "2 sum x",
+        "3 valid x",
+        "4 people",
+    ]
+
+
+def test_measures_follow_each_other_behind_the_people():
+    steps, _ = built(ASKED)
+    at = 1
+    for step in steps:
+        assert step.first == at
+        at += len(step.release.measures)
+    assert [step.shared for step in steps] == [0, None, 1, 2, None]
+
+
+def test_everything_that_a_release_spends_is_entered_as_often_as_a_person_pays_it():
+    steps, entries = built(ASKED, reach=5)
+    wanted = [
+        (f"{step.label}: {purpose}" if purpose else step.label, cost, 1 if once else 5)
+        for step in steps
+        for cost, purpose, once in step.release.spends
+    ]
+    assert [(entry.label, entry.cost, entry.times) for entry in entries] == wanted
+    assert sum(cost.amount * times for _, cost, times in wanted) == 4
+
+
+def test_error_bounds_of_one_output_hold_together():
+    steps, _ = built(ASKED)
+    alphas = [getattr(step.release, "alpha", None) for step in steps]
+    assert alphas == [ALPHA, None, ALPHA / 2, ALPHA / 2, ALPHA]
+
+
+def test_a_refusal_names_the_metric_that_asks():
+    with pytest.raises(ValueError, match=r"^Max: budget .* output column most would look"):
+        built([dp.Count(), dp.Max("x", name="most")], dp.Budget(Fraction(1, 10**6)), reach=1)
+
+
+def test_a_release_that_spends_more_than_its_share_is_refused(monkeypatch):
+    [request] = dp.PeopleCount().requests()
+    original = type(request).build
+
+    def greedy(self, context, share):
+        return original(self, dataclasses.replace(context, reach=1), share)
+
+    monkeypatch.setattr(type(request), "build", greedy)
+    with pytest.raises(ValueError, match="Ledger"):
+        built([dp.PeopleCount()])

@@ -1,0 +1,77 @@
+"""A column in its role: what Arrow columns and Python values of it become in a table."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.transforms.columns import roles
+
+KEY = bytes(range(32))
+COLUMNS = {
+    "value": Column("x", Role.VALUE, Fraction(1, 4)),
+    "owner": Column("x", Role.OWNER),
+    "item": Column("x", Role.ITEM),
+    "flag": Column("x", Role.FLAG, 2),
+    "function": Column("x", Role.FLAG, lambda value: value > 1),
+    "order": Column("x", Role.ORDER),
+    "epsilon": Column("x", Role.EPSILON, (Fraction(1), Fraction(2))),
+}
+VALUES = [1, 2, None, 2, 7]
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_arrow_and_python_become_the_same(name: str) -> None:
+    column = COLUMNS[name]
+    arrow = roles.from_arrow(column, pa.array(VALUES, pa.int64()), KEY)
+    python = roles.from_values(column, list(VALUES), KEY)
+    assert arrow.tolist() == python.tolist() and len(arrow) == len(VALUES)
+
+
+def read(name: str, values: list[Any]) -> np.ndarray:
+    return roles.from_values(COLUMNS[name], values, KEY)
+
+
+def test_each_role_reads_what_it_is_for() -> None:
+    assert read("value", [1, 0.5])[:2].tolist() == [4, 2]
+    assert read("epsilon", [2, 1.0, 1.5, None]).tolist() == [1, 0, -1, -1]
+    low, high, same = read("order", [1, 3, 3]).tolist()
+    assert low < high == same
+    one, other, text = read("item", [7, 8, "7"]).tolist()
+    assert one == text != other
+
+
+def test_flags_are_compared_or_judged() -> None:
+    two, other, text = read("flag", [2, 3, "2"]).tolist()
+    assert two == text == 1 and other == 0
+    assert read("function", [2, 1]).tolist() == [1, 0]
+
+
+def test_floats_are_items_and_no_owners() -> None:
+    absent = read("owner", [None]).tolist()
+    assert read("owner", [1.5, 2.0]).tolist() == absent * 2
+    assert read("item", [1.5]).tolist() != absent
+    assert read("owner", [2]).tolist() != absent
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "words"),
+    [
+        ("value", pa.string(), "numbers, not string"),
+        ("owner", pa.float64(), "integers, text, dates or booleans to identify"),
+        ("item", pa.list_(pa.int64()), "to be compared, not list"),
+        ("flag", pa.list_(pa.int64()), "to be compared, not list"),
+        ("order", pa.string(), "to say which row is the last, not string"),
+        ("epsilon", pa.string(), "numbers, not string"),
+    ],
+)
+def test_arrow_types_that_cannot_hold_it_are_refused(
+    name: str, kind: pa.DataType, words: str
+) -> None:
+    role = COLUMNS[name].role
+    with pytest.raises(TypeError, match=rf"^column 'x' must hold .*{words}.*Cast it"):
+        roles.check_type("x", role, kind)
+    roles.check_type("x", role, pa.int64())
