@@ -125,7 +125,7 @@ class DrawOnce(
 
     def _clips(
         self, summaries: beam.PCollection[tuple[int, Iterable[bytes]]]
-    ) -> list[tuple[int, ...]]:
+    ) -> list[beam.pvalue.AsSingleton]:
         if not self.program.shared_measures:
             return []
         choose = beam.ParDo(ChooseClips(self.program, self.noise))

@@ -25,6 +25,7 @@ SHARED = -1
 """The bucket of the summary over all partitions."""
 _SUMMARY_LINES = 1 << 20
 Packed = tuple[int, bytes] | TaggedOutput[Literal["blocks"], tuple[int, bytes]]
+"""What leaves: by bucket, or, tagged `block_votes.TAG`, by group of blocks."""
 
 
 def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
