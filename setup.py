@@ -4,7 +4,13 @@ from pathlib import Path
 
 from setuptools import find_packages, setup
 
-TESTS = ["dp-accounting>=0.6,<0.7", "hypothesis>=6.100", "pytest>=8.1", "pytest-xdist>=3.5"]
+TESTS = [
+    "dp-accounting>=0.6,<0.7",
+    "hypothesis>=6.100",
+    "pytest>=8.1",
+    "pytest-xdist>=3.5",
+    "setuptools>=68",
+]
 LINTERS = ["mypy>=1.11", "ruff>=0.17"]
 # pipeline-dp has no wheels elsewhere; below these versions pip takes broken ones in silence.
 LINUX = "; sys_platform == 'linux' and platform_machine == 'x86_64'"
@@ -24,6 +30,7 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     packages=find_packages(include=["beam_dp", "beam_dp.*", "pipelines", "pipelines.*"]),
+    package_data={"beam_dp": ["py.typed"]},
     entry_points={"console_scripts": ["beam-dp-aggregate=pipelines.aggregate:main"]},
     python_requires=">=3.11,<3.14",
     # pyarrow before 14.0.1 runs code from the files that it reads (CVE-2023-47248).

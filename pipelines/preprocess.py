@@ -27,6 +27,7 @@ import argparse
 import dataclasses
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric, takes
@@ -47,7 +48,7 @@ def parser() -> command.Parser:
         assert kind.command is not None
         word = forms.plain_form(kind.command.form)
         says = _SAYS.get(name, name.replace("_", " "))
-        form = {"type": forms.reader(kind, word), "metavar": word, "help": says}
+        form: dict[str, Any] = {"type": forms.reader(kind, word), "metavar": word, "help": says}
         group.add_argument(f"--{name}", action="append", dest="asked", default=[], **form)
     box = "a Python function of a numpy array; its module must be installed on the workers"
     form = {
@@ -85,7 +86,8 @@ def _personalised(options: argparse.Namespace) -> Metric:
         raise ValueError("--person_epsilon is for --sum, --max, --min and --median")
     names = ("person_value", "last_by", "sensitivity")
     given = {name: vars(options)[name] for name in names if vars(options)[name] is not None}
-    made = personalised(metric, *options.person_epsilon, given)
+    column, epsilons = options.person_epsilon
+    made = personalised(metric, column, epsilons, given)
     return dataclasses.replace(made, name=plain_name(made.output))
 
 

@@ -27,7 +27,7 @@ def add_spending(made: argparse.ArgumentParser) -> None:
 
 def transform(options: argparse.Namespace, asked: Sequence[Metric]) -> dp.PrivateAggregate:
     """Return the release of the metrics that the options ask for."""
-    keys = people.public_partitions(options)
+    keys: dp.PublicPartitions | dp.PrivatePartitions | None = people.public_partitions(options)
     if options.pre_threshold > 1 and (keys is not None or not options.partition):
         raise ValueError("--pre_threshold is for private partitions only")
     if keys is None and options.partition:

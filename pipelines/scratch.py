@@ -6,6 +6,7 @@ import os
 import tempfile
 import uuid
 from collections.abc import Collection, Iterator
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
@@ -43,7 +44,7 @@ def private_directory(options: PipelineOptions, holds: str) -> Iterator[str]:
             delete()
 
 
-def write_lines(rows: beam.PCollection, path: str) -> None:
+def write_lines(rows: beam.PCollection[beam.Row], path: str) -> None:
     """Write each row's fields as one line of JSON (-inf is written as -Infinity)."""
     lines = rows | "ToLine" >> beam.Map(to_line)
     _ = lines | "WriteLines" >> beam.io.WriteToText(FileSystems.join(path, "rows"), num_shards=1)
@@ -54,7 +55,7 @@ def to_line(row: beam.Row) -> str:
     return json.dumps(list(row.as_dict().values()))
 
 
-def read_lines(path: str) -> Iterator[list[object]]:
+def read_lines(path: str) -> Iterator[list[Any]]:
     """Yield the fields of every row that `write_lines` wrote."""
     for file in FileSystems.match([FileSystems.join(path, "rows*")])[0].metadata_list:
         with FileSystems.open(file.path) as lines:

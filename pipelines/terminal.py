@@ -92,7 +92,7 @@ def announce(words: str, done: object) -> str:
     return words
 
 
-def when_ready(stage: str, released: beam.PCollection) -> None:
+def when_ready(stage: str, released: beam.PCollection[object]) -> None:
     """Say `stage` as soon as `released` is computed; stages are public, counts would not be."""
     words = released.pipeline | "Stage" >> beam.Create([stage])
     _ = words | "Announce" >> beam.Map(announce, beam.pvalue.AsIter(released))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
+import pyarrow as pa
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.bounder import Bounder
@@ -35,7 +36,9 @@ _OWNER = "PrivateAggregate"
 
 
 @dataclasses.dataclass(eq=False)
-class PrivateAggregate(beam.PTransform):
+class PrivateAggregate(
+    beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row | pa.RecordBatch]]
+):
     """Release statistics about people per partition, with no clipping bounds asked.
 
     The output is (epsilon, delta)-differentially private (or rho-zCDP) as `budget` says, for all of
@@ -90,13 +93,16 @@ class PrivateAggregate(beam.PTransform):
     batches: bool = False
 
     def __post_init__(self) -> None:
-        self.person, self._second = eligibility.check_person(_OWNER, self.person)
-        self.partition = checks.columns(_OWNER, "partition", self.partition)
+        self._owner, self._second = eligibility.check_person(_OWNER, self.person)
+        self.person = self._owner
+        self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
         self.metrics = check_metrics(_OWNER, self.metrics)
-        self.bounds = check_bounds(_OWNER, self.bounds)
+        self.bounds = self._bounds = check_bounds(_OWNER, self.bounds)
         self.partitions = check_partitions(_OWNER, self.partition, self.partitions)
         if self._second is not None:
-            self.metrics = eligibility.check_two(_OWNER, self.metrics, self.bounds, self.partitions)
+            self.metrics = eligibility.check_two(
+                _OWNER, self.metrics, self._bounds, self.partitions
+            )
         if type(self.budget) is not Budget:
             raise checks.ParameterTypeError(
                 _OWNER,
@@ -115,30 +121,30 @@ class PrivateAggregate(beam.PTransform):
         )
 
     def _compile(self) -> Program:
-        private = isinstance(self.partitions, PrivatePartitions)
+        asked = self.partitions
         return compile_program(
             self.metrics,
             self.budget,
-            reach_of(_OWNER, self.bounds, self.partitions),
-            depth=self.bounds.depth,
-            selection=self.partitions.request() if private else None,
+            reach_of(_OWNER, self._bounds, self.partitions),
+            depth=self._bounds.depth,
+            selection=asked.request() if isinstance(asked, PrivatePartitions) else None,
             second=self._second,
             partitions=partition_count(self.partitions),
         )
 
     def plan(self) -> Plan:
         """Return what would be spent on what, and the expected error; reads no row."""
-        free = self.bounds.reach is None and self._second is None
+        free = self._bounds.reach is None and self._second is None
         return describe(self._program, unbounded=free)
 
-    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
+    def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row | pa.RecordBatch]:
         """Collect, bound, summarise, draw, and put a barrier behind the draw."""
         guards.check_input(_OWNER, pcoll)
         self._once.use(_OWNER)
         public, key = public_keys(self.partitions), layouts.fresh_key()
-        layout = Layout(self.person, self.partition, self._program.columns, public, key)
+        layout = Layout(self._owner, self._partition, self._program.columns, public, key)
         bounder = Bounder(
-            self.bounds, self._program.fields, layout.key, keep_rows=self._program.keep_rows
+            self._bounds, self._program.fields, layout.key, keep_rows=self._program.keep_rows
         )
         buckets = drawing.bucket_count(layout, self._program.keep_rows)
         measures, shared = self._program.measures, self._program.shared_measures
@@ -152,7 +158,7 @@ class PrivateAggregate(beam.PTransform):
         return {"budget": repr(self.budget), "metrics": ", ".join(m.output for m in self.metrics)}
 
 
-class OneMetric(beam.PTransform, abc.ABC):
+class OneMetric(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]], abc.ABC):
     """The base of transforms that release one metric: what else they take, they hand on."""
 
     def __post_init__(self) -> None:
@@ -168,6 +174,6 @@ class OneMetric(beam.PTransform, abc.ABC):
         """Return what would be spent on what; reads no row."""
         return self._aggregate.plan()
 
-    def expand(self, rows: beam.PCollection) -> beam.PCollection:
+    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Release the one metric."""
         return rows | "Release" >> self._aggregate

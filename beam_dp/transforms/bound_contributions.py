@@ -15,6 +15,7 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
 
 from beam_dp.mechanisms.bounding import table as tables
 from beam_dp.mechanisms.bounding.accumulator import BATCH_LINES, HELD_LINES
@@ -88,7 +89,7 @@ class _CollectRows(beam.DoFn):
         layouts.check_types(self._layout, {name: column.type for name, column in found.items()})
         self._lists.extend(plain_values.to_list(found[name]) for name in self._names)
 
-    def finish_bundle(self) -> Iterator[Any]:
+    def finish_bundle(self) -> Iterator[WindowedValue]:
         """Hand on what is held."""
         for element in self._reduce(0):
             yield GlobalWindows.windowed_value(element)
@@ -112,8 +113,8 @@ class _CollectRows(beam.DoFn):
         if not texts:
             return
         digests = hashing.digests(*hashing.pack(texts), self._layout.key).view(np.int64)
-        places = np.arange(len(texts))
-        for table in self._layout.from_lists([*lists[: self._keys], places.tolist()]):
+        places: list[object] = list(range(len(texts)))
+        for table in self._layout.from_lists([*lists[: self._keys], places]):
             [at] = table.values
             table = dataclasses.replace(table, values=[digests[0, at], digests[1, at]])
             rows = zip(_digests(table), (texts[place] for place in at.tolist()), strict=True)
@@ -180,7 +181,7 @@ def _pairs(table: Table) -> Iterator[tuple[int, ...]]:
 
 
 @dataclasses.dataclass(eq=False)
-class BoundContributions(beam.PTransform):
+class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
     """Keep of each person's rows what the bounds allow. Not private by itself.
 
     After it a person has rows in at most `bounds.partitions` partitions, at most
@@ -221,7 +222,7 @@ class BoundContributions(beam.PTransform):
 
     def __post_init__(self) -> None:
         checks.column(_OWNER, "person", self.person)
-        self.partition = checks.columns(_OWNER, "partition", self.partition)
+        self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
         self.values = checks.columns(_OWNER, "values", self.values)
         if not isinstance(self.bounds, ContributionBounds):
             raise checks.ParameterTypeError(
@@ -246,14 +247,14 @@ class BoundContributions(beam.PTransform):
         check_public(_OWNER, self.partition, self.partitions)
         check_shards(_OWNER, self.shards)
 
-    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
+    def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Collect lines, bring each person together, settle the bounds, give rows back."""
         guards.check_input(_OWNER, pcoll)
         key = self.key if self.key is not None else layouts.fresh_key()
         public = public_keys(self.partitions)
         # The one value column is the index of the row among those collected.
         index = (Column("", Role.VALUE, Fraction(1)),)
-        layout = Layout(self.person, self.partition, index, public, key)
+        layout = Layout(self.person, self._partition, index, public, key)
         bounder = Bounder(self.bounds, (), key, keep_rows=True)
         names = dict.fromkeys((self.person, *self.partition, *self.values))
         collect = _CollectRows(layout, tuple(names), bounder, self.shards)

@@ -4,6 +4,7 @@ import dataclasses
 import math
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import apache_beam as beam
 
@@ -21,7 +22,7 @@ _OWNER = "LocalSensitivity"
 
 
 @dataclasses.dataclass(eq=False)
-class LocalSensitivity(beam.PTransform):
+class LocalSensitivity(beam.PTransform[beam.PCollection[Histogram], beam.PCollection[beam.Row]]):
     """Compute the local sensitivity of a function at every given histogram. NOT PRIVATE.
 
     For each histogram x (a sequence of counts, one per bin) one row: `histogram` and `sensitivity`,
@@ -51,7 +52,7 @@ class LocalSensitivity(beam.PTransform):
         check_callable(_OWNER, "f", self.f)
         sensitivity.norm([0], self.p)  # refuses what is no p
 
-    def expand(self, histograms: beam.PCollection) -> beam.PCollection:
+    def expand(self, histograms: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Spread the directions, ask f twice for each, and take the largest per histogram."""
         guards.check_input(_OWNER, histograms)
         return (

@@ -53,5 +53,10 @@ class PrivateRatio(OneMetric):
 
     def _metric(self) -> Metric:
         """Return the ratio."""
-        options = {"equals": self.equals, "per": self.per, "method": self.method}
-        return Ratio(self.column, neighbours=self.neighbours, **options)
+        return Ratio(
+            self.column,
+            equals=self.equals,
+            per=self.per,
+            method=self.method,
+            neighbours=self.neighbours,
+        )

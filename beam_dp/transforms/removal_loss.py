@@ -63,7 +63,7 @@ class _Profiles(beam.DoFn):
 
 
 @dataclasses.dataclass(eq=False)
-class RemovalLoss(beam.PTransform):
+class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
     """Compute the removal loss of a statistic, per partition. NOT PRIVATE BY ITSELF.
 
     One `beam.Row` per partition: the partition columns, then `profile`, the list B[0..K] with B[k]
@@ -110,8 +110,9 @@ class RemovalLoss(beam.PTransform):
     partition_rows: int | None = None
 
     def __post_init__(self) -> None:
-        self.person, self._second = eligibility.check_person(_OWNER, self.person)
-        self.partition = checks.columns(_OWNER, "partition", self.partition)
+        self._owner, self._second = eligibility.check_person(_OWNER, self.person)
+        self.person = self._owner
+        self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
         checks.positive_integer(_OWNER, "removals", self.removals)
         checks.require(
             self.removals <= REMOVALS,
@@ -129,10 +130,10 @@ class RemovalLoss(beam.PTransform):
                 'Write statistic=dp.Max("minutes").',
             )
         check_not_preprocessed(_OWNER, self.statistic)
-        self.bounds = check_bounds(_OWNER, self.bounds)
+        self.bounds = self._bounds = check_bounds(_OWNER, self.bounds)
         check_public(_OWNER, self.partition, self.partitions)
         if self._second is not None:
-            eligibility.check_two(_OWNER, [self.statistic], self.bounds, self.partitions)
+            eligibility.check_two(_OWNER, [self.statistic], self._bounds, self.partitions)
         eligibility.check([self.statistic])
         two = self._second is not None
         partition_rows.check_rows(_OWNER, self.partition_rows, [self.statistic], two)
@@ -145,13 +146,13 @@ class RemovalLoss(beam.PTransform):
             "not have a column named 'profile': the output has one",
         )
 
-    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
+    def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Summarise, then read the profiles off."""
         guards.check_input(_OWNER, pcoll)
         loss = compile_loss(self.statistic, self.removals, self._second)
         public, key = public_keys(self.partitions), layouts.fresh_key()
-        layout = Layout(self.person, self.partition, loss.columns, public, key)
-        bounder = Bounder(self.bounds, loss.fields, key, keep_rows=loss.keep_rows)
+        layout = Layout(self._owner, self._partition, loss.columns, public, key)
+        bounder = Bounder(self._bounds, loss.fields, key, keep_rows=loss.keep_rows)
         buckets = draw.bucket_count(layout, loss.keep_rows)
         measures = measures_of(loss)
         names = (*output_rows.output_names(self.partition, ()), "profile")

@@ -23,7 +23,7 @@ _OWNER = "SelectPartitions"
 
 
 @dataclasses.dataclass(eq=False)
-class SelectPartitions(beam.PTransform):
+class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
     """Release the keys of partitions that have enough people.
 
     The set of keys is (epsilon, delta)-DP as `budget` says. A partition is kept with a probability
@@ -55,7 +55,7 @@ class SelectPartitions(beam.PTransform):
 
     def __post_init__(self) -> None:
         checks.column(_OWNER, "person", self.person)
-        self.partition = checks.columns(_OWNER, "partition", self.partition)
+        self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
         checks.require(bool(self.partition), _OWNER, "partition", "name a column, not none")
         if not isinstance(self.bounds, ContributionBounds) or type(self.budget) is not Budget:
             raise checks.ParameterTypeError(
@@ -69,11 +69,11 @@ class SelectPartitions(beam.PTransform):
         self._program = compile_program((), self.budget, reach, selection=private.request())
         self._once = guards.Once()
 
-    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
+    def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Count the people of each partition, draw, and put a barrier behind the draw."""
         guards.check_input(_OWNER, pcoll)
         self._once.use(_OWNER)
-        layout = Layout(self.person, self.partition, (), None, layouts.fresh_key())
+        layout = Layout(self.person, self._partition, (), None, layouts.fresh_key())
         bounder, buckets = Bounder(self.bounds, (), layout.key), drawing.bucket_count(layout)
         measures = self._program.measures
         summarise = summarising.Summarise(layout, bounder, measures, (), buckets, self.shards)

@@ -132,7 +132,7 @@ def _is_below_for_two(metric: Metric, options: argparse.Namespace) -> bool:
     """Return whether rows with two owners have it from below where nothing else is said."""
     if not _two_owners(options) or not takes(metric, "one_sided"):
         return False
-    return vars(metric.for_two_owners("--person"))["search"] != TWO_PHASE
+    return bool(vars(metric.for_two_owners("--person"))["search"] != TWO_PHASE)
 
 
 def _names(metric: Metric) -> list[str]:

@@ -33,7 +33,7 @@ _FLAGS: dict[str, tuple[str, str]] = {
         "--delta",
         f"add --delta 1e-6, or name the partitions: {_NAMED}",
     ),
-    "BoundedLocalSensitivity.delta": (
+    "LocalSensitivity.delta": (
         "the --delta of --method local_sensitivity",
         "add --delta 1e-6",
     ),

@@ -3,6 +3,7 @@
 import argparse
 import functools
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import beam_dp as dp
 from beam_dp.mechanisms import metrics, ratio
@@ -34,7 +35,7 @@ def add(made: argparse.ArgumentParser) -> None:
     how.add_argument("--one_sided", action="store_true", help=one_sided)
     _add_search(how, WAYS)
     clips = f"possible outputs, or clips, of an output column, public; may be repeated: {_OUTPUTS}"
-    form = {"type": grid, "metavar": "NAME=LOW:HIGH:STEP", "help": clips}
+    form: dict[str, Any] = {"type": grid, "metavar": "NAME=LOW:HIGH:STEP", "help": clips}
     how.add_argument("--candidates", action="append", default=[], dest="grids", **form)
     _add_unit(how)
     _add_lowest(how)
@@ -51,7 +52,7 @@ def add_statistic(made: argparse.ArgumentParser) -> None:
     one = group.add_mutually_exclusive_group(required=True)
     _add(one.add_argument, asked_by_flag(lambda kind: takes(kind, "search")), from_below=True)
     outputs = f"the values that may be released, public: {_OUTPUTS}"
-    form = {"type": candidates, "metavar": "LOW:HIGH:STEP", "help": outputs}
+    form: dict[str, Any] = {"type": candidates, "metavar": "LOW:HIGH:STEP", "help": outputs}
     group.add_argument("--candidates", required=True, **form)
     _add_search(group, SEARCHES)
     _add_unit(group)
@@ -81,6 +82,7 @@ def _add(
         command = kind.command
         assert command is not None
         says = command.help_from_below if from_below else ""
+        form: dict[str, Any]
         if command.form:
             read = forms.reader(kind, command.form)
             form = {"action": "append", "type": read, "metavar": command.form}
@@ -94,19 +96,19 @@ def _add_search(group: argparse._ArgumentGroup, ways: Mapping[str, SearchKind]) 
     if ways is WAYS:
         help_ += "; two_phase: a private clip and noise, the default"
     kind = functools.partial(search, ways=ways)
-    form = {"type": kind, "metavar": "NAME", "help": f"{help_} ({', '.join(ways)})"}
+    form: dict[str, Any] = {"type": kind, "metavar": "NAME", "help": f"{help_} ({', '.join(ways)})"}
     group.add_argument("--search", **form)
 
 
 def _add_unit(group: argparse._ArgumentGroup) -> None:
     grid_ = "the grid of a column's values: spent=0.01,minutes=1 (default 0.000001)"
-    form = {"type": words.units, "metavar": "COLUMN=UNIT", "default": {}}
+    form: dict[str, Any] = {"type": words.units, "metavar": "COLUMN=UNIT", "default": {}}
     group.add_argument("--unit", dest="units", help=grid_, **form)
 
 
 def _add_lowest(group: argparse._ArgumentGroup) -> None:
     nobody = "the statistic of nobody, for --custom_profile: minutes=0 (default: below everything)"
-    form = {"type": words.lowest, "metavar": "COLUMN=VALUE", "default": {}}
+    form: dict[str, Any] = {"type": words.lowest, "metavar": "COLUMN=VALUE", "default": {}}
     group.add_argument("--lowest", **form, help=nobody)
 
 

@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from apache_beam.io.filesystems import FileSystems
 
@@ -93,6 +93,6 @@ def _lines(path: str) -> list[str]:
         raise ValueError(f"--public_partitions: cannot read {path!r}: {why or error}") from error
 
 
-def _typed(parts: Iterable[str]) -> list[object]:
+def _typed(parts: Iterable[str]) -> Sequence[object]:
     parts = list(parts)
     return [int(part) for part in parts] if all(map(_INTEGER.fullmatch, parts)) else parts

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from typing import Any
 
 from beam_dp.mechanisms.metrics.base import Metric, takes
 from beam_dp.mechanisms.summaries.person_value import PERSON_VALUES
@@ -18,7 +19,7 @@ def add(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--sensitivity", type=words.amount, metavar="DELTA", help=delta)
 
 
-def options_of(metric: Metric, options: argparse.Namespace) -> dict[str, object]:
+def options_of(metric: Metric, options: argparse.Namespace) -> dict[str, Any]:
     """Return these options for a metric that has them, none for others."""
     names = ("person_value", "last_by", "sensitivity")
     given = {name: vars(options)[name] for name in names if takes(metric, name)}

@@ -59,13 +59,11 @@ class ProfileRequest(ColumnRequest, ProfiledRequest):
     Attributes:
         searching: how it is released.
         values: whether it is one of the values, which may be below 0 (else a number of 0 or more).
-        sign: -1 where the profile is that of -f.
     """
 
     searching: Searching
 
     values: ClassVar[bool] = False
-    sign: ClassVar[int] = 1
 
     @property
     def wants_delta(self) -> bool:

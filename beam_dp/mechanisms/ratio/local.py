@@ -50,6 +50,10 @@ class BoundedLocalSensitivity(Mechanism):
     queries: str = PARTS
     switch: bool = False
 
+    @property
+    def _owner(self) -> str:
+        return "LocalSensitivity"  # as it is called where users take it from
+
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of(self._owner, "queries", self.queries, (PARTS, TOTAL))

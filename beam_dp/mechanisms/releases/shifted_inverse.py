@@ -7,7 +7,7 @@ import abc
 import dataclasses
 import math
 from collections.abc import Iterable
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -46,7 +46,13 @@ class Profiler(Protocol):
 
 
 class ProfiledRequest(Request):
-    """A request of a statistic that has a removal profile."""
+    """A request of a statistic f that has a removal profile.
+
+    Attributes:
+        sign: -1 where the profile is that of -f.
+    """
+
+    sign: ClassVar[int] = 1
 
     @abc.abstractmethod
     def profiler(self, context: Context, removals: int) -> Profiler:

@@ -10,7 +10,7 @@ import contextlib
 import math
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsFloat, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -103,7 +103,7 @@ def _number(value: object) -> int | float | None:
         return int(value)
     if type(value) is float and math.isfinite(value):
         return value
-    return int(value) if type(value) in (int, bool) else None
+    return int(value) if type(value) is int or type(value) is bool else None
 
 
 def judged(values: list[object], judge: Callable[[Any], bool]) -> np.ndarray:
@@ -133,7 +133,7 @@ def judged_column(column: pa.Array, judge: Callable[[Any], bool]) -> np.ndarray:
         column = _encodable(column).dictionary_encode()
     verdicts = judged([*_values(column.dictionary), None], judge)
     places = pc.fill_null(column.indices.cast(pa.int64()), len(verdicts) - 1)
-    return verdicts[places.to_numpy(zero_copy_only=False)]
+    return np.asarray(verdicts[places.to_numpy(zero_copy_only=False)])
 
 
 def _encodable(column: pa.Array) -> pa.Array:
@@ -146,7 +146,8 @@ def _encodable(column: pa.Array) -> pa.Array:
 def _values(column: pa.Array) -> list[object]:
     """Return the values of a column; text that is no UTF-8 is None, as in `ids`."""
     if not ids.is_text(column.type):
-        return _encodable(column).to_pylist()
+        values: list[object] = _encodable(column).to_pylist()
+        return values
     raw = column.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
     return [None if text is None else _decoded(text) for text in raw]
 
@@ -158,7 +159,7 @@ def _decoded(text: bytes) -> str | None:
         return None
 
 
-def is_float(value: object) -> bool:
+def is_float(value: object) -> TypeGuard[SupportsFloat]:
     """Return whether a Python value is a float of any width."""
     return value_types.of(value) in value_types.FLOATS
 

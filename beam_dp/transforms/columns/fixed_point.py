@@ -16,6 +16,7 @@ import contextlib
 import decimal
 import math
 from fractions import Fraction
+from typing import Any, SupportsFloat
 
 import numpy as np
 import pyarrow as pa
@@ -73,7 +74,7 @@ def values_to_units(values: list[object], unit: Fraction) -> np.ndarray:
     return _pack([value_to_units(value, unit) for value in values])
 
 
-def value_to_units(value: object, unit: Fraction) -> int | None:
+def value_to_units(value: Any, unit: Fraction) -> int | None:
     """Return one Python value in units, or None if it is no number."""
     if ids.is_integer(value):
         number = int(value)
@@ -81,14 +82,14 @@ def value_to_units(value: object, unit: Fraction) -> int | None:
             return _LARGEST if number > 0 else -_LARGEST
         return _clamp(round(number / unit))
     if value_types.of(value) in value_types.FLOATS:
-        number = _to_double(value)
-        return None if math.isnan(number) else int(_from_floats(np.array([number]), unit)[0])
+        double = _to_double(value)
+        return None if math.isnan(double) else int(_from_floats(np.array([double]), unit)[0])
     if type(value) is decimal.Decimal:
         return _from_decimal(value, unit)
     return _from_fraction(value, unit) if type(value) is Fraction else None
 
 
-def _to_double(value: float) -> float:
+def _to_double(value: SupportsFloat) -> float:
     """Return a float of any width as a double; what is beyond its range is infinite."""
     with np.errstate(over="ignore", under="ignore"):
         return float(value)
@@ -142,8 +143,10 @@ def _integers(column: pa.Array) -> np.ndarray:
     column = ids.signed(column) if pa.types.is_uint64(column.type) else column
     column = pc.fill_null(column, 0)
     if pa.types.is_uint64(column.type):
-        return column.to_numpy(zero_copy_only=False).astype(object)
-    return column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        wide: np.ndarray = column.to_numpy(zero_copy_only=False).astype(object)
+        return wide
+    narrow: np.ndarray = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return narrow
 
 
 def _unscaled(column: pa.Array, scale: int) -> np.ndarray:

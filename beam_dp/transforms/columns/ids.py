@@ -23,6 +23,8 @@ import datetime
 import decimal
 import re
 import uuid
+from collections.abc import Sequence
+from typing import Any, SupportsInt, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -62,7 +64,8 @@ def supported(kind: pa.DataType) -> bool:
 
 def is_text(kind: pa.DataType) -> bool:
     """Return whether an Arrow type is a string type."""
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
+    return bool(text)
 
 
 def identify(column: pa.Array, key: bytes) -> tuple[np.ndarray, np.ndarray]:
@@ -100,7 +103,8 @@ def validity(column: pa.Array) -> np.ndarray:
     """Return where a column is not null, from its bitmap (never from NaN)."""
     if not column.null_count:
         return np.ones(len(column), bool)
-    return column.is_valid().to_numpy(zero_copy_only=False)
+    valid: np.ndarray = column.is_valid().to_numpy(zero_copy_only=False)
+    return valid
 
 
 def known_dates(column: pa.Array) -> pa.Array:
@@ -153,7 +157,7 @@ def _use_integers(column: pa.Array, identity: np.ndarray) -> None:
             identity[:, place] = np.array([number], np.int64).view(np.uint64)[0], 0
 
 
-def to_array(values: list[object]) -> pa.Array | None:
+def to_array(values: Sequence[object]) -> pa.Array | None:
     """Return Python values as an Arrow column if they are all of one plain kind, or null."""
     found = value_types.of_all(values) - {type(None)}
     if not found:
@@ -182,7 +186,7 @@ def identify_values(values: list[object], key: bytes) -> tuple[np.ndarray, np.nd
     return identity, is_text_id | is_number
 
 
-def canonical(value: object) -> int | bytes | None:
+def canonical(value: Any) -> int | bytes | None:
     """Return the canonical id of one Python value: an integer, UTF-8 text, or None for no id."""
     if type(value) is decimal.Decimal:
         value = whole_number(value)
@@ -199,7 +203,7 @@ def canonical(value: object) -> int | bytes | None:
     return _canonical_text(str(value)) if value_types.of(value) in value_types.TEXTS else None
 
 
-def is_integer(value: object) -> bool:
+def is_integer(value: object) -> TypeGuard[SupportsInt]:
     """Return whether a Python value is an integer; time differences and enumerations are none."""
     return value_types.of(value) in value_types.INTEGERS
 

@@ -1,7 +1,7 @@
 """A list of partition keys in columns: a million of them are no million Python objects."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from beam_dp.transforms.columns import ids
 from beam_dp.transforms.columns.partition_keys import Key
 
-Column = pa.Array | list[object]
+Column: TypeAlias = pa.Array | list[object]
 
 
 class KeyList(Sequence[Key]):
@@ -49,7 +49,7 @@ class KeyList(Sequence[Key]):
         if self._once:
             return len(self)
         if self.plain and len(self.columns) == 1:
-            return pc.count_distinct(self.columns[0]).as_py()
+            return int(pc.count_distinct(self.columns[0]).as_py())
         return len(set(self))
 
     def kinds(self, place: int) -> set[type]:

@@ -14,7 +14,7 @@ from beam_dp.mechanisms.numerics import hashing, value_types
 from beam_dp.transforms.columns import ids
 
 Key = tuple[object, ...]
-_KINDS = (bool, int, str, datetime.date)
+_KINDS: tuple[type, ...] = (bool, int, str, datetime.date)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _EVEN = {int: 0, bool: 2, datetime.date: 4}
 

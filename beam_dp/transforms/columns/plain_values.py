@@ -7,6 +7,8 @@ runs, and no value makes a conversion fail.
 import datetime
 import decimal
 import uuid
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +17,7 @@ import pyarrow.compute as pc
 from beam_dp.mechanisms.numerics import value_types
 from beam_dp.transforms.columns import ids
 
+Plain = int | float | str | bytes | bool | tuple[str, str] | None
 _PLAIN = (int, float, str, bytes, bool)
 _SCALARS = {*value_types.NUMPY_INTEGERS, *value_types.NUMPY_FLOATS, np.bool_, np.str_, np.bytes_}
 _DAY = 86_400
@@ -23,13 +26,14 @@ _END = (datetime.date.max.toordinal() - datetime.date(1970, 1, 1).toordinal()) *
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
-def plain(value: object) -> object:
+def plain(value: Any) -> Plain:
     """Return a value in a form that `marshal` writes canonically; None for other types."""
     kind = value_types.of(value)
     if kind in _SCALARS:
         value = value.item()
     if value_types.of(value) in _PLAIN:
-        return value
+        known: Plain = value
+        return known
     if type(value) is datetime.datetime and value_types.of(value.tzinfo) in value_types.ZONES:
         return kind.__name__, value.isoformat()
     if type(value) is datetime.date:
@@ -45,7 +49,7 @@ def restored(value: object) -> object:
     if not isinstance(value, tuple):
         return value
     kind, text = value
-    kinds = {
+    kinds: dict[str, Callable[[str], object]] = {
         "date": datetime.date.fromisoformat,
         "datetime": datetime.datetime.fromisoformat,
         "UUID": uuid.UUID,
@@ -63,16 +67,22 @@ def to_list(column: pa.Array) -> list[object]:
         texts = column.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
         return list(map(decoded, texts))
     if pa.types.is_date(kind):
-        return ids.known_dates(column).to_pylist()
-    if pa.types.is_timestamp(kind):
-        return _known_instants(column).to_pylist()
+        column = ids.known_dates(column)
+    elif pa.types.is_timestamp(kind):
+        column = _known_instants(column)
+    elif pa.types.is_temporal(kind) or not _is_held(kind):
+        return [None] * len(column)
+    listed: list[object] = column.to_pylist()
+    return listed
+
+
+def _is_held(kind: pa.DataType) -> bool:
     checks = (pa.types.is_primitive, pa.types.is_decimal, pa.types.is_null, _is_bytes)
-    held = any(check(kind) for check in checks) and not pa.types.is_temporal(kind)
-    return column.to_pylist() if held else [None] * len(column)
+    return any(check(kind) for check in checks)
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
-    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def decoded(text: bytes | None) -> str | None:

@@ -112,12 +112,13 @@ class _Lookup:
     def __init__(self, words: np.ndarray, salt: np.uint64) -> None:
         self._salt = salt
         self._table, self._low = _direct_table(words)
-        self._words = words if self._table is None else None
+        # The table says them too.
+        self._words = words if self._table is None else np.empty((2, 0), np.uint64)
 
     @functools.cached_property
     def _sorted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The keys' places in the order of their hashes, these hashes, and the words."""
-        words = _words_of(self._table, self._low) if self._words is None else self._words
+        words = self._words if self._table is None else _words_of(self._table, self._low)
         hashes = hashing.fold(words, self._salt)
         order = np.argsort(hashes)
         return order, hashes[order], words[:, order]

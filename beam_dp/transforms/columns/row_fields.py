@@ -107,10 +107,10 @@ def _named(pairs: Iterable[tuple[object, object]]) -> dict[str, object]:
     return {str.__str__(key): value for key, value in pairs if issubclass(type(key), str)}
 
 
-def _unchecked(row: object) -> dict[Any, object]:
+def _unchecked(row: Any) -> dict[Any, object]:
     """Return the fields of a row that is no plain dict, by keys of any kind."""
     # By type(row): isinstance would also ask row.__class__, which can be a property that raises.
-    kind = type(row)
+    kind: Any = type(row)
     if issubclass(kind, dict):
         return _named(dict.items(row))
     # A metaclass of another kind may have code that looking at the class would run.

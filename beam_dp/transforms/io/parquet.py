@@ -168,11 +168,12 @@ def _as_dictionary(metadata: pq.FileMetaData, groups: range, name: str, kind: pa
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
+    return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
 
 
 def _bytes_per_value(metadata: pq.FileMetaData, groups: range, name: str) -> float:
     paths = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
     chunks = [metadata.row_group(group).column(paths.index(name)) for group in groups]
-    values = sum(chunk.num_values for chunk in chunks)
-    return sum(chunk.total_uncompressed_size for chunk in chunks) / max(values, 1)
+    values: int = sum(chunk.num_values for chunk in chunks)
+    size: int = sum(chunk.total_uncompressed_size for chunk in chunks)
+    return size / max(values, 1)

@@ -90,7 +90,7 @@ def _all_close(content: Bytes, closing: Positions) -> bool:
 
 
 def _between_cells(before: Bytes) -> Flags:
-    return (before == COMMA) | (before == LINE_FEED)
+    return np.asarray((before == COMMA) | (before == LINE_FEED), np.bool_)
 
 
 def _find_among_strays(content: Bytes, quotes: Positions, look: int, final: bool) -> Quoted:

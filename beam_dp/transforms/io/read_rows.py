@@ -17,7 +17,7 @@ EXTENSIONS = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
 
 
 @dataclasses.dataclass(eq=False)
-class ReadRows(beam.PTransform):
+class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     """Read the wanted columns of Parquet, CSV or JSON Lines files.
 
     A row's content never decides whether the job fails and never appears in a message: a bad

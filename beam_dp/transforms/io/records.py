@@ -53,7 +53,7 @@ class Piece:
         # The narrowest type that cannot overflow: a record has fewer commas than bytes.
         narrow = np.min_scalar_type(int((self.ends - starts).max()))
         commas = self.commas[: self.ends[-1]].view(np.uint8)
-        return np.add.reduceat(commas, starts, dtype=narrow) == count - 1
+        return np.asarray(np.add.reduceat(commas, starts, dtype=narrow) == count - 1, np.bool_)
 
     def only(self, kept: Flags) -> bytes:
         """Return the text of some of the records."""
@@ -159,7 +159,7 @@ def _lone_returns(content: quotes.Bytes, ends: Positions, edges: Positions) -> P
     following = content[1:]
     others = (following != quotes.LINE_FEED) & (following != quotes.CARRIAGE_RETURN)
     lone = np.flatnonzero(returns[:-1] & others)
-    return lone[np.searchsorted(edges, lone) % 2 == 0]
+    return np.asarray(lone[np.searchsorted(edges, lone) % 2 == 0], np.int64)
 
 
 def _outside(edges: Positions, size: int) -> Flags:

@@ -100,7 +100,8 @@ def packed(batch: pa.RecordBatch, names: Sequence[str] | None = None) -> bytes:
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_stream(written, batch.schema, options=options) as stream:
         stream.write_batch(batch)
-    return written.getvalue().to_pybytes()
+    content: bytes = written.getvalue().to_pybytes()
+    return content
 
 
 def unpacked(part: bytes) -> pa.RecordBatch:

@@ -28,7 +28,7 @@ _TABLE_WRITERS = {
 
 
 @dataclasses.dataclass(eq=False)
-class WriteRows(beam.PTransform):
+class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
     """Write `beam.Row`s or `pyarrow.RecordBatch`es to one .csv, .parquet or .jsonl file.
 
     The file appears whole under its name or not at all: it is written under another name

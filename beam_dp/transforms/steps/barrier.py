@@ -82,7 +82,9 @@ def judge_all(_: bytes, blocks: Iterable[Block], program: Program) -> Iterator[B
 
 
 @dataclasses.dataclass(eq=False)
-class DrawOnce(beam.PTransform):
+class DrawOnce(
+    beam.PTransform[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[Block]]
+):
     """Turn (bucket, packed summaries) into released `Block`s, computed behind a barrier.
 
     Attributes:
@@ -95,7 +97,9 @@ class DrawOnce(beam.PTransform):
     places: BucketPartitions
     noise: Noise = dataclasses.field(default_factory=Noise)
 
-    def expand(self, summaries: beam.PCollection) -> beam.PCollection:
+    def expand(
+        self, summaries: beam.PCollection[tuple[int, Iterable[bytes]]]
+    ) -> beam.PCollection[Block]:
         """Choose shared clips, if any, then draw, each behind its barrier; judge the errors."""
         draw = beam.ParDo(Draw(self.program, self.places, self.noise), *self._clips(summaries))
         numbered = summaries | "Draw" >> draw
@@ -105,7 +109,9 @@ class DrawOnce(beam.PTransform):
         shown = beam.pvalue.AsIter(blocks | "Shown" >> beam.Map(lambda block: block.shown))
         return blocks | "Judge" >> beam.Map(judge, shown, self.program)
 
-    def _kept_by_the_driver(self, numbered: beam.PCollection) -> beam.PCollection:
+    def _kept_by_the_driver(
+        self, numbered: beam.PCollection[tuple[int, Block]]
+    ) -> beam.PCollection[Block]:
         """Judge all blocks, read from a side input.
 
         All have one key, so that one task hands them over: of each bucket the blocks of one draw.
@@ -117,7 +123,9 @@ class DrawOnce(beam.PTransform):
         start = grouped | "Start" >> beam.Map(started)
         return start | "Judge" >> beam.FlatMap(judge_all, blocks, self.program)
 
-    def _clips(self, summaries: beam.PCollection) -> list[beam.pvalue.AsSingleton]:
+    def _clips(
+        self, summaries: beam.PCollection[tuple[int, Iterable[bytes]]]
+    ) -> list[beam.pvalue.AsSingleton]:
         if not self.program.shared_measures:
             return []
         choose = beam.ParDo(ChooseClips(self.program, self.noise))

@@ -17,6 +17,7 @@ import copy
 import functools
 import types
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 import apache_beam as beam
 import numpy as np
@@ -38,7 +39,7 @@ def bucket_of(partition: np.ndarray, buckets: int, key: bytes) -> np.ndarray:
 
 
 GROUPS = 256
-TAG = "blocks"
+TAG: Literal["blocks"] = "blocks"
 Measures = Sequence[Measure | Relation]
 
 
@@ -81,7 +82,8 @@ def _groups(lines: Owned, relation: BlockRelation, key: bytes) -> np.ndarray:
     """Return a group per line, which its partition and block decide."""
     constant = hashing.salt(key, "group")
     start = hashing.fold(table.two_words(lines.partition), constant)
-    return ((start % np.uint64(GROUPS)).astype(np.int64) + relation.block(lines)) % GROUPS
+    first = (start % np.uint64(GROUPS)).astype(np.int64)
+    return np.asarray((first + relation.block(lines)) % GROUPS)
 
 
 class _Votes(beam.DoFn):
@@ -118,7 +120,7 @@ def made(content: bytes) -> BlockFunction:
     stay: it is copied with new ones. What it keeps in its module, in a class or in attributes of
     its own is out of reach.
     """
-    function = pickler.loads(content)
+    function: BlockFunction = pickler.loads(content)
     if not isinstance(function, types.FunctionType):
         return function
     parts = function.__code__, function.__globals__, function.__name__
@@ -127,7 +129,9 @@ def made(content: bytes) -> BlockFunction:
     return copied
 
 
-class Votes(beam.PTransform):
+class Votes(
+    beam.PTransform[beam.PCollection[tuple[int, bytes]], beam.PCollection[tuple[int, bytes]]]
+):
     """Turn (group, packed lines) into (bucket, packed votes); not private by itself.
 
     Args:
@@ -140,7 +144,9 @@ class Votes(beam.PTransform):
         super().__init__()
         self._votes = _Votes(measures, buckets, key)
 
-    def expand(self, lines: beam.PCollection) -> beam.PCollection:
+    def expand(
+        self, lines: beam.PCollection[tuple[int, bytes]]
+    ) -> beam.PCollection[tuple[int, bytes]]:
         """Bring each block together, then ask."""
         asking = beam.ParDo(self._votes).with_output_types(tuple[int, bytes])
         return lines | "GroupByBlock" >> beam.GroupByKey() | "Votes" >> asking

@@ -10,6 +10,7 @@ import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.typehints.batch import BatchConverter
 from apache_beam.typehints.row_type import RowTypeConstraint
+from apache_beam.utils.windowed_value import WindowedValue
 
 from beam_dp.mechanisms.bounding.accumulator import Accumulator
 from beam_dp.mechanisms.bounding.bounder import Bounder
@@ -54,7 +55,7 @@ class Collect(beam.DoFn):
         elif full := self._buffer.add(element):
             yield from self._take(full)
 
-    def finish_bundle(self) -> Iterator[Any]:
+    def finish_bundle(self) -> Iterator[WindowedValue]:
         """Hand on what is held."""
         for element in self._take(itertools.chain(self._ahead.drain(), self._buffer.flush())):
             yield GlobalWindows.windowed_value(element)
@@ -111,7 +112,9 @@ def check_shards(owner: str, shards: object) -> None:
     )
 
 
-def collector(rows: beam.PCollection, layout: Layout, bounder: Bounder, shards: int) -> Collect:
+def collector(
+    rows: beam.PCollection[Any], layout: Layout, bounder: Bounder, shards: int
+) -> Collect:
     """Return the DoFn that suits the elements of `rows`, checking a known schema on the way."""
     check_shards("Summarise", shards)
     kind = rows.element_type

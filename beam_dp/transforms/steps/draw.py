@@ -78,7 +78,7 @@ class BucketPartitions:
         size = len(self.layout.public) if self.layout.public is not None else 1
         everything = np.arange(size, dtype=np.uint64)
         buckets = block_votes.bucket_of(everything[None], self.buckets, self.layout.key)
-        return everything[buckets == bucket]
+        return np.asarray(everything[buckets == bucket])
 
 
 def _listed(names: list[partition_keys.Key]) -> np.ndarray:

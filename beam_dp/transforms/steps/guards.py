@@ -26,7 +26,7 @@ RECOMPUTING = ("SparkRunner", "FlinkRunner", "PortableRunner")
 """Of these, those that may compute anew what lies above a GroupByKey, after a failure."""
 
 
-def check_input(owner: str, rows: beam.PCollection) -> None:
+def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
     """Refuse unbounded, windowed or triggered input, streaming jobs, and unknown runners.
 
     In an unbounded or windowed collection one person returns in every window and pane, and every

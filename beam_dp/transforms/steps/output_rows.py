@@ -136,7 +136,9 @@ def _key_type(place: int, layout: Layout) -> Any:
 
 
 @dataclasses.dataclass(eq=False)
-class OutputRows(beam.PTransform):
+class OutputRows(
+    beam.PTransform[beam.PCollection[Block], beam.PCollection[beam.Row | pa.RecordBatch]]
+):
     """Turn released blocks into what users take: `beam.Row`s, or batches with `batches`.
 
     Attributes:
@@ -151,7 +153,9 @@ class OutputRows(beam.PTransform):
     layout: Layout
     batches: bool = False
 
-    def expand(self, blocks: beam.PCollection) -> beam.PCollection:
+    def expand(
+        self, blocks: beam.PCollection[Block]
+    ) -> beam.PCollection[beam.Row | pa.RecordBatch]:
         """Name the columns and give them their types."""
         names = output_names(self.partition, self.metrics)
         wholes = [metric.is_whole for metric in self.metrics]

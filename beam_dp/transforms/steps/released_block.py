@@ -34,7 +34,8 @@ class Block:
     def named(self, public: PublicKeys | None) -> Sequence[Key]:
         """Return the key of each row."""
         if self.keys.dtype == object:
-            return self.keys.tolist()
+            keys: list[Key] = self.keys.tolist()
+            return keys
         return public.keys.take(self.keys) if public is not None else [()] * len(self.keys)
 
     def rows(self, public: PublicKeys | None) -> Iterator[tuple[Key, tuple[Any, ...]]]:

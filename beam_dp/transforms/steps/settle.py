@@ -2,12 +2,13 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Literal
 
 import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
 
 from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.bounding.accumulator import HELD_LINES
@@ -23,6 +24,8 @@ from beam_dp.transforms.steps.runtime import Ahead
 SHARED = -1
 """The bucket of the summary over all partitions."""
 _SUMMARY_LINES = 1 << 20
+Packed = tuple[int, bytes] | TaggedOutput[Literal["blocks"], tuple[int, bytes]]
+"""What leaves: by bucket, or, tagged `block_votes.TAG`, by group of blocks."""
 
 
 def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
@@ -65,13 +68,15 @@ class Settle(beam.DoFn):
         self._owned: list[Owned] = []
         self._ahead = Ahead(self._summarised)
 
-    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Packed]:
         """Take all contributions of one shard; the one before it is summarised meanwhile."""
         table = gather(element[1], self._bounder)
         if table is not None:
             yield from self._take(self._ahead.put(table))
 
-    def finish_bundle(self) -> Iterator[Any]:
+    def finish_bundle(
+        self,
+    ) -> Iterator[WindowedValue | TaggedOutput[Literal["blocks"], WindowedValue]]:
         """Hand on what is held."""
         for element in itertools.chain(self._take(self._ahead.drain()), self._flush()):
             if isinstance(element, TaggedOutput):
@@ -90,15 +95,15 @@ class Settle(beam.DoFn):
 
     def _take(
         self, summarised: Iterable[tuple[Summary, Summary | None, Owned | None]]
-    ) -> Iterator[tuple[int, bytes] | TaggedOutput]:
+    ) -> Iterator[Packed]:
         for summary, people, lines in summarised:
             self._partitions.append(summary)
             self._people += [people] if people is not None else []
             self._owned += [lines] if lines is not None else []
-        if sum(map(len, [*self._partitions, *self._owned])) >= _SUMMARY_LINES:
+        if sum(map(len, self._partitions)) + sum(map(len, self._owned)) >= _SUMMARY_LINES:
             yield from self._flush()
 
-    def _flush(self) -> Iterator[tuple[int, bytes] | TaggedOutput]:
+    def _flush(self) -> Iterator[Packed]:
         partitions, self._partitions = self._partitions, []
         people, self._people = self._people, []
         lines, self._owned = self._owned, []

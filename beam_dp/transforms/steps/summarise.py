@@ -12,6 +12,8 @@ What leaves is not private. There is no counter, no log and no side output on th
 """
 
 import dataclasses
+from collections.abc import Iterable
+from typing import Any
 
 import apache_beam as beam
 
@@ -25,7 +27,9 @@ from beam_dp.transforms.steps.settle import SHARED, Settle
 
 
 @dataclasses.dataclass(eq=False)
-class Summarise(beam.PTransform):
+class Summarise(
+    beam.PTransform[beam.PCollection[Any], beam.PCollection[tuple[int, Iterable[bytes]]]]
+):
     """Turn rows into (bucket, packed summaries), bounded per person. Not private by itself.
 
     Attributes:
@@ -44,7 +48,7 @@ class Summarise(beam.PTransform):
     buckets: int = 1
     shards: int = SHARDS
 
-    def expand(self, rows: beam.PCollection) -> beam.PCollection:
+    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[tuple[int, Iterable[bytes]]]:
         """Apply the steps of the module's docstring."""
         settle = Settle(self.bounder, self.measures, self.shared, self.buckets)
         places = [*range(self.buckets), *([SHARED] if self.shared else [])]
@@ -54,8 +58,7 @@ class Summarise(beam.PTransform):
             | "Collect" >> beam.ParDo(collect).with_output_types(tuple[int, bytes])
             | "GroupByShard" >> beam.GroupByKey()
         )
-        settling = beam.ParDo(settle).with_output_types(tuple[int, bytes])
-        summaries = self._settled(shards, settling)
+        summaries = self._settled(shards, settle)
         # Every bucket occurs, whatever the data: public partitions appear when empty.
         # (By hand: `beam.Create` brings a shuffle of its own.)
         every = beam.FlatMap(lambda _: [(place, b"") for place in places])
@@ -68,9 +71,10 @@ class Summarise(beam.PTransform):
         )
 
     def _settled(
-        self, shards: beam.PCollection, settling: beam.PTransform
-    ) -> tuple[beam.PCollection, ...]:
+        self, shards: beam.PCollection[tuple[int, Iterable[bytes]]], settle: Settle
+    ) -> tuple[beam.PCollection[tuple[int, bytes]], ...]:
         """Return the summaries; for users' functions of blocks also their votes."""
+        settling = beam.ParDo(settle).with_output_types(tuple[int, bytes])
         if not block_votes.wanted(self.measures):
             return (shards | "Settle" >> settling,)
         both = shards | "Settle" >> settling.with_outputs(block_votes.TAG, main="summaries")

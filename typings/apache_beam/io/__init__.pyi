@@ -1,0 +1,1 @@
+from apache_beam.io.textio import WriteToText as WriteToText

@@ -1,0 +1,10 @@
+class CompressionTypes:
+    UNCOMPRESSED: str
+
+class FileMetadata:
+    path: str
+
+class MatchResult:
+    metadata_list: list[FileMetadata]
+
+class FileSystem: ...

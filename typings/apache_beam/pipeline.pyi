@@ -1,0 +1,20 @@
+from typing import TypeVar
+
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.pvalue import PBegin
+from apache_beam.runners.runner import PipelineResult, PipelineRunner
+from apache_beam.transforms.ptransform import PTransform
+
+_Out = TypeVar("_Out")
+
+class Pipeline:
+    runner: PipelineRunner
+    @property
+    def options(self) -> PipelineOptions: ...
+    def __init__(
+        self,
+        runner: str | PipelineRunner | None = ...,
+        options: PipelineOptions | None = ...,
+    ) -> None: ...
+    def __or__(self, right: PTransform[PBegin, _Out]) -> _Out: ...
+    def run(self) -> PipelineResult: ...

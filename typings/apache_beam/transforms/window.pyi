@@ -1,0 +1,10 @@
+from apache_beam.utils.windowed_value import WindowedValue
+
+class WindowFn: ...
+
+class GlobalWindows(WindowFn):
+    @classmethod
+    def windowed_value(cls, value: object) -> WindowedValue: ...
+
+class TimestampCombiner:
+    OUTPUT_AT_EOW: int

@@ -1,0 +1,3 @@
+class BatchConverter:
+    @staticmethod
+    def from_typehints(*, element_type: object, batch_type: object) -> BatchConverter: ...

@@ -1,0 +1,5 @@
+from collections.abc import Iterator
+from typing import Any
+
+class UnionConstraint:
+    def inner_types(self) -> Iterator[Any]: ...

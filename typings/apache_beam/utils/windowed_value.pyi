@@ -1,0 +1,2 @@
+class WindowedValue:
+    value: object
