@@ -36,7 +36,7 @@ ONE_IDEA = {
     "clipped.py",  # a clip and noise: what metrics request, and the release
     "columns.py",  # what is read: the record of a column, and those of a program
     "monotone.py",  # statistics: their profile by search, and the check of the claim
-    "person_epsilon.py",  # everybody's own epsilon: column, lines, metric, release
+    "person_epsilon.py",  # everybody's own epsilon: lines, metric, release
     "ratio.py",  # the metric and its release
     "shifted_inverse.py",  # the release and its transform
 }
@@ -57,7 +57,6 @@ TESTED_IN = {
     "mechanisms/summaries/person_value.py": "transforms/columns/test_row_order.py",
     "testing/counterexample.py": "testing/test_testing.py",
     "testing/neighbours.py": "testing/test_testing.py",
-    "transforms/columns/person_epsilon.py": "transforms/test_preprocess_person_epsilon.py",
     "transforms/io/open_files.py": "transforms/io/test_read_rows.py",
     "transforms/select.py": "transforms/steps/test_guards.py",
 }

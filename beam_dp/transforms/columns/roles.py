@@ -1,5 +1,8 @@
 """Read a column in its role: what Arrow columns and Python values of it become in a table."""
 
+from collections.abc import Sequence
+from fractions import Fraction
+
 import numpy as np
 import pyarrow as pa
 
@@ -8,10 +11,10 @@ from beam_dp.transforms.columns import (
     compared_values,
     fixed_point,
     ids,
-    person_epsilon,
     row_order,
 )
 
+_EPSILON_UNIT = Fraction(1, 1_000_000)
 _RULES = {
     Role.VALUE: (fixed_point.supported, "numbers"),
     Role.OWNER: (
@@ -56,7 +59,7 @@ def from_arrow(column: Column, values: pa.Array, key: bytes) -> np.ndarray:
         case Role.ORDER:
             return row_order.ranks(values)
         case Role.EPSILON:
-            return person_epsilon.indexes(values, column.detail)
+            return _epsilon_indexes(values, column.detail)
         case Role.FLAG if callable(column.detail):
             return compared_values.judged_column(values, column.detail)
     codes = compared_values.codes(values, key)
@@ -71,7 +74,7 @@ def from_values(column: Column, values: list[object], key: bytes) -> np.ndarray:
         case Role.ORDER:
             return row_order.ranks_of_values(values)
         case Role.EPSILON:
-            return person_epsilon.indexes(values, column.detail)
+            return _epsilon_indexes(values, column.detail)
         case Role.FLAG if callable(column.detail):
             return compared_values.judged(values, column.detail)
         case Role.OWNER:  # floats are no ids
@@ -82,3 +85,17 @@ def from_values(column: Column, values: list[object], key: bytes) -> np.ndarray:
 
 def _is_flag(column: Column) -> bool:
     return column.role is Role.FLAG
+
+
+def _epsilon_indexes(column: pa.Array | list[object], epsilons: Sequence[Fraction]) -> np.ndarray:
+    """Return the index of each value among the epsilons; -1 where it is none of them.
+
+    Args:
+        column: an Arrow column or Python values; numbers are compared to a millionth.
+        epsilons: multiples of a millionth, in rising order.
+    """
+    as_units = fixed_point.values_to_units if isinstance(column, list) else fixed_point.to_units
+    known = np.array([int(epsilon / _EPSILON_UNIT) for epsilon in epsilons], object)
+    units = as_units(column, _EPSILON_UNIT)
+    at = np.minimum(np.searchsorted(known, units), len(known) - 1)
+    return np.where(np.asarray(known[at] == units, bool), at, -1)
