@@ -128,8 +128,8 @@ def test_the_small_numbers_in_the_text() -> None:
     assert "4,294,967" in PAGE and from_summaries._HEAVIEST // 1000 == 4_294_967
     assert "up to 64 parts" in PAGE and draw._MANY == 64
     assert "6,324 (20 million pairs)" in PAGE and frequency.PAIRS == 20_000_000
-    assert "(17 bits up to 2^63)" in PAGE and defaults._SUM_BITS == 17
-    assert "are 0.025% apart" in PAGE and 2**-12 < 0.00025 and defaults._EXTREME_BITS == 13
+    assert "(17 bits up to 2^63)" in PAGE and defaults._TOTAL_BITS == 17
+    assert "are 0.025% apart" in PAGE and 2**-12 < 0.00025 and defaults._VALUE_BITS == 13
     assert "A tenth of the budget finds a floor" in PAGE and "Three tenths choose C" in PAGE
     assert two_phase.SHARES == (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
     assert "a fifth of the budget" in PAGE and rows._COUNT_SHARE == Fraction(1, 5)
