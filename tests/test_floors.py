@@ -57,7 +57,6 @@ TESTED_IN = {
     "mechanisms/summaries/person_value.py": "transforms/columns/test_row_order.py",
     "testing/counterexample.py": "testing/test_testing.py",
     "testing/neighbours.py": "testing/test_testing.py",
-    "transforms/columns/person_epsilon.py": "transforms/test_preprocess_person_epsilon.py",
     "transforms/io/open_files.py": "transforms/io/test_read_rows.py",
     "transforms/select.py": "transforms/steps/test_guards.py",
 }

@@ -1,5 +1,8 @@
 """Read a column in its role: what Arrow columns and Python values of it become in a table."""
 
+from collections.abc import Sequence
+from fractions import Fraction
+
 import numpy as np
 import pyarrow as pa
 
@@ -8,10 +11,10 @@ from beam_dp.transforms.columns import (
     compared_values,
     fixed_point,
     ids,
-    person_epsilon,
     row_order,
 )
 
+_EPSILON = Fraction(1, 1_000_000)  # people's epsilons are compared to a millionth
 _RULES = {
     Role.VALUE: (fixed_point.supported, "numbers"),
     Role.OWNER: (
@@ -56,7 +59,7 @@ def from_arrow(column: Column, values: pa.Array, key: bytes) -> np.ndarray:
         case Role.ORDER:
             return row_order.ranks(values)
         case Role.EPSILON:
-            return person_epsilon.indexes(values, column.detail)
+            return _tiers(fixed_point.to_units(values, _EPSILON), column.detail)
         case Role.FLAG if callable(column.detail):
             return compared_values.judged_column(values, column.detail)
     codes = compared_values.codes(values, key)
@@ -71,13 +74,20 @@ def from_values(column: Column, values: list[object], key: bytes) -> np.ndarray:
         case Role.ORDER:
             return row_order.ranks_of_values(values)
         case Role.EPSILON:
-            return person_epsilon.indexes(values, column.detail)
+            return _tiers(fixed_point.values_to_units(values, _EPSILON), column.detail)
         case Role.FLAG if callable(column.detail):
             return compared_values.judged(values, column.detail)
         case Role.OWNER:  # floats are no ids
             values = [None if compared_values.is_float(value) else value for value in values]
     codes = compared_values.codes_of_values(values, key)
     return compared_values.equal(codes, column.detail, key) if _is_flag(column) else codes
+
+
+def _tiers(units: np.ndarray, epsilons: Sequence[Fraction]) -> np.ndarray:
+    """Return the index of each epsilon among the public ones, in rising order; -1 for others."""
+    known = np.array([int(epsilon / _EPSILON) for epsilon in epsilons], object)
+    at = np.minimum(np.searchsorted(known, units), len(known) - 1)
+    return np.where(np.asarray(known[at] == units, bool), at, -1)
 
 
 def _is_flag(column: Column) -> bool:

@@ -46,7 +46,11 @@ def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
         "be bounded, not a stream: every pane would be another release of the same people",
         "Write the stream to files and run a batch job on them.",
     )
-    windowing = rows.windowing
+    _check_windowing(owner, rows.windowing)
+    _check_runner(owner, rows.pipeline)
+
+
+def _check_windowing(owner: str, windowing: Any) -> None:
     checks.require(
         isinstance(windowing.windowfn, window.GlobalWindows),
         owner,
@@ -71,7 +75,6 @@ def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
         "rows on what is released",
         "Apply beam.WindowInto(beam.window.GlobalWindows()).",
     )
-    _check_runner(owner, rows.pipeline)
 
 
 def _check_runner(owner: str, pipeline: beam.Pipeline) -> None:
