@@ -59,7 +59,7 @@ _FLAGS: dict[str, tuple[str, str]] = {
     "function": ("the function of --black_box", ""),
     "statistic": ("the statistic", ""),
     "epsilons": ("--person_epsilon: epsilons", ""),
-    "pattern": ("--input", "for a directory write --input 'directory/*.parquet'"),
+    "pattern": ("--input", ""),
     "quotes": ("--csv_quotes none", ""),
     "path": ("--output", "--overwrite replaces a file"),
     "output columns": ("output columns", "give the column of --partition another name in the data"),
@@ -72,25 +72,29 @@ _FLAGS: dict[str, tuple[str, str]] = {
 _METRIC_FLAGS = {kind.__name__: f"--{name}" for name, kind in REGISTRY.items() if kind.command}
 _METRICS = re.compile(rf"\b(?:{'|'.join(_METRIC_FLAGS)})\b")
 _FORM = re.compile(r"(\w+(?:\.\w+)*): (.+?) must (.+?)\.(?: (.*))?", re.DOTALL)
+_PYTHON = re.compile(r"^(Write|Give) |\bdp\.|\w=|\w\(")
 _SIMPLE = re.compile(r"[a-z_]+")
 
 
 def translated(error: Exception | str) -> str:
     """Return what an error says, with flags for parameters; of other errors, their text."""
     if isinstance(error, (ParameterError, ParameterTypeError)):
-        return _told(error.owner, error.name, error.rule, bool(error.mend))
+        return _told(error.owner, error.name, error.rule, error.mend)
     text = str(error)
     parts = _FORM.fullmatch(text)
     if parts:
-        owner, name, rule, mend = parts.groups()
-        return _told(owner, name, rule, bool(mend))
+        return _told(*(part or "" for part in parts.groups()))
     owner, _, rest = text.partition(": ")
     return f"{_FLAGS[owner][0]} {rest}" if owner in _FLAGS else text
 
 
-def _told(owner: str, name: str, rule: str, mended: bool) -> str:
-    """Return the rule for a flag, and how to mend the call if the library says how."""
+def _told(owner: str, name: str, rule: str, mend: str) -> str:
+    """Return the rule for a flag, and how to mend the call, if that can be said without Python."""
     flag = f"--{name}" if _SIMPLE.fullmatch(name) else name
-    flag, mend = _FLAGS.get(f"{owner}.{name}", _FLAGS.get(name, (flag, "")))
-    rule = _METRICS.sub(lambda found: _METRIC_FLAGS[found[0]], rule)
-    return f"{flag} must {rule}: {mend}" if mended and mend else f"{flag} must {rule}"
+    flag, instead = _FLAGS.get(f"{owner}.{name}", _FLAGS.get(name, (flag, "")))
+    said = f"{flag} must {rule}"
+    if mend and not _PYTHON.search(mend):
+        said += f". {mend}"
+    elif mend and instead:
+        said += f": {instead}"
+    return _METRICS.sub(lambda name: _METRIC_FLAGS[name[0]], said)

@@ -38,7 +38,7 @@ AGGREGATE = {
     "two budgets": (counted("--rho", "1"), "argument --rho: not allowed with argument --epsilon"),
     "quotes of parquet": (
         ["--input", "a.parquet", "--output", "b.csv", *command("--count", "--csv_quotes", "none")],
-        "--csv_quotes none is for CSV files only: leave it out",
+        "--csv_quotes none must be left out for .parquet files: only CSV has quotes",
     ),
     "no metric": ([*FILES, *command()], "a metric is required: --count, --people_count, --sum"),
     "no files": (command("--count"), "the following arguments are required: --input, --output"),

@@ -14,7 +14,7 @@ from beam_dp.transforms.columns import (
     row_order,
 )
 
-_EPSILON_UNIT = Fraction(1, 1_000_000)
+_EPSILON = Fraction(1, 1_000_000)  # people's epsilons are compared to a millionth
 _RULES = {
     Role.VALUE: (fixed_point.supported, "numbers"),
     Role.OWNER: (
@@ -59,7 +59,7 @@ def from_arrow(column: Column, values: pa.Array, key: bytes) -> np.ndarray:
         case Role.ORDER:
             return row_order.ranks(values)
         case Role.EPSILON:
-            return _epsilon_indexes(values, column.detail)
+            return _tiers(fixed_point.to_units(values, _EPSILON), column.detail)
         case Role.FLAG if callable(column.detail):
             return compared_values.judged_column(values, column.detail)
     codes = compared_values.codes(values, key)
@@ -74,7 +74,7 @@ def from_values(column: Column, values: list[object], key: bytes) -> np.ndarray:
         case Role.ORDER:
             return row_order.ranks_of_values(values)
         case Role.EPSILON:
-            return _epsilon_indexes(values, column.detail)
+            return _tiers(fixed_point.values_to_units(values, _EPSILON), column.detail)
         case Role.FLAG if callable(column.detail):
             return compared_values.judged(values, column.detail)
         case Role.OWNER:  # floats are no ids
@@ -83,19 +83,12 @@ def from_values(column: Column, values: list[object], key: bytes) -> np.ndarray:
     return compared_values.equal(codes, column.detail, key) if _is_flag(column) else codes
 
 
-def _is_flag(column: Column) -> bool:
-    return column.role is Role.FLAG
-
-
-def _epsilon_indexes(column: pa.Array | list[object], epsilons: Sequence[Fraction]) -> np.ndarray:
-    """Return the index of each value among the epsilons; -1 where it is none of them.
-
-    Args:
-        column: an Arrow column or Python values; numbers are compared to a millionth.
-        epsilons: multiples of a millionth, in rising order.
-    """
-    as_units = fixed_point.values_to_units if isinstance(column, list) else fixed_point.to_units
-    known = np.array([int(epsilon / _EPSILON_UNIT) for epsilon in epsilons], object)
-    units = as_units(column, _EPSILON_UNIT)
+def _tiers(units: np.ndarray, epsilons: Sequence[Fraction]) -> np.ndarray:
+    """Return the index of each epsilon among the public ones, in rising order; -1 for others."""
+    known = np.array([int(epsilon / _EPSILON) for epsilon in epsilons], object)
     at = np.minimum(np.searchsorted(known, units), len(known) - 1)
     return np.where(np.asarray(known[at] == units, bool), at, -1)
+
+
+def _is_flag(column: Column) -> bool:
+    return column.role is Role.FLAG

@@ -7,7 +7,8 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.internal import pickler
 from apache_beam.options.pipeline_options import StandardOptions
-from apache_beam.transforms import core, trigger, window
+from apache_beam.transforms import trigger, window
+from apache_beam.transforms.core import Windowing
 
 from beam_dp.mechanisms.numerics import checks
 
@@ -50,7 +51,7 @@ def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
     _check_runner(owner, rows.pipeline)
 
 
-def _check_windowing(owner: str, windowing: core.Windowing) -> None:
+def _check_windowing(owner: str, windowing: Windowing) -> None:
     checks.require(
         isinstance(windowing.windowfn, window.GlobalWindows),
         owner,
