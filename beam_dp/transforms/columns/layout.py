@@ -4,8 +4,9 @@ Rows come as dicts, as `beam.Row`, NamedTuple or dataclass (`row_fields`), or as
 batches and tables. A row counts if its person is an id and every part of its partition is a key
 (`ids`); otherwise it is dropped, by itself and without a trace. A value that is no number
 (`fixed_point`) is absent: the row counts as a row and adds nothing to what is computed from that
-column. Fields that nobody asked for are never looked at. What a row is made of never reaches an exception, a log or a counter; the
-errors raised here name columns and Arrow types, which are not data.
+column. Fields that nobody asked for are never looked at. What a row is made of never reaches an
+exception, a log or a counter; the errors raised here name columns and Arrow types, which are not
+data.
 """
 
 import dataclasses
