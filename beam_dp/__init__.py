@@ -11,34 +11,36 @@ appear. With `Budget.zcdp(rho)` the Renyi divergences of order alpha are at most
 *What it does not protect.* The input, temporary files, and what a runner shows of a running job
 (element counts, memory, time, worker logs of the runner itself): restrict who may see these.
 Bounds, budgets, public keys and candidates are published parameters. A person is one canonical id
-(see `transforms.identities`): someone with two ids is two people. Running a job twice spends twice.
+(see `transforms.columns.ids`): who has two ids is two people. Running a job twice spends twice.
 `RemovalLoss` and `BoundContributions` return data that is not private by itself, and so do
 `Monotone` and `down_sensitivity`, which are for tests and small releases by hand. `testing` tries
 to refute what a function of your own claims.
 """
 
 from beam_dp import testing as testing
-from beam_dp.mechanisms.black_box import BlackBox as BlackBox
-from beam_dp.mechanisms.bounds import ContributionBounds as ContributionBounds
-from beam_dp.mechanisms.budget import Budget as Budget
-from beam_dp.mechanisms.candidates import Candidates as Candidates
-from beam_dp.mechanisms.metrics import Count as Count
-from beam_dp.mechanisms.metrics import Max as Max
-from beam_dp.mechanisms.metrics import Mean as Mean
-from beam_dp.mechanisms.metrics import Min as Min
-from beam_dp.mechanisms.metrics import PeopleCount as PeopleCount
-from beam_dp.mechanisms.metrics import Sum as Sum
-from beam_dp.mechanisms.monotone import Monotone as Monotone
-from beam_dp.mechanisms.monotone import monotone_hull as monotone_hull
-from beam_dp.mechanisms.profile import Profile as Profile
-from beam_dp.mechanisms.ratios import Ratio as Ratio
-from beam_dp.mechanisms.relational import CustomProfile as CustomProfile
-from beam_dp.mechanisms.relational import DistinctCount as DistinctCount
-from beam_dp.mechanisms.relational import KthLargest as KthLargest
-from beam_dp.mechanisms.relational import MaxFrequency as MaxFrequency
-from beam_dp.mechanisms.relational import Median as Median
-from beam_dp.mechanisms.relational import Quantile as Quantile
-from beam_dp.mechanisms.relational import SumOfSquares as SumOfSquares
+from beam_dp.mechanisms.accounting.budget import Budget as Budget
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds as ContributionBounds
+from beam_dp.mechanisms.candidates.candidates import Candidates as Candidates
+from beam_dp.mechanisms.metrics.black_box import BlackBox as BlackBox
+from beam_dp.mechanisms.metrics.custom_profile import CustomProfile as CustomProfile
+from beam_dp.mechanisms.metrics.extremes import Max as Max
+from beam_dp.mechanisms.metrics.extremes import Min as Min
+from beam_dp.mechanisms.metrics.items import DistinctCount as DistinctCount
+from beam_dp.mechanisms.metrics.items import MaxFrequency as MaxFrequency
+from beam_dp.mechanisms.metrics.items import SumOfSquares as SumOfSquares
+from beam_dp.mechanisms.metrics.ratio import Ratio as Ratio
+from beam_dp.mechanisms.metrics.rows import KthLargest as KthLargest
+from beam_dp.mechanisms.metrics.rows import Median as Median
+from beam_dp.mechanisms.metrics.rows import Quantile as Quantile
+from beam_dp.mechanisms.metrics.spread import Preprocessed as Preprocessed
+from beam_dp.mechanisms.metrics.spread import StandardDeviation as StandardDeviation
+from beam_dp.mechanisms.metrics.spread import TrimmedMean as TrimmedMean
+from beam_dp.mechanisms.metrics.spread import Variance as Variance
+from beam_dp.mechanisms.metrics.totals import Count as Count
+from beam_dp.mechanisms.metrics.totals import Mean as Mean
+from beam_dp.mechanisms.metrics.totals import PeopleCount as PeopleCount
+from beam_dp.mechanisms.metrics.totals import Sum as Sum
+from beam_dp.mechanisms.profiles.profile import Profile as Profile
 from beam_dp.mechanisms.search import AboveThreshold as AboveThreshold
 from beam_dp.mechanisms.search import ExponentialMechanism as ExponentialMechanism
 from beam_dp.mechanisms.search import NoisyBinarySearch as NoisyBinarySearch
@@ -46,19 +48,17 @@ from beam_dp.mechanisms.search import RankSearch as RankSearch
 from beam_dp.mechanisms.search import ScaleThenChoose as ScaleThenChoose
 from beam_dp.mechanisms.search import UnboundedSearch as UnboundedSearch
 from beam_dp.mechanisms.sensitivity import down_sensitivity as down_sensitivity
-from beam_dp.mechanisms.spreads import Preprocessed as Preprocessed
-from beam_dp.mechanisms.spreads import StandardDeviation as StandardDeviation
-from beam_dp.mechanisms.spreads import TrimmedMean as TrimmedMean
-from beam_dp.mechanisms.spreads import Variance as Variance
+from beam_dp.mechanisms.sensitivity.monotone import Monotone as Monotone
+from beam_dp.mechanisms.sensitivity.monotone import monotone_hull as monotone_hull
 from beam_dp.transforms.aggregate import PrivateAggregate as PrivateAggregate
-from beam_dp.transforms.bounding import BoundContributions as BoundContributions
+from beam_dp.transforms.bound_contributions import BoundContributions as BoundContributions
+from beam_dp.transforms.io.read_rows import ReadRows as ReadRows
+from beam_dp.transforms.io.write_rows import WriteRows as WriteRows
 from beam_dp.transforms.local_sensitivity import LocalSensitivity as LocalSensitivity
-from beam_dp.transforms.loss import RemovalLoss as RemovalLoss
 from beam_dp.transforms.partitions import PrivatePartitions as PrivatePartitions
 from beam_dp.transforms.partitions import PublicPartitions as PublicPartitions
 from beam_dp.transforms.preprocess import PreprocessSensitivity as PreprocessSensitivity
 from beam_dp.transforms.private_ratio import PrivateRatio as PrivateRatio
-from beam_dp.transforms.reading import ReadRows as ReadRows
+from beam_dp.transforms.removal_loss import RemovalLoss as RemovalLoss
 from beam_dp.transforms.select import SelectPartitions as SelectPartitions
 from beam_dp.transforms.shifted_inverse import ShiftedInverse as ShiftedInverse
-from beam_dp.transforms.writing import WriteRows as WriteRows

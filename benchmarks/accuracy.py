@@ -20,12 +20,12 @@ import apache_beam as beam
 import numpy as np
 
 import beam_dp as dp
-from beam_dp.mechanisms import statistics
-from beam_dp.mechanisms.cells import Cells
-from beam_dp.mechanisms.contributions import Table
-from beam_dp.mechanisms.metrics import UNIT
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.program import Program
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.metrics.base import UNIT
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.summaries import histograms
+from beam_dp.mechanisms.summaries.partition_view import Cells
 from benchmarks import sink, tpch
 from benchmarks.tpch import Question
 
@@ -44,10 +44,10 @@ def release_errors(question: Question, runs: int, one_sided: bool) -> np.ndarray
     """
     program = program_of(transform(question, one_sided))
     table = contributions_table(question)
-    cells = Cells.of_all(statistics.summarise(table, program.measures))
+    cells = Cells.of_all(histograms.summarise(table, program.measures))
     people = None
     if program.shared_measures:
-        people = Cells.of_all(statistics.summarise_people(table, program.shared_measures))
+        people = Cells.of_all(histograms.summarise_people(table, program.shared_measures))
     true = truth(question)
     drawn = []
     for _ in range(runs):

@@ -30,13 +30,14 @@ import numpy as np
 import pyarrow as pa
 
 import beam_dp as dp
-from beam_dp.mechanisms import owned, statistics
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.cells import Cells
-from beam_dp.mechanisms.contributions import Bounder, Table
-from beam_dp.mechanisms.metrics import UNIT, Metric
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.program import compile_program
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.metrics.base import UNIT, Metric
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.summaries import histograms, owner_lines
+from beam_dp.mechanisms.summaries.partition_view import Cells
 from benchmarks import rivals, tpch
 from benchmarks.accuracy import line, middle
 from benchmarks.rivals import EPSILON, Draw, Range
@@ -133,12 +134,12 @@ def ours(question: Question, metric: Metric, runs: int) -> np.ndarray:
     table = table_of(question.partitions)
     bounder = Bounder(ContributionBounds(None), program.fields, _KEY, program.keep_rows)
     settled = bounder.settle(bounder.prepare(table))
-    lines = owned.collect(settled, program.measures, _KEY)
+    lines = owner_lines.collect(settled, program.measures, _KEY)
     if bounder.keep_rows:
         settled = bounder.aggregate(settled)
-    cells = Cells.of_all(statistics.summarise(settled, program.measures), lines)
+    cells = Cells.of_all(histograms.summarise(settled, program.measures), lines)
     shared = program.shared_measures
-    people = Cells.of_all(statistics.summarise_people(settled, shared)) if shared else None
+    people = Cells.of_all(histograms.summarise_people(settled, shared)) if shared else None
     drawn = []
     for _ in range(runs):
         clips = program.choose_clips(people, Noise()) if people is not None else ()

@@ -32,7 +32,7 @@ from statistics import median
 import numpy as np
 
 from beam_dp.mechanisms import preprocessing
-from beam_dp.mechanisms.preprocessing.recursion import recursed
+from beam_dp.mechanisms.preprocessing.staircase import recursed
 from beam_dp.mechanisms.preprocessing.windows import Windows
 from benchmarks.measure import Contestant, interleave, row
 

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics import Metric
-from beam_dp.mechanisms.removal import coverage, edges, frequency, ranks
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.profiles import coverage, frequency, kth_largest, owner_pairs
 from beam_dp.mechanisms.search import RankProfile, increments
 from benchmarks import cases, relations
 from benchmarks.cases import Case
@@ -94,7 +94,7 @@ def _of_edges(case: Case, columns: Columns) -> list[float]:
     [(kind, options)] = case.metrics
     weights = columns[str(options["column"])] if kind == "Sum" else None
     first, second = (columns[name] for name in case.person)
-    return [float(value) for value in edges.profile(first, second, weights, case.removals)]
+    return [float(value) for value in owner_pairs.profile(first, second, weights, case.removals)]
 
 
 def _sums(case: Case, columns: Columns) -> list[float]:
@@ -105,7 +105,7 @@ def _kth(case: Case, columns: Columns) -> list[float]:
     [(_, options)] = case.metrics
     values, places = np.unique(columns["price"], return_inverse=True)
     ones, people = np.ones(len(places), np.int64), codes(columns[case.person[0]])
-    found = ranks.profile(people, places, ones, int(str(options["k"])), case.removals)
+    found = kth_largest.profile(people, places, ones, int(str(options["k"])), case.removals)
     return [float(values[place]) for place in found]
 
 
@@ -128,7 +128,7 @@ def _frequency(case: Case, columns: Columns) -> list[float]:
     counts = np.ones(len(people), np.int64)
     if options.get("relaxation") == "pairs":
         pairs = frequency.squares_edges(people, items, counts)
-        return [float(value) for value in edges.profile(*pairs, case.removals)]
+        return [float(value) for value in owner_pairs.profile(*pairs, case.removals)]
     function = frequency.max_profile if kind == "MaxFrequency" else frequency.squares_profile
     return [float(value) for value in function(people, items, counts, case.removals)]
 

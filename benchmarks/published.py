@@ -29,18 +29,19 @@ from fractions import Fraction
 import numpy as np
 
 import beam_dp as dp
-from beam_dp.mechanisms import owned, statistics
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.cells import Cells
-from beam_dp.mechanisms.contributions import Bounder, Table
-from beam_dp.mechanisms.direct import DirectRelease
-from beam_dp.mechanisms.extensions import CoverExtension
-from beam_dp.mechanisms.metrics import Metric
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.owned import Relation
-from beam_dp.mechanisms.program import Program, compile_loss, compile_program
-from beam_dp.mechanisms.statistics import PEOPLE, Measure
-from beam_dp.mechanisms.two_phase import TwoPhase, TwoPhaseDistinct
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.program import Program, compile_loss, compile_program
+from beam_dp.mechanisms.profiles.lipschitz_extension import CoverExtension
+from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
+from beam_dp.mechanisms.releases.two_phase import TwoPhase, TwoPhaseDistinct
+from beam_dp.mechanisms.summaries import histograms, owner_lines
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
+from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.mechanisms.summaries.partition_view import Cells
 from benchmarks import profiles
 from benchmarks.accuracy import line, middle
 from benchmarks.cases import NAMED, Case
@@ -132,7 +133,7 @@ def table_of(
         np.round(columns[name] / float(unit)).astype(np.int64)
         for name, unit in zip(values, units, strict=True)
     ]
-    found += [owned.code(columns[name].astype(np.uint64)[None], _KEY) for name in items]
+    found += [owner_lines.code(columns[name].astype(np.uint64)[None], _KEY) for name in items]
     identity = columns[person].astype(np.uint64)[None]
     return Table(identity, np.zeros((1, size), np.uint64), np.ones(size, np.int64), found)
 
@@ -140,10 +141,10 @@ def table_of(
 def cells_of(table: Table, bounder: Bounder, measures: Sequence[Measure | Relation]) -> Cells:
     """Return what the releases see of rows, by the code of the pipeline."""
     settled = bounder.settle(bounder.prepare(table))
-    lines = owned.collect(settled, measures, _KEY)
+    lines = owner_lines.collect(settled, measures, _KEY)
     if bounder.keep_rows:
         settled = bounder.aggregate(settled)
-    return Cells.of_all(statistics.summarise(settled, measures), lines)
+    return Cells.of_all(histograms.summarise(settled, measures), lines)
 
 
 def profile_of(question: Question, metric: Metric, removals: int) -> dp.Profile:
@@ -203,7 +204,7 @@ def clipped(question: Question, runs: int) -> Iterator[float]:
     cells = cells_of(table, bounder, program.measures)
     settled = bounder.settle(bounder.prepare(table))
     settled = bounder.aggregate(settled) if bounder.keep_rows else settled
-    people = Cells.of_all(statistics.summarise_people(settled, program.shared_measures))
+    people = Cells.of_all(histograms.summarise_people(settled, program.shared_measures))
     for _ in range(runs):
         clips = program.choose_clips(people, Noise())
         [(values, _)], _ = program.release(cells, clips, Noise())

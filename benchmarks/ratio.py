@@ -7,7 +7,7 @@
 
 The settings are the article's ("Privately bounding local sensitivity", 2024): epsilon 1, delta
 10^-6, a tenth of epsilon for the bound, one row per person, and mean absolute errors against b for
-several a / b. Its code bounds nothing (see `beam_dp.mechanisms.ratio.bound`); "local, total" is its
+several a / b. Its code bounds nothing (see `beam_dp.mechanisms.ratio.local_bound`); "local, total" is its
 corrected form, "local, parts" asks for a and b - a instead, "auto" takes the better of that and
 KSW. "not private" is noise for the same epsilon scaled to the local sensitivity itself: what the
 local forms would reach if their bound cost nothing. The value without any noise has no error.
@@ -24,8 +24,8 @@ import numpy as np
 
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.bounded import GridLaplace
-from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.noise.bounded_sensitivity import GridLaplace
+from beam_dp.mechanisms.noise.sampling import Noise
 
 BUDGET = dp.Budget(1.0, 1e-6)
 RATIOS = (0.0, 0.1, 0.5, 0.9)

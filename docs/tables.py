@@ -12,10 +12,10 @@ from statistics import NormalDist
 from scipy.stats import binom
 
 import beam_dp as dp
-from beam_dp.mechanisms import limits
-from beam_dp.mechanisms.metrics import Metric
-from beam_dp.mechanisms.search.binary import _gaussian_rho as gaussian_rho
-from beam_dp.transforms import owners
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.planning import worker_limits
+from beam_dp.mechanisms.search.published.binary import _gaussian_rho as gaussian_rho
+from beam_dp.transforms.steps import eligibility
 
 BETA = 0.05
 SEARCHED = dp.AboveThreshold
@@ -81,8 +81,8 @@ def sizes() -> str:
 
 
 def _size(name: str, kinds: Sequence[Metric]) -> list[object]:
-    [most] = {limits.most_rows(metric) for metric in kinds}
-    two = limits.EDGES if isinstance(kinds[0], owners.ALLOWED) else None
+    [most] = {worker_limits.most_rows(metric) for metric in kinds}
+    two = worker_limits.EDGES if isinstance(kinds[0], eligibility.ALLOWED) else None
     return [name, f"{most:,}" if most else "any", f"{two:,}" if two else "-"]
 
 

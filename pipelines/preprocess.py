@@ -29,9 +29,9 @@ import sys
 from collections.abc import Callable, Sequence
 
 import beam_dp as dp
-from beam_dp.mechanisms import methods, personal
-from beam_dp.mechanisms.metrics import Metric
-from beam_dp.transforms.rows import plain_name
+from beam_dp.mechanisms.metrics import person_epsilon, spread
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.transforms.steps.output_rows import plain_name
 from pipelines import releasing
 from pipelines.arguments import command, forms, spreads, words
 
@@ -73,8 +73,8 @@ def parser() -> command.Parser:
 def _reader(made: Callable[[str], Metric]) -> Callable[[str], Metric]:
     def read(text: str) -> Metric:
         metric = made(words.column(text))
-        if methods.has_method(metric):
-            metric = methods.preprocessed(metric)
+        if spread.has_method(metric):
+            metric = spread.preprocessed(metric)
         return dataclasses.replace(metric, name=plain_name(metric.output))
 
     return read
@@ -89,7 +89,7 @@ def _personalised(options: argparse.Namespace) -> Metric:
         metric = dp.Median(metric.column, name=metric.name)
     names = ("person_value", "last_by", "sensitivity")
     given = {name: vars(options)[name] for name in names if vars(options)[name] is not None}
-    return personal.personalised(metric, *options.person_epsilon, given)
+    return person_epsilon.personalised(metric, *options.person_epsilon, given)
 
 
 def transform(options: argparse.Namespace) -> dp.PrivateAggregate:

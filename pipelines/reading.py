@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics import Metric
+from beam_dp.mechanisms.metrics.base import Metric
 
 
 def rows_of(

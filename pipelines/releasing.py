@@ -10,9 +10,9 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics import Metric
-from beam_dp.transforms.files import whole
-from beam_dp.transforms.rows import output_names
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.transforms.io import whole_files
+from beam_dp.transforms.steps.output_rows import output_names
 from pipelines import reading, stopping, table, terminal
 from pipelines.arguments import command, files, people, spending, words
 
@@ -67,7 +67,7 @@ def run(
     with line.refusing():
         release = release_of(options)
     if not options.plan:
-        with stopping.cleaning(functools.partial(whole.remove_unfinished, options.output)):
+        with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
             _write(line, options, beam_words, release)
     sys.stdout.write(f"{release.plan()}\n")
     return 0

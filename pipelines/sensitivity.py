@@ -26,10 +26,10 @@ from apache_beam.io.filesystems import FileSystems
 
 import beam_dp as dp
 from beam_dp.mechanisms import sensitivity
-from beam_dp.mechanisms.grids import Number
+from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.sensitivity import gradient
 from beam_dp.testing.sensitivity import exceeds
-from beam_dp.transforms.files import whole
+from beam_dp.transforms.io import whole_files
 from pipelines import failures, stopping, table, terminal
 from pipelines.arguments import command, words
 
@@ -119,7 +119,7 @@ def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit code."""
     line = parser()
     options, rest = line.read(given)
-    with stopping.cleaning(functools.partial(whole.remove_unfinished, options.output)):
+    with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
         with line.refusing():
             made = pipeline(options, line, rest)
         terminal.run(made, "Asking the function", options.show_errors)

@@ -20,12 +20,12 @@ from fractions import Fraction
 import apache_beam as beam
 
 import beam_dp as dp
-from beam_dp.mechanisms.candidates import Candidates
+from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.search import Search
-from beam_dp.mechanisms.searching import build_search
-from beam_dp.transforms.files import whole
+from beam_dp.mechanisms.search.choose import build_search
+from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.partitions import reach_of
-from beam_dp.transforms.rows import output_names
+from beam_dp.transforms.steps.output_rows import output_names
 from pipelines import reading, scratch, stopping, table, terminal
 from pipelines.arguments import chosen, command, files, metrics, people, spending
 
@@ -75,7 +75,7 @@ def main(given: Sequence[str] | None = None) -> int:
     """Run the job, search, write; returns the exit code."""
     line = parser()
     options, beam_words = line.read(given)
-    with stopping.cleaning(functools.partial(whole.remove_unfinished, options.output)):
+    with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
         return _release(line, options, beam_words)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
 
-from beam_dp.transforms.files import delimited, parquet
+from beam_dp.transforms.io import csv_files, parquet
 
 SHOWN = 50
 _LONG = re.compile(r"-?\d+\.\d{4,}(e.*)?")
@@ -45,7 +45,7 @@ def rows_of(path: str, names: Sequence[str]) -> Iterator[Sequence[object]]:
 
 def _batches(path: str, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     if path.endswith(".csv"):
-        yield from delimited.read_csv(path, path, names, ())
+        yield from csv_files.read_csv(path, path, names, ())
         return
     for part in parquet.ranges([path], path, names):
         yield from parquet.read_parquet(part, path, names)

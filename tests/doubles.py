@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.noise.sampling import Noise
 
 
 class ZeroNoise(Noise):

@@ -5,8 +5,11 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
-from beam_dp.mechanisms import contributions, exact, hashing, ordering
-from beam_dp.mechanisms.contributions import Bounder, Table
+from beam_dp.mechanisms.bounding import ordering
+from beam_dp.mechanisms.bounding import table as bounding_table
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.numerics import hashing, integers
 
 Identity = tuple[int, int]
 
@@ -44,15 +47,15 @@ def _identities(found: list[Identity], width: int) -> np.ndarray:
 
 def _values(found: list[int | None], wide: bool) -> np.ndarray:
     column = np.empty(len(found), object)
-    column[:] = [-exact.WIDEST if value is None else value for value in found]
+    column[:] = [-integers.WIDEST if value is None else value for value in found]
     if wide or any(value is not None and abs(value) >= 1 << 62 for value in found):
         return column
-    return np.array([exact.LOWEST if value is None else value for value in found], np.int64)
+    return np.array([integers.LOWEST if value is None else value for value in found], np.int64)
 
 
 def concatenate(tables: list[Table]) -> Table:
     """Return the lines of all tables."""
-    return contributions.concatenate(tables)
+    return bounding_table.concatenate(tables)
 
 
 def reference(bounder: Bounder, rows: list[Row]) -> dict[Identity, dict[Identity, Counter]]:
@@ -120,7 +123,7 @@ def fields_of(bounder: Bounder, kept: dict) -> dict[tuple[Identity, Identity], t
     return found
 
 
-def _field(field: contributions.Field, rows: Counter) -> int | None:
+def _field(field: bounding_table.Field, rows: Counter) -> int | None:
     present = [values[field.column] for values in rows.elements()]
     present = [value for value in present if value is not None]
     if field.operation == "count":
@@ -133,7 +136,7 @@ def _field(field: contributions.Field, rows: Counter) -> int | None:
 def fields_in(table: Table) -> dict[tuple[Identity, Identity], tuple]:
     """Return a settled table of fields in the form of `fields_of`; every pair is one line."""
     found = {}
-    values = [[_plain(value) for value in exact.widen(column)] for column in table.values]
+    values = [[_plain(value) for value in integers.widen(column)] for column in table.values]
     for place, pair in enumerate(_pairs(table)):
         assert pair not in found
         found[pair] = (int(table.rows[place]), *(column[place] for column in values))
@@ -143,7 +146,7 @@ def fields_in(table: Table) -> dict[tuple[Identity, Identity], tuple]:
 def rows_in(table: Table) -> dict[Identity, dict[Identity, Counter]]:
     """Return a settled table of rows in the form of `reference`."""
     found: dict = defaultdict(lambda: defaultdict(Counter))
-    values = [[_plain(value) for value in exact.widen(column)] for column in table.values]
+    values = [[_plain(value) for value in integers.widen(column)] for column in table.values]
     for place, (person, partition) in enumerate(_pairs(table)):
         row = tuple(column[place] for column in values)
         found[person][partition][row] += int(table.rows[place])
@@ -152,10 +155,10 @@ def rows_in(table: Table) -> dict[Identity, dict[Identity, Counter]]:
 
 def _pairs(table: Table) -> list[tuple[Identity, Identity]]:
     empty = np.zeros((2, 0), np.uint64)
-    people = contributions.join_identities([table.person, empty]).T.tolist()
-    places = contributions.join_identities([table.partition, empty]).T.tolist()
+    people = bounding_table.join_identities([table.person, empty]).T.tolist()
+    places = bounding_table.join_identities([table.partition, empty]).T.tolist()
     return [(tuple(one), tuple(other)) for one, other in zip(people, places, strict=True)]
 
 
 def _plain(value: int) -> int | None:
-    return None if abs(value) == exact.WIDEST else int(value)
+    return None if abs(value) == integers.WIDEST else int(value)

@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.cells import Cells
-from beam_dp.mechanisms.contributions import Bounder
-from beam_dp.mechanisms.program import Loss, Program, compile_loss
-from beam_dp.mechanisms.removal import coverage, covers, edges, frequency
-from beam_dp.transforms import release, summary
-from beam_dp.transforms.columns import Layout
-from beam_dp.transforms.loss import measures_of
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.planning.program import Loss, Program, compile_loss
+from beam_dp.mechanisms.profiles import coverage, frequency, owner_pairs, vertex_cover
+from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.removal_loss import measures_of
+from beam_dp.transforms.steps import collect, draw
+from beam_dp.transforms.steps import settle as settling
 
 KEY = bytes(range(32))
 THOUSANDTH = Fraction(1, 1000)
@@ -99,7 +100,7 @@ def coded(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def pairs(rows: Rows) -> Sequence[Fraction]:
-    return edges.profile(*frequency.squares_edges(*coded(rows)), REMOVALS)
+    return owner_pairs.profile(*frequency.squares_edges(*coded(rows)), REMOVALS)
 
 
 def levels_of_sums(people: Sequence[Sequence[float]]) -> Iterable[float]:
@@ -129,7 +130,9 @@ def shared(rows: Rows, weighted: bool) -> Sequence[Fraction]:
     kept = [row for row in rows if row.to is not None and (not weighted or values([row]))]
     first, second = ([getattr(row, name) for row in kept] for name in ("person", "to"))
     each = np.array(weights(kept) if weighted else [1] * len(kept), np.int64)
-    found = edges.profile(np.array(first, np.int64), np.array(second, np.int64), each, REMOVALS)
+    found = owner_pairs.profile(
+        np.array(first, np.int64), np.array(second, np.int64), each, REMOVALS
+    )
     return [level * THOUSANDTH if weighted else level for level in found]
 
 
@@ -139,7 +142,7 @@ def extreme(rows: Rows, sign: int) -> Sequence[float]:
     units = np.array([sign * int(Fraction(str(row.value)) / UNIT) for row in kept], np.int64)
     given = np.array(first, np.int64), np.array(second, np.int64), units
     return [float(level * UNIT) if level > -math.inf else level
-            for level in edges.max_profile(*given, REMOVALS, -math.inf)]  # fmt: skip
+            for level in owner_pairs.max_profile(*given, REMOVALS, -math.inf)]  # fmt: skip
 
 
 def covered(rows: Rows) -> Sequence[int]:
@@ -147,7 +150,7 @@ def covered(rows: Rows) -> Sequence[int]:
     kept = [row for row in owned_twice(rows) if row.item is not None]
     second = np.array([row.to for row in kept], np.int64)
     people, items, _ = coded(kept)
-    return covers.profile(people, second, items, REMOVALS)
+    return vertex_cover.profile(people, second, items, REMOVALS)
 
 
 def owned_twice(rows: Rows) -> Rows:
@@ -262,14 +265,14 @@ def views(
     bounder = Bounder(bounds, asked.fields, KEY, keep_rows=asked.keep_rows)
     listed = list(rows)
     packed = grouped(
-        bundle(summary.Collect(layout, bounder, shards), listed[place::bundles])
+        bundle(collect.Collect(layout, bounder, shards), listed[place::bundles])
         for place in range(bundles)
     )
-    settle = summary.Settle(bounder, measures, (), buckets)
+    settle = settling.Settle(bounder, measures, (), buckets)
     settled = grouped(bundle(settle, [element]) for element in packed.items())
-    places = release.Places(layout, buckets)
+    places = draw.BucketPartitions(layout, buckets)
     found = [
-        places.cells(bucket, *summary.open_bucket(blobs, measures))
+        places.cells(bucket, *settling.open_bucket(blobs, measures))
         for bucket, blobs in settled.items()
     ]
     return [View(cells, [key[0] for key in places.names(listed)]) for cells, listed in found]

@@ -12,10 +12,14 @@ import apache_beam as beam
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms import building, defaults, metrics, profilers, relational, search, two_phase
-from beam_dp.mechanisms.removal import coverage, frequency
-from beam_dp.mechanisms.search import ranks
-from beam_dp.transforms import release
+from beam_dp.mechanisms import search
+from beam_dp.mechanisms.candidates import defaults
+from beam_dp.mechanisms.metrics import custom_profile, extremes, items, rows, totals
+from beam_dp.mechanisms.planning import builder
+from beam_dp.mechanisms.profiles import coverage, frequency, from_summaries
+from beam_dp.mechanisms.releases import two_phase
+from beam_dp.mechanisms.search import rank_search
+from beam_dp.transforms.steps import draw
 from docs import tables
 
 ROOT = Path(__file__).parents[1]
@@ -58,7 +62,8 @@ def test_the_examples_run(
 
 
 def test_every_metric_has_a_place() -> None:
-    kinds = [*vars(metrics).values(), *vars(relational).values()]
+    modules = (custom_profile, extremes, items, rows, totals)
+    kinds = [kind for module in modules for kind in vars(module).values()]
     public = [
         kind.__name__ for kind in kinds if hasattr(kind, "output") and hasattr(dp, kind.__name__)
     ]
@@ -123,12 +128,12 @@ def test_a_search_that_is_chosen_takes_no_delta_from_others() -> None:
 
 
 def test_the_small_numbers_in_the_text() -> None:
-    assert f"{ranks.RESOLUTION} of a vote" in PAGE
-    assert "4,294,967" in PAGE and profilers._HEAVIEST // 1000 == 4_294_967
-    assert "up to 64 parts" in PAGE and release._MANY == 64
+    assert f"{rank_search.RESOLUTION} of a vote" in PAGE
+    assert "4,294,967" in PAGE and from_summaries._HEAVIEST // 1000 == 4_294_967
+    assert "up to 64 parts" in PAGE and draw._MANY == 64
     assert "6,324 (20 million pairs)" in PAGE and frequency.PAIRS == 20_000_000
     assert "(17 bits up to 2^63)" in PAGE and defaults._SUM_BITS == 17
     assert "are 0.025% apart" in PAGE and 2**-12 < 0.00025 and defaults._EXTREME_BITS == 13
     assert "A tenth of the budget finds a floor" in PAGE and "Three tenths choose C" in PAGE
     assert two_phase.SHARES == (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
-    assert "a fifth of the budget" in PAGE and building._COUNT_SHARE == Fraction(1, 5)
+    assert "a fifth of the budget" in PAGE and builder._COUNT_SHARE == Fraction(1, 5)

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from beam_dp.mechanisms.grids import Number
-from beam_dp.mechanisms.people import People
+from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.user_functions import People
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,15 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
-from beam_dp.mechanisms import checks
-from beam_dp.mechanisms.grids import Number
-from beam_dp.mechanisms.monotone import SetValues
-from beam_dp.mechanisms.people import Statistic, check_callable, is_infinite, records
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.user_functions import (
+    Statistic,
+    check_callable,
+    is_infinite,
+    records,
+)
+from beam_dp.mechanisms.sensitivity.monotone import SetValues
 from beam_dp.testing.counterexample import Counterexample
 from beam_dp.testing.neighbours import Pair, below, chains, pairs
 

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator
 
-from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.noise.sampling import Noise
 
 Pair = tuple[int, int]
 """Bit masks of two neighbouring sets: the second has one person more."""

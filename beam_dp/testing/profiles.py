@@ -5,10 +5,9 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from beam_dp.mechanisms import checks
-from beam_dp.mechanisms.grids import Number
-from beam_dp.mechanisms.monotone import SetValues
-from beam_dp.mechanisms.people import (
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.user_functions import (
     People,
     ProfileFunction,
     Statistic,
@@ -16,7 +15,8 @@ from beam_dp.mechanisms.people import (
     plain_number,
     records,
 )
-from beam_dp.mechanisms.profile import Profile
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.sensitivity.monotone import SetValues
 from beam_dp.testing.counterexample import Counterexample
 from beam_dp.testing.monotone import UNLIMITED
 from beam_dp.testing.neighbours import Pair, pairs

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
-from beam_dp.mechanisms import checks
-from beam_dp.mechanisms.grids import Number
-from beam_dp.mechanisms.people import check_callable, records
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.user_functions import check_callable, records
 from beam_dp.mechanisms.sensitivity import histograms, norm
 from beam_dp.mechanisms.sensitivity.gradient import Values, step
 from beam_dp.mechanisms.sensitivity.norms import check_p

@@ -6,15 +6,16 @@ from typing import Any
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import checks, limits
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.contributions import Bounder
-from beam_dp.mechanisms.metrics import Metric, check_metrics
-from beam_dp.mechanisms.plan import Plan, describe
-from beam_dp.mechanisms.program import Program, compile_program
-from beam_dp.transforms import columns, functions, guards, owners, release, rows, summary
-from beam_dp.transforms.columns import Layout
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.metrics.base import Metric, check_metrics
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning import worker_limits
+from beam_dp.mechanisms.planning.plan import Plan, describe
+from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.transforms.columns import layout as layouts
+from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.partitions import (
     PrivatePartitions,
     PublicPartitions,
@@ -24,7 +25,10 @@ from beam_dp.transforms.partitions import (
     public_keys,
     reach_of,
 )
-from beam_dp.transforms.summary import SHARDS
+from beam_dp.transforms.steps import barrier, eligibility, guards, output_rows
+from beam_dp.transforms.steps import draw as drawing
+from beam_dp.transforms.steps import summarise as summarising
+from beam_dp.transforms.steps.collect import SHARDS
 
 _OWNER = "PrivateAggregate"
 
@@ -44,8 +48,9 @@ class PrivateAggregate(beam.PTransform):
 
     Edge cases:
         rows without a usable person or partition are dropped; values that are no numbers are
-        absent (see `columns`); public partitions without rows are released like others; without
-        `partition` there is one partition, always released. Each object can be applied once.
+        absent (see `columns.layout`); public partitions without rows are released like others;
+        without `partition` there is one partition, always released. Each object can be applied
+        once.
 
     Args:
         person: the column that identifies a person; or the two columns of rows with two owners
@@ -61,7 +66,7 @@ class PrivateAggregate(beam.PTransform):
         shards: how many parts the people are cut into on the way; a power of two.
         partition_rows: the most rows that one partition has, if you know; those of the same person
             with the same value count once. It is only held against what one worker can take
-            (`mechanisms.limits`, for metrics that need rows or owners).
+            (`mechanisms.planning.worker_limits`, for metrics that need rows or owners).
         batches: release `pyarrow.RecordBatch`es of at most some thousand rows instead of single
             rows, which is faster for many public partitions; not with private ones, whose keys can
             be of any types, nor with public ones of several types in one column.
@@ -69,7 +74,8 @@ class PrivateAggregate(beam.PTransform):
     Raises:
         TypeError, ValueError: when the pipeline is built, with what to write instead.
 
-    Source: the module docstrings of `contributions`, `statistics`, `releases` and `program`.
+    Source: the module docstrings of `bounding.bounder`, `summaries.histograms`, `releases.clipped`
+        and `planning.program`.
     """
 
     person: str | Sequence[str]
@@ -83,24 +89,26 @@ class PrivateAggregate(beam.PTransform):
     batches: bool = False
 
     def __post_init__(self) -> None:
-        self.person, self._second = owners.check_person(_OWNER, self.person)
+        self.person, self._second = eligibility.check_person(_OWNER, self.person)
         self.partition = checks.columns(_OWNER, "partition", self.partition)
         self.metrics = check_metrics(_OWNER, self.metrics)
         self.bounds = check_bounds(_OWNER, self.bounds)
         self.partitions = check_partitions(_OWNER, self.partition, self.partitions)
         if self._second is not None:
-            self.metrics = owners.check_two(_OWNER, self.metrics, self.bounds, self.partitions)
+            self.metrics = eligibility.check_two(_OWNER, self.metrics, self.bounds, self.partitions)
         if type(self.budget) is not Budget:
             raise TypeError(
                 f"{_OWNER}: budget must be a Budget, not {checks.shown(self.budget)}. "
                 "Write budget=dp.Budget(epsilon=1.0)."
             )
-        functions.check(self.metrics)
-        rows.check_names(_OWNER, self.partition, self.metrics)
-        rows.check_batches(_OWNER, self.batches, self.partitions)
+        eligibility.check(self.metrics)
+        output_rows.check_names(_OWNER, self.partition, self.metrics)
+        output_rows.check_batches(_OWNER, self.batches, self.partitions)
         self._once = guards.Once()
         self._program = self._compile()
-        limits.check_rows(_OWNER, self.partition_rows, self.metrics, self._second is not None)
+        worker_limits.check_rows(
+            _OWNER, self.partition_rows, self.metrics, self._second is not None
+        )
 
     def _compile(self) -> Program:
         private = isinstance(self.partitions, PrivatePartitions)
@@ -131,7 +139,7 @@ class PrivateAggregate(beam.PTransform):
             self._program.columns,
             self._program.units,
             public_keys(self.partitions),
-            columns.fresh_key(),
+            layouts.fresh_key(),
             self._program.items,
             self._second is not None,
             self._program.flags,
@@ -141,11 +149,11 @@ class PrivateAggregate(beam.PTransform):
         bounder = Bounder(
             self.bounds, self._program.fields, layout.key, keep_rows=self._program.keep_rows
         )
-        buckets = release.bucket_count(layout, self._program.keep_rows)
+        buckets = drawing.bucket_count(layout, self._program.keep_rows)
         measures, shared = self._program.measures, self._program.shared_measures
-        summarise = summary.Summarise(layout, bounder, measures, shared, buckets, self.shards)
-        draw = release.Release(self._program, release.Places(layout, buckets))
-        released = rows.Released(self.partition, self.metrics, layout, self.batches)
+        summarise = summarising.Summarise(layout, bounder, measures, shared, buckets, self.shards)
+        draw = barrier.Release(self._program, drawing.BucketPartitions(layout, buckets))
+        released = output_rows.OutputRows(self.partition, self.metrics, layout, self.batches)
         return pcoll | "Summarise" >> summarise | "Release" >> draw | "Released" >> released
 
     def display_data(self) -> dict[str, Any]:

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import checks, sensitivity
-from beam_dp.mechanisms.grids import Number
-from beam_dp.mechanisms.people import check_callable
+from beam_dp.mechanisms import sensitivity
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.user_functions import check_callable
 from beam_dp.mechanisms.sensitivity import gradient
 from beam_dp.mechanisms.sensitivity.gradient import Function, Histogram
-from beam_dp.transforms import guards
+from beam_dp.transforms.steps import guards
 
 Counts = tuple[int, ...]
 Direction = tuple[Counts, Counts, int]

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import checks
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.shares import SelectionRequest
-from beam_dp.transforms.key_list import KeyList
-from beam_dp.transforms.keys import Key, are_clean, clean
-from beam_dp.transforms.public_keys import PublicKeys
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning.allocation import SelectionRequest
+from beam_dp.transforms.columns.key_list import KeyList
+from beam_dp.transforms.columns.partition_keys import Key, are_clean, clean
+from beam_dp.transforms.columns.public_keys import PublicKeys
 
 
 @dataclasses.dataclass(frozen=True, init=False)

@@ -5,16 +5,17 @@ from collections.abc import Sequence
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import methods, metrics, personal, unused
-from beam_dp.mechanisms.black_box import BlackBox
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.metrics import Metric
-from beam_dp.mechanisms.plan import Plan
-from beam_dp.mechanisms.spreads import Preprocessing
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.metrics import base, person_epsilon, spread
+from beam_dp.mechanisms.metrics import options as metric_options
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.black_box import BlackBox
+from beam_dp.mechanisms.metrics.spread import Preprocessing
+from beam_dp.mechanisms.planning.plan import Plan
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
-from beam_dp.transforms.summary import SHARDS
+from beam_dp.transforms.steps.collect import SHARDS
 
 _OWNER = "PreprocessSensitivity"
 _TAKEN = ("column", "name", "unit", "weight", "method")
@@ -93,18 +94,20 @@ class PreprocessSensitivity(beam.PTransform):
         options = {name: vars(self)[name] for name in names if vars(self)[name] is not None}
         statistic = self.statistic
         if self.person_epsilon is not None or self.epsilons is not None:
-            return personal.personalised(statistic, self.person_epsilon, self.epsilons, options)
-        if methods.has_method(statistic):
+            return person_epsilon.personalised(
+                statistic, self.person_epsilon, self.epsilons, options
+            )
+        if spread.has_method(statistic):
             others = [f.name for f in dataclasses.fields(statistic) if f.name not in _TAKEN]
-            unused.refuse(statistic, others, f"in {_OWNER}", _MEND)
-            return dataclasses.replace(methods.preprocessed(statistic), **options)
+            metric_options.refuse(statistic, others, f"in {_OWNER}", _MEND)
+            return dataclasses.replace(spread.preprocessed(statistic), **options)
         if isinstance(statistic, BlackBox) and self.sensitivity is not None:
             raise ValueError(f"{_OWNER}: sensitivity must be left out: a BlackBox needs none.")
         if isinstance(statistic, (Preprocessing, BlackBox)):
             return dataclasses.replace(statistic, **options)
         raise TypeError(
             f"{_OWNER}: statistic must be Mean, Median, Max, Min, Variance, StandardDeviation, "
-            f"TrimmedMean, Preprocessed or BlackBox, not {metrics.shown(statistic)}. "
+            f"TrimmedMean, Preprocessed or BlackBox, not {base.shown(statistic)}. "
             'Write statistic=dp.Mean("minutes").'
         )
 

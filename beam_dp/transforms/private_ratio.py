@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 import apache_beam as beam
 
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.plan import Plan
-from beam_dp.mechanisms.ratios import Comparison, Ratio
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.metrics.ratio import Comparison, Ratio
+from beam_dp.mechanisms.planning.plan import Plan
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
-from beam_dp.transforms.summary import SHARDS
+from beam_dp.transforms.steps.collect import SHARDS
 
 
 @dataclasses.dataclass(eq=False)

@@ -6,15 +6,18 @@ from typing import Any
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import checks
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.contributions import Bounder
-from beam_dp.mechanisms.program import compile_program
-from beam_dp.transforms import columns, guards, release, rows, summary
-from beam_dp.transforms.columns import Layout
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.transforms.columns import layout as layouts
+from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.partitions import PrivatePartitions, reach_of
-from beam_dp.transforms.summary import SHARDS
+from beam_dp.transforms.steps import barrier, guards, output_rows
+from beam_dp.transforms.steps import draw as drawing
+from beam_dp.transforms.steps import summarise as summarising
+from beam_dp.transforms.steps.collect import SHARDS
 
 _OWNER = "SelectPartitions"
 
@@ -68,12 +71,12 @@ class SelectPartitions(beam.PTransform):
         """Count the people of each partition, draw, and put a barrier behind the draw."""
         guards.check_input(_OWNER, pcoll)
         self._once.use(_OWNER)
-        layout = Layout(self.person, self.partition, (), (), None, columns.fresh_key())
-        bounder, buckets = Bounder(self.bounds, (), layout.key), release.bucket_count(layout)
+        layout = Layout(self.person, self.partition, (), (), None, layouts.fresh_key())
+        bounder, buckets = Bounder(self.bounds, (), layout.key), drawing.bucket_count(layout)
         measures = self._program.measures
-        summarise = summary.Summarise(layout, bounder, measures, (), buckets, self.shards)
-        draw = release.Release(self._program, release.Places(layout, buckets))
-        released = rows.Released(self.partition, (), layout)
+        summarise = summarising.Summarise(layout, bounder, measures, (), buckets, self.shards)
+        draw = barrier.Release(self._program, drawing.BucketPartitions(layout, buckets))
+        released = output_rows.OutputRows(self.partition, (), layout)
         return pcoll | "Summarise" >> summarise | "Release" >> draw | "Released" >> released
 
     def display_data(self) -> dict[str, Any]:

@@ -6,22 +6,24 @@ from typing import Any
 
 import apache_beam as beam
 
-from beam_dp.mechanisms import checks, methods, metrics, relational, unused
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.metrics import Metric
-from beam_dp.mechanisms.plan import Plan
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.metrics import base, custom_profile, extremes, items, rows, spread, totals
+from beam_dp.mechanisms.metrics import options as metric_options
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning.plan import Plan
 from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.searching import TWO_PHASE, SearchKind
+from beam_dp.mechanisms.search.choose import TWO_PHASE, SearchKind
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
-from beam_dp.transforms.summary import SHARDS
+from beam_dp.transforms.steps.collect import SHARDS
 
 _OWNER = "ShiftedInverse"
 _SEARCHED = (
-    *(metrics.Max, metrics.Min, relational.KthLargest, relational.MaxFrequency),
-    *(relational.SumOfSquares, relational.CustomProfile),
+    *(extremes.Max, extremes.Min, rows.KthLargest, items.MaxFrequency),
+    *(items.SumOfSquares, custom_profile.CustomProfile),
 )
 
 
@@ -98,17 +100,17 @@ class ShiftedInverse(beam.PTransform):
             search = AboveThreshold
         given = {"search": search, "beta": self.beta, "candidates": self.candidates}
         options: dict[str, Any] = {name: of for name, of in given.items() if of is not None}
-        if isinstance(self.statistic, (metrics.Count, metrics.Sum, relational.DistinctCount)):
+        if isinstance(self.statistic, (totals.Count, totals.Sum, items.DistinctCount)):
             because = f"in {_OWNER}, which searches for the output and clips nobody"
-            unused.refuse(self.statistic, unused.CLIP, because, "Leave it out.")
+            metric_options.refuse(self.statistic, metric_options.CLIP, because, "Leave it out.")
             return dataclasses.replace(self.statistic, one_sided=True, **options)
         if isinstance(self.statistic, _SEARCHED):
-            methods.check_removed(_OWNER, self.statistic)
+            spread.check_removed(_OWNER, self.statistic)
             return dataclasses.replace(self.statistic, **options)
         raise TypeError(
             f"{_OWNER}: statistic must be Count, Sum, DistinctCount, "
             f"{', '.join(kind.__name__ for kind in _SEARCHED)}, not "
-            f"{metrics.shown(self.statistic)}. The number of people moves by 1 per person, "
+            f"{base.shown(self.statistic)}. The number of people moves by 1 per person, "
             "and quantiles have a search of their own: release these by "
             "PrivateAggregate(metrics=[...])."
         )

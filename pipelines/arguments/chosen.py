@@ -6,9 +6,9 @@ from collections.abc import Collection
 from typing import Any
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics import Metric
-from beam_dp.mechanisms.searching import TWO_PHASE
-from beam_dp.transforms.rows import plain_name
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.search.choose import TWO_PHASE
+from beam_dp.transforms.steps.output_rows import plain_name
 from pipelines.arguments import forms, spreads
 
 _WITH_SIDE = (dp.Count, dp.Sum, dp.DistinctCount)

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics import Metric
-from beam_dp.transforms.rows import plain_name
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.transforms.steps.output_rows import plain_name
 from pipelines.arguments import words
 
 PER = ("row", "person")

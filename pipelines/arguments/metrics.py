@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.metrics import Metric
-from beam_dp.mechanisms.searching import SearchKind
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.search.choose import SearchKind
 from pipelines.arguments import forms, spreads, words
 
 Reader = Callable[[str], Metric]

@@ -3,10 +3,10 @@
 import argparse
 from collections.abc import Sequence
 
-from beam_dp.mechanisms.black_box import BlackBox
-from beam_dp.mechanisms.metrics import Metric
-from beam_dp.mechanisms.persons import PERSON_VALUES
-from beam_dp.mechanisms.spreads import Preprocessing
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.black_box import BlackBox
+from beam_dp.mechanisms.metrics.spread import Preprocessing
+from beam_dp.mechanisms.summaries.person_value import PERSON_VALUES
 from pipelines.arguments import words
 
 

@@ -74,7 +74,7 @@ def owners(text: str) -> list[str]:
 
 
 def owner(text: str) -> list[str]:
-    """Return the column of the person alone, in a list as of `owners`."""
+    """Return the column of the person alone, in a list as of `steps.eligibility`."""
     found = columns(text)
     require(len(found) == 1, "one column: this job has nothing for rows with two owners", text)
     return found

@@ -14,30 +14,27 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms import (
-    building,
-    contributions,
-    exact,
-    hashing,
-    ordering,
-    program,
-    releases,
-    shares,
-    statistics,
-)
-from beam_dp.mechanisms.additive import AdditiveNoise
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.budget import Budget, Ledger
-from beam_dp.mechanisms.cells import Cells
-from beam_dp.mechanisms.contributions import Bounder, Field
-from beam_dp.mechanisms.metrics import Count, PeopleCount, Sum
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.program import compile_program
-from beam_dp.mechanisms.releases import ClippedSum
-from beam_dp.mechanisms.selection import TruncatedGeometric
-from beam_dp.mechanisms.shares import SelectionRequest
-from beam_dp.mechanisms.statistics import Measure
-from beam_dp.transforms import identities, numbers
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.ledger import Ledger
+from beam_dp.mechanisms.bounding import ordering
+from beam_dp.mechanisms.bounding import table as tables
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.partition_selection import TruncatedGeometric
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import hashing, integers
+from beam_dp.mechanisms.planning import allocation, builder, program
+from beam_dp.mechanisms.planning.allocation import SelectionRequest
+from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.releases import clipped
+from beam_dp.mechanisms.releases.clipped import ClippedSum
+from beam_dp.mechanisms.summaries import histograms
+from beam_dp.mechanisms.summaries.histograms import Measure
+from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.transforms.columns import fixed_point, ids
 from tests.doubles import ZeroNoise
 from tests.reference import (
     Row,
@@ -116,15 +113,15 @@ def rows_of_a_person_do_not_depend_on_others() -> bool:
 
 def one_person_has_one_identity() -> bool:
     """1, True and "1" are one person; "01" is another; 1.0 is none."""
-    found, valid = identities.identify_values([1, True, "1", "01", 1.0], b"key")
+    found, valid = ids.identify_values([1, True, "1", "01", 1.0], b"key")
     same = (found[:, :3] == found[:, :1]).all() and (found[:, 3] != found[:, 0]).any()
     return bool(same) and valid.tolist() == [True] * 4 + [False]
 
 
 def nan_never_becomes_a_number() -> bool:
     """A clip before the test for NaN would make it a bound."""
-    units = numbers.values_to_units([math.nan, 3.0, math.inf, -math.inf], Fraction(1))
-    missing = exact.is_missing(units, exact.LOWEST)
+    units = fixed_point.values_to_units([math.nan, 3.0, math.inf, -math.inf], Fraction(1))
+    missing = integers.is_missing(units, integers.LOWEST)
     return missing.tolist() == [True, False, False, False] and units[1] == 3
 
 
@@ -183,7 +180,7 @@ def a_person_counts_once_for_a_shared_clip() -> bool:
     """One person in many partitions is one person to the search for a shared clip."""
     rows = [Row((person, 0), (place, 0), (3,)) for person in range(5) for place in range(4)]
     table = settled(rows)
-    summary = statistics.summarise_people(table, [Measure(0, 1, GRID)])
+    summary = histograms.summarise_people(table, [Measure(0, 1, GRID)])
     return summary.people.tolist() == [5]
 
 
@@ -193,7 +190,7 @@ def each_person_is_kept_by_chance_alone() -> bool:
     rows = np.arange(20_000, dtype=np.uint64)
     person = np.repeat(rows, 6)[None]
     partition = np.tile(np.arange(6, dtype=np.uint64), 20_000)[None]
-    table = contributions.Table(person, partition, np.ones(120_000, np.int64), [])
+    table = tables.Table(person, partition, np.ones(120_000, np.int64), [])
     kept = Bounder(ContributionBounds(1), (), key).settle(table).partition[0]
     return all(abs((kept == place).mean() - 1 / 6) < 0.026 for place in range(6))
 
@@ -222,13 +219,13 @@ class Words(Noise):
         return np.full(size, self.word, np.uint64)
 
 
-def settled(rows: list[Row], fields: tuple[Field, ...] = FIELDS) -> contributions.Table:
+def settled(rows: list[Row], fields: tuple[Field, ...] = FIELDS) -> tables.Table:
     bounder = Bounder(ContributionBounds(None), fields, b"key")
     return bounder.settle(bounder.prepare(table_of(rows)))
 
 
 def cells(rows: list[Row], measures, fields: tuple[Field, ...] = FIELDS) -> Cells:
-    return Cells.of_all(statistics.summarise(settled(rows, fields), measures))
+    return Cells.of_all(histograms.summarise(settled(rows, fields), measures))
 
 
 # -------------------------------------------------------------------------------- the mutants
@@ -325,7 +322,7 @@ def _float_sums(self, entry, amount, delta):
 
 
 def _per_partition(table, measures):
-    return statistics.summarise(table, measures)
+    return histograms.summarise(table, measures)
 
 
 def _lowest_partition(self, table, person_hash):
@@ -340,13 +337,13 @@ def _everything(person, limit):
     return np.ones(person.shape[1], bool)
 
 
-CLIPPED, SETTLE, KEEP = building.Builder._clipped, Bounder.settle, TruncatedGeometric.keep
-SHARE_OUT, ADD = shares.share_out, AdditiveNoise.add
+CLIPPED, SETTLE, KEEP = builder.Builder._clipped, Bounder.settle, TruncatedGeometric.keep
+SHARE_OUT, ADD = allocation.share_out, AdditiveNoise.add
 
 MUTANTS = [
     Mutant(
         "2 scale by one bound only: the partitions are forgotten",
-        building.Builder,
+        builder.Builder,
         "_clipped",
         _noise_of_one_partition,
         the_noise_has_the_scale_of_all_partitions,
@@ -369,7 +366,7 @@ MUTANTS = [
     ),
     Mutant(
         "12 clip forgotten",
-        releases,
+        clipped,
         "_clip",
         _without_clip,
         one_person_moves_a_sum_by_at_most_the_clip,
@@ -416,8 +413,8 @@ MUTANTS = [
         _lowest_partition,
         each_person_is_kept_by_chance_alone,
     ),
-    Mutant("16 ids by ==", identities, "identify_values", _equality, one_person_has_one_identity),
-    Mutant("17 NaN clipped", numbers, "_mask", _mask_after_clip, nan_never_becomes_a_number),
+    Mutant("16 ids by ==", ids, "identify_values", _equality, one_person_has_one_identity),
+    Mutant("17 NaN clipped", fixed_point, "_mask", _mask_after_clip, nan_never_becomes_a_number),
     Mutant(
         "20 threshold off by one",
         TruncatedGeometric,
@@ -437,7 +434,7 @@ MUTANTS = [
     Mutant("25 float sums", Ledger, "_record", _float_sums, the_ledger_adds_without_rounding),
     Mutant(
         "a person counts in every partition",
-        statistics,
+        histograms,
         "summarise_people",
         _per_partition,
         a_person_counts_once_for_a_shared_clip,

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.additive import AdditiveNoise
-from beam_dp.mechanisms.bounded import GridLaplace
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.noise import Noise, laplace_bound
-from beam_dp.mechanisms.ratio import bound as bounds
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.bounded_sensitivity import GridLaplace
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.noise.tails import laplace_bound
+from beam_dp.mechanisms.ratio import local_bound as bounds
 from beam_dp.mechanisms.ratio.counts import KuleszaSureshWang, Naive
-from beam_dp.mechanisms.ratio.local import PARTS, TOTAL, LocalSensitivity
+from beam_dp.mechanisms.ratio.local import PARTS, TOTAL, BoundedLocalSensitivity
 
 PAIRS = [(a, b) for b in range(31) for a in range(b + 1)]
 BOTH = [ratio.ADD_REMOVE, ratio.SUBSTITUTION]
@@ -139,7 +140,7 @@ def failure(bound: Bound, centre: tuple[int, int], rate: Fraction, true: Fractio
     return float(weights @ failed @ weights) + float(delta) / 5_000
 
 
-def claimed_bound(mechanism: LocalSensitivity) -> Bound:
+def claimed_bound(mechanism: BoundedLocalSensitivity) -> Bound:
     far = mechanism.straying
 
     def bound(first: int, second: int) -> Fraction | None:
@@ -149,7 +150,7 @@ def claimed_bound(mechanism: LocalSensitivity) -> Bound:
     return bound
 
 
-def failure_of(mechanism: LocalSensitivity, a: int, b: int) -> float:
+def failure_of(mechanism: BoundedLocalSensitivity, a: int, b: int) -> float:
     """Return the exact failure probability of a mechanism's own bound at (a, b)."""
     asked = mechanism.queries == TOTAL or mechanism.substitution
     centre = (a, b if asked else b - a)
@@ -172,7 +173,7 @@ GRID = [
 @pytest.mark.parametrize("queries", [PARTS, TOTAL])
 @pytest.mark.parametrize(("epsilon", "delta", "share", "sizes"), GRID)
 def test_the_bound_fails_with_probability_at_most_delta(epsilon, delta, share, sizes, queries):
-    mechanism = LocalSensitivity(Budget(epsilon, delta), share=share, queries=queries)
+    mechanism = BoundedLocalSensitivity(Budget(epsilon, delta), share=share, queries=queries)
     for b in sizes:
         for a in sorted({0, 1, b // 2, b}):
             assert failure_of(mechanism, a, b) <= delta
@@ -183,7 +184,7 @@ def test_the_bound_fails_with_probability_at_most_delta(epsilon, delta, share, s
 @pytest.mark.parametrize("delta", [1e-9, 1e-3, 0.3])
 def test_both_counts_stray_together_with_probability_at_most_delta(queries, rows, delta):
     """The union bound of the proof, which the sums above do not use up."""
-    mechanism = LocalSensitivity(Budget(2.0, delta), rows, queries=queries)
+    mechanism = BoundedLocalSensitivity(Budget(2.0, delta), rows, queries=queries)
     q = math.exp(-mechanism._asker.budget.amount / rows)
     tail = 2 * q ** (mechanism.straying + 1) / (1 + q)
     assert 2 * tail <= delta < 2 * tail / q
@@ -191,7 +192,7 @@ def test_both_counts_stray_together_with_probability_at_most_delta(queries, rows
 
 @pytest.mark.parametrize("rows", [2, 5])
 def test_it_does_with_several_rows_per_person(rows: int) -> None:
-    mechanism = LocalSensitivity(Budget(8.0, 0.01), rows, share=1 / 2)
+    mechanism = BoundedLocalSensitivity(Budget(8.0, 0.01), rows, share=1 / 2)
     for a, b in [(0, 30), (15, 30), (30, 30), (7, 12)]:
         assert failure_of(mechanism, a, b) <= 0.01
 
@@ -199,7 +200,7 @@ def test_it_does_with_several_rows_per_person(rows: int) -> None:
 @pytest.mark.parametrize("rows", [1, 4])
 @pytest.mark.parametrize("delta", [1e-6, 1e-3, 0.05, 0.3])
 def test_it_does_between_substitution_neighbours(rows: int, delta: float) -> None:
-    mechanism = LocalSensitivity(Budget(1.0, delta), rows, ratio.SUBSTITUTION)
+    mechanism = BoundedLocalSensitivity(Budget(1.0, delta), rows, ratio.SUBSTITUTION)
     rate, bound = mechanism._asker.budget.amount / rows, claimed_bound(mechanism)
     reach = laplace_bound(rate, Fraction(delta) / 10_000)
     for b in (rows + 1, 50, 400, 5000):
@@ -211,7 +212,7 @@ def test_it_does_between_substitution_neighbours(rows: int, delta: float) -> Non
 
 def test_the_tail_is_used_up_where_it_can_be() -> None:
     """The grid sees failures: the claim is not met by a bound that is far too high."""
-    mechanism = LocalSensitivity(Budget(4.0, 1e-3), share=1 / 2, queries=TOTAL)
+    mechanism = BoundedLocalSensitivity(Budget(4.0, 1e-3), share=1 / 2, queries=TOTAL)
     assert failure_of(mechanism, 1, 100) >= 1e-3 / 5
 
 
@@ -250,14 +251,14 @@ def test_the_printed_version_of_the_article_fails() -> None:
 
 @pytest.mark.parametrize("a", [0, 40, 500, 1000, 1500, 2000])
 def test_ours_does_not_at_the_same_points(a: int) -> None:
-    assert failure_of(LocalSensitivity(Budget(1.0, 1e-6)), a, 2000) <= 1e-6
+    assert failure_of(BoundedLocalSensitivity(Budget(1.0, 1e-6)), a, 2000) <= 1e-6
 
 
 def test_nor_with_the_queries_of_the_article() -> None:
-    assert failure_of(LocalSensitivity(Budget(1.0, 1e-6), queries=TOTAL), 500, 2000) <= 1e-6
+    assert failure_of(BoundedLocalSensitivity(Budget(1.0, 1e-6), queries=TOTAL), 500, 2000) <= 1e-6
 
 
-class Exchanged(LocalSensitivity):
+class Exchanged(BoundedLocalSensitivity):
     """The broken twin: lower and upper bound of the counts exchanged, as in the article's code."""
 
     def bound(self, first, second, straying=None):
@@ -268,7 +269,7 @@ class Exchanged(LocalSensitivity):
         return bounds.of_parts(ones, (max(0, zeros[0]), max(0, zeros[1])), self.rows)
 
 
-class HalfTail(LocalSensitivity):
+class HalfTail(BoundedLocalSensitivity):
     """The broken twin: half of the noise that may stray is reckoned with."""
 
     @property
@@ -277,7 +278,7 @@ class HalfTail(LocalSensitivity):
 
 
 @pytest.mark.parametrize("twin", [Exchanged, HalfTail])
-def test_broken_bounds_fail_the_same_check(twin: type[LocalSensitivity]) -> None:
+def test_broken_bounds_fail_the_same_check(twin: type[BoundedLocalSensitivity]) -> None:
     assert failure_of(twin(Budget(8.0, 1e-3), share=1 / 10), 1, 300) > 1e-3
 
 
@@ -358,7 +359,7 @@ def test_too_little_noise_is_seen(twin, kind) -> None:
     assert worst_excess(twin(Budget(3.0), 1, kind), 3.0, 16) > 1e-3
 
 
-def certificate(mechanism: LocalSensitivity) -> tuple[float, float]:
+def certificate(mechanism: BoundedLocalSensitivity) -> tuple[float, float]:
     """Return the epsilon and the delta that the local form is proved to have for b <= 30.
 
     The output is the noisy counts and the noisy step of the grid. Where the steps of x and x' are
@@ -412,7 +413,7 @@ LOCAL = [(PARTS, BOTH[0]), (TOTAL, BOTH[0]), (PARTS, BOTH[1])]
 
 @pytest.mark.parametrize(("queries", "kind"), LOCAL)
 def test_the_local_form_is_epsilon_delta_private(queries: str, kind: str) -> None:
-    mechanism = LocalSensitivity(Budget(10.0, 0.02), 1, kind, 0.4, queries)
+    mechanism = BoundedLocalSensitivity(Budget(10.0, 0.02), 1, kind, 0.4, queries)
     assert any(mechanism.bound(10, each) for each in range(31))  # not all are the bail-out
     epsilon, delta = certificate(mechanism)
     assert epsilon <= 10 + ROUNDING and delta <= 0.02
@@ -420,15 +421,15 @@ def test_the_local_form_is_epsilon_delta_private(queries: str, kind: str) -> Non
 
 
 @pytest.mark.parametrize("twin", [Exchanged, HalfTail])
-def test_broken_local_forms_are_not(twin: type[LocalSensitivity]) -> None:
+def test_broken_local_forms_are_not(twin: type[BoundedLocalSensitivity]) -> None:
     epsilon, delta = certificate(twin(Budget(10.0, 1e-4), share=0.4))
     assert epsilon > 10 + ROUNDING or delta > 1e-4
 
 
 def test_the_local_form_draws_what_was_audited(monkeypatch: pytest.MonkeyPatch) -> None:
     """But for the rule that takes the fallback where it is better: here the bound is always taken."""
-    monkeypatch.setattr(LocalSensitivity, "_useful", lambda self, pairs, found: found)
-    mechanism = LocalSensitivity(Budget(10.0, 0.02), share=0.4)
+    monkeypatch.setattr(BoundedLocalSensitivity, "_useful", lambda self, pairs, found: found)
+    mechanism = BoundedLocalSensitivity(Budget(10.0, 0.02), share=0.4)
     drawn = [(0, 0, 0), (1, -2, 5), (-1, 1, -7), (-18, -12, 3), (300, 2, 1)]
     zeros, ones, last = (np.array(column) for column in zip(*drawn, strict=True))
     noisy = [(12 + int(i), 18 + int(j)) for j, i in zip(zeros, ones, strict=True)]
@@ -456,7 +457,9 @@ def test_the_local_form_draws_what_was_audited(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(("queries", "kind"), LOCAL)
 def test_the_bail_out_has_the_noise_of_the_default_for_what_is_left(queries, kind, switch, rows):
     """Of epsilon 10 the counts have 4 in all, and the default 6: for each part, or half of it."""
-    mechanism = LocalSensitivity(Budget(10.0, 1e-6), rows, kind, Fraction(2, 5), queries, switch)
+    mechanism = BoundedLocalSensitivity(
+        Budget(10.0, 1e-6), rows, kind, Fraction(2, 5), queries, switch
+    )
     substituted = kind == ratio.SUBSTITUTION
     asked = [Fraction(4)] if substituted else [Fraction(4 if queries == PARTS else 2)] * 2
     rates = [each / rows for each in (*asked, *[Fraction(3 if substituted else 6)] * 2)]

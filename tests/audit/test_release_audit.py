@@ -11,11 +11,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.additive import AdditiveNoise
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.profile import Profile
-from beam_dp.mechanisms.releases import CLIP_BETA, OVERSHOOT, ClippedSum
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.releases.clipped import CLIP_BETA, ClippedSum
+from beam_dp.mechanisms.releases.released import OVERSHOOT
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.thresholds import guarded_thresholds
 from tests.doubles import ZeroNoise

@@ -11,12 +11,12 @@ from fractions import Fraction
 
 import pytest
 
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.profile import Profile
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import ScaleThenChoose
-from beam_dp.mechanisms.search.scale_then_choose import Mechanism, _places
-from beam_dp.mechanisms.search.scales import Scales, scales
+from beam_dp.mechanisms.search.published.scale_then_choose import ScaledChoice, _places
+from beam_dp.mechanisms.search.published.scales import Scales, scales
 from tests.audit.test_search_audit import (
     PAIRS,
     ROUNDING,
@@ -50,7 +50,7 @@ class Fixed:
 
     def distribution(self, profile: Profile, candidates: Candidates) -> list[float]:
         places = _places(profile.steps(candidates), candidates.size, self.scales.shift)
-        return Mechanism(self.scales, candidates.size).distribution(places)
+        return ScaledChoice(self.scales, candidates.size).distribution(places)
 
 
 def epsilon_of(found: Scales) -> float:
@@ -71,7 +71,7 @@ def places_of(losses: tuple[int, ...], shift: int) -> list[int]:
 
 def steps_of(found: Scales, n: int) -> tuple[list, list, list]:
     """Return, per profile, the chances of the scales, of the cells, and inside of the cells."""
-    mechanism = Mechanism(found, n)
+    mechanism = ScaledChoice(found, n)
     all_places = [places_of(losses, found.shift) for losses in all_losses(n)]
     m = (n - 1).bit_length()
     by_scale = [dict(enumerate(mechanism.scale_chances(places))) for places in all_places]
@@ -156,7 +156,7 @@ def test_the_search_spends_at_most_epsilon_and_delta(epsilon, delta):
 def good_inside(found: Scales, places: list[int], crowd: int) -> bool:
     """Say whether every cell of a first crowded scale has a candidate of margin above I0."""
     n = places[0] + 1 + 2  # some candidates above the top value
-    mechanism = Mechanism(found, n)
+    mechanism = ScaledChoice(found, n)
     scale = next(j for j in itertools.count() if max(mechanism.cells(places, j).values()) >= crowd)
     if scale == 0:
         return all(places[-1] <= cell <= places[0] for cell in mechanism.cells(places, 0))
@@ -179,7 +179,7 @@ def test_a_coarser_scale_may_have_no_good_candidate():
     coarse = [
         list(places)
         for places in itertools.combinations_with_replacement(range(7, -1, -1), 4)
-        if max(Mechanism(found, 8).inside(list(places), 0, 3).values()) <= 1
+        if max(ScaledChoice(found, 8).inside(list(places), 0, 3).values()) <= 1
     ]
     assert coarse
 

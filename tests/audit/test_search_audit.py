@@ -12,9 +12,9 @@ import math
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.profile import Profile
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import (
     AboveThreshold,
     ExponentialMechanism,

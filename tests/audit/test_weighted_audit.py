@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.program import compile_program
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
+from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.search import RankProfile, RankSearch
-from beam_dp.mechanisms.tiers import PersonalisedStatistic
 
 RESOLUTION, SIZE = 4, 4
 ROUNDING = 1e-9

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.ratio.local import LocalSensitivity
+from beam_dp.mechanisms.ratio.local import BoundedLocalSensitivity
 from benchmarks import ratio as figures
 
 SIZES = (30, 300, 1000, 10_000)
@@ -38,7 +38,7 @@ def test_it_is_where_it_begins(a: int, b: int) -> None:
 
 def test_without_the_bail_out_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken twin: the article's bail-out, only where b may be 1."""
-    monkeypatch.setattr(LocalSensitivity, "_useful", lambda self, pairs, found: found)
+    monkeypatch.setattr(BoundedLocalSensitivity, "_useful", lambda self, pairs, found: found)
     draws = figures.methods(ratio.ADD_REMOVE)
     chosen = {name: draws[name] for name in ("naive", "local, total")}
     found = figures.errors(chosen, 150, 300, 5000)

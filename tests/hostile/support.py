@@ -15,14 +15,16 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.coders import coder_impl
 
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.cells import Cells
-from beam_dp.mechanisms.contributions import Bounder, Field
-from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure
-from beam_dp.transforms import release, summary
-from beam_dp.transforms.columns import Layout
-from beam_dp.transforms.keys import Key
-from beam_dp.transforms.public_keys import PublicKeys
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
+from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.columns.partition_keys import Key
+from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.steps import draw, settle
+from beam_dp.transforms.steps import summarise as summarising
 
 KEY = bytes(range(32))
 UNIT = Fraction(1, 10**6)
@@ -174,16 +176,16 @@ def keyed_contents(
     return read(seen, found or layout())
 
 
-def summarise(found: Layout, bounds: ContributionBounds) -> summary.Summarise:
+def summarise(found: Layout, bounds: ContributionBounds) -> summarising.Summarise:
     """Return the transform under test with a fixed key."""
-    return summary.Summarise(found, Bounder(bounds, FIELDS, KEY), MEASURES, shards=4)
+    return summarising.Summarise(found, Bounder(bounds, FIELDS, KEY), MEASURES, shards=4)
 
 
 def read(seen: list[tuple[int, Iterable[bytes]]], found: Layout) -> list[tuple[Key, Content]]:
     """Return the content of the one bucket that `summarise` makes."""
     [(bucket, packed)] = seen
-    places = release.Places(found, 1)
-    cells, names = places.cells(bucket, summary.open_summary(packed, MEASURES))
+    places = draw.BucketPartitions(found, 1)
+    cells, names = places.cells(bucket, settle.open_summary(packed, MEASURES))
     return list(zip(places.names(names), _contents(cells), strict=True))
 
 

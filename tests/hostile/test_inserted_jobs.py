@@ -16,8 +16,8 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics import Metric
-from beam_dp.transforms.reading import ReadRows
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.transforms.io.read_rows import ReadRows
 from pipelines import aggregate
 from tests.hostile import support
 from tests.hostile.inserted import folders, layouts, python_rows, watch

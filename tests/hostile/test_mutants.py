@@ -15,15 +15,16 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms import statistics
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.mechanisms.contributions import Bounder
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.program import compile_program
-from beam_dp.transforms import identities, numbers, public_keys, release
-from beam_dp.transforms.blocks import Block
-from beam_dp.transforms.key_list import KeyList
-from beam_dp.transforms.summary import Summarise
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.summaries import histograms
+from beam_dp.transforms.columns import fixed_point, ids, public_keys
+from beam_dp.transforms.columns.key_list import KeyList
+from beam_dp.transforms.steps import barrier, draw
+from beam_dp.transforms.steps.released_block import Block
+from beam_dp.transforms.steps.summarise import Summarise
 from tests.hostile import support
 from tests.hostile.support import Content, as_dict
 
@@ -33,14 +34,14 @@ PUBLIC = tuple((f"day {number}",) for number in range(8))
 Patch = pytest.MonkeyPatch
 
 
-def pieces(noise: Noise) -> tuple[Summarise, release.Release]:
+def pieces(noise: Noise) -> tuple[Summarise, barrier.Release]:
     """Return the two steps of a release of people with this noise."""
     program = compile_program([dp.PeopleCount()], FAINT, 8)
     layout = dataclasses.replace(
         support.layout(public_keys.PublicKeys(PUBLIC)), values=(), units=()
     )
     bounder = Bounder(ContributionBounds(None), program.fields, layout.key)
-    whole = release.Release(program, release.Places(layout, 1), noise)
+    whole = barrier.Release(program, draw.BucketPartitions(layout, 1), noise)
     return Summarise(layout, bounder, program.measures), whole
 
 
@@ -60,7 +61,7 @@ NOISE: dict[str, Callable[[], Noise]] = {"made by": Noise}
 
 def copies_of_a_step_draw_different_noise() -> None:
     _, whole = pieces(NOISE["made by"]())
-    step = pickle.dumps(release.Draw(whole.program, whole.places, whole.noise))
+    step = pickle.dumps(draw.Draw(whole.program, whole.places, whole.noise))
     copies = (pickle.loads(step) for _ in range(2))
     first, second = ([list(block.rows(whole.places.layout.public)) for _, block in
                       copy.process((0, []))] for copy in copies)  # fmt: skip
@@ -127,35 +128,35 @@ def noise_with_a_seed(patch: Patch) -> None:
 
 
 def noise_before_the_sum(patch: Patch) -> None:
-    original = statistics.summarise
+    original = histograms.summarise
 
     def noisy(table: Any, measures: Any) -> Any:
         values = [column + np.arange(len(column)) % 3 for column in table.values]
         return original(dataclasses.replace(table, values=values), measures)
 
-    patch.setattr(statistics, "summarise", noisy)
+    patch.setattr(histograms, "summarise", noisy)
 
 
 def ids_by_equality(patch: Patch) -> None:
     def by_value(value: Any) -> Any:
         return int(value) if value == 1 else str(value).encode()
 
-    patch.setattr(identities, "canonical", by_value)
+    patch.setattr(ids, "canonical", by_value)
 
 
 def nan_into_the_sum(patch: Patch) -> None:
-    patch.setattr(numbers, "_mask", lambda units, present: units)
+    patch.setattr(fixed_point, "_mask", lambda units, present: units)
 
 
 def only_keys_with_data(patch: Patch) -> None:
-    original = release.Places.cells
+    original = draw.BucketPartitions.cells
 
     def found_only(self: Any, bucket: int, found: Any) -> Any:
         cells, names = original(self, bucket, found)
         kept = np.flatnonzero(cells.people(0))
         return cells.select(kept), names[kept]
 
-    patch.setattr(release.Places, "cells", found_only)
+    patch.setattr(draw.BucketPartitions, "cells", found_only)
 
 
 def duplicates_are_listed(patch: Patch) -> None:

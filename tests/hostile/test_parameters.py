@@ -9,8 +9,8 @@ import pytest
 from apache_beam.testing.util import assert_that, equal_to
 
 import beam_dp as dp
-from beam_dp.mechanisms import profilers
 from beam_dp.mechanisms.preprocessing.windows import Windows
+from beam_dp.mechanisms.profiles import from_summaries
 from beam_dp.mechanisms.search import RankSearch
 
 HUGE = dp.Candidates.linear(0, 2**100, 1)
@@ -87,7 +87,7 @@ def test_units_are_scaled_one_by_one(unit):
     whole = 3**50
     units = [whole, whole, whole + 1, Fraction(1, 3), 0, 0, 0]
     expected = [v * unit.numerator / unit.denominator for v in units]
-    assert [float(v) for v in profilers.scaled(units, unit)] == [float(v) for v in expected]
+    assert [float(v) for v in from_summaries.scaled(units, unit)] == [float(v) for v in expected]
 
 
 def test_a_long_profile_of_few_values_is_looked_up_like_any_other():

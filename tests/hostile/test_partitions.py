@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.transforms.public_keys import PublicKeys
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.transforms.columns.public_keys import PublicKeys
 from tests.hostile import support
 from tests.hostile.support import Case, Content, Hostile, as_batch, as_dict
 

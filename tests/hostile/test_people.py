@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.bounds import ContributionBounds
-from beam_dp.transforms import columns
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.transforms.columns import layout
 from tests.hostile import support
 from tests.hostile.support import Case, Content, Hostile, as_batch
 
@@ -154,7 +154,7 @@ def test_38_identical_rows_are_rows_inside_the_bounds() -> None:
 
 
 def test_39_every_run_has_a_fresh_key() -> None:
-    keys = {columns.fresh_key() for _ in range(50)}
+    keys = {layout.fresh_key() for _ in range(50)}
     assert len(keys) == 50  # 256 bits: equal with probability below 2^-240
 
 

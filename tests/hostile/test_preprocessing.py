@@ -40,7 +40,7 @@ def before_the_noise(monkeypatch):
     """Add no noise, and keep one key."""
     noisy = release.noisy
     monkeypatch.setattr(release, "noisy", lambda *given: noisy(*given[:-1], ZeroNoise()))
-    monkeypatch.setattr("beam_dp.transforms.columns.fresh_key", lambda: bytes(32))
+    monkeypatch.setattr("beam_dp.transforms.columns.layout.fresh_key", lambda: bytes(32))
 
 
 def database(draw, number, values):

@@ -14,7 +14,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.ratio.neighbours import Estimates
+from beam_dp.mechanisms.ratio.base import Estimates
 from tests.hostile import support
 
 CASES, DAYS, PEOPLE = 150, (0, 1, 2), 3
@@ -42,7 +42,7 @@ def before_the_noise(monkeypatch):
         return Estimates(ones.astype(float), totals.astype(float))
 
     monkeypatch.setattr(ratio.Mechanism, "release", exactly)
-    monkeypatch.setattr("beam_dp.transforms.columns.fresh_key", lambda: bytes(32))
+    monkeypatch.setattr("beam_dp.transforms.columns.layout.fresh_key", lambda: bytes(32))
 
 
 def case(draw, number, flags):

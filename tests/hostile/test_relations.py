@@ -15,11 +15,11 @@ import pyarrow as pa
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.program import compile_program
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.program import compile_program
 from tests.hostile import support
 from tests.relations import ONE_OWNER, Row, as_dicts, brute, profiles, views
-from tests.transforms.test_relations import run
+from tests.transforms.test_aggregate_relations import run
 
 CANARY = "canary-7f3a"
 CANDIDATES = dp.Candidates.linear(0, 1000, 1)

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms import exact
-from beam_dp.mechanisms.bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.numerics import integers
 from tests.hostile import support
 from tests.hostile.support import Case, Content, Hostile, as_batch, as_dict
 
 MILLION = 10**6
-TOP = exact.WIDEST - 1
+TOP = integers.WIDEST - 1
 INT64 = 2**63 - 1
 
 CASES = [

@@ -16,14 +16,16 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms import exact, metrics, relational, spreads
-from beam_dp.mechanisms.cells import Cells
-from beam_dp.mechanisms.contributions import Bounder
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.program import Program, compile_program
-from beam_dp.mechanisms.tiers import PersonalisedStatistic
-from beam_dp.transforms import release, summary, votes
-from beam_dp.transforms.columns import Layout
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.metrics import base, custom_profile, extremes, items, rows, spread, totals
+from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.steps import block_votes, collect, draw
+from beam_dp.transforms.steps import settle as settling
 from tests.doubles import ZeroNoise
 from tests.relations import KEY, bundle, grouped
 
@@ -36,62 +38,62 @@ DAYS = ("a", "b", "c")
 Made = list[tuple[float, float]]
 
 
-def one_owner(unit: Fraction) -> list[metrics.Metric]:
+def one_owner(unit: Fraction) -> list[base.Metric]:
     """Return every metric of one owner, and every way in which it is computed."""
-    found: list[metrics.Metric] = [
-        metrics.Count(),
-        metrics.Sum("v", unit=unit),
-        metrics.Sum("v", unit=unit, clip="partition"),
-        metrics.Sum("v", unit=unit, candidates=LISTED),
-        metrics.Sum("v", unit=unit, one_sided=True),
-        metrics.Mean("v", unit=unit),
-        metrics.Mean("v", unit=unit, per="person"),
-        metrics.Mean("v", unit=unit, method="preprocessing"),
+    found: list[base.Metric] = [
+        totals.Count(),
+        totals.Sum("v", unit=unit),
+        totals.Sum("v", unit=unit, clip="partition"),
+        totals.Sum("v", unit=unit, candidates=LISTED),
+        totals.Sum("v", unit=unit, one_sided=True),
+        totals.Mean("v", unit=unit),
+        totals.Mean("v", unit=unit, per="person"),
+        totals.Mean("v", unit=unit, method="preprocessing"),
         dp.Ratio("v"),
-        relational.KthLargest("v", 2, unit=unit),
-        relational.KthLargest("v", 2, unit=unit, search=dp.AboveThreshold),
-        relational.Quantile("v", 0.3, unit=unit),
-        relational.Quantile("v", 0.3, unit=unit, per="row"),
-        relational.Median("v", unit=unit, candidates=LISTED),
-        relational.DistinctCount("v"),
-        relational.MaxFrequency("v"),
-        relational.SumOfSquares("v"),
-        relational.SumOfSquares("v", relaxation="pairs", people=100),
-        relational.CustomProfile("v", largest, candidates=LISTED, unit=unit),
-        spreads.Variance("v", unit=unit, person_value="last", last_by="t"),
-        spreads.Variance("v", unit=unit, sample=True, sensitivity=LEAST),
-        spreads.StandardDeviation("v", unit=unit, sensitivity=MOST),
-        spreads.Preprocessed("v", "mean", unit=unit, empty=MOST),
-        spreads.Preprocessed("v", "median", unit=unit, empty=-MOST, sensitivity=LEAST),
+        rows.KthLargest("v", 2, unit=unit),
+        rows.KthLargest("v", 2, unit=unit, search=dp.AboveThreshold),
+        rows.Quantile("v", 0.3, unit=unit),
+        rows.Quantile("v", 0.3, unit=unit, per="row"),
+        rows.Median("v", unit=unit, candidates=LISTED),
+        items.DistinctCount("v"),
+        items.MaxFrequency("v"),
+        items.SumOfSquares("v"),
+        items.SumOfSquares("v", relaxation="pairs", people=100),
+        custom_profile.CustomProfile("v", largest, candidates=LISTED, unit=unit),
+        spread.Variance("v", unit=unit, person_value="last", last_by="t"),
+        spread.Variance("v", unit=unit, sample=True, sensitivity=LEAST),
+        spread.StandardDeviation("v", unit=unit, sensitivity=MOST),
+        spread.Preprocessed("v", "mean", unit=unit, empty=MOST),
+        spread.Preprocessed("v", "median", unit=unit, empty=-MOST, sensitivity=LEAST),
         dp.BlackBox("v", np.median, candidates=LISTED, unit=unit, blocks=50),
         dp.BlackBox("v", sum, candidates=LISTED, unit=unit, blocks=50, person_value="sum"),
     ]
-    for extreme in (metrics.Max, metrics.Min):
+    for extreme in (extremes.Max, extremes.Min):
         ways: list[dict[str, Any]] = [{}, {"search": dp.AboveThreshold}, {"candidates": LISTED}]
         found += [extreme("v", unit=unit, **way) for way in ways]
     for value in ("mean", "sum", "max", "min"):
-        found += [spreads.TrimmedMean("v", unit=unit, person_value=value)]
+        found += [spread.TrimmedMean("v", unit=unit, person_value=value)]
         for of in ("mean", "median", "maximum", "minimum"):
-            found += [spreads.Preprocessed("v", of, unit=unit, person_value=value)]
+            found += [spread.Preprocessed("v", of, unit=unit, person_value=value)]
     return found
 
 
-def two_owners(unit: Fraction) -> list[metrics.Metric]:
+def two_owners(unit: Fraction) -> list[base.Metric]:
     """Return every metric of two owners, and every way in which it is computed."""
     return [
-        metrics.Count(),
-        metrics.Count(one_sided=True),
-        metrics.Sum("v", unit=unit),
-        metrics.Sum("v", unit=unit, one_sided=True),
-        metrics.Sum("v", unit=unit, one_sided=True, candidates=LISTED),
-        metrics.Max("v", unit=unit),
-        metrics.Max("v", unit=unit, search=dp.AboveThreshold),
-        metrics.Min("v", unit=unit),
-        relational.DistinctCount("v", one_sided=True),
+        totals.Count(),
+        totals.Count(one_sided=True),
+        totals.Sum("v", unit=unit),
+        totals.Sum("v", unit=unit, one_sided=True),
+        totals.Sum("v", unit=unit, one_sided=True, candidates=LISTED),
+        extremes.Max("v", unit=unit),
+        extremes.Max("v", unit=unit, search=dp.AboveThreshold),
+        extremes.Min("v", unit=unit),
+        items.DistinctCount("v", one_sided=True),
     ]
 
 
-def own_epsilons(unit: Fraction) -> list[metrics.Metric]:
+def own_epsilons(unit: Fraction) -> list[base.Metric]:
     """Return every statistic of people with an epsilon of their own."""
     return [
         PersonalisedStatistic(
@@ -111,7 +113,7 @@ def largest(people: tuple[tuple[float, ...], ...]) -> list[float]:
 class Case:
     """A program, and how its rows are bounded."""
 
-    asked: tuple[metrics.Metric, ...]
+    asked: tuple[base.Metric, ...]
     bounds: dp.ContributionBounds
     second: str | None = None
 
@@ -133,7 +135,7 @@ def cases(unit: Fraction) -> Iterator[Case]:
     yield from (Case((metric,), free) for metric in own_epsilons(unit))
 
 
-def named_by_place(metric: metrics.Metric, place: int) -> metrics.Metric:
+def named_by_place(metric: base.Metric, place: int) -> base.Metric:
     return dataclasses.replace(metric, name=f"m{place}")
 
 
@@ -160,14 +162,14 @@ def summaries(case: Case, program: Program, rows: list[Any]) -> tuple[Layout, di
     more = program.items, case.second is not None, program.flags, program.orders, program.tiers
     layout = Layout(*named, None, KEY, *more)
     bounder = Bounder(case.bounds, program.fields, KEY, keep_rows=program.keep_rows)
-    packed = grouped([bundle(summary.Collect(layout, bounder, 4), rows)])
-    settle = summary.Settle(bounder, program.measures, program.shared_measures, 1)
+    packed = grouped([bundle(collect.Collect(layout, bounder, 4), rows)])
+    settle = settling.Settle(bounder, program.measures, program.shared_measures, 1)
     found, asked = collections.defaultdict(list), collections.defaultdict(list)
     for element in (one for shard in packed.items() for one in bundle(settle, [shard])):
         # Votes are tagged, and windowed inside of their tag.
         for_votes, pair = (False, element) if type(element) is tuple else (True, element.value)
         (asked if for_votes else found)[pair[0]].append(pair[1])
-    ask = votes.Votes(program.measures, 1, KEY)._votes
+    ask = block_votes.Votes(program.measures, 1, KEY)._votes
     for bucket, blob in (one for group in asked.items() for one in ask.process(group)):
         found[bucket].append(blob)
     return layout, found
@@ -180,11 +182,11 @@ def released(
     program = case.program
     layout, found = summaries(case, program, rows)
     if clips is None:
-        everybody = summary.open_summary(found[summary.SHARED], program.shared_measures)
+        everybody = settling.open_summary(found[settling.SHARED], program.shared_measures)
         view = Cells(everybody, np.zeros(len(everybody), np.int64), 1)
         clips = program.choose_clips(view, noise)
-    opened = summary.open_bucket(found[0], program.measures)
-    cells, names = release.Places(layout, 1).cells(0, *opened)
+    opened = settling.open_bucket(found[0], program.measures)
+    cells, names = draw.BucketPartitions(layout, 1).cells(0, *opened)
     columns, _ = program.release(cells, clips, noise)
     pairs = [zip(map(float, values), map(float, errors), strict=True) for values, errors in columns]
     by_day = zip(names, zip(*pairs, strict=True), strict=True)
@@ -222,6 +224,6 @@ def test_wide_columns_are_released_with_noise(unit: Fraction) -> None:
 def test_the_check_sees_a_column_that_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
     """Values that change their size as soon as one of them is wide are noticed."""
     case = next(cases(Fraction(1)))
-    monkeypatch.setattr(exact, "widen", lambda column: column.astype(object) * 2)
+    monkeypatch.setattr(integers, "widen", lambda column: column.astype(object) * 2)
     with pytest.raises(AssertionError):
         check(case, rows_of(1.0))

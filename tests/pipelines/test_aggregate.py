@@ -10,7 +10,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
-from beam_dp.mechanisms import metrics as metric_kinds
+from beam_dp.mechanisms.metrics import base as metric_kinds
 from pipelines import aggregate, failures, shifted_inverse
 from pipelines.arguments import command as commands
 from pipelines.arguments import metrics, people, spending

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.people import People
+from beam_dp.mechanisms.numerics.user_functions import People
 from pipelines import aggregate, preprocess, shifted_inverse
 from tests.pipelines.conftest import PEOPLE
 from tests.pipelines.test_wrong_calls import PYTHON

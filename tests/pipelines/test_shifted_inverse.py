@@ -12,8 +12,8 @@ import apache_beam as beam
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics import Metric
-from beam_dp.mechanisms.searching import build_search
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.search.choose import build_search
 from pipelines import reading, scratch, shifted_inverse
 from pipelines.arguments import metrics
 from tests.pipelines.conftest import PEOPLE, write

@@ -11,7 +11,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_dp.transforms import guards
+from beam_dp.transforms.steps import guards
 from pipelines import failures, terminal
 
 ROOT = Path(__file__).parents[2]

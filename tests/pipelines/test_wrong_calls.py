@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from beam_dp.mechanisms import limits
+from beam_dp.mechanisms.planning import worker_limits
 from pipelines import aggregate, shifted_inverse
 from pipelines.arguments import language
 
@@ -257,7 +257,7 @@ AGGREGATE = {
     "a partition of none": (counted("--partition_rows", "0"), "--partition_rows: must be a whole num"),
     "a partition of too many": (
         counted("--distinct", "a", "--partition_rows", str(10**8)),
-        f"--partition_rows must be at most {limits.VALUES} for DistinctCount (output column distinct_a), n",
+        f"--partition_rows must be at most {worker_limits.VALUES} for DistinctCount (output column distinct_a), n",
     ),
     "a budget for too many people": (
         [*FILES, *PUBLIC, "--epsilon", "1e-6", "--count", "--max", "a"],
@@ -313,7 +313,7 @@ SHIFTED_INVERSE = {
     "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a", "--candidates=0:60:1"], "--count --sum"),
     "a partition of too many": (
         [*FILES, *PUBLIC, *ONE, "--kth_largest", "a:2", "--candidates=0:60:1", "--partition_rows=99999999"],
-        f"--partition_rows must be at most {limits.LINES} for KthLargest (output column largest_2_a), not",
+        f"--partition_rows must be at most {worker_limits.LINES} for KthLargest (output column largest_2_a), not",
     ),
     "an output below a file": (
         ["--input=a.csv", "--output=old.csv/out.csv", *PUBLIC, *ONE, *MOST, "--candidates=0:60:1"],

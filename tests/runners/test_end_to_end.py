@@ -10,12 +10,15 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that, equal_to
 
 import beam_dp as dp
-from beam_dp.mechanisms import blobs
-from beam_dp.mechanisms.contributions import Bounder, Field
-from beam_dp.mechanisms.statistics import PEOPLE, ROWS, Measure
-from beam_dp.transforms import summary
-from beam_dp.transforms.columns import Layout
-from beam_dp.transforms.summary import SHARED, Summarise
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.summaries import wire
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.steps import collect as collecting
+from beam_dp.transforms.steps import settle as settling
+from beam_dp.transforms.steps.settle import SHARED
+from beam_dp.transforms.steps.summarise import Summarise
 
 KEY = bytes(range(32))
 GRID = (1 << 10, 1 << 20, 1 << 24, 1 << 200)
@@ -48,7 +51,7 @@ def prepared(bounds: dp.ContributionBounds) -> Summarise:
 def canonical(element: tuple[int, Iterable[bytes]]) -> tuple[int, str]:
     """Return the merged, reduced summary of a bucket as the hexadecimal of its bytes."""
     measures = SHARED_MEASURES if element[0] == SHARED else MEASURES
-    return element[0], blobs.pack_summary(summary.open_summary(element[1], measures)).hex()
+    return element[0], wire.pack_summary(settling.open_summary(element[1], measures)).hex()
 
 
 def in_this_process(
@@ -56,8 +59,8 @@ def in_this_process(
 ) -> list[tuple[int, str]]:
     """Return what the pipeline must make of the rows: its steps called by hand, in one bundle."""
     whole = prepared(bounds)
-    collect = summary.Collect(whole.layout, whole.bounder, whole.shards)
-    settle = summary.Settle(whole.bounder, whole.measures, whole.shared, whole.buckets)
+    collect = collecting.Collect(whole.layout, whole.bounder, whole.shards)
+    settle = settling.Settle(whole.bounder, whole.measures, whole.shared, whole.buckets)
     collect.setup()
     collect.start_bundle()
     packed = [pair for row in rows for pair in collect.process(row)]

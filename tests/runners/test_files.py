@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_dp.transforms.reading import ReadRows
-from beam_dp.transforms.writing import WriteRows
+from beam_dp.transforms.io.read_rows import ReadRows
+from beam_dp.transforms.io.write_rows import WriteRows
 
 
 def counted(batch: pa.RecordBatch) -> beam.Row:

@@ -15,12 +15,12 @@ from apache_beam.transforms.window import TimestampCombiner
 from apache_beam.typehints.row_type import RowTypeConstraint
 
 import beam_dp as dp
-from beam_dp.mechanisms.contributions import Bounder
-from beam_dp.mechanisms.program import Program, compile_program
-from beam_dp.transforms import release, rows
-from beam_dp.transforms.columns import Layout
-from beam_dp.transforms.public_keys import PublicKeys
-from beam_dp.transforms.summary import Summarise
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.steps import barrier, draw, output_rows
+from beam_dp.transforms.steps.summarise import Summarise
 from tests.doubles import ZeroNoise
 
 LARGE = dp.Budget(1e6)
@@ -63,8 +63,8 @@ def without_noise(
             pipeline
             | beam.Create(list(given))
             | Summarise(layout, bounder, program.measures, program.shared_measures)
-            | release.Release(program, release.Places(layout, 1), ZeroNoise())
-            | rows.Released(["day"], metrics, layout)
+            | barrier.Release(program, draw.BucketPartitions(layout, 1), ZeroNoise())
+            | output_rows.OutputRows(["day"], metrics, layout)
             | beam.Map(see)
         )
     for row in SEEN:

@@ -4,7 +4,7 @@
 few people, `Preprocessed` and `noisy` exactly on a grid of integers, which is what is released.
 """
 
-from beam_dp.mechanisms.preprocessing.bounds import (
+from beam_dp.mechanisms.preprocessing.error_bounds import (
     enough_for_mean,
     enough_for_variance,
     error_bound,
@@ -18,10 +18,9 @@ from beam_dp.mechanisms.preprocessing.functions import (
     trimmed_mean,
     variance,
 )
-from beam_dp.mechanisms.preprocessing.personalised import Personalised, proportional
-from beam_dp.mechanisms.preprocessing.release import Preprocessed, noisy
-from beam_dp.mechanisms.preprocessing.subsets import coordinates, general, plane
-from beam_dp.mechanisms.preprocessing.unequal import (
+from beam_dp.mechanisms.preprocessing.individual.general import coordinates, general, plane
+from beam_dp.mechanisms.preprocessing.individual.personalised import Personalised, proportional
+from beam_dp.mechanisms.preprocessing.individual.unequal import (
     classes,
     from_profile,
     individual,
@@ -30,6 +29,8 @@ from beam_dp.mechanisms.preprocessing.unequal import (
     ordered,
     total,
 )
+from beam_dp.mechanisms.preprocessing.release import PreprocessedStatistic as Preprocessed
+from beam_dp.mechanisms.preprocessing.release import noisy
 
 __all__ = [
     "Personalised",

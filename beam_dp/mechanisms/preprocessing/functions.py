@@ -13,12 +13,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms import checks
-from beam_dp.mechanisms.checks import Real
-from beam_dp.mechanisms.preprocessing import extremes
-from beam_dp.mechanisms.preprocessing.medians import doubled_medians
-from beam_dp.mechanisms.preprocessing.spread import Spread, least
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.checks import Real
+from beam_dp.mechanisms.preprocessing import order_statistics
+from beam_dp.mechanisms.preprocessing.order_statistics import doubled_medians
 from beam_dp.mechanisms.preprocessing.staircase import settled
+from beam_dp.mechanisms.preprocessing.variances import Spread, least
 from beam_dp.mechanisms.preprocessing.windows import Windows
 
 Values = Sequence[Real] | np.ndarray
@@ -83,7 +83,7 @@ def maximum(values: Values, sensitivity: Real, empty: Real = 0) -> float:
     column, step, nobody, scale = _prepare("maximum", values, sensitivity, empty)
     if not len(column):
         return nobody
-    return scale * float(extremes.maxima(column, *_whole(column), step, nobody)[0])
+    return scale * float(order_statistics.maxima(column, *_whole(column), step, nobody)[0])
 
 
 def minimum(values: Values, sensitivity: Real, empty: Real = 0) -> float:
@@ -91,13 +91,13 @@ def minimum(values: Values, sensitivity: Real, empty: Real = 0) -> float:
     column, step, nobody, scale = _prepare("minimum", values, sensitivity, empty)
     if not len(column):
         return nobody
-    return scale * float(extremes.minima(column, *_whole(column), step, nobody)[0])
+    return scale * float(order_statistics.minima(column, *_whole(column), step, nobody)[0])
 
 
 def variance(values: Values, sensitivity: Real, sample: bool = False) -> float:
     """Return g of the variance, 0 for nobody: never above the variance.
 
-    Mostly O(n log n); see `spread`. The values count to 50 bits of the one farthest from the
+    Mostly O(n log n); see `variances`. The values count to 50 bits of the one farthest from the
     median.
 
     Args:

@@ -15,12 +15,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms import exact
-from beam_dp.mechanisms.preprocessing import extremes
-from beam_dp.mechanisms.preprocessing.medians import doubled_medians
-from beam_dp.mechanisms.preprocessing.recursion import recursed
-from beam_dp.mechanisms.preprocessing.spread import Spread, least, least_rows
-from beam_dp.mechanisms.preprocessing.staircase import settled
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.preprocessing import order_statistics
+from beam_dp.mechanisms.preprocessing.order_statistics import doubled_medians
+from beam_dp.mechanisms.preprocessing.staircase import recursed, settled
+from beam_dp.mechanisms.preprocessing.variances import Spread, least, least_rows
 from beam_dp.mechanisms.preprocessing.windows import Windows, divide, fitting, scaled
 
 SMALL = 256
@@ -82,7 +81,7 @@ class Groups:
         """Return one number per group: those found, and `empty` for the groups without values."""
         numbers = np.full(self.count, empty, object)
         numbers[self.present] = found
-        return exact.narrow(numbers)
+        return integers.narrow(numbers)
 
 
 def _room(size: int, grid: Grid, factor: int = 1) -> tuple[int, int]:
@@ -109,19 +108,19 @@ def _ascending(units: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 def maxima(groups: Groups, grid: Grid) -> np.ndarray:
     """Return g of the maximum of each group, in steps."""
-    return _closed(groups, grid, extremes.maxima, _in_steps(groups, grid), 1)
+    return _closed(groups, grid, order_statistics.maxima, _in_steps(groups, grid), 1)
 
 
 def minima(groups: Groups, grid: Grid) -> np.ndarray:
     """Return g of the minimum of each group, in steps."""
-    return _closed(groups, grid, extremes.minima, _in_steps(groups, grid), 1)
+    return _closed(groups, grid, order_statistics.minima, _in_steps(groups, grid), 1)
 
 
 def medians(groups: Groups, grid: Grid) -> np.ndarray:
     """Return g of the median of each group, in steps, rounded down."""
     fine = 2 * grid.resolution.denominator
     found = _closed(groups, grid, doubled_medians, groups.fitting(grid, fine), fine)
-    return exact.narrow(divide(found, fine))
+    return integers.narrow(divide(found, fine))
 
 
 def _in_steps(groups: Groups, grid: Grid) -> np.ndarray:
@@ -239,8 +238,8 @@ def _variances_of_one_size(rows: np.ndarray, grid: Grid, sample: bool) -> np.nda
     spread = Spread(rows, sample)
     size = spread.size
     found = spread.rounded_rows(0, grid.resolution)[:, 0]
-    ranges = exact.add(rows[:, -1], -rows[:, 0])  # up to twice what a value may be
-    most = exact.product(ranges, ranges).astype(object) * grid.resolution
+    ranges = integers.add(rows[:, -1], -rows[:, 0])  # up to twice what a value may be
+    most = integers.product(ranges, ranges).astype(object) * grid.resolution
     cut = np.flatnonzero(most + found >= size * grid.sensitivity)
     if len(cut):
         found[cut] = least_rows(Spread(rows[cut], sample), grid.sensitivity, grid.resolution)

@@ -10,10 +10,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms import checks
-from beam_dp.mechanisms.additive import AdditiveNoise
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.preprocessing import groups
 from beam_dp.mechanisms.preprocessing.functions import checked_trim
 from beam_dp.mechanisms.preprocessing.groups import Grid, Groups
@@ -30,7 +30,7 @@ STATISTICS = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Preprocessed:
+class PreprocessedStatistic:
     """A statistic of one integer per person, made to depend on one person by Delta at most.
 
     With D a group and D - i the same without one person, the two numbers differ by at most
@@ -100,7 +100,7 @@ class Preprocessed:
 
 
 def noisy(
-    statistic: Preprocessed,
+    statistic: PreprocessedStatistic,
     units: np.ndarray,
     offsets: np.ndarray,
     budget: Budget,

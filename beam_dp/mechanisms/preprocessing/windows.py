@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from beam_dp.mechanisms import exact
+from beam_dp.mechanisms.numerics import integers
 
 _SAFE = 1 << 61
 
@@ -44,9 +44,9 @@ def fitting(column: np.ndarray, factor: int, *others: int) -> np.ndarray:
     if column.dtype == np.float64:
         return column
     beyond = sum(map(abs, others))
-    if column.dtype != object and 4 * max(exact.largest(column), 1) * factor + beyond < _SAFE:
+    if column.dtype != object and 4 * max(integers.largest(column), 1) * factor + beyond < _SAFE:
         return np.asarray(column * factor)
-    return np.asarray(exact.widen(column) * factor)
+    return np.asarray(integers.widen(column) * factor)
 
 
 def scaled(column: np.ndarray, factor: int, *others: int) -> tuple[np.ndarray, int]:
@@ -57,13 +57,13 @@ def scaled(column: np.ndarray, factor: int, *others: int) -> tuple[np.ndarray, i
     """
     if column.dtype in (np.float64, object):
         return fitting(column, factor, *others), 1
-    total, beyond = exact.magnitude(column), sum(map(abs, others))
+    total, beyond = integers.magnitude(column), sum(map(abs, others))
     if max(total, 1) * factor + beyond < _SAFE:
         return np.asarray(column * factor), 1
-    largest = max(4 * exact.largest(column), float(column.shape[-1]), 1.0)
+    largest = max(4 * integers.largest(column), float(column.shape[-1]), 1.0)
     if total < _SAFE and largest * factor + beyond < _SAFE:
         return column, factor
-    return np.asarray(exact.widen(column) * factor), 1
+    return np.asarray(integers.widen(column) * factor), 1
 
 
 def prefixes(column: np.ndarray) -> np.ndarray:

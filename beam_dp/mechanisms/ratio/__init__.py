@@ -24,13 +24,11 @@ columns of them, with error bounds.
 
 import numpy as np
 
-from beam_dp.mechanisms import checks, exact
-from beam_dp.mechanisms.bounded import SHARE
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.ratio.counts import KuleszaSureshWang, Naive
-from beam_dp.mechanisms.ratio.local import PARTS, LocalSensitivity
-from beam_dp.mechanisms.ratio.neighbours import (
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.noise.bounded_sensitivity import SHARE
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import checks, integers
+from beam_dp.mechanisms.ratio.base import (
     ADD_REMOVE,
     ALPHA,
     EMPTY,
@@ -38,6 +36,9 @@ from beam_dp.mechanisms.ratio.neighbours import (
     Estimates,
     Mechanism,
 )
+from beam_dp.mechanisms.ratio.counts import KuleszaSureshWang, Naive
+from beam_dp.mechanisms.ratio.local import PARTS
+from beam_dp.mechanisms.ratio.local import BoundedLocalSensitivity as LocalSensitivity
 
 __all__ = [
     "ADD_REMOVE",
@@ -140,8 +141,8 @@ def local_sensitivity(
     Raises:
         TypeError, ValueError: for other parameters.
 
-    Source: Harrison, "Privately bounding local sensitivity" (2024), corrected in `bounded` and in
-        `ratio.bound`; queries="parts" is not in it.
+    Source: Harrison, "Privately bounding local sensitivity" (2024), corrected in
+        `noise.bounded_sensitivity` and in `ratio.local_bound`; queries="parts" is not in it.
     """
     return _one(LocalSensitivity(budget, rows, neighbours, share, queries), a, b, noise)
 
@@ -224,5 +225,5 @@ def _one(chosen: Mechanism, a: int, b: int, noise: Noise | None) -> float:
         if isinstance(count, (bool, np.bool_)) or not isinstance(count, (int, np.integer)):
             raise TypeError(f"ratio: {name} must be an int, not {type(count).__name__}.")
     checks.require(0 <= a <= b, "ratio: a must be from 0 to b.")
-    ones, totals = (exact.narrow(np.array([int(count)], object)) for count in (a, b))
+    ones, totals = (integers.narrow(np.array([int(count)], object)) for count in (a, b))
     return float(chosen.release(ones, totals, noise).values[0])

@@ -16,18 +16,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms import exact
-from beam_dp.mechanisms.additive import AdditiveNoise
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.ratio.neighbours import (
-    HUGE,
-    Counts,
-    Estimates,
-    Mechanism,
-    add_noise,
-    estimates,
-)
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.ratio.base import HUGE, Counts, Estimates, Mechanism, add_noise, estimates
 
 _HALF = Fraction(1, 2)
 _COARSE = 0.5  # from this rate on the noise is seen to be discrete
@@ -56,7 +49,7 @@ class Naive(Mechanism):
         noisy_totals = add_noise(self._adder, self.rows, totals, noise)
         # The corners of [a - t, a + t] x [b - t, b + t] are (a -+ t, b +- t), and z = b - a there.
         far = self._adder.bound(self.rows, alpha / 2)
-        return estimates(noisy_ones, exact.add(noisy_totals, -noisy_ones), (far, 2 * far))
+        return estimates(noisy_ones, integers.add(noisy_totals, -noisy_ones), (far, 2 * far))
 
     def _expected(self, ratio: float, total: float) -> float:
         return mean_combination(self._adder.budget, self.rows, 1.0, ratio) / total
@@ -88,7 +81,7 @@ class KuleszaSureshWang(Mechanism):
 
     def _draw(self, ones: Counts, totals: Counts, noise: Noise, alpha: Fraction) -> Estimates:
         noisy_ones = add_noise(self._adder, self.rows, ones, noise)
-        noisy_zeros = add_noise(self._adder, self.rows, exact.add(totals, -ones), noise)
+        noisy_zeros = add_noise(self._adder, self.rows, integers.add(totals, -ones), noise)
         far = self._adder.bound(self.rows, alpha / 2)
         return estimates(noisy_ones, noisy_zeros, (far, far))
 

@@ -5,28 +5,29 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms import checks, exact
-from beam_dp.mechanisms.additive import AdditiveNoise
-from beam_dp.mechanisms.bounded import SHARE, GridLaplace, shares
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.ratio import bound as bounds
-from beam_dp.mechanisms.ratio.bound import Rational, Span
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.bounded_sensitivity import SHARE, GridLaplace, shares
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.noise.tails import laplace_bound
+from beam_dp.mechanisms.numerics import checks, integers
+from beam_dp.mechanisms.ratio import local_bound as bounds
+from beam_dp.mechanisms.ratio.base import HUGE, Counts, Estimates, Mechanism, add_noise
 from beam_dp.mechanisms.ratio.counts import KuleszaSureshWang, Naive
-from beam_dp.mechanisms.ratio.neighbours import HUGE, Counts, Estimates, Mechanism, add_noise
-from beam_dp.mechanisms.tails import laplace_bound
+from beam_dp.mechanisms.ratio.local_bound import Rational, Span
 
 PARTS, TOTAL = "parts", "total"
 _WIDEST = Fraction(1, 2)
 
 
 @dataclasses.dataclass(frozen=True)
-class LocalSensitivity(Mechanism):
+class BoundedLocalSensitivity(Mechanism):
     """Ask for noisy counts, bound the local sensitivity by them, release a / b with that noise.
 
-    (epsilon, delta)-DP by the theorem of `bounded`: the counts cost epsilon_1 = share epsilon, and
-    all lie within t of the truth but for probability delta, t from the exact tail of the discrete
-    Laplace distribution; `ratio.bound` is then an upper bound of the local sensitivity.
+    (epsilon, delta)-DP by the theorem of `noise.bounded_sensitivity`: the counts cost epsilon_1 =
+    share epsilon, and all lie within t of the truth but for probability delta, t from the exact
+    tail of the discrete Laplace distribution; `local_bound` is then an upper bound of the local
+    sensitivity.
 
     What is asked, between add-remove neighbours: the `"parts"` a and b - a with noise for epsilon_1
     each (a person moves both by at most `rows` together), or `"total"`, the article's a and b for
@@ -136,7 +137,7 @@ class LocalSensitivity(Mechanism):
         asker, far = self._asker, self.straying
         second = totals
         if self.queries == PARTS and not self.substitution:
-            second = exact.add(totals, -ones)
+            second = integers.add(totals, -ones)
         noisy_second = add_noise(asker, self.rows, second, noise).tolist()
         noisy_first = [0] * len(noisy_second)
         if not self.substitution:

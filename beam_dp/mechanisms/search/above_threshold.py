@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from beam_dp.mechanisms import checks
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.grids import Number
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.profile import Profile
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.search.common import LOG_COUPLING, SYSTEM_NOISE, audited_losses, check
 from beam_dp.mechanisms.search.draws import failures_before_success
-from beam_dp.mechanisms.search.parameters import LOG_COUPLING, SYSTEM_NOISE, audited_losses, check
-from beam_dp.mechanisms.search.stops import stop_chances
+from beam_dp.mechanisms.search.stop_chances import stop_chances
 from beam_dp.mechanisms.search.thresholds import Thresholds, guarded_thresholds, thresholds
 
 _OWNER = "AboveThreshold"

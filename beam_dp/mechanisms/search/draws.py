@@ -1,4 +1,4 @@
-"""Exact draws that the searches share, made of the ones of `noise`."""
+"""Exact draws that the searches share, made of the ones of `noise.sampling`."""
 
 import bisect
 import itertools
@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.reals import Interval, exp_interval
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics.intervals import Interval, exp_interval
 
 _WORD = 64  # bits of one word of noise
 

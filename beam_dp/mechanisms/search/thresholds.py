@@ -25,8 +25,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from beam_dp.mechanisms.reals import root_below
-from beam_dp.mechanisms.search.parameters import ENOUGH
+from beam_dp.mechanisms.numerics.intervals import root_below
+from beam_dp.mechanisms.search.common import ENOUGH
 
 Floats = npt.NDArray[np.float64]
 _COARSE, _FINE = 256, 2048  # blocks

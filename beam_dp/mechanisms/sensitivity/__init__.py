@@ -16,7 +16,7 @@ articles say, corrected:
 - The mean: mean(x + e_i) - mean(x) = (i - mean(x)) / (||x||_1 + 1), with a 1 where 123 was printed.
   For ages 0 to 122 its global sensitivity is 61 on non-empty data ({0}, then {0, 122}), 122 if the
   mean of nobody is 0, and 61 if that is 61; never 123.
-- There is no chain rule (see `rules`).
+- There is no chain rule (see `sensitivity.rules`).
 
 None of this is private: a local sensitivity is data.
 

@@ -5,13 +5,18 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from beam_dp.mechanisms import checks
-from beam_dp.mechanisms.grids import Number
-from beam_dp.mechanisms.metrics import Metric
-from beam_dp.mechanisms.monotone import EVALUATIONS, Monotone
-from beam_dp.mechanisms.people import Statistic, check_callable, is_infinite, removal_count
-from beam_dp.mechanisms.profile import Profile
-from beam_dp.mechanisms.sensitivity.rows import monotone
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.user_functions import (
+    Statistic,
+    check_callable,
+    is_infinite,
+    removal_count,
+)
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.sensitivity.exact_metrics import monotone
+from beam_dp.mechanisms.sensitivity.monotone import EVALUATIONS, Monotone
 
 
 def down_sensitivity(

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from beam_dp.mechanisms import checks, exact
-from beam_dp.mechanisms.grids import Number
-from beam_dp.mechanisms.people import is_infinite, plain_number, removal_count
+from beam_dp.mechanisms.numerics import checks, integers
+from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.user_functions import is_infinite, plain_number, removal_count
 from beam_dp.mechanisms.sensitivity.norms import check_p, norm
 
 Matrix = npt.NDArray[Any]
@@ -136,7 +136,7 @@ class Values:
     def __call__(self, x: tuple[int, ...]) -> Vector:
         """Return f(x) as a tuple of Python numbers."""
         if x not in self._known:
-            given = self._f(exact.narrow(np.array(x, object)))
+            given = self._f(integers.narrow(np.array(x, object)))
             entries = given if _is_vector(given) else (given,)
             vector = tuple(_real(f"{self._owner}: f", entry) for entry in entries)
             self._length = len(vector) if self._length is None else self._length
@@ -205,4 +205,4 @@ def _array(columns: list[Vector]) -> Matrix:
     kinds = {type(entry) for entry in matrix.flat if type(entry) is not int or entry}
     if kinds == {float}:
         return matrix.astype(np.float64)
-    return exact.narrow(matrix) if kinds <= {int} else matrix
+    return integers.narrow(matrix) if kinds <= {int} else matrix

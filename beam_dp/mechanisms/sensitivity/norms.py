@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from beam_dp.mechanisms import checks
-from beam_dp.mechanisms.grids import Number
-from beam_dp.mechanisms.people import is_infinite, plain_number
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.user_functions import is_infinite, plain_number
 
 INFINITY = math.inf
 

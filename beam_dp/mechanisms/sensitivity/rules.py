@@ -22,7 +22,7 @@ Source: "Sensitivity as the Operator Norm of a Derivative", with the rules for d
 import math
 from fractions import Fraction
 
-from beam_dp.mechanisms import checks
+from beam_dp.mechanisms.numerics import checks
 
 
 def sum_bound(*sensitivities: checks.Real) -> Fraction:

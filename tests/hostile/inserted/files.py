@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.hostile.inserted import layouts, lines_of_csv, lines_of_json, readers, tally
 from tests.hostile.inserted.tally import Hostile, Tally
-from tests.transforms.test_csv_records import slow_rows
+from tests.transforms.io.test_records import slow_rows
 
 # So short that a few hundred bytes cross all of them.
 RECORD, LOOK = 64, 512

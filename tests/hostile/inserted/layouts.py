@@ -7,12 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from beam_dp.mechanisms import contributions, exact
-from beam_dp.mechanisms.contributions import Table
-from beam_dp.transforms import columns
-from beam_dp.transforms.columns import Layout, RowBuffer
-from beam_dp.transforms.key_list import KeyList
-from beam_dp.transforms.public_keys import PublicKeys
+from beam_dp.mechanisms.bounding import table as tables
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.transforms.columns import layout as columns_layout
+from beam_dp.transforms.columns.key_list import KeyList
+from beam_dp.transforms.columns.layout import Layout, RowBuffer
+from beam_dp.transforms.columns.public_keys import PublicKeys
 
 NAMES = ("person", "other", "day", "place", "value", "item", "flag", "mark", "time", "epsilon")
 KEY = bytes(range(32))
@@ -64,11 +65,11 @@ def lines(tables: Iterable[Table]) -> list[Any]:
 
 def _lines(table: Table) -> Iterable[Any]:
     person, partition = (
-        list(map(tuple, contributions.two_words(identity).T.tolist()))
+        list(map(tuple, tables.two_words(identity).T.tolist()))
         for identity in (table.person, table.partition)
     )
     named = [table.names.get(pair[:2]) for pair in partition]
-    values = [exact.widen(column).tolist() for column in table.values]
+    values = [integers.widen(column).tolist() for column in table.values]
     return zip(person, partition, named, table.rows.tolist(), *values, strict=True)
 
 
@@ -80,5 +81,5 @@ def of_rows(layout: Layout, rows: Sequence[object]) -> list[Any]:
 
 def of_batches(layout: Layout, batches: Iterable[pa.RecordBatch]) -> list[Any]:
     """Return the lines that record batches become."""
-    parts = (part for batch in batches for part in columns.batches(batch))
+    parts = (part for batch in batches for part in columns_layout.batches(batch))
     return lines(map(layout.from_batch, parts))

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beam_dp.transforms.files import parquet
+from beam_dp.transforms.io import parquet
 from tests.hostile.inserted import columns_of_arrow, layouts, python_rows, tally
 from tests.hostile.inserted.tally import Tally
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from beam_dp.transforms.files import delimited, lines, records
+from beam_dp.transforms.io import csv_files, json_lines, records
 
 TRUE_RECORD, WHOLE = records.RECORD_LIMIT, records.BLOCK
 
@@ -28,7 +28,7 @@ def csv_batches(
     path: Path, columns: Sequence[str], numbers: Sequence[str], quotes: bool = True
 ) -> Iterator[pa.RecordBatch]:
     """Return the rows of a CSV file in batches."""
-    return delimited.read_csv(str(path), str(path), columns, numbers, quotes)
+    return csv_files.read_csv(str(path), str(path), columns, numbers, quotes)
 
 
 def csv_rows(
@@ -41,7 +41,7 @@ def csv_rows(
 
 def json_objects(path: Path, columns: Sequence[str]) -> list[dict[str, object]]:
     """Return the rows of a JSON Lines file as dicts."""
-    return list(lines.read_jsonl(str(path), str(path), columns))
+    return list(json_lines.read_jsonl(str(path), str(path), columns))
 
 
 def json_rows(path: Path, columns: Sequence[str]) -> list[Any]:

@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.preprocessing import groups, saddle, spread, staircase
-from beam_dp.mechanisms.preprocessing.release import Preprocessed
+from beam_dp.mechanisms.preprocessing import groups, saddle, staircase, variances
+from beam_dp.mechanisms.preprocessing.release import PreprocessedStatistic
 from tests.mechanisms.preprocessing import brute
 
 RELEASES = 10
@@ -20,7 +20,7 @@ def releases(name, seed):
         sensitivity = int(generator.integers(1, 60)) if generator.random() < 0.9 else 10**6
         empty = 0 if "variance" in name else int(generator.integers(-60, 61))
         resolution = Fraction(int(generator.integers(1, 9)), int(generator.integers(1, 5)))
-        yield Preprocessed(name, sensitivity, empty, resolution, brute.TRIM), generator
+        yield PreprocessedStatistic(name, sensitivity, empty, resolution, brute.TRIM), generator
 
 
 def wrong(name, count, seed, most=7):
@@ -62,7 +62,7 @@ def test_the_search_for_the_best_window_misses_none(sample):
     for _ in range(60):
         values = sorted([0, *brute.database(generator, 300)])
         price = brute.variance(values) * Fraction(math.exp(generator.uniform(-8, 1)))
-        whole = spread.Spread(np.array(values), sample)
+        whole = variances.Spread(np.array(values), sample)
         n = len(values)
         sizes = range(1, n + 1)
         every = [(i, i + size) for size in sizes for i in range(n - size + 1)]
@@ -71,7 +71,7 @@ def test_the_search_for_the_best_window_misses_none(sample):
         rough = about / whole.divisors(stops - starts) + (n - stops + starts) * float(price)
         near = [every[place] for place in np.flatnonzero(rough <= rough.min() * (1 + 1e-9))]
         best = min(whole.exactly(i, j) + (n - j + i) * price for i, j in near)
-        assert spread.least(whole, price) == best
+        assert variances.least(whole, price) == best
 
 
 @pytest.mark.parametrize("name", brute.STATISTICS)
@@ -190,8 +190,8 @@ def test_wide_integers_and_narrow_ones_give_the_same():
     wide = np.array([int(value) << 90 for value in units], object)
     for name in brute.STATISTICS:
         power = 180 if "variance" in name else 90
-        narrow = Preprocessed(name, 30, 0, 4, brute.TRIM).values(units, offsets)
-        scaled = Preprocessed(name, 30, 0, Fraction(4, 1 << power), brute.TRIM)
+        narrow = PreprocessedStatistic(name, 30, 0, 4, brute.TRIM).values(units, offsets)
+        scaled = PreprocessedStatistic(name, 30, 0, Fraction(4, 1 << power), brute.TRIM)
         assert scaled.values(wide, offsets).tolist() == narrow.tolist()
 
 
@@ -221,8 +221,10 @@ def test_values_that_would_overflow_are_exact():
         "maximum": 1 << 61,
         "minimum": -(1 << 61),
     }.items():
-        assert Preprocessed(name, 1 << 90).values(far, np.array([0, 3])).tolist() == [expected]
-    found = Preprocessed("variance", 1 << 140).values(far, np.array([0, 3]))
+        assert PreprocessedStatistic(name, 1 << 90).values(far, np.array([0, 3])).tolist() == [
+            expected
+        ]
+    found = PreprocessedStatistic("variance", 1 << 140).values(far, np.array([0, 3]))
     assert found.tolist() == [(1 << 123) // 3]
 
 
@@ -236,7 +238,7 @@ def test_ranges_of_2_to_the_62_and_above_are_exact(name, bound):
     for values in ([-bound, bound], [-bound, 0, bound], [-bound, bound - 7, bound]):
         offsets = np.array([0, len(values)])
         for power in range(110, 129):
-            statistic = Preprocessed(name, 1 << power)
+            statistic = PreprocessedStatistic(name, 1 << power)
             wide = statistic.values(np.array(values, object), offsets)
             assert statistic.values(np.array(values), offsets).tolist() == wide.tolist()
 
@@ -244,7 +246,7 @@ def test_ranges_of_2_to_the_62_and_above_are_exact(name, bound):
 @pytest.mark.parametrize("name", brute.STATISTICS)
 def test_nobody_one_person_and_equal_values(name):
     empty = 0 if "variance" in name else 5
-    statistic = Preprocessed(name, 2, empty)
+    statistic = PreprocessedStatistic(name, 2, empty)
     units, offsets = brute.columns([[], [100], [6] * 9, [], []])
     flat = "variance" in name
     assert statistic.values(units, offsets).tolist() == [
@@ -289,15 +291,15 @@ def test_a_median_that_only_looks_at_removals_from_above_is_noticed(monkeypatch)
 
 
 def test_a_search_for_windows_that_loses_a_quarter_is_noticed(monkeypatch):
-    true = spread._quarters
+    true = variances._quarters
     monkeypatch.setattr(groups, "SMALL", 0)
-    monkeypatch.setattr(spread, "_SIDE", 1)
+    monkeypatch.setattr(variances, "_SIDE", 1)
     assert wrong("variance", 300, 9) == 0
 
     def lazy(starts, stops, width):
         return [(a[a % 4 != 3], b[a % 4 != 3], w) for a, b, w in true(starts, stops, width)]
 
-    monkeypatch.setattr(spread, "_quarters", lazy)
+    monkeypatch.setattr(variances, "_quarters", lazy)
     assert wrong("variance", 300, 9) > 0
 
 
@@ -305,8 +307,10 @@ def test_a_delta_near_2_to_the_63_wraps_nowhere() -> None:
     """One person moved g by 506 Delta where found + gone * Delta was computed in 64 bits."""
     delta = (2**63 - 1) // 254
     values = np.arange(256) * 2**28
-    statistic = Preprocessed("variance", delta)
+    statistic = PreprocessedStatistic("variance", delta)
     both = statistic.values(np.concatenate([values, values[:-1]]), np.array([0, 256, 511]))
     assert abs(int(both[0]) - int(both[1])) <= delta and min(both) >= 0
-    huge = Preprocessed("variance", 2**62).values(np.array([0, 2**40, 2**41]), np.array([0, 3]))
+    huge = PreprocessedStatistic("variance", 2**62).values(
+        np.array([0, 2**40, 2**41]), np.array([0, 3])
+    )
     assert int(huge[0]) >= 0

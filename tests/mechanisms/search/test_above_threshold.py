@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.noise import Noise
-from beam_dp.mechanisms.profile import Profile
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search import thresholds as parameters
 from beam_dp.mechanisms.search.thresholds import Thresholds, thresholds

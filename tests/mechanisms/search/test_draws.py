@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.search import draws
 
 SIZE = 20_000

@@ -9,11 +9,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.budget import Budget
-from beam_dp.mechanisms.candidates import Candidates
-from beam_dp.mechanisms.noise import Noise
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.search.draws import failures_before_success
-from beam_dp.mechanisms.search.ranks import (
+from beam_dp.mechanisms.search.rank_search import (
     RESOLUTION,
     RankProfile,
     RankSearch,

@@ -1,0 +1,191 @@
+"""Budget: what may be spent, in exact rationals. What was spent is in the `ledger`.
+
+Two measures are kept apart. (epsilon, delta)-DP: P[M(x) in S] <= e^epsilon P[M(x') in S] +
+delta for neighbours x, x' (one person added or removed). And delta-approximate rho-zCDP
+(Bun and Steinke 2016, arXiv 1605.02065, Definition 8.1): there are events E, E', each of
+probability at least 1 - delta, such that the Renyi divergence of order alpha between
+M(x) given E and M(x') given E' is at most alpha rho, both ways, for every alpha > 1.
+
+Both compose by addition of all parameters, so shares are exact parts of a whole and sums
+are compared without rounding.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import NoReturn, Self
+
+from beam_dp.mechanisms.accounting import zcdp
+from beam_dp.mechanisms.numerics import checks
+
+_LEAST_EPSILON = Fraction(1, 2**50)
+# Low enough for Budget(2^-50, 1e-300).to_zcdp(), which is 2^-111.
+_LEAST_RHO = Fraction(1, 2**128)
+
+
+@dataclasses.dataclass(frozen=True, init=False, repr=False, slots=True)
+class Budget:
+    """Say how much privacy may be spent: (epsilon, delta), or rho-zCDP by `Budget.zcdp`.
+
+    Every number is kept as the exact rational that was given: 0.1 is the float nearest to
+    1/10 (a little more than 1/10), Fraction(1, 10) is 1/10. Nothing is rounded.
+
+    Edge cases: epsilon below 2^-50 and rho below 2^-128 are refused, also as shares of a
+    larger budget. A pickle is checked again where it is opened.
+
+    Args:
+        epsilon: above 0; larger means more accurate and less private.
+        delta: at least 0, below 1; 0 means pure differential privacy.
+
+    Raises:
+        TypeError: for a parameter that is no int, float or Fraction (True is none).
+        ValueError: for one out of range, NaN or infinite.
+    """
+
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
+
+    def __init__(self, epsilon: checks.Real, delta: checks.Real = 0) -> None:
+        mend = "Write Budget(epsilon=1.0)."
+        exact = _at_least("Budget", "epsilon", epsilon, _LEAST_EPSILON, "2^-50", mend)
+        _fill(self, exact, _checked_delta("Budget", delta), None)
+
+    @classmethod
+    def zcdp(cls, rho: checks.Real, delta: checks.Real = 0) -> Self:
+        """Make a budget of `delta`-approximate `rho`-zCDP (see the module's docstring).
+
+        By the conversion in `zcdp` the spender is (epsilon, delta + zcdp_delta(rho,
+        epsilon))-DP for every epsilon (Bun and Steinke 2016, Lemma 8.8).
+
+        Args:
+            rho: above 0; larger means more accurate and less private.
+            delta: at least 0, below 1; 0 means (not approximate) zCDP.
+        """
+        mend = "Write Budget.zcdp(rho=0.5)."
+        exact = _at_least("Budget.zcdp", "rho", rho, _LEAST_RHO, "2^-128", mend)
+        budget = cls.__new__(cls)
+        _fill(budget, None, _checked_delta("Budget.zcdp", delta), exact)
+        return budget
+
+    @property
+    def is_zcdp(self) -> bool:
+        """Say whether the budget is counted in rho."""
+        return self.rho is not None
+
+    @property
+    def amount(self) -> Fraction:
+        """The epsilon or the rho, whichever is counted."""
+        return known(self.epsilon, self.rho)
+
+    def split(self, weights: Sequence[checks.Real]) -> tuple["Budget", ...]:
+        """Return one share per weight; the shares sum exactly to the whole, delta too.
+
+        Args:
+            weights: positive numbers; [1, 1, 2] gives a quarter, a quarter and a half.
+        """
+        exact = _checked_weights(weights)
+        whole = sum(exact)
+        return tuple(self.scaled(weight / whole) for weight in exact)
+
+    def scaled(self, factor: checks.Real) -> "Budget":
+        """Return the share `factor`, above 0 and at most 1, of amount and delta."""
+        exact = checks.number("Budget.scaled", "factor", factor)
+        checks.require(
+            0 < exact <= 1,
+            f"Budget.scaled: factor must be above 0 and at most 1, not {factor!r}.",
+        )
+        return self._like(self.amount * exact, self.delta * exact)
+
+    def without_delta(self) -> "Budget":
+        """Return the same epsilon or rho with delta 0."""
+        return self._like(self.amount, Fraction(0))
+
+    def to_zcdp(self) -> "Budget":
+        """Return the largest rho-zCDP budget whose spender is proved within this budget.
+
+        Every rho-zCDP release with the returned rho is (epsilon, delta)-DP.
+
+        Edge cases: a zCDP budget is returned as it is.
+
+        Raises:
+            ValueError: if delta is 0: zCDP gives no pure differential privacy.
+
+        Source: Canonne, Kamath, Steinke 2020, arXiv 2004.00010, Proposition 12.
+        """
+        if self.epsilon is None:
+            return self
+        checks.require(
+            self.delta > 0,
+            "Budget.to_zcdp: delta must be above 0, not 0: zCDP gives no pure differential "
+            "privacy. Write Budget(epsilon=1.0, delta=1e-6).",
+        )
+        return Budget.zcdp(zcdp.zcdp_rho(self.epsilon, self.delta))
+
+    def _like(self, amount: Fraction, delta: Fraction) -> "Budget":
+        return Budget.zcdp(amount, delta) if self.is_zcdp else Budget(amount, delta)
+
+    def __repr__(self) -> str:
+        name = "Budget.zcdp(rho" if self.is_zcdp else "Budget(epsilon"
+        delta = f", delta={readable(self.delta)}" if self.delta else ""
+        return f"{name}={readable(self.amount)}{delta})"
+
+    def __reduce__(self) -> tuple[Callable[..., "Budget"], tuple[Fraction, Fraction]]:
+        # Through the constructors, so that a pickle with other numbers in it is checked.
+        return (Budget.zcdp if self.is_zcdp else Budget), (self.amount, self.delta)
+
+    def __setstate__(self, state: object) -> NoReturn:
+        # No pickle of ours holds fields; one that does was made to go round the checks.
+        raise TypeError("Budget: fields must be set by the constructor, not by a pickle.")
+
+
+def readable(value: Fraction) -> str:
+    """Return `value` as a short decimal number, for people; also far outside of floats."""
+    exponent = value.numerator.bit_length() - value.denominator.bit_length()
+    return str(float(value)) if abs(exponent) < 1000 or not value else f"about 2^{exponent}"
+
+
+def _fill(budget: Budget, epsilon: Fraction | None, delta: Fraction, rho: Fraction | None) -> None:
+    for name, value in (("epsilon", epsilon), ("delta", delta), ("rho", rho)):
+        object.__setattr__(budget, name, value)
+
+
+def known(epsilon: Fraction | None, rho: Fraction | None) -> Fraction:
+    """Return the one of both that is given."""
+    return next(amount for amount in (epsilon, rho) if amount is not None)
+
+
+def _at_least(
+    owner: str, name: str, value: object, least: Fraction, shown: str, mend: str
+) -> Fraction:
+    exact = checks.number(owner, name, value)
+    given = readable(value) if isinstance(value, Fraction) else repr(value)
+    checks.require(
+        least <= exact, f"{owner}: {name} must be above 0 (at least {shown}), not {given}. {mend}"
+    )
+    return exact
+
+
+def _checked_delta(owner: str, value: object) -> Fraction:
+    exact = checks.number(owner, "delta", value)
+    checks.require(
+        0 <= exact < 1,
+        f"{owner}: delta must be at least 0 and below 1, not {value!r}. Write delta=1e-6.",
+    )
+    return exact
+
+
+def _checked_weights(weights: object) -> tuple[Fraction, ...]:
+    if isinstance(weights, (str, bytes)) or not isinstance(weights, Sequence):
+        raise TypeError(
+            f"Budget.split: weights must be a list of numbers, not {checks.shown(weights)}. "
+            "Write budget.split([1, 1])."
+        )
+    checks.require(
+        len(weights) > 0, "Budget.split: weights must not be empty. Write budget.split([1, 1])."
+    )
+    return tuple(
+        checks.fraction_between("Budget.split", "each weight", weight, 0, math.inf)
+        for weight in weights
+    )

@@ -1,0 +1,158 @@
+"""The ledger: what was spent on what, in exact rationals, and never more than the budget.
+
+`budget` says what the numbers mean, and why they add up.
+"""
+
+import dataclasses
+import threading
+from fractions import Fraction
+from typing import Any, NoReturn
+
+from beam_dp.mechanisms.accounting.budget import Budget, known, readable
+from beam_dp.mechanisms.numerics import checks
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One line of a ledger: `times` releases called `label`, at `cost` each."""
+
+    label: str
+    cost: Budget
+    times: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Spent:
+    """What a ledger has spent so far; unlike a Budget it may be 0."""
+
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
+
+    @property
+    def is_zcdp(self) -> bool:
+        """Say whether the total is counted in rho."""
+        return self.rho is not None
+
+    @property
+    def amount(self) -> Fraction:
+        """The epsilon or the rho, whichever is counted."""
+        return known(self.epsilon, self.rho)
+
+
+class Ledger:
+    """Record what is spent of one budget, and refuse what would exceed it.
+
+    Whatever was spent through one ledger is, together, within its budget: sums are exact
+    rationals, so ten costs of Fraction(1, 10) fit into an epsilon of 1 and an eleventh does
+    not. Ten costs of the float 0.1 do not fit: that float is a little more than 1/10, and
+    its exact value counts.
+
+    What it does not count: that two texts, as ids of people, share a hash, at most n 2^-127 for one
+    person among n (see `numerics.hashing`).
+
+    Edge cases: nothing is ever given back, for a failed job may have shown something. A
+    ledger refuses to be pickled or copied (each copy could spend the whole). Threads may
+    share one.
+
+    Args:
+        budget: the whole.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = _checked_budget("Ledger", "budget", budget)
+        self._lock = threading.Lock()
+        self._entries: tuple[Entry, ...] = ()
+        self._amount = self._delta = Fraction(0)
+
+    @property
+    def budget(self) -> Budget:
+        """The whole that may be spent."""
+        return self._budget
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What was spent, in order."""
+        return self._entries
+
+    @property
+    def spent(self) -> Spent:
+        """The exact totals."""
+        with self._lock:
+            amount, delta = self._amount, self._delta
+        if self._budget.is_zcdp:
+            return Spent(None, delta, amount)
+        return Spent(amount, delta, None)
+
+    def spend(self, label: str, cost: Budget, times: int = 1) -> Budget:
+        """Check and record `times` releases of `cost` each; return `cost`.
+
+        A ledger of rho counts a cost of (epsilon, delta) as epsilon^2 / 2, and its delta.
+        A ledger of epsilon refuses a cost of rho.
+
+        Args:
+            label: what it is spent on: public text, shown in messages.
+            cost: what each release costs.
+            times: how many releases.
+
+        Raises:
+            ValueError: if the total would exceed the budget; then nothing is recorded.
+        """
+        checks.require(
+            type(label) is str and label != "",
+            f"Ledger.spend: label must be a string that is not empty, not {checks.shown(label)}.",
+        )
+        times = checks.positive_integer("Ledger.spend", "times", times)
+        amount = self._counted(_checked_budget("Ledger.spend", "cost", cost)) * times
+        self._record(Entry(label, cost, times), amount, cost.delta * times)
+        return cost
+
+    def _counted(self, cost: Budget) -> Fraction:
+        """Return the cost in the ledger's own measure.
+
+        (epsilon, delta)-DP is delta-approximate epsilon^2/2-zCDP. For pure DP this is
+        Proposition 1.4 of Bun and Steinke 2016. For delta > 0: by Kairouz, Oh, Viswanath
+        2015 (Theorem 3.1 and its proof) the two outputs come by one map from the pair
+        P = (delta, (1-delta) q, (1-delta)(1-q), 0), P' = (0, (1-delta)(1-q), (1-delta) q,
+        delta), q = e^epsilon / (1 + e^epsilon). Outside of its first and its last outcome,
+        hence on events of probability 1 - delta each, that pair is pure epsilon-DP.
+        Approximate zCDP adds up, delta too (Bun and Steinke 2016, Lemma 8.2).
+        """
+        if cost.is_zcdp == self._budget.is_zcdp:
+            return cost.amount
+        checks.require(
+            self._budget.is_zcdp,
+            f"Ledger.spend: cost must be an (epsilon, delta) as the budget {self._budget} is, "
+            f"not {cost}. Convert the whole first: Ledger(budget.to_zcdp()).",
+        )
+        return cost.amount**2 / 2
+
+    def _record(self, entry: Entry, amount: Fraction, delta: Fraction) -> None:
+        # Check, then record, under one lock: two threads never both take the last share,
+        # and an exception leaves the ledger as it was.
+        with self._lock:
+            amount, delta = self._amount + amount, self._delta + delta
+            if amount > self._budget.amount or delta > self._budget.delta:
+                raise ValueError(
+                    f"Ledger.spend: the total must be at most {self._budget}, not "
+                    f"{readable(amount)} with delta {readable(delta)} after {entry.label!r}. "
+                    "Take shares with budget.split(weights): they sum exactly to the whole "
+                    "(ten times the float 0.1 is more than 1)."
+                )
+            self._amount, self._delta = amount, delta
+            self._entries += (entry,)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            "Ledger: must stay where it is, not be pickled or copied: each copy could spend "
+            "the whole. Send the cost (a Budget) instead."
+        )
+
+
+def _checked_budget(owner: str, name: str, value: object) -> Budget:
+    if type(value) is not Budget:
+        raise TypeError(
+            f"{owner}: {name} must be a Budget, not {checks.shown(value)}. "
+            "Write Budget(epsilon=1.0)."
+        )
+    return value

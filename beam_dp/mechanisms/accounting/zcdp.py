@@ -1,0 +1,149 @@
+"""Convert zero-concentrated differential privacy to (epsilon, delta) and back, proved.
+
+A release that is rho-zCDP is (epsilon, delta)-DP for every order alpha = 1 + b, b > 0, with
+
+    ln delta = b (alpha rho - epsilon) + b ln(b / alpha) - ln alpha
+
+(Canonne, Kamath, Steinke 2020, arXiv 2004.00010, Proposition 12 with the Renyi bound
+alpha rho of zCDP; (1 - 1/alpha)^alpha / (alpha - 1) is written as (b/alpha)^b / alpha).
+The order need not be the best one for the bound to hold. So the best order is looked for in
+floats, where nothing can go wrong but a little tightness; the bound itself is evaluated at
+that order (a float is a rational) in exact rationals, with each logarithm replaced by the
+worse end of an interval that holds it, 2^-256 wide.
+
+The best order is the one zero of an increasing function of b in each of the three tasks:
+    delta from (rho, epsilon):   (1 + 2b) rho - epsilon - ln(1 + 1/b) = 0
+    epsilon from (rho, delta):   b^2 rho + ln(1 + b) + ln delta = 0
+    rho from (epsilon, delta):   b^2 r(b) + ln(1 + b) + ln delta = 0,
+                                 r(b) = (epsilon + ln(1 + 1/b)) / (1 + 2b)
+(the derivative in b of ln delta, of epsilon and of rho; the third puts the first's rho,
+free of the cancellation in the bound, into the second).
+"""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.intervals import exp_interval, log_interval
+
+# Orders from 1 + 2^-64 to 1 + 2^128. Times b the logarithms are still 2^-128 sharp, over b
+# 2^-192, which is little against a rho of 2^-120.
+_LOWEST, _HIGHEST = -64.0, 128.0
+_LOG_BITS = 256
+# Far below the smallest float, 2^-1074, and its 53 bits.
+_EXP_BITS = 1200
+
+
+def zcdp_delta(rho: checks.Real, epsilon: checks.Real) -> float:
+    """Return the delta at which a rho-zCDP release is (epsilon, delta)-DP.
+
+    The result is proved: it is never below the smallest delta of the conversion, and above
+    it by less than one part in 10^12 for epsilon up to 10^6.
+
+    Edge cases: it is never 0 (the smallest float is above 0) and never above 1. For
+    delta0-approximate zCDP add delta0 (Bun and Steinke 2016, Lemma 8.8).
+
+    Args:
+        rho: the zCDP parameter, above 0.
+        epsilon: the epsilon to state, above 0.
+
+    Source: Canonne, Kamath, Steinke 2020, arXiv 2004.00010, Corollary 13.
+    """
+    exact = checks.fraction_between("zcdp_delta", "rho", rho, 0, math.inf)
+    target = checks.fraction_between("zcdp_delta", "epsilon", epsilon, 0, math.inf)
+    slope, offset = _approximate(exact), _approximate(target)
+    b = _zero(lambda x: (1 + 2 * x) * slope - offset - math.log1p(1 / x))
+    log_delta = b * ((1 + b) * exact - target) - b * _ln_below(1 + 1 / b) - _ln_below(1 + b)
+    # Dyadic and of a fixed length, whatever the arguments' denominators are.
+    rounded = Fraction(math.ceil(log_delta * 2**_EXP_BITS), 2**_EXP_BITS)
+    return min(1.0, _above(exp_interval(min(rounded, Fraction(0)), _EXP_BITS)[1]))
+
+
+def zcdp_epsilon(rho: checks.Real, delta: checks.Real) -> float:
+    """Return the epsilon at which a rho-zCDP release is (epsilon, delta)-DP.
+
+    The result is proved: it is never below the smallest epsilon of the conversion, and
+    above it by less than 10^-12 (1 + epsilon).
+
+    Edge cases: 0.0 where delta alone is enough.
+
+    Args:
+        rho: the zCDP parameter, above 0.
+        delta: the delta to state, above 0 and below 1.
+
+    Source: Canonne, Kamath, Steinke 2020, arXiv 2004.00010, Proposition 12.
+    """
+    exact = checks.fraction_between("zcdp_epsilon", "rho", rho, 0, math.inf)
+    target = checks.fraction_between("zcdp_epsilon", "delta", delta, 0, 1)
+    slope, log_target = _approximate(exact), _ln_below(target)
+    b = _zero(lambda x: x * slope * x + math.log1p(x) + float(log_target))
+    excess = (log_target + _ln_below(1 + b)) / b
+    # Proposition 12 is stated for epsilon >= 0; its delta only falls as epsilon grows.
+    return max(0.0, _above((1 + b) * exact - _ln_below(1 + 1 / b) - excess))
+
+
+def zcdp_rho(epsilon: checks.Real, delta: checks.Real) -> Fraction:
+    """Return the largest rho whose conversion is within (epsilon, delta), rounded down.
+
+    Every rho-zCDP release with this rho is (epsilon, delta)-DP: the bound, solved for rho,
+    with the lower end for every logarithm, holds for the returned rational itself.
+
+    Edge cases: the result is within one part in 10^12 of the largest for epsilon from
+    2^-50 to 2^50 and delta from 1e-300 to 1 - 1e-15, and still proved outside of them.
+
+    Args:
+        epsilon: above 0.
+        delta: above 0 and below 1.
+
+    Source: Canonne, Kamath, Steinke 2020, arXiv 2004.00010, Proposition 12.
+    """
+    target = checks.fraction_between("zcdp_rho", "epsilon", epsilon, 0, math.inf)
+    exact_delta = checks.fraction_between("zcdp_rho", "delta", delta, 0, 1)
+    log_target = _ln_below(exact_delta)
+    b = _best_order(_approximate(target), float(log_target))
+    # ln delta >= b ((1 + b) rho - epsilon) - b ln(1 + 1/b) - ln(1 + b), solved for rho; all
+    # three logarithms stand on the side where less of them gives less rho.
+    slack = (log_target + _ln_below(1 + b)) / b + _ln_below(1 + 1 / b)
+    return _round_down((target + slack) / (1 + b))
+
+
+def _best_order(epsilon: float, log_delta: float) -> Fraction:
+    """Return b of the best order for rho, as good as floats find it."""
+
+    def slope(b: float) -> float:
+        rho = (epsilon + math.log1p(1 / b)) / (1 + 2 * b)
+        return b * rho * b + math.log1p(b) + log_delta
+
+    return _zero(slope)
+
+
+def _zero(increasing: Callable[[float], float]) -> Fraction:
+    """Return b near the zero of `increasing`, from 2^-64 to 2^128."""
+    low, high = _LOWEST, _HIGHEST
+    for _ in range(64):
+        middle = (low + high) / 2
+        low, high = (middle, high) if increasing(2.0**middle) < 0 else (low, middle)
+    return Fraction(2.0**low)
+
+
+def _ln_below(value: Fraction) -> Fraction:
+    return log_interval(value, _LOG_BITS)[0]
+
+
+def _approximate(value: Fraction) -> float:
+    return float(min(value, Fraction(2**500)))
+
+
+def _above(value: Fraction) -> float:
+    """Return a float above `value`: float() is off by less than one step."""
+    if value > 2**1023:
+        return math.inf
+    return math.nextafter(float(value), math.inf)
+
+
+def _round_down(value: Fraction) -> Fraction:
+    """Return a rational of about 128 significant bits, not above `value` > 0."""
+    bits = 128 + value.denominator.bit_length() - value.numerator.bit_length()
+    scale = Fraction(2) ** bits
+    return math.floor(value * scale) / scale

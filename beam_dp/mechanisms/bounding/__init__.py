@@ -1,0 +1,1 @@
+"""What one person may contribute: bounds, the table of rows, and what cuts it."""

@@ -1,0 +1,215 @@
+"""Order lines by person, pair and row, and find what a person may keep, on bare columns.
+
+Equal persons stand together in every order here, ordered by a keyed hash, then their pairs by
+priority, then the rows of each pair by a keyed hash of their values.
+"""
+
+import numpy as np
+
+from beam_dp.mechanisms.numerics import hashing, integers
+
+_PRIORITY_BITS = np.uint64(24)
+_PERSON_BITS = np.uint64(64 - 24)
+_OUTSIDE = np.uint64(0x9E3779B97F4A7C15)
+
+
+def pick(columns: np.ndarray, index: np.ndarray | slice) -> np.ndarray:
+    """Return the lines at `index` of columns of shape (words, n)."""
+    if isinstance(index, slice):
+        return columns[:, index]
+    if index.dtype == bool:
+        index = np.flatnonzero(index)
+    # With two words columns[:, index] takes three times as long.
+    return np.take(columns, index, axis=1)
+
+
+def changes(columns: np.ndarray) -> np.ndarray:
+    """Return where a line differs from the one before it; the first line does."""
+    changed = np.ones(columns.shape[1], bool)
+    changed[1:] = columns[0, 1:] != columns[0, :-1]
+    for column in columns[1:]:
+        changed[1:] |= column[1:] != column[:-1]
+    return changed
+
+
+def order_pairs(
+    person: np.ndarray, partition: np.ndarray, person_hash: np.ndarray, priority: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return an order by (person hash, person, priority, partition), and where pairs begin in it.
+
+    One sort of a packed word (40 bits of person hash, 24 of priority) puts nearly every line in
+    its place; runs in which two people share their 40 bits, or two partitions of one person
+    their 24, are found afterwards and sorted again in full.
+    """
+    packed = person_hash >> _PRIORITY_BITS << _PRIORITY_BITS | priority >> _PERSON_BITS
+    order = np.argsort(packed)
+    packed = packed[order]
+    new_person, new_partition = changes(pick(person, order)), changes(pick(partition, order))
+    prefix = packed >> _PRIORITY_BITS
+    same_prefix = ~changes(prefix[None])
+    same_packed = ~changes(packed[None])
+    mixed = (same_prefix & new_person) | (same_packed & new_partition)
+    if not mixed.any():
+        return order, new_person | new_partition
+    runs = np.cumsum(~same_prefix) - 1
+    place = np.flatnonzero(np.bincount(runs[mixed], minlength=runs[-1] + 1)[runs] > 0)
+    lines = order[place]
+    keys = (pick(partition, lines), priority[None, lines], pick(person, lines))
+    again = np.lexsort([*keys[0], *keys[1], *keys[2], person_hash[lines], prefix[place]])
+    order[place] = lines[again]
+    return order, changes(pick(person, order)) | changes(pick(partition, order))
+
+
+def order_rows(
+    order: np.ndarray, new_pair: np.ndarray, row_hash: np.ndarray, columns: list[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return an order by pair, row hash and values, and where different rows begin in it.
+
+    Pairs begin where they began: each keeps its place and its number of lines.
+
+    One sort of a packed word (the place of the pair, the first bits of the row hash) puts nearly
+    every line in its place; runs in which two different rows share their word are found afterwards
+    and sorted again in full.
+
+    Args:
+        order: an order in which the lines of each pair stand together.
+        new_pair: where pairs begin in it.
+        row_hash: per line, not yet in that order.
+        columns: of `sortable` values, not yet in that order.
+    """
+    pair = np.cumsum(new_pair) - 1
+    bits = np.uint64(max(1, int(pair[-1]).bit_length()))
+    packed = pair.astype(np.uint64) << np.uint64(64) - bits | row_hash[order] >> bits
+    inside = np.argsort(packed)
+    order, packed = order[inside], packed[inside]
+    new_word = changes(packed[None])
+    new_row = _new_rows(order, new_word, columns)
+    mixed = new_row & ~new_word
+    if mixed.any():
+        runs = np.cumsum(new_word) - 1
+        place = np.flatnonzero(np.bincount(runs[mixed], minlength=runs[-1] + 1)[runs] > 0)
+        lines = order[place]
+        again = np.lexsort([*(part[lines] for part in columns), row_hash[lines], packed[place]])
+        order[place] = lines[again]
+        new_row = _new_rows(order, new_word, columns)
+    return order, new_row
+
+
+def _new_rows(order: np.ndarray, new_word: np.ndarray, columns: list[np.ndarray]) -> np.ndarray:
+    """Return where a row differs from the one before it, given where its packed word does."""
+    again = np.flatnonzero(~new_word)
+    new_row = new_word.copy()
+    for part in columns:
+        new_row[again] |= part[order[again]] != part[order[again - 1]]
+    return new_row
+
+
+def sortable(column: np.ndarray) -> list[np.ndarray]:
+    """Return int64 columns that order the raw values of a column, the same in either form.
+
+    A column is wide when any value in it is. A person's rows must not change their order because
+    of that: a value within int64 is told by the last of the columns alone, the others are 0.
+    """
+    if column.dtype != object:
+        return [column]
+    low, middle = integers.to_limbs(column)[:0:-1]
+    outside = middle - (low >> 63)
+    outside[low == integers.LOWEST] |= 1 << 62  # no value, in the narrow form; here it is a value
+    missing = integers.is_missing(column, integers.LOWEST)
+    low[missing], outside[missing] = integers.LOWEST, 0
+    return [outside, low]
+
+
+def row_hash(pair: np.ndarray, columns: list[list[np.ndarray]], constant: np.uint64) -> np.ndarray:
+    """Return a keyed hash of each row from that of its pair and its `sortable` values."""
+    mixed = pair
+    for *outside, low in columns:
+        word = low.view(np.uint64)
+        for part in outside:
+            word = word + part.view(np.uint64) * _OUTSIDE
+        mixed = hashing.mix(mixed + word, constant)
+    return mixed
+
+
+def lowest(person: np.ndarray, limit: int | None) -> np.ndarray:
+    """Return which pairs, in order of person and priority, are among their `limit` first."""
+    kept = np.ones(person.shape[1], bool)
+    if limit is not None and limit < person.shape[1]:
+        kept[limit:] = person[0, limit:] != person[0, :-limit]
+        for word in person[1:]:
+            kept[limit:] |= word[limit:] != word[:-limit]
+    return kept
+
+
+def first_rows(rows: np.ndarray, starts: np.ndarray, limit: int | np.ndarray) -> np.ndarray:
+    """Return how many copies of each line are among the first `limit` rows of its pair.
+
+    Args:
+        rows: copies per line.
+        starts: where each pair begins.
+        limit: most rows per pair, one number or one per pair.
+    """
+    sizes = np.diff(starts, append=len(rows))
+    before = np.cumsum(rows) - rows
+    before -= np.repeat(before[starts], sizes)
+    limits = np.repeat(np.broadcast_to(limit, len(starts)), sizes)
+    return np.asarray(np.clip(limits - before, 0, rows))
+
+
+def rounds(counts: np.ndarray, starts: np.ndarray, limit: int) -> np.ndarray:
+    """Share `limit` rows of each person out in rounds, one row a pair and round.
+
+    Water-filling in closed form: with the counts c of one person in increasing order and S_j the
+    sum of the j smallest, all pairs get min(c, t) with t = floor((limit - S_j) / (m - j)) at the
+    first j where that is less than the next count; what is left over, fewer rows than pairs that
+    want one, goes to these pairs in order of priority.
+
+    Args:
+        counts: rows per pair, in order of person and priority.
+        starts: where each person's pairs begin.
+        limit: most rows per person.
+    """
+    sizes = np.diff(starts, append=len(counts))
+    owner = np.repeat(np.arange(len(starts)), sizes)
+    over = np.repeat(np.add.reduceat(counts, starts) > limit, sizes)
+    ordered = counts[np.lexsort((counts, owner))]
+    before = np.cumsum(ordered) - ordered
+    before -= np.repeat(before[starts], sizes)
+    place = np.arange(len(counts)) - np.repeat(starts, sizes)
+    level = (limit - before) // (np.repeat(sizes, sizes) - place)
+    candidates = np.where((level < ordered) & (level >= 0), np.arange(len(counts)), len(counts))
+    first = np.minimum.reduceat(candidates, starts)
+    levels = np.repeat(level[np.minimum(first, len(counts) - 1)], sizes)
+    shares = np.minimum(counts, levels)
+    left = np.repeat(limit - np.add.reduceat(shares, starts), sizes)
+    wants = counts > levels
+    turn = np.cumsum(wants, dtype=np.int64)
+    turn -= np.repeat(turn[starts] - wants[starts], sizes)
+    return np.where(over, shares + (wants & (turn <= left)), counts)
+
+
+def numbered(people: np.ndarray) -> np.ndarray:
+    """Return a number from 0 for each different person, in the order of their words.
+
+    Only the first of each run of equal ones is sorted: lines of one person stand together.
+
+    Args:
+        people: uint64 of shape (1 or 2, n).
+    """
+    heads = changes(people) if people.shape[1] else np.zeros(0, bool)
+    numbers = _numbers(pick(people, heads))
+    return np.asarray(numbers[np.cumsum(heads) - 1])
+
+
+def _numbers(people: np.ndarray) -> np.ndarray:
+    """Return a number from 0 for each different person; the first word alone says nearly always."""
+    found, numbers = np.unique(people[0], return_inverse=True)
+    if len(people) == 1:
+        return np.asarray(numbers)
+    some = np.empty(len(found), np.uint64)
+    some[numbers] = people[1]
+    if (some[numbers] == people[1]).all():
+        return np.asarray(numbers)
+    order = np.lexsort(people[::-1])
+    numbers[order] = np.cumsum(changes(pick(people, order))) - 1
+    return np.asarray(numbers)

@@ -1,0 +1,1 @@
+"""The public outputs that a search chooses from: their grids and defaults."""

@@ -1,0 +1,190 @@
+"""Grids of values that are computed from a few numbers, so that they travel light."""
+
+import bisect
+import functools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from beam_dp.mechanisms.numerics.numbers import EXACT, WIDE, Number
+
+Indexes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LinearGrid:
+    """The values (start + i stride) / divisor for i = 0..size-1, never materialised."""
+
+    start: int
+    stride: int
+    divisor: int
+    size: int
+    whole: bool
+
+    def __getitem__(self, i: int) -> int | float:
+        # int / int is correctly rounded in Python, hence monotone in i.
+        numerator = self.start + i * self.stride
+        return numerator if self.whole else numerator / self.divisor
+
+    def index(self, value: Number) -> int:
+        """Return the first i whose emitted value is >= `value`, which lies within the grid."""
+        over, under = value.as_integer_ratio()
+        i = -((self.start * under - over * self.divisor) // (self.stride * under))
+        # Emitted floats are rounded: a neighbour of the exact crossing may be the first.
+        while i > 0 and self[i - 1] >= value:
+            i -= 1
+        while self[i] < value:
+            i += 1
+        return i
+
+    def indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes | None:
+        """Return index() for a whole array, or None where int64 and float64 are too small."""
+        reach = max(abs(self.start), abs(self.start + self.size * self.stride))
+        if self.whole:
+            return self._whole_indexes(values) if reach < WIDE else None
+        exact = max(reach, self.divisor) < EXACT
+        return self._float_indexes(values) if exact else None
+
+    def _whole_indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes:
+        # For an integer c: c >= v iff c >= ceil(v). fmin sends NaN above the top.
+        if values.dtype.kind == "f":
+            values = np.fmax(np.fmin(np.ceil(values), float(WIDE)), -float(WIDE)).astype(np.int64)
+        inside = np.clip(values, self.start, int(self[self.size - 1]) + 1)
+        return np.asarray(-((self.start - inside) // self.stride), dtype=np.int64)
+
+    def _float_indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes:
+        # Numerators and divisor are below 2^53, so numpy's division rounds as __getitem__ does.
+        # An int above 2^53 may round, but stays above the top (which is below 2^53).
+        beyond = math.nextafter(self[self.size - 1], math.inf)
+        inside = np.fmax(np.fmin(values.astype(np.float64), beyond), float(self[0]))
+        guess = np.ceil((inside * self.divisor - self.start) / self.stride) - 4
+        found: Indexes = np.clip(guess, 0, self.size).astype(
+            np.int64
+        )  # the guess is off by at most 4
+        low = (found < self.size) & ((self.start + found * self.stride) / self.divisor < inside)
+        while low.any():
+            found += low
+            low = (found < self.size) & ((self.start + found * self.stride) / self.divisor < inside)
+        return found
+
+
+@dataclass(frozen=True)
+class RoundedGrid:
+    """All multiples of 1/divisor up to `top` / divisor that have at most `bits` significant bits.
+
+    The first 2^bits indexes are the integers below 2^bits; every 2^(bits - 1) further ones are the
+    mantissas from 2^(bits - 1) on, times the next power of two.
+    """
+
+    divisor: int
+    top: int
+    bits: int
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self._place(self.top) + 1
+
+    def __getitem__(self, i: int) -> int | float:
+        half = 1 << (self.bits - 1)
+        if i < 2 * half:
+            numerator = i
+        else:
+            power, mantissa = divmod(i - 2 * half, half)
+            numerator = (half + mantissa) << (power + 1)
+        return numerator if self.divisor == 1 else numerator / self.divisor
+
+    def _place(self, numerator: int) -> int:
+        """Return the index of the first value of at least numerator / divisor, as a rational."""
+        power = max(0, numerator.bit_length() - self.bits)
+        mantissa = -(-numerator >> power)
+        return mantissa if not power else mantissa + (power << (self.bits - 1))
+
+    def index(self, value: Number) -> int:
+        """Return the first i whose emitted value is >= `value`, which lies within the grid."""
+        over, under = value.as_integer_ratio()
+        i = self._place(-(-over * self.divisor // under))
+        # Emitted floats are rounded: a neighbour of the exact crossing may be the first.
+        while i > 0 and self[i - 1] >= value:
+            i -= 1
+        while self[i] < value:
+            i += 1
+        return i
+
+
+@dataclass(frozen=True)
+class MirroredGrid:
+    """The values of a grid with the opposite sign, in rising order, never materialised."""
+
+    grid: RoundedGrid
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.grid.size
+
+    def __getitem__(self, i: int) -> int | float:
+        return 0 - self.grid[self.size - 1 - i]  # never -0.0
+
+    def index(self, value: Number) -> int:
+        """Return the first i whose emitted value is >= `value`, which lies within the grid."""
+        place = self.grid.index(-value)
+        # That is the first of at least -value; what is wanted is the last of at most -value.
+        beyond = self.grid[place] > -value
+        return self.size - 1 - (place - 1 if beyond else place)
+
+
+@dataclass(frozen=True)
+class SymmetricGrid:
+    """0 and all +-m unit, m an integer up to 2^power of at most `bits` significant bits, as floats.
+
+    It is made as an array once per process, and travels as three numbers. All operations on floats
+    are correctly rounded, so that the values are the same on every machine; neighbours differ by at
+    least 2^-bits of their size, far more than rounding moves them.
+    """
+
+    unit: Fraction
+    bits: int
+    power: int
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return len(self._values)
+
+    def __getitem__(self, i: int) -> float:
+        return float(self._values[i])
+
+    def index(self, value: Number) -> int:
+        """Return the first i whose value is >= `value`, which lies within the grid; exact."""
+        return bisect.bisect_left(self._values, value, key=float)
+
+    def indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes:
+        """Return `index` of each value, and the size above the top."""
+        grid = self._values
+        if values.dtype.kind == "f":
+            return np.asarray(np.searchsorted(grid, values), np.int64)
+        # For an int v, a float c is >= v iff floor(c) is. Below int64 no c is; above, each is.
+        bounds = np.iinfo(np.int64)
+        floors = [min(math.floor(c), bounds.max) for c in grid.tolist()]
+        below = bisect.bisect_left(floors, bounds.min)
+        return np.asarray(below + np.searchsorted(np.array(floors[below:], np.int64), values))
+
+    @property
+    def _values(self) -> npt.NDArray[np.float64]:
+        # By plain integers: the hash of a Fraction takes longer than all else.
+        return _symmetric(self.unit.numerator, self.unit.denominator, self.bits, self.power)
+
+
+@functools.lru_cache(maxsize=16)
+def _symmetric(above: int, below: int, bits: int, power: int) -> npt.NDArray[np.float64]:
+    """Return the grid for the unit above / below."""
+    half = 1 << (bits - 1)
+    mantissas = np.arange(half, 2 * half, dtype=np.float64)
+    powers = [mantissas * 2.0**p for p in range(1, power + 1 - bits)]
+    whole = np.concatenate([np.arange(1, 2 * half), *powers, [2.0**power]])
+    found = whole * float(above) / float(below)
+    return np.asarray(np.concatenate([-found[::-1], [0.0], found]), np.float64)

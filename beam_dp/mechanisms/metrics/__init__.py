@@ -1,0 +1,1 @@
+"""The statistics that a user can ask for, one file per family."""

@@ -1,0 +1,1 @@
+"""Exact samplers of noise, its tails, and what is released by noise alone."""

@@ -1,0 +1,72 @@
+"""Integer noise for a sensitivity, and how far it strays."""
+
+import dataclasses
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.noise.tails import gaussian_bound, laplace_bound
+from beam_dp.mechanisms.numerics import integers
+
+
+@dataclasses.dataclass(frozen=True)
+class AdditiveNoise:
+    """Integer noise for a sensitivity in units: discrete Laplace, or Gaussian for zCDP.
+
+    Discrete Laplace noise of rate epsilon / sensitivity is epsilon-DP, discrete Gaussian noise of
+    variance sensitivity^2 / (2 rho) is rho-zCDP (Canonne, Kamath, Steinke 2020, Theorem 4), for
+    integers that one person moves by at most the sensitivity.
+    """
+
+    budget: Budget
+
+    @property
+    def name(self) -> str:
+        """The distribution, for the plan."""
+        return "discrete Gaussian" if self.budget.is_zcdp else "discrete Laplace"
+
+    def add(self, numbers: np.ndarray, sensitivities: np.ndarray, noise: Noise) -> np.ndarray:
+        """Return the numbers with independent noise; sensitivities are ints of at least 1."""
+        each, which = np.unique(sensitivities, return_inverse=True)
+        if len(each) == 1:
+            return integers.add(numbers, self._draw(int(each[0]), len(numbers), noise))
+        groups = [np.flatnonzero(which == group) for group in range(len(each))]
+        added = [
+            integers.add(numbers[places], self._draw(int(sensitivity), len(places), noise))
+            for sensitivity, places in zip(each, groups, strict=True)
+        ]
+        joined = integers.concatenate([np.zeros(0, np.int64), *added])
+        noisy = np.empty_like(joined)
+        noisy[np.concatenate([np.zeros(0, np.int64), *groups])] = joined
+        return noisy
+
+    def _draw(self, sensitivity: int, size: int, noise: Noise) -> np.ndarray:
+        if self.budget.is_zcdp:
+            return noise.discrete_gaussian(sensitivity**2 / (2 * self.budget.amount), size)
+        return noise.discrete_laplace(self.budget.amount / sensitivity, size)
+
+    def bound(self, sensitivity: int, alpha: Fraction) -> int:
+        """Return how far the noise strays but for probability alpha."""
+        if self.budget.is_zcdp:
+            return gaussian_bound(sensitivity**2 / (2 * self.budget.amount), alpha)
+        return laplace_bound(self.budget.amount / sensitivity, alpha)
+
+    @property
+    def scale(self) -> float:
+        """The scale of the noise for sensitivity 1."""
+        if self.budget.is_zcdp:
+            return math.sqrt(1 / (2 * self.budget.amount))
+        return float(1 / self.budget.amount)
+
+    @property
+    def mean_error(self) -> float:
+        """The mean absolute noise for sensitivity 1 (to the accuracy of the continuous one)."""
+        return self.scale * (math.sqrt(2 / math.pi) if self.budget.is_zcdp else 1.0)
+
+    def bounds(self, sensitivities: np.ndarray, alpha: Fraction) -> np.ndarray:
+        """Return `bound` for each of several sensitivities, as floats."""
+        each, which = np.unique(sensitivities, return_inverse=True)
+        return np.array([float(self.bound(int(one), alpha)) for one in each], float)[which]

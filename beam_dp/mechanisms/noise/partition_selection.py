@@ -1,0 +1,207 @@
+"""Decide which partitions may be named: optimal truncated geometric selection, exactly.
+
+A partition with n people is kept with probability pi(n), pi(0) = 0 and
+
+    pi(n) = min(e^epsilon pi(n-1) + delta, 1 - e^-epsilon (1 - pi(n-1) - delta), 1),
+
+the largest that (epsilon, delta)-DP allows for every n at once (Desfontaines, Voss, Gipson,
+Mandayam 2020, arXiv 2006.03684, Theorem 1). The keep-or-drop bit is (epsilon, delta)-DP
+between n-1 and n people if and only if, writing p = pi(n-1) and q = pi(n),
+
+    (a) q <= e^epsilon p + delta             (b) p <= e^epsilon q + delta
+    (c) 1-p <= e^epsilon (1-q) + delta       (d) 1-q <= e^epsilon (1-p) + delta.
+
+No float takes part. With E rational, 1 <= E <= e^epsilon, and d <= delta a multiple of
+u = 2^-bits, the table holds, in units of u,
+
+    q = min(floor(E p) + d, 1 - ceil((1 - p - d) / E), 1).
+
+The four inequalities hold for it, exactly:
+    (a) q <= E p + d <= e^epsilon p + delta.
+    (c) 1 - q >= (1 - p - d) / E, hence 1 - p <= E (1-q) + d <= e^epsilon (1-q) + delta;
+        where 1 - p - d < 0 this is plain, for q <= 1.
+    (b), (d) q >= p is enough. floor(E p) + d >= p + d as E >= 1 and p is a multiple of u;
+        the ceiling of (1-p-d)/E is at most 1 - p - d (a multiple of u) if that is >= 0, so
+        1 - ceil(...) >= p + d; else 1 - p - d < 0, and 1 - ceil(...) >= 1 >= p.
+So rounding down costs no privacy, and each step gains at least d > 0: the table ends.
+
+What rounding costs in accuracy: on the first branch a step adds at most two units to the
+shortfall and otherwise stretches it as it stretches pi, so it stays below 2 u / delta pi; on
+the second it shrinks, and adds two units for each of at most 1 / delta steps. As u <= 2^-104
+delta, the table is within 2^-100 of the recurrence in real numbers (for epsilon <= 1024).
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.intervals import exp_interval
+
+_MOST_ENTRIES = 2**20
+_MOST_PRE_THRESHOLD = 2**62
+# Any E below e^epsilon serves the proof; past e^1024 more would gain nothing.
+_MOST_EPSILON = Fraction(1024)
+_GROWTH_BITS = 192
+_WORD = 64
+
+Words = npt.NDArray[np.uint64]
+
+
+@dataclasses.dataclass(frozen=True)
+class TruncatedGeometric:
+    """Keep a partition or not, by the number of its people; optimal for (epsilon, delta).
+
+    The decision on one partition is (epsilon, delta)-DP when one person is added or removed;
+    a person in k partitions costs k times as much. A partition is never kept with fewer than
+    `pre_threshold` people, is kept with probability at most delta with exactly that many,
+    and always from `threshold` people on.
+
+    Edge cases: a partition without people is never kept. An epsilon above 1024 is used as
+    1024. The table is made once per (epsilon, delta) and process and is not pickled.
+
+    Args:
+        epsilon: above 0; larger lowers the threshold.
+        delta: above 0 and below 1; larger lowers the threshold.
+        pre_threshold: the fewest people a named partition may have; it shifts the threshold
+            by pre_threshold - 1 and costs no privacy.
+
+    Raises:
+        ValueError: for a parameter out of range, or if more than 2^20 probabilities would
+            lie between never and always.
+
+    Source: Desfontaines, Voss, Gipson, Mandayam 2020, arXiv 2006.03684, Theorem 1;
+    pre_threshold: n is replaced by max(0, n - pre_threshold + 1), which moves by at most one.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    pre_threshold: int = 1
+
+    def __post_init__(self) -> None:
+        owner = "TruncatedGeometric"
+        mend = "Write Budget(epsilon=1.0, delta=1e-6), or name public partitions."
+        epsilon = checks.fraction_between(owner, "epsilon", self.epsilon, 0, math.inf, mend)
+        delta = checks.fraction_between(owner, "delta", self.delta, 0, 1, mend)
+        most = checks.positive_integer(owner, "pre_threshold", self.pre_threshold)
+        checks.require(
+            most <= _MOST_PRE_THRESHOLD,
+            f"{owner}: pre_threshold must be at most 2^62, not {most}.",
+        )
+        _check_size(epsilon, delta)
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", delta)
+
+    @property
+    def threshold(self) -> int:
+        """The fewest people with which a partition is always kept."""
+        entries: int = _table(self.epsilon, self.delta).shape[1]
+        return self.pre_threshold - 1 + entries
+
+    def probability(self, people: int) -> Fraction:
+        """Return the exact probability that a partition of `people` people is kept."""
+        table = _table(self.epsilon, self.delta)
+        index = max(0, people - self.pre_threshold + 1)
+        if index >= table.shape[1]:
+            return Fraction(1)
+        bits = int.from_bytes(table[:, index].astype(">u8").tobytes(), "big")
+        return Fraction(bits, 2 ** (_WORD * table.shape[0]))
+
+    def keep(self, people: npt.NDArray[np.int64], noise: Noise) -> npt.NDArray[np.bool_]:
+        """Decide on many partitions at once: True with exactly `probability(people[i])`.
+
+        Args:
+            people: how many people each partition has; one dimension.
+            noise: where the randomness comes from, `Noise()`.
+        """
+        table = _table(self.epsilon, self.delta)
+        # Clipped before the shift, so that no count can wrap.
+        shift, top = self.pre_threshold - 1, self.threshold
+        index = np.clip(np.asarray(people, dtype=np.int64), shift, top) - shift
+        always: npt.NDArray[np.bool_] = index == table.shape[1]
+        return np.logical_or(always, _below(table, np.where(always, 0, index), noise))
+
+    def __reduce__(self) -> tuple[Callable[..., "TruncatedGeometric"], tuple[Any, ...]]:
+        # Through the constructor, so that a pickle with other numbers in it is checked.
+        return TruncatedGeometric, (self.epsilon, self.delta, self.pre_threshold)
+
+    def __setstate__(self, state: object) -> NoReturn:
+        # No pickle of ours holds fields; one that does was made to go round the checks.
+        raise TypeError(
+            "TruncatedGeometric: fields must be set by the constructor, not by a pickle."
+        )
+
+
+def _below(table: Words, index: npt.NDArray[np.int64], noise: Noise) -> npt.NDArray[np.bool_]:
+    """Return whether fresh uniform numbers lie below the table's numbers, exactly.
+
+    Compared word by word from the most significant one; further words are drawn only where
+    all earlier ones are equal (one time in 2^64), which changes no probability.
+    """
+    below = np.zeros(index.shape, dtype=np.bool_)
+    undecided = np.arange(index.size)
+    for row in table:
+        drawn, bound = noise.words(undecided.size), row[index[undecided]]
+        below[undecided] = drawn < bound
+        undecided = undecided[drawn == bound]
+        if not undecided.size:
+            break
+    return below
+
+
+@functools.lru_cache(maxsize=8)
+def _table(epsilon: Fraction, delta: Fraction) -> Words:
+    """Return pi(0), pi(1), ... while below 1: one column each, most significant word first."""
+    words = _word_count(delta)
+    one = 1 << (_WORD * words)
+    step = math.floor(delta * one)
+    growth = _growth(epsilon)
+    encoded, value = bytearray(), 0
+    while value < one:
+        encoded += value.to_bytes(8 * words, "big")
+        rise = (growth * value >> _GROWTH_BITS) + step
+        fall = -(-((one - value - step) << _GROWTH_BITS) // growth)
+        value = min(rise, one - fall, one)
+    table = np.frombuffer(encoded, dtype=">u8").reshape(-1, words).T.astype(np.uint64)
+    table.flags.writeable = False
+    return table
+
+
+def _word_count(delta: Fraction) -> int:
+    """Return how many 64-bit words make u <= 2^-104 delta."""
+    bits = delta.denominator.bit_length() - delta.numerator.bit_length() + 1
+    return math.ceil((104 + bits) / _WORD)
+
+
+def _growth(epsilon: Fraction) -> int:
+    """Return E in units of 2^-192: at least 1, at most e^epsilon."""
+    below, _ = exp_interval(min(epsilon, _MOST_EPSILON), _GROWTH_BITS)
+    return max(1 << _GROWTH_BITS, math.floor(below * (1 << _GROWTH_BITS)))
+
+
+def _check_size(epsilon: Fraction, delta: Fraction) -> None:
+    """Refuse parameters whose table would be too long.
+
+    By the closed form of the paper's Theorem 1 the first branch is left after about
+    ln(1 + tanh(epsilon/2) (1 - delta) / delta) / epsilon steps, and the second, its mirror
+    image, takes as many.
+    """
+    rate = float(min(epsilon, _MOST_EPSILON))
+    odds = Fraction(math.tanh(rate / 2)) * (1 - delta) / delta
+    if odds < 1:
+        log = math.log1p(odds)
+    else:
+        log = math.log(odds.numerator + odds.denominator) - math.log(odds.denominator)
+    checks.require(
+        2 * log < _MOST_ENTRIES * rate,
+        f"TruncatedGeometric: the probabilities must settle within 2^20 people, not "
+        f"{2 * log:.3g} / {rate:.3g}. Raise epsilon or delta, or let each person into fewer "
+        "partitions.",
+    )

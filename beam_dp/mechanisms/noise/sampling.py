@@ -1,0 +1,322 @@
+"""Draw exact integer noise: the only place where randomness is drawn.
+
+Every bit comes from the operating system at the moment it is needed (`os.urandom`). There is
+no generator, no seed and no buffer, so nothing can be pickled, forked, seeded or replayed, and
+where the system has no entropy the draw raises before any value exists. Every coin is decided
+by comparing uniform bits with the exact binary expansion of its probability, extended as far
+as the comparison needs: the distributions are those of the formulas, not of floats near them.
+"""
+
+import dataclasses
+import functools
+import math
+import os
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from beam_dp.mechanisms.noise import geometric
+from beam_dp.mechanisms.noise.geometric import leading_zeros
+from beam_dp.mechanisms.noise.tails import gaussian_bound, laplace_bound
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.intervals import (
+    QUICK_BITS,
+    Bound,
+    Interval,
+    exp_interval,
+    leading_bits,
+)
+
+__all__ = ["LazyUniform", "Noise", "gaussian_bound", "laplace_bound"]
+
+Integers = npt.NDArray[Any]  # int64, or Python ints as objects
+
+# From this rate on a geometric value exceeds 2^62 with probability e^(-2^22): int64 holds it.
+SMALLEST_INT64_RATE = Fraction(1, 1 << 40)
+BLOCK = 1 << 16  # values drawn at a time: the working arrays stay in the cache
+FEW = 32  # up to here one logarithm per value is cheaper than a table of digits
+BAND = 2.0**-20  # how wrong the float chance of a Gaussian coin may be
+
+
+class LazyUniform:
+    """One uniform real in [0, 1), known to as many bits as were asked so far.
+
+    It cannot be copied or pickled: two copies would agree on bits that are yet to be drawn.
+    """
+
+    __slots__ = ("_bits", "_noise", "_numerator")
+
+    def __init__(self, noise: "Noise", numerator: int = 0, bits: int = 0) -> None:
+        """Start with the `bits` leading bits in `numerator`; further ones come from `noise`."""
+        self._noise = noise
+        self._numerator = numerator
+        self._bits = bits
+
+    def interval(self, bits: int) -> Interval:
+        """Return low, high with low <= U < high and high - low <= 2^-bits.
+
+        Later calls refine the same number.
+        """
+        if bits > self._bits:
+            words = self._noise.words(-(-(bits - self._bits) // 64))
+            for word in words.tolist():
+                self._numerator = self._numerator << 64 | word
+            self._bits += 64 * len(words)
+        whole = 1 << self._bits
+        return Fraction(self._numerator, whole), Fraction(self._numerator + 1, whole)
+
+    def is_below(self, bound: Bound) -> bool:
+        """Decide U < p for the real p that `bound` encloses; it ends with probability 1."""
+        bits = QUICK_BITS
+        while True:
+            low, high = self.interval(bits)
+            p_low, p_high = bound(bits)
+            if high <= p_low or p_high <= low:
+                return high <= p_low
+            bits *= 2
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse pickling and copying."""
+        raise TypeError("LazyUniform: randomness must not be copied or pickled.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Noise:
+    """The exact samplers, without any state.
+
+    Every value follows its formula exactly. Two `Noise` objects are equal, and what they draw
+    is independent: after pickling, forking and in threads too.
+    """
+
+    def words(self, size: int) -> npt.NDArray[np.uint64]:
+        """Return `size` independent uniform 64-bit words of the operating system.
+
+        Raises:
+            OSError: from the system, where it has no entropy.
+        """
+        return np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
+
+    def uniform(self) -> LazyUniform:
+        """Return a fresh uniform real in [0, 1)."""
+        return LazyUniform(self)
+
+    def bernoulli(self, p: checks.Real) -> bool:
+        """Return True with probability exactly p, 0 <= p <= 1."""
+        exact = checks.number("Noise.bernoulli", "p", p)
+        if not 0 <= exact <= 1:
+            raise ValueError(f"Noise.bernoulli: p must be from 0 to 1, not {p!r}.")
+        return self.bernoulli_below(lambda bits: (exact, exact))
+
+    def bernoulli_below(self, bound: Bound) -> bool:
+        """Return True with probability exactly p, for the real p that `bound` encloses.
+
+        Args:
+            bound: for each number of bits a pair of rationals, low <= p <= high, at most
+                2^-bits apart.
+        """
+        return self.uniform().is_below(bound)
+
+    def bernoulli_exp(self, gamma: checks.Real) -> bool:
+        """Return True with probability exactly e^-gamma, gamma >= 0."""
+        exact = checks.number("Noise.bernoulli_exp", "gamma", gamma)
+        if exact < 0:
+            raise ValueError(f"Noise.bernoulli_exp: gamma must be at least 0, not {gamma!r}.")
+        return self.bernoulli_below(functools.partial(exp_interval, -exact))
+
+    def geometric(self, rate: checks.Real, size: int) -> Integers:
+        """Return independent values with P(k) = (1 - e^-rate) e^(-rate k), k >= 0.
+
+        Exact for every rational rate > 0. The type depends on the rate alone: int64 from
+        2^-40 on, Python ints in an object array below.
+
+        Raises:
+            ValueError: unless rate > 0 and size >= 0.
+        """
+        exact = _positive("Noise.geometric", "rate", rate)
+        size = _size("Noise.geometric", size)
+        if size <= FEW:
+            return np.array([self._one_geometric(exact) for _ in range(size)], _type(exact))
+        if exact < SMALLEST_INT64_RATE:
+            return self._wide_geometric(exact, size)
+        sizes = [min(BLOCK, size - start) for start in range(0, size, BLOCK)]
+        return np.concatenate([self._block(exact, length) for length in sizes])
+
+    def discrete_laplace(self, rate: checks.Real, size: int) -> Integers:
+        """Return independent values with P(k) = (1 - q) / (1 + q) q^|k|, q = e^-rate.
+
+        Exact for every rational rate > 0; the type is that of `geometric`.
+
+        Raises:
+            ValueError: unless rate > 0 and size >= 0.
+        """
+        # It is the difference of two independent geometric values G, H: for k >= 0,
+        # P(G - H = k) = sum_j P(G = k + j) P(H = j) = (1 - q)^2 q^k sum_j q^(2 j)
+        #              = (1 - q)^2 q^k / (1 - q^2) = (1 - q) / (1 + q) q^k,
+        # and the difference is symmetric. No sign is drawn, so 0 needs no correction.
+        _positive("Noise.discrete_laplace", "rate", rate)
+        size = _size("Noise.discrete_laplace", size)
+        pair = self.geometric(rate, 2 * size)
+        return pair[:size] - pair[size:]
+
+    def discrete_gaussian(self, variance: checks.Real, size: int) -> Integers:
+        """Return independent values with P(k) proportional to e^(-k^2 / (2 variance)).
+
+        Exact for every rational variance > 0. int64 where floor(sqrt(variance)) < 2^40,
+        Python ints in an object array above. The true variance is at most `variance`.
+
+        Raises:
+            ValueError: unless variance > 0 and size >= 0.
+
+        Source: Canonne, Kamath, Steinke (2004.00010), Algorithm 3.
+        """
+        exact = _positive("Noise.discrete_gaussian", "variance", variance)
+        missing = _size("Noise.discrete_gaussian", size)
+        scale = math.isqrt(math.floor(exact)) + 1  # floor(sqrt(variance)) + 1
+        kept: list[Integers] = [np.empty(0, _type(Fraction(1, scale)))]
+        while missing:
+            draws = self.discrete_laplace(Fraction(1, scale), missing)
+            draws = draws[self._gaussian_coins(draws, exact, scale)]
+            kept.append(draws)
+            missing -= len(draws)
+        return np.concatenate(kept)
+
+    def first_success(self, rate: checks.Real, limit: int) -> int:
+        """Return min(G, limit), G the failures before the first success of independent trials.
+
+        A trial succeeds with probability e^-rate, so P(G >= n) = (1 - e^-rate)^n exactly; the
+        time does not grow with `limit`, which may be 2^64 and more. For rate <= 0 the first
+        trial succeeds: 0.
+
+        Raises:
+            ValueError: if limit < 0.
+        """
+        exact = checks.number("Noise.first_success", "rate", rate)
+        limit = _size("Noise.first_success", limit, "limit")
+        if exact <= 0 or limit == 0:
+            return 0
+        return geometric.first_success(self.uniform().interval, exact, limit)
+
+    def _one_geometric(self, rate: Fraction) -> int:
+        """Return one geometric value by inversion; for tiny rates of its high digits only.
+
+        With Q = e^(-2^n rate), P(low + 2^n high) = P(low) (1 - Q) Q^high, P(low) proportional to
+        e^(-rate low) on 0 <= low < 2^n: uniform digits, kept with that chance, at least e^(-1/4).
+        """
+        count = leading_zeros(rate) - 4  # 2^count rate < 1/4
+        if count < 20:  # floats settle most values: see inversion.BAND
+            return geometric.geometric(self.uniform().interval, rate)
+        high = geometric.geometric(self.uniform().interval, rate * (1 << count))
+        while True:
+            low = math.floor(self.uniform().interval(count)[0] * (1 << count))
+            if self.bernoulli_below(functools.partial(exp_interval, -rate * low)):
+                return high << count | low
+
+    def _wide_geometric(self, rate: Fraction, size: int) -> Integers:
+        """Return values too wide for int64: 32 low digits, and the rest in the same way."""
+        low = self._low_digits(rate, 32, size).astype(object)
+        high = self.geometric(rate * (1 << 32), size).astype(object)
+        values: Integers = low + (high << 32)
+        return values
+
+    def _block(self, rate: Fraction, size: int) -> npt.NDArray[np.int64]:
+        """Return int64 geometric values: the low digits, then what is left above them."""
+        # For 2^count rate >= 4 few values have anything above.
+        count = leading_zeros(rate / 4)
+        return self._low_digits(rate, count, size) + (self._runs(rate, count, size) << count)
+
+    def _low_digits(self, rate: Fraction, count: int, size: int) -> npt.NDArray[np.int64]:
+        """Return the lowest `count` binary digits of geometric values."""
+        # With q = e^-rate and 1 - q = (1 - q^(2^n)) / prod_{i < n} (1 + q^(2^i)), a value with
+        # the low digits b_0 ... b_{n-1} and the rest j above, g = sum b_i 2^i + j 2^n, has
+        #   (1 - q) q^g = prod_{i < n} [ q^(2^i b_i) / (1 + q^(2^i)) ] * (1 - Q) Q^j, Q = q^(2^n).
+        # So the digits are independent coins, b_i = 1 with probability q^(2^i) / (1 + q^(2^i)),
+        # and the rest is a geometric value of rate 2^n rate, independent of them.
+        total = np.zeros(size, np.int64)
+        for digit in range(count):
+            bound = functools.partial(_digit_interval, rate * (1 << digit))
+            ones = self._coins(bound, _first_digit_bits(rate, digit), size)
+            total += np.left_shift(ones, digit, dtype=np.int64)
+        return total
+
+    def _runs(self, rate: Fraction, count: int, size: int) -> npt.NDArray[np.int64]:
+        """Return geometric values of rate 2^count rate: successes in a row of e^-that."""
+        bound = functools.partial(exp_interval, -rate * (1 << count))
+        first = _first_run_bits(rate, count)
+        runs = np.zeros(size, np.int64)
+        alive = np.flatnonzero(self._coins(bound, first, size))
+        while alive.size:
+            runs[alive] += 1
+            alive = alive[self._coins(bound, first, alive.size)]
+        return runs
+
+    def _coins(self, bound: Bound, first: int, size: int) -> npt.NDArray[np.bool_]:
+        """Return exact coins of the p within `bound`, whose 16 leading bits are `first`.
+
+        16 uniform bits decide unless they equal those of p: then that uniform is extended.
+        """
+        uniforms = self.words(-(-size // 4)).view(np.uint16)[:size]
+        heads = uniforms < first
+        for tie in np.flatnonzero(uniforms == first).tolist():
+            heads[tie] = LazyUniform(self, first, 16).is_below(bound)
+        return heads
+
+    def _gaussian_coins(
+        self, draws: Integers, variance: Fraction, scale: int
+    ) -> npt.NDArray[np.bool_]:
+        """Return exact coins of e^-gamma, gamma = (|draw| - variance / scale)^2 / (2 variance)."""
+        # With r = |draw| / scale and s = variance / scale^2 < 1, gamma = (r - s)^2 / (2 s): no
+        # overflow at any size. r and s have relative errors of 2^-52, which moves e^-gamma by less
+        # than 2^-48; any exp that is right to 2^-21 keeps within BAND. The uniforms inside the
+        # band, and NaN (s = 0 as a float), are decided with rationals.
+        words = self.words(len(draws))
+        uniforms = words * 2.0**-64
+        with np.errstate(all="ignore"):
+            share = np.float64(variance / scale**2)
+            chance = np.exp(-((_ratio(draws, scale) - share) ** 2) / (2 * share))
+            heads = uniforms < chance - BAND
+            unsure = ~(heads | (uniforms > chance + BAND))
+        for i in np.flatnonzero(unsure).tolist():
+            gamma = (abs(int(draws[i])) - variance / scale) ** 2 / (2 * variance)
+            bound = functools.partial(exp_interval, -gamma)
+            heads[i] = LazyUniform(self, int(words[i]), 64).is_below(bound)
+        return heads
+
+
+def _digit_interval(rate: Fraction, bits: int) -> Interval:
+    """Enclose q / (1 + q), q = e^-rate: it rises with q, with slope at most 1."""
+    low, high = exp_interval(-rate, bits)
+    return low / (1 + low), high / (1 + high)
+
+
+# The tables below hold functions of parameters, never anything random.
+@functools.lru_cache(maxsize=1 << 14)
+def _first_digit_bits(rate: Fraction, digit: int) -> int:
+    return leading_bits(functools.partial(_digit_interval, rate * (1 << digit)), 16)
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _first_run_bits(rate: Fraction, count: int) -> int:
+    return leading_bits(functools.partial(exp_interval, -rate * (1 << count)), 16)
+
+
+def _ratio(draws: Integers, scale: int) -> npt.NDArray[np.float64]:
+    """Return |draws| / scale as floats, whatever the size of the integers."""
+    if draws.dtype != object:
+        return np.asarray(np.abs(draws) / scale, np.float64)
+    return ((np.abs(draws) << 64) // scale).astype(np.float64) * 2.0**-64
+
+
+def _type(rate: Fraction) -> type:
+    return np.int64 if rate >= SMALLEST_INT64_RATE else object
+
+
+def _positive(owner: str, name: str, value: object) -> Fraction:
+    return checks.fraction_between(owner, name, value, 0, math.inf)
+
+
+def _size(owner: str, value: object, name: str = "size") -> int:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{owner}: {name} must be an int of at least 0, not {value!r}.")
+    return int(value)

@@ -1,0 +1,1 @@
+"""Checks of parameters, exact integers and intervals, keyed hashes, users' functions."""

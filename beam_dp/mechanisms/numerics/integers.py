@@ -1,0 +1,141 @@
+"""Exact integer columns: int64 while everything surely fits, Python integers beyond.
+
+Sums of money are not associative in floating point, and int64 wraps around; both would let the
+order of the rows, or one row, move a total by more than its own size (Casacuberta et al. 2022,
+2207.10635). Here a column of integers is an int64 array whose entries stay within 2^62, or an
+object array of Python integers as soon as a result could leave that range. Which of the two is
+used never changes a value.
+
+A column may also hold the two sentinels `LOWEST` and `HIGHEST`, "no value": the identity of the
+maximum and of the minimum. They lie outside of every range and survive the change of form.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+WIDEST = 1 << 120
+"""Values are clamped below this magnitude (their sums are stored in LIMBS words of 64 bits)."""
+LIMBS = 3
+LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
+
+_SAFE = 1 << 62
+_LIMB = 1 << 64
+_WIDE = {LOWEST: -WIDEST, HIGHEST: WIDEST}
+
+
+def widen(column: np.ndarray) -> np.ndarray:
+    """Return `column` as Python integers."""
+    if column.dtype == object:
+        return column
+    wide = column.astype(object)
+    for sentinel, value in _WIDE.items():
+        wide[column == sentinel] = value
+    return wide
+
+
+def narrow(column: np.ndarray) -> np.ndarray:
+    """Return `column` as int64 if every value is surely safe there, else unchanged."""
+    if column.dtype == object and all(-_SAFE < value < _SAFE for value in column.flat):
+        return column.astype(np.int64)
+    return column
+
+
+def is_missing(column: np.ndarray, sentinel: int) -> np.ndarray:
+    """Return where `column` holds the sentinel (`LOWEST` or `HIGHEST`)."""
+    missing = column == (_WIDE[sentinel] if column.dtype == object else sentinel)
+    return np.asarray(missing, bool)
+
+
+def concatenate(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the columns one after the other, wide if any of them is."""
+    if any(column.dtype == object for column in columns):
+        return np.concatenate([widen(column) for column in columns])
+    return np.concatenate(columns)
+
+
+def magnitude(column: np.ndarray) -> float:
+    """Return an upper bound of the sum of magnitudes, good to 1 part in 10^9."""
+    return float(np.abs(column.astype(np.float64)).sum()) * (1 + 1e-9)
+
+
+def largest(column: np.ndarray) -> float:
+    """Return an upper bound of the magnitudes, good to 1 part in 10^9."""
+    return float(np.abs(column.astype(np.float64)).max(initial=0.0)) * (1 + 1e-9)
+
+
+def segment_sums(column: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return the exact sum of each segment; `starts` are increasing and the first is 0."""
+    if column.dtype != object and magnitude(column) >= _SAFE:
+        column = widen(column)
+    return narrow(np.add.reduceat(column, starts)) if len(starts) else column[:0]
+
+
+def sums_at(places: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
+    """Return the exact sum of the entries at each place from 0 to before `size`."""
+    if column.dtype != object and magnitude(column) >= _SAFE:
+        column = widen(column)
+    sums = np.zeros(size, column.dtype)
+    np.add.at(sums, places, column)
+    return narrow(sums)
+
+
+def running_sums(column: np.ndarray) -> np.ndarray:
+    """Return the exact running sums along the last axis."""
+    if column.dtype != object and magnitude(column) >= _SAFE:
+        column = widen(column)
+    return np.cumsum(column, axis=-1)
+
+
+def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the exact elementwise product."""
+    if object in (left.dtype, right.dtype) or largest(left) * largest(right) >= _SAFE:
+        return narrow(widen(left) * widen(right))
+    return np.asarray(left * right)
+
+
+def add(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the exact elementwise sum."""
+    if object in (left.dtype, right.dtype) or largest(left) + largest(right) >= _SAFE:
+        return narrow(widen(left) + widen(right))
+    return np.asarray(left + right)
+
+
+def divide(column: np.ndarray, divisor: int) -> np.ndarray:
+    """Return the column divided by a positive integer of any size, rounded down."""
+    if divisor >= _SAFE:  # numpy fails to divide int64 by what is beyond it
+        column = widen(column)
+    return narrow(column // divisor)
+
+
+def to_limbs(column: np.ndarray) -> np.ndarray:
+    """Return a wide column as int64 of shape (LIMBS, n): 64-bit limbs, the highest one first.
+
+    192 bits hold the sum of 2^70 values below `WIDEST`: no total of rows can leave them.
+    """
+    raw = b"".join(int(value).to_bytes(8 * LIMBS, "big", signed=True) for value in column)
+    return np.frombuffer(raw, ">i8").reshape(-1, LIMBS).T.astype(np.int64)
+
+
+def from_limbs(limbs: np.ndarray) -> np.ndarray:
+    """Return the column that is stored in any number of limbs, the highest one first."""
+    column = limbs[0].astype(object)
+    for lower in limbs[1:]:
+        column = column * _LIMB + lower.view(np.uint64).astype(object)
+    return np.asarray(column)
+
+
+_FLOATS = 1 << 53  # integers up to here are floats
+
+
+def scale(units: np.ndarray, unit: Fraction) -> np.ndarray:
+    """Return units in the user's scale: integers where a unit is one, else the nearest floats."""
+    if unit.denominator == 1:
+        return product(units, narrow(np.array([unit.numerator], object)))
+    if units.dtype == object:
+        return np.array([float(int(value) * unit) for value in units], np.float64)
+    in_floats = unit.numerator == 1 and unit.denominator <= _FLOATS
+    if in_floats and np.abs(units).max(initial=0) <= _FLOATS:  # a correctly rounded quotient
+        return units / float(unit.denominator)
+    return np.array([float(value * unit) for value in units.tolist()], np.float64)

@@ -1,0 +1,1 @@
+"""Maximum flows, one linear program with its certificates, and its solvers."""

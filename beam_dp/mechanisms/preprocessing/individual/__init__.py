@@ -1,0 +1,1 @@
+"""Preprocessing with a Delta of their own for each person."""

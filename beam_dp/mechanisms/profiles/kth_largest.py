@@ -1,0 +1,188 @@
+"""The removal profile of the k-th largest row, where one person may own many rows.
+
+Rows are rounded up to public candidates first, so a line is (person, bucket, count): `count` rows
+of that person have the value of candidate `bucket`. Let c_i(y) be the number of rows of person i
+above candidate y and C(y) their sum. The k-th largest row is at most y iff C(y) <= k - 1, and the
+r people whose removal takes most rows above y are those with the r largest c_i(y), so
+
+    loss(y) = min { r : C(y) - (sum of the r largest c_i(y)) <= k - 1 }
+
+is the exact removal loss and B[r] is the first y with loss(y) <= r (Fang, Dong, Yi, "Shifted
+Inverse", CCS 2022, section 5). The statistic is monotone: more rows, a larger k-th largest.
+
+Cutting c_i at k changes no loss. Let m people have k rows or more above y. With r < m one of them
+stays, and k rows with them, cut or not; with r >= m all of them go, in both sums, and the rest is
+the same.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from beam_dp.mechanisms.numerics import checks
+
+_FLOATS = 1 << 53  # integers up to here are floats
+_LOOSE = 4  # buckets per line up to which a table of all buckets is used
+
+
+def rank_of_quantile(rows: checks.Real, p: checks.Real) -> int:
+    """Return the k for which the k-th largest of `rows` rows is their p-quantile.
+
+    k = floor((1 - p) rows) + 1: the quantile is the smallest y with at least p rows rows at or
+    below y, that is with at most (1 - p) rows above it. For a noisy number of rows k is off by
+    at most (1 - p) |noise| + 1.
+
+    Edge cases: 1 for no rows and for a negative noisy number.
+
+    Args:
+        rows: how many there are, usually a number released before; never the true one.
+        p: above 0 and below 1; a float is read as the decimal that it prints.
+    """
+    checks.fraction_between("rank_of_quantile", "p", p, 0, 1)
+    share = 1 - checks.decimal("rank_of_quantile", "p", p)
+    amount = checks.number("rank_of_quantile", "rows", rows)
+    return math.floor(share * max(amount, Fraction(0))) + 1
+
+
+def profile(
+    people: np.ndarray, buckets: np.ndarray, counts: np.ndarray, k: int, removals: int
+) -> list[int]:
+    """Return B[0..removals] of the k-th largest row, as places of candidates.
+
+    It is exact. One person more interlaces it: `B'[r + 1] <= B[r] <= B'[r]`.
+
+    Edge cases: -1 where fewer than k rows are left; several lines of one person and bucket count
+    together. Up to 2^62 rows.
+
+    Args:
+        people: per line a code from 0 on.
+        buckets: per line the index of a candidate, at least 0.
+        counts: per line how many rows, at least 1.
+        k: from 1 on; half of all rows is as fast as 1.
+        removals: how many people are removed at most.
+    """
+    checks.positive_integer("ranks.profile", "k", k)
+    if len(people) == 0:
+        return [-1] * (removals + 1)
+    places, dense = _compressed(buckets)
+    rows = _sums(dense, counts, len(places))
+    # above[j] is the number of rows in the buckets j, j + 1, ...: those above bucket j - 1.
+    above = np.append(rows[::-1].cumsum()[::-1], 0)
+    search = _Search(above, min(k, int(above[0]) + 1), np.empty(removals + 1, np.int64))
+    search.run(people, dense, counts)
+    found: list[int] = np.append(-1, places)[search.found].tolist()
+    return found
+
+
+class _Node(NamedTuple):
+    """The values of r from `first` to before `stop`, whose B[r] lie from `low` to `high`.
+
+    `base` counts each person's rows from bucket `high` on; the lines are those between the two.
+    """
+
+    first: int
+    stop: int
+    low: int
+    high: int
+    base: np.ndarray
+    people: np.ndarray
+    buckets: np.ndarray
+    counts: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Search:
+    """Bisect for all B[r] at once, on people who may still be among the largest."""
+
+    above: np.ndarray
+    k: int
+    found: np.ndarray
+
+    @property
+    def most(self) -> int:
+        """K, the number of removals."""
+        return len(self.found) - 1
+
+    def run(self, people: np.ndarray, buckets: np.ndarray, counts: np.ndarray) -> None:
+        """Fill `found` with the first j for which above[j] allows B[r] there."""
+        size = int(people.max()) + 1
+        # No r people own more rows anywhere than the r largest own in all.
+        reach = int(_running(_sums(people, counts, size), self.most)[-1])
+        low, high = self._first(self.k - 1 + reach), self._first(self.k - 1)
+        over, inside = buckets >= high, (buckets >= low) & (buckets < high)
+        base = _sums(people[over], counts[over], size)
+        lines = people[inside], buckets[inside], counts[inside]
+        nodes = [_Node(0, self.most + 1, low, high, base, *lines)]
+        while nodes:
+            nodes += self._halves(nodes.pop())
+
+    def _first(self, rows: int) -> int:
+        """Return the first j with above[j] <= rows."""
+        return int(np.searchsorted(-self.above, -rows))
+
+    def _halves(self, node: _Node) -> list[_Node]:
+        if node.low == node.high or node.first == node.stop:
+            self.found[node.first : node.stop] = node.low
+            return []
+        first, stop, low, high, base, people, buckets, counts = self._trimmed(node)
+        middle = (low + high) // 2
+        over, under = buckets >= middle, buckets < middle
+        after = base + _sums(people[over], counts[over], len(base))
+        needed = int(self.above[middle]) - (self.k - 1)
+        loss = int(np.searchsorted(_running(after, self.most), needed))
+        split = min(max(loss, first), stop)
+        over &= buckets > middle
+        left = people[under], buckets[under], counts[under]
+        right = people[over], buckets[over], counts[over]
+        return [
+            _Node(split, stop, low, middle, after, *left),
+            _Node(first, split, middle + 1, high, base, *right),
+        ]
+
+    def _trimmed(self, node: _Node) -> _Node:
+        """Return the node without the people who are nowhere in it among the K largest.
+
+        The K-th largest count at `high` is at most the K-th largest anywhere in the node, and
+        nobody has more rows than at `low`.
+        """
+        if len(node.base) <= self.most or self.most == 0:
+            return node
+        place = len(node.base) - self.most
+        least = np.partition(node.base, place)[place]
+        kept = node.base + _sums(node.people, node.counts, len(node.base)) >= least
+        codes, lines = kept.cumsum() - 1, kept[node.people]
+        return node._replace(
+            base=node.base[kept],
+            people=codes[node.people[lines]],
+            buckets=node.buckets[lines],
+            counts=node.counts[lines],
+        )
+
+
+def _compressed(buckets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return places and codes with buckets = places[codes], the places rising."""
+    top = int(buckets.max()) + 1
+    if top <= _LOOSE * len(buckets) + 1024:
+        return np.arange(top), buckets
+    places, codes = np.unique(buckets, return_inverse=True)
+    return places, codes
+
+
+def _sums(places: np.ndarray, amounts: np.ndarray, size: int) -> np.ndarray:
+    """Return the sum of the amounts for each place, exactly."""
+    if float(amounts.sum(dtype=np.float64)) < _FLOATS / 2:  # then floats add without rounding
+        return np.bincount(places, amounts, size).astype(np.int64)
+    sums = np.zeros(size, np.int64)
+    np.add.at(sums, places, amounts)
+    return sums
+
+
+def _running(counts: np.ndarray, most: int) -> np.ndarray:
+    """Return the sums of the 0, 1, ..., `most` largest counts, as far as there are people."""
+    place = len(counts) - max(1, most)
+    largest = np.partition(counts, place)[place:] if place > 0 else counts
+    largest = largest[: min(len(counts), most)]
+    return np.append(0, np.sort(largest)[::-1].cumsum())

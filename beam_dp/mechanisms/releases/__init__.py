@@ -1,0 +1,1 @@
+"""The mechanisms that turn the view on the partitions into released numbers."""

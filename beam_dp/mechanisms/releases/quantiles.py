@@ -1,0 +1,119 @@
+"""Release quantiles: by ranks where people count once, by a noisy count where rows do."""
+
+import dataclasses
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics.integers import scale
+from beam_dp.mechanisms.profiles.from_summaries import KthRow
+from beam_dp.mechanisms.profiles.kth_largest import rank_of_quantile
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.releases.clipped import ClippedSum
+from beam_dp.mechanisms.releases.released import Released
+from beam_dp.mechanisms.search import RankProfile, RankSearch, Search, increments
+from beam_dp.mechanisms.summaries.histograms import Measure
+from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.mechanisms.summaries.partition_view import Cells
+
+
+@dataclasses.dataclass(frozen=True)
+class RankRelease:
+    """A quantile in which every person counts once, by `RankSearch`.
+
+    With probability 1 - beta the released y has a rank within `shift` people of p n: that is the
+    error bound.
+
+    Attributes:
+        relation: who owns which values, in units.
+        unit: what one unit is worth.
+        search: the search, with its budget.
+        candidates: the public outputs.
+    """
+
+    relation: Relation
+    unit: Fraction
+    search: RankSearch
+    candidates: Candidates
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """The one relation."""
+        return (self.relation,)
+
+    @property
+    def cost(self) -> Budget:
+        """What one partition costs."""
+        return self.search.cost
+
+    @property
+    def shift(self) -> int:
+        """How far the rank may be off, in people."""
+        return self.search.shift(self.candidates.size)
+
+    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+        """Draw one value per partition; there is no clip."""
+        values = []
+        for lines in cells.owned(first):
+            places = self.candidates.indexes(scale(lines.items, self.unit).astype(np.float64))
+            # What is above the last candidate counts as that one.
+            places = np.minimum(places, self.candidates.size - 1)
+            profile = RankProfile(*increments(lines.people, places, lines.counts))
+            values.append(self.search.choose_from(profile, self.candidates, noise))
+        return Released(np.array(values, np.float64), np.full(len(values), float(self.shift)))
+
+
+@dataclasses.dataclass(frozen=True)
+class RowQuantile:
+    """A quantile in which every row counts once: a noisy number of rows, then the k-th largest.
+
+    A part of the cost buys a noisy number n of rows with a value (`ClippedSum`), the rest the k-th
+    largest row with k = `rank_of_quantile(n, p)`, which is monotone once k is fixed. The error
+    bound is the shift of the search, in people, for that k; the error of n comes on top. It is
+    infinite where n does not show more people than its clip may have cut: then k says nothing.
+
+    Attributes:
+        count: the number of rows, with a clip for each partition.
+        rows: the profile of the k-th largest row, for k = 1.
+        p: the share below.
+        search: the search, with its budget.
+        candidates: the public outputs.
+        cost: what one partition costs, both together.
+        blank: release NaN for the lowest candidate, as in `DirectRelease`.
+    """
+
+    count: ClippedSum
+    rows: KthRow
+    p: Fraction
+    search: Search
+    candidates: Candidates
+    cost: Budget
+    blank: bool = False
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """Those of the count, then the relation."""
+        return (*self.count.measures, *self.rows.measures)
+
+    @property
+    def shift(self) -> int:
+        """How many people the search may pass over."""
+        return self.search.shift(self.candidates.size)
+
+    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+        """Draw one value per partition; there is no shared clip."""
+        counted = self.count.release(cells, first, None, noise)
+        lines = cells.owned(first + len(self.count.measures))
+        values = []
+        for rows, owned in zip(counted.values.tolist(), lines, strict=True):
+            nth = dataclasses.replace(self.rows, k=rank_of_quantile(rows, self.p))
+            profile = Profile(nth.levels(owned))
+            chosen = self.search.choose(profile, self.candidates, noise)
+            lowest = self.blank and chosen == self.candidates[0]
+            values.append(math.nan if lowest else chosen)
+        errors = np.where(np.isfinite(counted.errors), float(self.shift), math.inf)
+        return Released(np.array(values, np.float64), errors)

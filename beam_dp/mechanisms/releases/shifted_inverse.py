@@ -1,0 +1,91 @@
+"""Release numbers by searching a removal loss: the shifted inverse mechanism.
+
+A `Profiler` makes the removal profile of one statistic per partition; `DirectRelease` searches it.
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterable
+from typing import Protocol
+
+import numpy as np
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.releases.released import Released
+from beam_dp.mechanisms.search import Search
+from beam_dp.mechanisms.summaries.histograms import Measure
+from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.mechanisms.summaries.partition_view import Cells
+
+
+class Profiler(Protocol):
+    """What makes the removal profiles of one statistic."""
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """What must be summarised."""
+
+    @property
+    def sign(self) -> int:
+        """1, or -1 where the profile is that of -f."""
+
+    def profiles(self, cells: Cells, first: int) -> Iterable[Profile]:
+        """Give B[0..K] of each partition, in the user's scale; one at a time, to save memory."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DirectRelease:
+    """The shifted inverse mechanism: search the removal loss for a value.
+
+    With probability 1 - beta the released y is at most f (rounded up to the candidates) and at
+    least f without its `shift` largest people. The error bound is that number of people: how
+    many have more than the released value (Max), or would have to leave for f to be below it.
+
+    Attributes:
+        profiler: the statistic.
+        search: the search, with its budget.
+        candidates: the public outputs, in the user's scale, mirrored where the profile is.
+        blank: release NaN for the lowest candidate. On the default grid of extremes that is a
+            number far below any data, which is chosen where fewer than `shift` people are.
+    """
+
+    profiler: Profiler
+    search: Search
+    candidates: Candidates
+    blank: bool = False
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """What the profiler needs."""
+        return self.profiler.measures
+
+    @property
+    def cost(self) -> Budget:
+        """What one partition costs."""
+        return self.search.cost
+
+    @property
+    def shift(self) -> int:
+        """How many people the release may pass over."""
+        return self.search.shift(self.candidates.size)
+
+    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+        """Draw one value per partition; there is no clip."""
+        values = [self.draw(profile, noise) for profile in self.profiler.profiles(cells, first)]
+        return Released(as_array(values), np.full(len(values), float(self.shift)))
+
+    def draw(self, profile: Profile, noise: Noise) -> Number:
+        """Return the value for one profile."""
+        chosen = self.search.choose(profile, self.candidates, noise)
+        blank = self.blank and chosen == self.candidates[0]
+        return math.nan if blank else chosen * self.profiler.sign + 0  # never -0.0
+
+
+def as_array(values: list[Number]) -> np.ndarray:
+    """Return numbers as an array; integers above 2^63 stay integers, as numpy alone would not."""
+    large = any(isinstance(value, int) and value.bit_length() > 63 for value in values)
+    return np.array(values, object if large else None)

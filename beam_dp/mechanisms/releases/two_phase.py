@@ -1,0 +1,287 @@
+"""Release a statistic with a removal profile in two phases: what one person counts, then noise.
+
+The shifted inverse mechanism is never above f, but below it by the worth of some people. Where both
+signs of an error are alike, noise of the worth of one person errs by far less. Nobody has to say
+what that worth is: it is chosen by `PriceSearch`, on an extension of the statistic
+(`profiles.lipschitz_extension`).
+"""
+
+import dataclasses
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics.integers import scale
+from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.profiles.lipschitz_extension import CoverExtension, ProfileExtension
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.releases.released import ALPHA, Released
+from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease, Profiler, as_array
+from beam_dp.mechanisms.search import AboveThreshold
+from beam_dp.mechanisms.search.price_search import Extension, PriceSearch, place_of, price_at
+from beam_dp.mechanisms.summaries.histograms import Measure
+from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.mechanisms.summaries.partition_view import Cells
+
+SHARES = (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
+"""The floor's, the price's and the noise's part of the budget."""
+COVER_SHARES = (Fraction(1, 30), Fraction(3, 10), Fraction(2, 3))
+"""The same for a number of values, where that for D = 1 is the first."""
+PARTS = 64
+"""Prices of one value: the least price of a number of values is a 64th of one."""
+FLOOR_BETA, FLOOR_OVERSHOOT = 1e-3, 1e-4
+"""Chances of a floor too far below the statistic, and of one above it, which then is released."""
+_COVER_TOP = place_of(PARTS << 40)  # the largest price is 2^40 items
+
+
+def split(budget: Budget) -> tuple[Budget, PriceSearch, Budget]:
+    """Return what `TwoPhase` may spend on the floor, the search for the price, and the noise's."""
+    floor, pricing, noise = budget.split(SHARES)
+    return floor, PriceSearch(pricing), noise
+
+
+def floor_search(budget: Budget, beta: float) -> AboveThreshold:
+    """Return the search for the floor, for a release that may fail that often."""
+    low, high = min(FLOOR_BETA, beta / 2), min(FLOOR_OVERSHOOT, beta / 2)
+    return AboveThreshold(budget, low, high, gate=True)
+
+
+def floor_removals(search: AboveThreshold, candidates: Candidates) -> int:
+    """Return K: more people than that are above the floor with a chance of `FLOOR_BETA` only.
+
+    Then more of the profile would be of no use: cut above the floor, its rest is the floor.
+    """
+    return max(1, search.reach(candidates.size, -math.log(FLOOR_BETA)))
+
+
+def unit_of(unit: Fraction, given: Candidates | None) -> Fraction:
+    """Return a unit for the values: where candidates are given, up to an eighth of their gap.
+
+    What comes out is rounded to them anyway, and prices far below would only be chances to stop
+    where the floor is what is left.
+    """
+    gaps = 0 if given is None else int(given.gap / (8 * unit))
+    return unit * (1 << max(0, gaps.bit_length() - 1))
+
+
+@dataclasses.dataclass(frozen=True)
+class TwoPhase:
+    """A floor, then a price, then noise.
+
+    1. `AboveThreshold` finds a floor L that f exceeds by the worth of at most `removals` people.
+    2. `PriceSearch` chooses what one person may count, D, on the extension of the profile above L.
+    3. The extension at D is released with noise of sensitivity D, cut to what the candidates span,
+       or rounded to the nearest of them.
+
+    Nobody is likely to count for more than the whole statistic without some hundreds of people. So
+    the usual prices end at |L|, unless L is 0. Where people are too few for this, the floor is the
+    lowest candidate, or no usual price is good enough. If that candidate stands for nobody (it is
+    far below any data, and so would the extension be), or no price is, what is left of the budget
+    goes into the one-sided search of `DirectRelease`, which needs fewer people.
+
+    Each phase is private for what was released before, which says what comes next, and their costs
+    add up. The error bound is that of the noise: with probability 95% the released number is within
+    it of a number between f and f without its `shift` most important people, both cut to what the
+    candidates span. It is infinite where the search had to do: then as many as its shift may have
+    been passed over; and where the floor is the lowest candidate: then everybody may have been cut.
+
+    Attributes:
+        profiler: the statistic.
+        unit: what one unit is worth, which is the least price (`unit_of`); the release is a
+            multiple of it, or a candidate.
+        search: for the floor.
+        prices: for the price.
+        noise_cost: for the noise.
+        candidates: for the floor; the release is between the first and the last.
+        listed: release one of the candidates; the error bound grows by what rounding moves.
+        blank: release NaN for the lowest candidate, as in `DirectRelease`.
+        beta: how often the search may fail.
+        alpha: the chance that the noise exceeds the error bound.
+    """
+
+    profiler: Profiler
+    unit: Fraction
+    search: AboveThreshold
+    prices: PriceSearch
+    noise_cost: Budget
+    candidates: Candidates
+    listed: bool = False
+    blank: bool = False
+    beta: float = 0.05
+    alpha: Fraction = ALPHA
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """What the profiler needs."""
+        return self.profiler.measures
+
+    @property
+    def cost(self) -> Budget:
+        """What one partition costs: the three phases together."""
+        return _sum(self.search.cost, self.prices.cost, self.noise_cost)
+
+    @property
+    def removals(self) -> int:
+        """K, for the profile."""
+        return floor_removals(self.search, self.candidates)
+
+    @property
+    def shift(self) -> int:
+        """How many people may be cut."""
+        return self.prices.shift(self._top(0) + 1)
+
+    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+        """Draw one value per partition; there is no clip."""
+        drawn = [self.draw(profile, noise) for profile in self.profiler.profiles(cells, first)]
+        values = [value for value, _ in drawn]
+        errors = np.array([error for _, error in drawn], np.float64)
+        return Released(as_array(values), errors)
+
+    def draw(self, profile: Profile, noise: Noise) -> tuple[Number, float]:
+        """Return the value for one profile, and its error bound."""
+        floor = self.search.choose(profile, self.candidates, noise)
+        lowest = floor == self.candidates[0]
+        if lowest and self.blank:
+            return self._searched(profile, _sum(self.prices.cost, self.noise_cost), noise), math.inf
+        extension = ProfileExtension.of(profile.values, floor, self.candidates[-1], self.unit)
+        usual = self._top(floor)
+        chosen = self.prices.choose(extension, self._top(0), usual, noise)
+        if chosen is None or chosen > usual:
+            return self._searched(profile, self.noise_cost, noise), math.inf
+        value, error = self._noisy(extension, price_at(chosen), noise)
+        return value * self.profiler.sign + 0, math.inf if lowest else error  # never -0.0
+
+    @property
+    def least_shift(self) -> int:
+        """How many people may be passed over where the floor shows nobody."""
+        rest = _sum(self.prices.cost, self.noise_cost)
+        return AboveThreshold(rest, self.beta).shift(self.candidates.size)
+
+    def _searched(self, profile: Profile, rest: Budget, noise: Noise) -> Number:
+        """Return the value from below, for what the first phases have left."""
+        search = AboveThreshold(rest, self.beta, gate=self.blank)
+        return DirectRelease(self.profiler, search, self.candidates, self.blank).draw(
+            profile, noise
+        )
+
+    def _noisy(self, extension: Extension, most: int, noise: Noise) -> tuple[Number, float]:
+        """Return the extension at a price with noise, and the error bound."""
+        adder = AdditiveNoise(self.noise_cost)
+        value = self._cut(_whole(extension, most, adder, noise))
+        bound = adder.bound(most, self.alpha) * self.unit
+        if not self.listed:
+            return value, float(bound)
+        nearest = self.candidates.nearest(value)
+        return nearest, float(bound + abs(Fraction(nearest) - Fraction(value)))
+
+    def _top(self, floor: Number) -> int:
+        """Return the place of the largest usual price for this floor, or of all, for 0."""
+        ends = self.candidates[0], self.candidates[-1]
+        most = abs(Fraction(floor)) or max(abs(Fraction(end)) for end in ends)
+        return place_of(most / self.unit)
+
+    def _cut(self, units: int) -> Number:
+        """Return units in the user's scale, not outside of the candidates."""
+        value: Number = scale(np.array([units], object), self.unit).tolist()[0]
+        low, high = self.candidates[0], self.candidates[-1]
+        return low if value < low else min(value, high)
+
+
+@dataclasses.dataclass(frozen=True)
+class TwoPhaseDistinct:
+    """The number of different values: a part D of it per person, then noise of sensitivity D.
+
+    D is chosen by `PriceSearch` on what is released, the most values that can be covered when every
+    person covers at most D of their own (`CoverExtension`), and not on how many values people have:
+    a value that many have needs only one who has room for it. D begins at 1 / 64: where every value
+    has hundreds of owners each of them pays for a little of it, the noise is far below one value,
+    and rounding takes it away. The usual prices end at a noisy number of values for D = 1, which a
+    person changes by 1: that caps the damage of a rare bad draw.
+
+    The error bound is that of the noise: with probability 95% the released number is within it of a
+    number between f and f without its `shift` most important people (f the relaxed one, see
+    `profiles.coverage`). It is infinite where the released number does not show that there are more
+    than `shift` people, or no price was good enough.
+
+    Attributes:
+        relation: who owns which value.
+        size_cost: for the number of values at D = 1.
+        prices: for D.
+        noise_cost: for the noise.
+        alpha: the chance that the noise exceeds the error bound.
+    """
+
+    relation: Relation
+    size_cost: Budget
+    prices: PriceSearch
+    noise_cost: Budget
+    alpha: Fraction = ALPHA
+
+    @classmethod
+    def of(
+        cls, relation: Relation, budget: Budget, share: Fraction | None, alpha: Fraction
+    ) -> "TwoPhaseDistinct":
+        """Return the release for a budget; `share` of it is for the choice of D, if given."""
+        default = sum(COVER_SHARES[:2], Fraction(0))
+        chosen = default if share is None else share
+        first, second = (chosen * weight / default for weight in COVER_SHARES[:2])
+        size, pricing, noise = budget.split((first, second, 1 - chosen))
+        return cls(relation, size, PriceSearch(pricing), noise, alpha)
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """The one relation."""
+        return (self.relation,)
+
+    @property
+    def cost(self) -> Budget:
+        """What one partition costs: all that is drawn together."""
+        return _sum(self.size_cost, self.prices.cost, self.noise_cost)
+
+    @property
+    def shift(self) -> int:
+        """How many people may be cut."""
+        return self.prices.shift(_COVER_TOP + 1)
+
+    def release(self, cells: Cells, first: int, clip: int | None, noise: Noise) -> Released:
+        """Draw one number per partition; there is no shared clip."""
+        drawn = [
+            self.draw(CoverExtension(lines.people, lines.items), noise)
+            for lines in cells.owned(first)
+        ]
+        values = as_array([value for value, _ in drawn])
+        return Released(values, np.array([error for _, error in drawn], np.float64))
+
+    def draw(self, extension: Extension, noise: Noise) -> tuple[int, float]:
+        """Return the number for one extension, and its error bound."""
+        most = max(1, _whole(extension, 1, AdditiveNoise(self.size_cost), noise))
+        fine = _finer(extension)
+        chosen = self.prices.choose(fine, _COVER_TOP, place_of(PARTS * most), noise)
+        if chosen is None:
+            return most, math.inf
+        adder, one = AdditiveNoise(self.noise_cost), price_at(chosen)
+        value = round(Fraction(_whole(fine, one, adder, noise), PARTS))
+        bound = Fraction(adder.bound(one, self.alpha), PARTS) + Fraction(1, 2)  # and rounding
+        shown = one <= PARTS * most and (value - bound) * PARTS > one * self.shift
+        return value, float(bound) if shown else math.inf
+
+
+def _finer(extension: Extension) -> Extension:
+    """Return the extension in parts of one value, for prices in such parts."""
+    return lambda most: PARTS * extension(most / PARTS)
+
+
+def _sum(*costs: Budget) -> Budget:
+    amount = sum((cost.amount for cost in costs), Fraction(0))
+    return Budget.zcdp(amount) if costs[0].is_zcdp else Budget(amount)
+
+
+def _whole(extension: Extension, most: int, adder: AdditiveNoise, noise: Noise) -> int:
+    """Return the extension at a price with noise, in whole units: rounding down keeps its steps."""
+    exact = np.array([math.floor(extension(Fraction(most)))], object)
+    return int(adder.add(exact, np.array([most], object), noise)[0])

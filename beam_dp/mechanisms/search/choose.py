@@ -1,0 +1,149 @@
+"""Choose a search: by its class, or the one with the smallest proved shift, and say why.
+
+A metric names its search by a class or a word; it is checked early, and built with a budget.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.search.above_threshold import AboveThreshold
+from beam_dp.mechanisms.search.common import Search, check
+from beam_dp.mechanisms.search.published.binary import NoisyBinarySearch
+from beam_dp.mechanisms.search.published.exponential import ExponentialMechanism
+from beam_dp.mechanisms.search.published.scale_then_choose import ScaleThenChoose
+
+Known = AboveThreshold | ExponentialMechanism | NoisyBinarySearch | ScaleThenChoose
+_OWNER = "auto"
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One search with the shift that is proved for it.
+
+    Attributes:
+        name: its class, and the noise of a binary search.
+        search: with the whole budget.
+        shift: T, for the number of candidates that was asked about.
+    """
+
+    name: str
+    search: Known
+    shift: int
+
+
+def auto(budget: Budget, n: int, beta: float = 0.05) -> Known:
+    """Return the search with the smallest proved shift T for n candidates.
+
+    What it costs is the `cost` of what it returns: within the budget, and without delta unless the
+    search needs one. The choice depends on these public parameters only, and is always the same:
+    of equal shifts the first of the order in `alternatives` wins.
+
+    Args:
+        budget: what one choice may spend.
+        n: the number of candidates.
+        beta: the failure probability of the shift.
+
+    Raises:
+        TypeError: if budget is no Budget, or n no int.
+        ValueError: unless n >= 1 and 0 < beta < 1.
+    """
+    return alternatives(budget, n, beta)[0].search
+
+
+def why(budget: Budget, n: int, beta: float = 0.05) -> str:
+    """Return one line that says which search `auto` takes and what the others would guarantee."""
+    best, *others = alternatives(budget, n, beta)
+    rest = ", ".join(f"{other.name} {other.shift}" for other in others)
+    return f"{best.name}, of the smallest proved shift T = {best.shift} ({rest})"
+
+
+def alternatives(budget: Budget, n: int, beta: float = 0.05) -> tuple[Alternative, ...]:
+    """Return all searches that the budget can pay, the one with the smallest shift first.
+
+    Equal shifts are in the order AboveThreshold, ExponentialMechanism, NoisyBinarySearch with
+    "laplace", "gaussian" and "bit", ScaleThenChoose. Gaussian noise is for budgets of zCDP or with
+    a delta, "bit" for zCDP where its table is not too long, ScaleThenChoose for a delta.
+
+    Raises:
+        TypeError: if budget is no Budget, or n no int.
+        ValueError: unless n >= 1 and 0 < beta < 1.
+    """
+    check(_OWNER, budget, beta)
+    checks.positive_integer(_OWNER, "n", n, "Write candidates.size.")
+    return _alternatives(budget, n, float(beta))
+
+
+@lru_cache(maxsize=256)
+def _alternatives(budget: Budget, n: int, beta: float) -> tuple[Alternative, ...]:
+    found = [_named(search, n) for search in _affordable(budget, n, beta)]
+    return tuple(sorted(found, key=lambda alternative: alternative.shift))  # stable
+
+
+def _affordable(budget: Budget, n: int, beta: float) -> list[Known]:
+    makers: list[Callable[[Budget, float], Known]]
+    makers = [AboveThreshold, ExponentialMechanism, NoisyBinarySearch]
+    found = [make(budget, beta) for make in makers]
+    if not budget.is_zcdp and budget.delta == 0:
+        return found
+    found.append(NoisyBinarySearch(budget, beta, "gaussian"))
+    if not budget.is_zcdp:
+        return [*found, ScaleThenChoose(budget, beta)]
+    bit = NoisyBinarySearch(budget, beta, "bit")
+    return [*found, bit] if bit.fits(n) else found
+
+
+def _named(search: Known, n: int) -> Alternative:
+    noise = f" ({search.noise})" if isinstance(search, NoisyBinarySearch) else ""
+    return Alternative(type(search).__name__ + noise, search, search.shift(n))
+
+
+SearchKind = (
+    type[AboveThreshold]
+    | type[ExponentialMechanism]
+    | type[NoisyBinarySearch]
+    | type[ScaleThenChoose]
+    | Literal["auto", "two-phase"]
+)
+"""How a search is asked for: by its class, or "auto" for the smallest proved shift. Its budget
+comes from the plan; "auto" gets no delta, as for delta <= 1e-6 and up to 2^256 candidates no search
+that spends one has a smaller shift than the others. "two-phase" is no search: what one person
+counts is chosen, then noise is added."""
+
+TWO_PHASE: Literal["two-phase"] = "two-phase"
+
+_SEARCHES = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch, ScaleThenChoose)
+
+
+def check_search(owner: str, search: object) -> None:
+    """Refuse what is neither "auto", "two-phase" nor a search class."""
+    if type(search) is str and search in ("auto", TWO_PHASE):
+        return
+    if search not in _SEARCHES:
+        names = ", ".join(kind.__name__ for kind in _SEARCHES)
+        raise TypeError(
+            f'{owner}: search must be "auto", "two-phase" or one of the classes {names}, '
+            f"not {checks.shown(search)}."
+        )
+
+
+def build_search(search: SearchKind, budget: Budget, beta: float, size: int) -> Search:
+    """Return the search with its budget; binary search takes the noise that suits it.
+
+    Args:
+        search: what was asked for.
+        budget: what one choice may spend.
+        beta: how often it may fail.
+        size: the number of candidates.
+    """
+    if isinstance(search, str):
+        return auto(budget, size, beta)
+    if search is NoisyBinarySearch:
+        if budget.is_zcdp and (bits := NoisyBinarySearch(budget, beta, noise="bit")).fits(size):
+            return bits
+        gaussian = budget.is_zcdp or budget.delta > 0
+        return NoisyBinarySearch(budget, beta, noise="gaussian" if gaussian else "laplace")
+    return search(budget, beta)

@@ -1,0 +1,160 @@
+"""ExponentialMechanism: weigh every candidate by how far its loss is from a target."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.intervals import root_below
+from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.profiles.profile import Plateau, Profile
+from beam_dp.mechanisms.search.common import (
+    ENOUGH,
+    LOG_COUPLING,
+    SYSTEM_NOISE,
+    audited_losses,
+    check,
+)
+from beam_dp.mechanisms.search.draws import draw_below, draw_by_score
+
+_OWNER = "ExponentialMechanism"
+
+
+class _Group(NamedTuple):
+    """`size` candidates from `start` on that share one score l*."""
+
+    score: int
+    start: int
+    size: int
+
+
+@dataclass(frozen=True)
+class ExponentialMechanism:
+    """Choose y_i with probability proportional to e^(-epsilon l*_i / 2).
+
+    The release is epsilon-DP (rho-zCDP for `Budget.zcdp(rho)`) when one person is added or removed,
+    and with probability at least 1 - beta it lies between f without its `shift(n)` most important
+    people and f itself, both rounded up onto the candidates.
+
+    With the strict loss lbar_i = l_{i-1}, l*_i = max(l_i - tau, tau - lbar_i), where y_0, whose
+    lbar is infinite, has l*_0 = l_0 - tau. Both l and lbar move by at most 1 between neighbours, so
+    l* does (up or down, hence the 2), which makes the choice epsilon-DP (McSherry and Talwar 2007).
+    Its range is bounded by epsilon, so it is epsilon^2 / 8-zCDP (Cesar and Rogers 2021): for rho,
+    epsilon = sqrt(8 rho).
+
+    Guarantee. l*_i < tau implies lbar_i >= 1 and l_i <= T = 2 tau - 1. The good candidates have
+    together at least the weight 2, for some i has l_i <= tau < lbar_i: if it is good alone, then
+    l_i = 0, lbar_i >= 2 tau and its weight is e^(epsilon tau / 2); two have at least
+    2 cosh(epsilon (tau - l) / 2) >= 2. All others have at most p = e^(-epsilon tau / 2). So the
+    failure is at most the larger of (N-2) p / (2 + (N-2) p) and (N-1) p / (1/p + (N-1) p).
+
+    Edge cases: one candidate is returned as it is, with shift 0. `Budget(epsilon, delta)` spends
+    epsilon only. A profile above the top candidate counts as the top.
+
+    Args:
+        budget: what one choice may spend.
+        beta: the failure probability of the shift; the shift grows like 4 ln(N / beta) / epsilon.
+
+    Raises:
+        TypeError: if budget is no Budget.
+        ValueError: unless 0 < beta < 1.
+    """
+
+    budget: Budget
+    beta: float = 0.05
+
+    def __post_init__(self) -> None:
+        check(_OWNER, self.budget, self.beta)
+
+    @property
+    def cost(self) -> Budget:
+        """What one choice spends: the budget's epsilon or rho, and no delta."""
+        return self.budget.without_delta()
+
+    def shift(self, n: int) -> int:
+        """Return the T that is guaranteed with probability 1 - beta for n candidates."""
+        checks.positive_integer(_OWNER, "n", n)
+        return 0 if n == 1 else 2 * self._tau(n) - 1
+
+    def cap(self, n: int) -> int:
+        """Return a K such that B[0..K] decides like the whole profile but for 1e-12.
+
+        Each candidate of loss above K has a weight of at most e^(-epsilon (K - tau) / 2), against
+        good ones of at least 1; half of 1e-12 for each of the two coupled runs.
+        """
+        checks.positive_integer(_OWNER, "n", n)
+        if n == 1:
+            return 0
+        spread = math.log(2 * n) + LOG_COUPLING
+        return self._tau(n) + math.ceil(2 * spread / float(self._epsilon()))
+
+    def choose(
+        self, profile: Profile, candidates: Candidates, noise: Noise = SYSTEM_NOISE
+    ) -> Number:
+        """Return one candidate: a private draw, exact, in O(K log N) time for any size N."""
+        if candidates.size == 1:
+            return candidates[0]
+        groups = _groups(profile, candidates, self._tau(candidates.size))
+        weighed = [(group.size, group.score) for group in groups]
+        chosen = groups[draw_by_score(weighed, self._epsilon() / 2, noise)]
+        return candidates[chosen.start + draw_below(chosen.size, noise)]
+
+    def distribution(self, profile: Profile, candidates: Candidates) -> list[float]:
+        """Return the exact output probabilities (each to about 1e-13 of itself), for audits.
+
+        Raises:
+            ValueError: for more than 64 candidates.
+        """
+        audited_losses(_OWNER, profile, candidates)  # refuses more
+        if candidates.size == 1:
+            return [1.0]
+        groups = _groups(profile, candidates, self._tau(candidates.size))
+        best = min(group.score for group in groups)
+        half = float(self._epsilon()) / 2
+        weights = [
+            math.exp(-half * (group.score - best)) for group in groups for _ in range(group.size)
+        ]
+        total = math.fsum(weights)
+        return [weight / total for weight in weights]
+
+    def _epsilon(self) -> Fraction:
+        amount = self.budget.amount
+        return min(root_below(8 * amount) if self.budget.is_zcdp else amount, ENOUGH)
+
+    def _tau(self, n: int) -> int:
+        """Return the smallest tau with both failures at most beta.
+
+        (N-2) p / (2 + (N-2) p) <= beta iff ln p <= logit(beta) - ln((N-2) / 2);
+        (N-1) p^2 / (1 + (N-1) p^2) <= beta iff 2 ln p <= logit(beta) - ln(N-1).
+        """
+        beta = float(self.beta)
+        logit = math.log(beta) - math.log1p(-beta)
+        two = math.log(n - 2) - math.log(2) - logit if n > 2 else 0.0
+        step = (math.log(n - 1) - logit) / 2
+        slack = 1 + 1e-12  # above the rounding of the logarithms
+        return max(1, math.ceil(2 * slack * max(two, step) / float(self._epsilon())))
+
+
+def _groups(profile: Profile, candidates: Candidates, tau: int) -> list[_Group]:
+    """Return the candidates by score: the first of each plateau apart, for its lbar is larger."""
+    before = 2 * tau  # any lbar >= 2 tau gives l* = l - tau, as for the infinite one of y_0
+    groups = []
+    for loss, start, stop in _rounded_up(list(profile.plateaus(candidates))):
+        groups.append(_Group(max(loss - tau, tau - before), start, 1))
+        if stop - start > 1:
+            groups.append(_Group(abs(loss - tau), start + 1, stop - start - 1))
+        before = loss
+    return groups
+
+
+def _rounded_up(plateaus: list[Plateau]) -> list[Plateau]:
+    """Give the top candidate the loss 0, which it has once f is rounded up onto the candidates."""
+    loss, start, stop = plateaus[-1]
+    if loss == 0:
+        return plateaus
+    below = [Plateau(loss, start, stop - 1)] if stop - start > 1 else []
+    return [*plateaus[:-1], *below, Plateau(0, stop - 1, stop)]

@@ -1,0 +1,1 @@
+"""What is kept of the rows of a partition: histograms and lines by owner."""

@@ -1,0 +1,96 @@
+"""Blocks of people for a function that nothing is known of: one person is in one block.
+
+The people of a partition are cut into a public number of disjoint blocks by a keyed hash of their
+identity. A user's function is asked once per block, of that block's numbers only, and its answer is
+the block's vote: the place of a candidate. So one person, with all their rows, changes the vote of
+one block at most, whatever the function is ("subsample and aggregate": Nissim, Raskhodnikova, Smith
+2007, section 4). That holds for every key, and people who share a block by chance stay apart in it:
+each is known by their whole identity (`owner_lines`).
+"""
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from beam_dp.mechanisms.bounding import ordering
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.numerics.integers import scale
+from beam_dp.mechanisms.numerics.user_functions import plain_number
+from beam_dp.mechanisms.summaries import person_value
+from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
+
+BlockFunction = Callable[[np.ndarray], Any]
+"""A number for the values of people: one float each, in increasing order."""
+
+
+def vote_of(fresh: Callable[[], BlockFunction], values: np.ndarray) -> float | None:
+    """Return what a user's function says of some values; None where it says no finite number.
+
+    Args:
+        fresh: makes the function; it may fail like the function itself.
+        values: an array that the function may do with as it likes.
+    """
+    # A boundary to a user's function on private data: nothing of what it raises is kept, be it
+    # SystemExit, a KeyboardInterrupt of its own, or too deep a recursion.
+    with contextlib.suppress(BaseException), np.errstate(all="ignore"):
+        found = float(plain_number("BlackBox", fresh()(values)))
+        return found if math.isfinite(found) else None
+    return None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BlockRelation(Relation):
+    """Lines of people that become votes of blocks on their way.
+
+    Attributes:
+        blocks: their number, public.
+        person_value: what a person's values become.
+        unit: what one unit of a value is worth.
+        candidates: what a vote is rounded up to; what is above them counts as the last one.
+        function: the user's function.
+    """
+
+    blocks: int
+    person_value: str
+    unit: Fraction
+    candidates: Candidates
+    function: BlockFunction
+
+    def block(self, lines: Owned) -> np.ndarray:
+        """Return the block of each line: a function of its person and the run's key."""
+        return np.asarray((lines.person[0] % np.uint64(self.blocks)).astype(np.int64))
+
+    def votes(self, lines: Owned, fresh: Callable[[], BlockFunction]) -> Owned:
+        """Return a line (partition, block, place of a candidate) for each block that votes.
+
+        Args:
+            lines: of this relation; of each block that occurs, all.
+            fresh: makes the function for each block, with as little as possible of what it kept.
+        """
+        block = self.block(lines)
+        order = np.lexsort((*lines.person, block, *lines.partition))
+        lines, block = lines.take(order), block[order]
+        new_block = ordering.changes(lines.partition) | ordering.changes(block[None])
+        starts = np.flatnonzero(new_block | ordering.changes(lines.person))
+        numbers = person_value.of_people(self.person_value, lines.item, lines.count, starts)
+        cells = np.split(scale(numbers, self.unit).astype(float), _cuts(new_block[starts]))
+        found = [vote_of(fresh, np.sort(cell)) for cell in cells if len(cell)]
+        voting = np.array([vote is not None for vote in found], bool)
+        heads = np.flatnonzero(new_block)[voting]
+        return self._voted(lines.take(heads), block[heads], [v for v in found if v is not None])
+
+    def _voted(self, heads: Owned, block: np.ndarray, found: list[float]) -> Owned:
+        places = self.candidates.indexes(np.array(found, float))
+        places = np.minimum(places, self.candidates.size - 1)
+        one = np.ones(len(heads), np.int64)
+        owner = block.astype(np.uint64)[None]
+        return Owned(heads.partition, heads.relation, owner, owner, places, one)
+
+
+def _cuts(new: np.ndarray) -> np.ndarray:
+    return np.flatnonzero(new)[1:]

@@ -1,0 +1,304 @@
+"""Summarise people per partition: histograms over a public grid, and the top K with a total.
+
+A `Measure` turns what one person contributed to one partition into one number s >= 0 (or, for
+extremes, any number), and says what is kept of these numbers over all people:
+
+* a **histogram** over public thresholds y_0 < y_1 < ...: for every bucket (y_{j-1}, y_j] the number
+  of people in it and the sum of their s. It gives exactly, for every j, the number of people above
+  y_j, which is the removal loss of max_i s_i at y_j, and sum_i min(s_i, y_j);
+* the **top K**: the K largest numbers of single people and the total of all. It gives the removal
+  profile of a sum, B[k] = total - (k largest), and of a maximum, B[k] = (k+1)-th largest.
+
+Both are merged by adding equal lines and, for the top K, by dropping lines with K people above them
+(their total stays, in one residual line). A line dropped from a part has K people above it there,
+hence in the whole: the reduction is associative and commutative, and one person is one line
+because bounding has already brought each person's rows in a partition together.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+
+from beam_dp.mechanisms.bounding import table
+from beam_dp.mechanisms.bounding.ordering import changes, pick
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.summaries.owner_lines import Relation
+
+PEOPLE, ROWS = -1, -2
+"""Sources of a measure that are not fields: 1 for each person, and the number of rows."""
+
+_DENSE = 1 << 16
+RESIDUAL = np.iinfo(np.int64).min
+_SIGN = np.int64(np.iinfo(np.int64).max)
+
+
+@dataclasses.dataclass(frozen=True)
+class Measure:
+    """One number per person and partition, and what is kept of it over people.
+
+    Attributes:
+        source: the place of the field it reads, or PEOPLE, or ROWS.
+        sign: 1, -1 to look at the mirrored numbers, 0 at their magnitudes.
+        thresholds: the public grid of the histogram, in units; empty for the top K.
+        keep: how many of the largest are kept; 0 for a histogram.
+        additive: whether totals matter: numbers that are not above 0 then count as absent.
+    """
+
+    source: int
+    sign: int = 1
+    thresholds: tuple[int, ...] = ()
+    keep: int = 0
+    additive: bool = True
+
+    def of(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lines of `table` that have a number, and these numbers (exact, in units)."""
+        if self.source == PEOPLE:
+            numbers = np.ones(len(table), np.int64)
+        elif self.source == ROWS:
+            numbers = table.rows
+        else:
+            numbers = table.values[self.source]
+        if not self.additive:
+            present = ~integers.is_missing(
+                numbers, integers.LOWEST if self.sign > 0 else integers.HIGHEST
+            )
+            return np.flatnonzero(present), numbers[present] * self.sign
+        if self.sign < 1:
+            numbers = -numbers if self.sign else abs(numbers)
+        present = np.flatnonzero(np.asarray(numbers > 0, bool))
+        return present, numbers[present] if len(present) < len(numbers) else numbers
+
+    def buckets(self, numbers: np.ndarray) -> np.ndarray:
+        """Return where each number stands: its bucket, or its own place in the order of floats.
+
+        For the top K a number is first rounded to a double (a function of that person alone).
+        """
+        if self.keep:
+            return ordered_bits(numbers.astype(np.float64))
+        if _are_powers(self.thresholds) and _are_small(numbers):
+            # Of 1, 2, 4, ... the first that is not below n is 2^bits, n - 1 having so many bits.
+            _, bits = np.frexp((numbers - 1).astype(np.float64))
+            return np.minimum(bits, len(self.thresholds))
+        if numbers.dtype == object:
+            grid = np.array(self.thresholds, object)
+        else:
+            grid = np.array([y for y in self.thresholds if y < 1 << 63], np.int64)
+        return np.searchsorted(grid, numbers)
+
+
+@functools.lru_cache(maxsize=64)
+def _are_powers(thresholds: tuple[int, ...]) -> bool:
+    return all(threshold == 1 << power for power, threshold in enumerate(thresholds))
+
+
+def _are_small(numbers: np.ndarray) -> bool:
+    """Return whether all numbers are from 1 to 2^53: doubles hold them exactly."""
+    if numbers.dtype == object or not len(numbers):
+        return False
+    return int(numbers.min()) >= 1 and int(numbers.max()) <= 1 << 53
+
+
+@dataclasses.dataclass
+class Summary:
+    """Lines (partition, measure, bucket) with the number of people there and their total."""
+
+    partition: np.ndarray
+    measure: np.ndarray
+    bucket: np.ndarray
+    people: np.ndarray
+    total: np.ndarray
+    names: dict[tuple[int, int], bytes] = dataclasses.field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.measure)
+
+    def take(self, index: np.ndarray | slice) -> "Summary":
+        """Return the lines at `index`."""
+        return Summary(
+            pick(self.partition, index),
+            self.measure[index],
+            self.bucket[index],
+            self.people[index],
+            self.total[index],
+            self.names,
+        )
+
+
+def summarise(table: Table, measures: Sequence[Measure | Relation]) -> Summary:
+    """Return the summary of settled contributions, one line per (person, partition).
+
+    Relations keep their place in the list and have no lines here (see `owner_lines`).
+    """
+    lines = [
+        _lines(table, measure, place)
+        for place, measure in enumerate(measures)
+        if isinstance(measure, Measure)
+    ]
+    return reduce(concatenate(lines), measures)
+
+
+def summarise_people(table: Table, measures: Sequence[Measure]) -> Summary:
+    """Return the summary of each person's largest number over all partitions.
+
+    The lines of one person must stand together, as `Bounder.settle` leaves them. The result has
+    one partition, whose identity is 0.
+    """
+    lines = []
+    for place, measure in enumerate(measures):
+        index, numbers = measure.of(table)
+        person = table.person if len(index) == len(table) else pick(table.person, index)
+        starts = np.flatnonzero(changes(person)) if len(index) else index
+        largest = np.maximum.reduceat(numbers, starts) if len(starts) else numbers
+        lines.append(_people_lines(measure, place, largest))
+    return reduce(concatenate(lines), measures)
+
+
+def _people_lines(measure: Measure, place: int, numbers: np.ndarray) -> Summary:
+    nowhere, nothing = np.zeros((1, len(numbers)), np.uint64), np.zeros(len(numbers), np.int64)
+    return _each(nowhere, measure, place, numbers, nothing, {})
+
+
+def _each(
+    partition: np.ndarray,
+    measure: Measure,
+    place: int,
+    numbers: np.ndarray,
+    total: np.ndarray,
+    names: dict[tuple[int, int], bytes],
+) -> Summary:
+    """Return one line per person, or per cell of a histogram where these are few."""
+    bucket = measure.buckets(numbers).astype(np.int64)
+    if measure.keep and measure.additive:
+        total = from_bits(bucket)
+    if not measure.keep and partition.shape[0] == 1 and total.dtype != object and len(bucket):
+        rows, width = int(partition.max()) + 1, int(bucket.max()) + 1
+        if rows * width <= max(len(bucket), _DENSE) and integers.magnitude(total) < 1 << 62:
+            return _dense(
+                partition[0].astype(np.int64) * width + bucket, width, place, total, names
+            )
+    one = np.ones(len(bucket), np.int64)
+    return Summary(partition, np.full(len(bucket), place), bucket, one, total, names)
+
+
+def _dense(
+    cell: np.ndarray,
+    width: int,
+    place: int,
+    total: np.ndarray,
+    names: dict[tuple[int, int], bytes],
+) -> Summary:
+    """Return the merged lines of cells partition * width + bucket, without a sort."""
+    people = np.bincount(cell)
+    totals = np.zeros(len(people), np.int64)
+    np.add.at(totals, cell, total)
+    found = np.flatnonzero(people)
+    partition = (found // width).astype(np.uint64)[None]
+    measure = np.full(len(found), place)
+    return Summary(partition, measure, found % width, people[found], totals[found], names)
+
+
+def _lines(table: Table, measure: Measure, place: int) -> Summary:
+    index, numbers = measure.of(table)
+    total = numbers if measure.additive else np.zeros(len(index), np.int64)
+    whole = len(index) == len(table)
+    partition = table.partition if whole else pick(table.partition, index)
+    return _each(partition, measure, place, numbers, total, table.names)
+
+
+def concatenate(summaries: Sequence[Summary]) -> Summary:
+    """Return the lines of all summaries."""
+    names: dict[tuple[int, int], bytes] = {}
+    for summary in summaries:
+        names.update(summary.names)
+    return Summary(
+        table.join_identities([summary.partition for summary in summaries]),
+        np.concatenate([summary.measure for summary in summaries]),
+        np.concatenate([summary.bucket for summary in summaries]),
+        np.concatenate([summary.people for summary in summaries]),
+        integers.concatenate([summary.total for summary in summaries]),
+        names,
+    )
+
+
+def reduce(summary: Summary, measures: Sequence[Measure | Relation]) -> Summary:
+    """Merge equal lines and keep the top K; lines come out by partition, measure and bucket."""
+    if not len(summary):
+        return summary
+    summary = summary.take(_order(summary))
+    summary = _merge_equal(summary)
+    keep = np.array([measure.keep for measure in measures], np.int64)[summary.measure]
+    starts = np.flatnonzero(_new_cell(summary))
+    sizes = np.diff(starts, append=len(summary))
+    running = np.cumsum(summary.people)
+    ends = np.repeat(running[starts + sizes - 1], sizes)
+    dropped = (keep > 0) & (ends - running >= keep)
+    if not dropped.any():
+        return summary
+    summary = dataclasses.replace(
+        summary,
+        bucket=np.where(dropped, RESIDUAL, summary.bucket),
+        people=np.where(dropped, 0, summary.people),
+    )
+    return _merge_equal(summary)
+
+
+def _order(summary: Summary) -> np.ndarray:
+    """Return the order by partition, measure, bucket: one sort of a packed word where it fits."""
+    codes = summary.partition[0]
+    if summary.partition.shape[0] == 1 and int(codes.max()) < 1 << 40:
+        spans = int(summary.measure.max()) + 1, int(summary.bucket.max()) + 1
+        small = int(summary.bucket.min()) >= 0
+        if small and int(codes.max() + np.uint64(1)) * spans[0] * spans[1] < 1 << 62:
+            packed = (codes.astype(np.int64) * spans[0] + summary.measure) * spans[1]
+            return np.argsort(packed + summary.bucket)
+    return np.lexsort((summary.bucket, summary.measure, *summary.partition))
+
+
+def _new_cell(summary: Summary) -> np.ndarray:
+    """Return where a (partition, measure) begins."""
+    new = np.ones(len(summary), bool)
+    new[1:] = summary.measure[1:] != summary.measure[:-1]
+    for word in summary.partition:
+        new[1:] |= word[1:] != word[:-1]
+    return new
+
+
+def _merge_equal(summary: Summary) -> Summary:
+    new = _new_cell(summary)
+    new[1:] |= summary.bucket[1:] != summary.bucket[:-1]
+    starts = np.flatnonzero(new)
+    merged = summary.take(starts)
+    merged.people = np.add.reduceat(summary.people, starts)
+    merged.total = integers.segment_sums(summary.total, starts)
+    return merged
+
+
+def partitions(summary: Summary) -> np.ndarray:
+    """Return the identities of the partitions of a reduced summary, in its order."""
+    return pick(summary.partition, new_partition(summary))
+
+
+def new_partition(summary: Summary) -> np.ndarray:
+    """Return where a partition begins."""
+    new = np.ones(len(summary), bool)
+    new[1:] = (summary.partition[:, 1:] != summary.partition[:, :-1]).any(axis=0)
+    return new
+
+
+def ordered_bits(numbers: np.ndarray) -> np.ndarray:
+    """Return integers in the order of the floats; -0.0 and 0.0 are one."""
+    bits = (numbers + 0.0).view(np.int64)
+    return np.where(bits < 0, bits ^ _SIGN, bits)
+
+
+def from_bits(ordered: np.ndarray) -> np.ndarray:
+    """Return the integers (as an exact column) that the ordered bits stand for."""
+    numbers = np.where(ordered < 0, ordered ^ _SIGN, ordered).view(np.float64)
+    if np.abs(numbers).max(initial=0.0) < 1 << 62:
+        return numbers.astype(np.int64)
+    wide = np.empty(len(numbers), object)
+    wide[:] = [int(number) for number in numbers]
+    return wide

@@ -1,0 +1,341 @@
+"""Lines that people own: what statistics of more than one number per person are computed from.
+
+A maximum or a sum needs one number per person and partition. The k-th largest row, the number of
+different values, the most frequent one, or rows of two owners need to know who owns what: lines
+(owner, second owner, item, count) of one partition. `Relation` says which lines a statistic needs,
+`Owned` holds those of many partitions, merges equal ones, and hands them out per partition.
+
+*Who is who.* People are told apart by their whole identity, of which `steps.eligibility` is a
+  one-to-one
+scramble: two people are one owner here only where they are one person everywhere, for which
+`numerics.hashing` has the bound (0 for integer ids).
+
+Rows of two owners have their second one in a column of the table, as 63 bits (`code`), so both are
+known by those there. Two people whose codes are equal are then one owner, for every fixed key, and
+that costs no privacy in what is asked of such rows: a function of the removal profile. Let c be
+the code of person i, x the rows without those of i, x' all rows, and B, B' their profiles over
+codes. To remove c from x' removes all rows of i, and leaves x without c, a part of x: `B'[k + 1]
+<= B[k]`. And x is a part of x': `B[k] <= B'[k]`. So i moves every loss by 0 or 1, whoever else has
+the code c. (A statistic that looks at numbers of people would see a number of c change, not come
+or go: none is offered for rows of two owners, and one that is must have the whole identity of
+both.)
+
+Items, which are only compared, are such codes too: what is released is a statistic of the codes,
+which each row has of its own, so that privacy asks nothing of them. But two different values are
+counted as one with a probability of at most 2^-63 + 2^-127, so that n of them are counted short
+with a probability of at most n^2 / 2^64.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from beam_dp.mechanisms.bounding import ordering, table
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.numerics import hashing, integers
+
+_WIDEST = 1 << 62
+_BLOCK = 1 << 15  # lines that are hashed at a time: their words stay in the cache
+_NO_KEY = np.uint64(0)
+
+
+def owners(identity: np.ndarray, key: bytes) -> np.ndarray:
+    """Return a keyed one-to-one scramble of identities: equal for equal people, and only for them.
+
+    The first word is a hash, so that an order by it, or a choice of a block, says nothing of ids.
+    It is one to one: the second word stays as it is, and for each of these `condense` only shifts
+    the first one, which `mix`, a bijection, takes to another.
+
+    Args:
+        identity: uint64 of shape (1 or 2, n), which is that of the result.
+        key: the run's key.
+    """
+    constant = hashing.salt(key, "owner")
+    first = hashing.mix(hashing.condense(identity, constant), constant)
+    return np.concatenate([first[None], identity[1:]])
+
+
+def code(identity: np.ndarray, key: bytes) -> np.ndarray:
+    """Return 63 bits per identity, a keyed hash of both of its words, as int64 of at least 0.
+
+    Args:
+        identity: uint64 of shape (1 or 2, n).
+        key: the run's key.
+    """
+    return hashing.shortened(identity, key).view(np.int64)
+
+
+@dataclasses.dataclass(frozen=True)
+class Relation:
+    """Which lines of the settled rows a statistic needs.
+
+    Attributes:
+        column: the place of the column whose values are the items; -1: every row has item 0.
+        second: the place of the column that holds the code of a second owner; -1: one owner.
+        weight: the place of the column whose values are summed instead of rows; -1: rows. Values
+            below 0 count as 0.
+        order: the place of a column by which each person's last row in a partition, and of equally
+            late ones the largest value, is the only one that counts, once; -1: all rows.
+        most: K + 1 where K removals need not know all lines (see `thinning`): so many owners per
+            item, or with a rank so many times its rows; 0: all lines are needed.
+        rank: the k of a k-th largest row; 0: none.
+    """
+
+    column: int = -1
+    second: int = -1
+    weight: int = -1
+    order: int = -1
+    most: int = 0
+    rank: int = 0
+
+    keep = 0
+
+    def lines(self, table: Table, place: int, key: bytes) -> "Owned":
+        """Return the lines of settled rows; rows without a value have none."""
+        present = np.ones(len(table), bool)
+        for column in (self.column, self.second, self.weight):
+            if column >= 0:
+                present &= ~integers.is_missing(table.values[column], integers.LOWEST)
+        table = self.latest(table.take(present))
+        return Owned(
+            table.partition,
+            np.full(len(table), place, np.int64),
+            *self._owners(table, key),
+            _items(table, self.column),
+            _weights(table, self.weight),
+            table.names,
+        )
+
+    def _owners(self, table: Table, key: bytes) -> tuple[np.ndarray, np.ndarray]:
+        """Return both owners of each row; the same array twice where rows have one."""
+        if self.second < 0:
+            alone = owners(table.person, key)
+            return alone, alone
+        one, two = code(table.person, key), table.values[self.second]
+        # A pair has no direction: both ways are one line.
+        return _one_word(np.minimum(one, two)), _one_word(np.maximum(one, two))
+
+    def latest(self, table: Table) -> Table:
+        """Return of each person and partition the row that counts; all of them without `order`."""
+        return table if self.order < 0 else _last(table, self.column, self.order)
+
+
+def _one_word(codes: np.ndarray) -> np.ndarray:
+    """Return codes as owners: whole numbers from 0, in one word."""
+    return codes.view(np.uint64)[None]
+
+
+def _last(table: Table, column: int, order: int) -> Table:
+    """Return one line per person and partition: the latest row, of these the largest value."""
+    times = table.values[order]
+    pairs = np.concatenate([table.person, table.partition])
+    sort = np.lexsort((_items(table, column), times, *pairs))
+    table, pairs = table.take(sort), pairs[:, sort]
+    last = np.roll(ordering.changes(pairs), -1)  # what stands before the first of the next pair
+    return dataclasses.replace(table, rows=np.ones_like(table.rows)).take(last)
+
+
+def _items(table: Table, column: int) -> np.ndarray:
+    """Return the items: the values, beyond 2^62 units those bounds."""
+    if column < 0:
+        return np.zeros(len(table), np.int64)
+    values = table.values[column]
+    if values.dtype == object:
+        return np.array([max(-_WIDEST, min(_WIDEST, value)) for value in values], np.int64)
+    return values
+
+
+def _weights(table: Table, column: int) -> np.ndarray:
+    if column < 0:
+        return table.rows
+    values = table.values[column]
+    return integers.product(np.where(np.asarray(values > 0, bool), values, 0), table.rows)
+
+
+class Lines(NamedTuple):
+    """The lines of one partition; owners are numbered from 0."""
+
+    people: np.ndarray
+    second: np.ndarray
+    items: np.ndarray
+    counts: np.ndarray
+
+
+@dataclasses.dataclass
+class Owned:
+    """Lines (partition, relation, owner, second owner, item) with their count or weight.
+
+    Owners are columns as `steps.eligibility` makes them, uint64 of shape (1 or 2, n). Where all
+    lines have one owner, `second` may be the very array `person`: that saves its memory.
+    """
+
+    partition: np.ndarray
+    relation: np.ndarray
+    person: np.ndarray
+    second: np.ndarray
+    item: np.ndarray
+    count: np.ndarray
+    names: dict[tuple[int, int], bytes] = dataclasses.field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.relation)
+
+    @classmethod
+    def nothing(cls) -> "Owned":
+        """Return no lines."""
+        empty, nobody = np.empty(0, np.int64), np.empty((1, 0), np.uint64)
+        return cls(nobody, empty, nobody, nobody, empty, empty)
+
+    @property
+    def alone(self) -> bool:
+        """Whether all lines are known to have one owner."""
+        return self.second is self.person
+
+    def take(self, index: np.ndarray | slice) -> "Owned":
+        """Return the lines at `index`."""
+        person = ordering.pick(self.person, index)
+        return Owned(
+            ordering.pick(self.partition, index),
+            self.relation[index],
+            person,
+            person if self.alone else ordering.pick(self.second, index),
+            self.item[index],
+            self.count[index],
+            self.names,
+        )
+
+    def of(self, places: np.ndarray, size: int, relation: int) -> list[Lines]:
+        """Return the lines of one relation for each of `size` partitions.
+
+        Args:
+            places: for each line, the place of its partition; -1: not wanted.
+            size: the number of partitions.
+            relation: which relation.
+        """
+        wanted = np.flatnonzero((places >= 0) & (self.relation == relation))
+        listed = places[wanted]
+        if (listed[1:] < listed[:-1]).any():
+            order = np.argsort(listed, kind="stable")
+            wanted, listed = wanted[order], listed[order]
+        edges = np.searchsorted(listed, np.arange(size + 1)).tolist()
+        return [self._lines(_compact(wanted[edges[i] : edges[i + 1]])) for i in range(size)]
+
+    def _lines(self, index: np.ndarray | slice) -> Lines:
+        items, counts = self.item[index], self.count[index]
+        person, second = ordering.pick(self.person, index), ordering.pick(self.second, index)
+        if self.alone or np.array_equal(person, second):
+            people = ordering.numbered(person)
+            return Lines(people, people, items, counts)
+        both = ordering.numbered(table.join_identities([person, second]))
+        one, two = np.split(both, 2)
+        return Lines(one, two, items, counts)
+
+
+def _compact(places: np.ndarray) -> np.ndarray | slice:
+    """Return rising places as a slice where none is left out: it needs no copy."""
+    if len(places) and int(places[-1]) - int(places[0]) + 1 == len(places):
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return places
+
+
+def collect(table: Table, measures: Sequence[object], key: bytes) -> Owned:
+    """Return the lines of every relation among `measures`, from settled rows."""
+    found = [
+        relation.lines(table, place, key)
+        for place, relation in enumerate(measures)
+        if isinstance(relation, Relation)
+    ]
+    return merge(found)
+
+
+def merge(parts: Sequence[Owned]) -> Owned:
+    """Return all lines, equal ones merged; those of a partition stand together.
+
+    Lines that have no equal keep their order, so that what came by owner stays so.
+    """
+    if not parts:
+        return Owned.nothing()
+    joined = _joined(parts)
+    order = _by_partition(joined.partition)
+    return _merged(joined if order is None else joined.take(order))
+
+
+def _joined(parts: Sequence[Owned]) -> Owned:
+    if len(parts) == 1:
+        return parts[0]
+    names: dict[tuple[int, int], bytes] = {}
+    for part in parts:
+        names.update(part.names)
+    person = table.join_identities([part.person for part in parts])
+    alone = all(part.alone for part in parts)
+    return Owned(
+        table.join_identities([part.partition for part in parts]),
+        np.concatenate([part.relation for part in parts]),
+        person,
+        person if alone else table.join_identities([part.second for part in parts]),
+        np.concatenate([part.item for part in parts]),
+        integers.concatenate([part.count for part in parts]),
+        names,
+    )
+
+
+def _by_partition(partition: np.ndarray) -> np.ndarray | None:
+    """Return a stable order by partition; None where it is the one that is there."""
+    if all(not len(word) or (word == word[0]).all() for word in partition):
+        return None
+    return np.lexsort(partition)
+
+
+def _merged(lines: Owned) -> Owned:
+    """Add equal lines up in one of them.
+
+    Lines whose hashes differ, differ: where no two hashes are equal, which one sort of bare words
+    says, no line has an equal.
+    """
+    hashes = _line_hash(lines)
+    ordered = np.sort(hashes)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return lines
+    keys = (lines.item, *_words(lines), lines.relation, *lines.partition)
+    order = np.argsort(hashes)
+    new_hash = ordering.changes(hashes[None, order])
+    new = _new_lines(keys, order)
+    if (new & ~new_hash).any():  # different lines share a hash: rare, so in full
+        order = np.lexsort(keys)
+        new = _new_lines(keys, order)
+    starts = np.flatnonzero(new)
+    kept = np.zeros(len(lines), bool)
+    kept[order[starts]] = True
+    sums = integers.segment_sums(lines.count[order], starts)
+    count = np.empty(len(lines), sums.dtype)
+    count[order[starts]] = sums
+    return dataclasses.replace(lines, count=count).take(np.flatnonzero(kept))
+
+
+def _words(lines: Owned) -> list[np.ndarray]:
+    """Return the words of the owners, once where all lines have one."""
+    return [*lines.person] if lines.alone else [*lines.second, *lines.person]
+
+
+def _line_hash(lines: Owned) -> np.ndarray:
+    """Return a hash of each line; the owners' first words in it are hashes with the run's key."""
+    relation, item = lines.relation.view(np.uint64), lines.item.view(np.uint64)
+    words = [*lines.partition, relation, *_words(lines), item]
+    found = np.empty(len(lines), np.uint64)
+    for start in range(0, len(lines), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        mixed = words[0][block]
+        for word in words[1:]:
+            mixed = hashing.mix(mixed + word[block], _NO_KEY)
+        found[block] = mixed
+    return found
+
+
+def _new_lines(keys: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
+    """Return where a line in that order differs from the one before it."""
+    new = ordering.changes(keys[0][None, order])
+    for key in keys[1:]:
+        new |= ordering.changes(key[None, order])
+    return new

@@ -1,0 +1,264 @@
+"""BoundContributions: keep of each person's rows what the bounds allow, as rows.
+
+`PrivateAggregate` bounds by itself, on columns that are summed before they travel; this transform
+is for pipelines that go on with rows. A row travels as its canonical encoding, and is told from
+other rows by a 128-bit keyed hash of it, so that equal rows are one line with a multiplicity.
+"""
+
+import dataclasses
+import marshal
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+from apache_beam.transforms.window import GlobalWindows
+
+from beam_dp.mechanisms.bounding import table as tables
+from beam_dp.mechanisms.bounding.accumulator import BATCH_LINES, HELD_LINES
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.numerics import checks, hashing
+from beam_dp.mechanisms.summaries import wire
+from beam_dp.transforms.columns import layout as layouts
+from beam_dp.transforms.columns import plain_values, row_fields
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.columns.row_fields import FieldLists
+from beam_dp.transforms.partitions import PublicPartitions, check_public, public_keys
+from beam_dp.transforms.steps import guards, output_rows
+from beam_dp.transforms.steps.collect import SHARDS, check_shards
+from beam_dp.transforms.steps.output_rows import row_type
+
+_OWNER = "BoundContributions"
+_FORMAT = 2  # of marshal: without references, so equal rows have equal bytes
+
+
+@dataclasses.dataclass
+class _Lines:
+    """Contributions, one line per different row, with the encoding of each row."""
+
+    table: Table
+    rows: dict[tuple[int, int], bytes]
+
+    def reduced(self, bounder: Bounder) -> "_Lines":
+        table = bounder.reduce(self.table)
+        return _Lines(table, {digest: self.rows[digest] for digest in _digests(table)})
+
+
+def _digests(table: Table) -> list[tuple[int, int]]:
+    return list(zip(*(column.view(np.uint64).tolist() for column in table.values), strict=True))
+
+
+def _join(lines: Sequence[_Lines]) -> _Lines:
+    rows: dict[tuple[int, int], bytes] = {}
+    for part in lines:
+        rows.update(part.rows)
+    return _Lines(tables.concatenate([part.table for part in lines]), rows)
+
+
+class _CollectRows(beam.DoFn):
+    """Turn rows into packed lines by shard, reduced as far as the bundle goes."""
+
+    def __init__(self, layout: Layout, kept: Sequence[str], bounder: Bounder, shards: int) -> None:
+        self._layout, self._keys = layout, len(layout.names) - 1
+        self._names = (*layout.names[: self._keys], *kept)
+        self._bounder, self._shards = bounder, shards
+
+    def start_bundle(self) -> None:
+        """Begin with nothing."""
+        self._lists = FieldLists(self._names)
+        self._held: list[_Lines] = []
+
+    def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
+        """Take one row, or one Arrow batch or table."""
+        if row_fields.is_columnar(element):
+            for batch in layouts.batches(element):
+                self._extend(batch)
+        else:
+            self._lists.add(element)
+        if len(self._lists) >= BATCH_LINES // 4:
+            yield from self._reduce(HELD_LINES)
+
+    def _extend(self, batch: pa.RecordBatch) -> None:
+        found = {name: layouts.column_of(batch, name) for name in self._names}
+        layouts.check_types(self._layout, {name: column.type for name, column in found.items()})
+        self._lists.extend(plain_values.to_list(found[name]) for name in self._names)
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Hand on what is held."""
+        for element in self._reduce(0):
+            yield GlobalWindows.windowed_value(element)
+
+    def _reduce(self, room: int) -> Iterator[tuple[int, bytes]]:
+        self._held += [part.reduced(self._bounder) for part in self._take_lists()]
+        if self._held and sum(len(part.table) for part in self._held) > room:
+            merged = _join(self._held).reduced(self._bounder)
+            self._held = [merged]
+            if len(merged.table) > room // 2:
+                self._held = []
+                yield from _packed(merged, self._bounder, self._shards)
+
+    def _take_lists(self) -> Iterator[_Lines]:
+        """Return the collected rows as lines; the digest of each row is its value columns."""
+        lists = self._lists.drain()
+        texts = [
+            marshal.dumps(tuple(map(plain_values.plain, row)), _FORMAT)
+            for row in zip(*lists, strict=True)
+        ]
+        if not texts:
+            return
+        digests = hashing.digests(*hashing.pack(texts), self._layout.key).view(np.int64)
+        places = np.arange(len(texts))
+        for table in self._layout.from_lists([*lists[: self._keys], places.tolist()]):
+            [at] = table.values
+            table = dataclasses.replace(table, values=[digests[0, at], digests[1, at]])
+            rows = zip(_digests(table), (texts[place] for place in at.tolist()), strict=True)
+            yield _Lines(table, dict(rows))
+
+
+def _packed(lines: _Lines, bounder: Bounder, shards: int) -> Iterator[tuple[int, bytes]]:
+    person_hash = bounder.person_hash(lines.table)
+    shard = (person_hash >> np.uint64(33)).astype(np.int64) % shards
+    for place in np.unique(shard).tolist():
+        table = lines.table.take(shard == place)
+        texts = [lines.rows[digest] for digest in _digests(table)]
+        yield place, marshal.dumps((wire.pack_table(table), texts), _FORMAT)
+
+
+def _unpacked(blob: bytes) -> _Lines:
+    packed, texts = marshal.loads(blob)
+    table = wire.unpack_table(packed)
+    return _Lines(table, dict(zip(_digests(table), texts, strict=True)))
+
+
+class _SettleRows(beam.DoFn):
+    """Bound the people of a shard for good and give their rows back."""
+
+    def __init__(self, bounder: Bounder, names: Sequence[str], skip: int) -> None:
+        self._bounder, self._names, self._skip = bounder, tuple(names), skip
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[beam.Row]:
+        """Take all lines of one shard (its blobs are read twice if rows are not limited)."""
+        if self._bounder.bounds.depth is None:
+            yield from self._rows_of_pairs(element[1])
+            return
+        held: list[_Lines] = []
+        for blob in element[1]:
+            held = [_join([*held, _unpacked(blob)]).reduced(self._bounder)]
+        for lines in held:
+            yield from self._restore(self._bounder.settle(lines.table), lines.rows)
+
+    def _rows_of_pairs(self, packed: Iterable[bytes]) -> Iterator[beam.Row]:
+        """Find the pairs that stay, then pass on their rows, never holding more than a blob."""
+        pairs = dataclasses.replace(self._bounder, keep_rows=False)
+        kept: Table | None = None
+        for blob in packed:
+            found = dataclasses.replace(_unpacked(blob).table, values=[])
+            kept = pairs.reduce(tables.concatenate([kept, found] if kept else [found]))
+        names = set(_pairs(kept)) if kept is not None else set()
+        for blob in packed:
+            lines = _unpacked(blob)
+            stay = np.array([pair in names for pair in _pairs(lines.table)], bool)
+            yield from self._restore(lines.table.take(stay), lines.rows)
+
+    def _restore(self, table: Table, rows: dict[tuple[int, int], bytes]) -> Iterator[beam.Row]:
+        for digest, copies in zip(_digests(table), table.rows.tolist(), strict=True):
+            values = map(plain_values.restored, marshal.loads(rows[digest])[self._skip :])
+            row = beam.Row(**dict(zip(self._names, values, strict=True)))
+            for _ in range(copies):
+                yield row
+
+
+def _pairs(table: Table) -> Iterator[tuple[int, ...]]:
+    person = tables.two_words(table.person)
+    partition = tables.two_words(table.partition)
+    return zip(*person.tolist(), *partition.tolist(), strict=True)
+
+
+@dataclasses.dataclass(eq=False)
+class BoundContributions(beam.PTransform):
+    """Keep of each person's rows what the bounds allow. Not private by itself.
+
+    After it a person has rows in at most `bounds.partitions` partitions, at most
+    `bounds.rows_per_partition` rows in each and at most `bounds.rows` in all, and as many as that
+    where they own as many. Which rows stay is decided by hashes with a key that is drawn once per
+    run: the same under retry and recompute, however the data is cut into bundles, and independent
+    between people, so that a person's rows never decide about another's.
+
+    One `beam.Row` per kept row, with the columns `person`, `partition` and `values`.
+
+    Edge cases:
+        rows without a usable person or partition are dropped (see `columns.layout`); values of
+        types other than numbers, text, bytes, booleans, dates, datetimes, decimals and UUIDs come
+        out as None, and so does what Python cannot hold (text that is no UTF-8, a date after 9999);
+        equal rows are kept together, so a choice among rows is uniform over different rows.
+
+    Args:
+        person: the column that identifies a person.
+        partition: the columns whose values name a partition; empty: one partition for all.
+        bounds: at least one limit.
+        values: further columns to keep.
+        partitions: public partitions; rows of others are dropped first.
+        key: up to 64 bytes that decide which rows stay, for runs that must agree; None: drawn
+            afresh. It adds no privacy and no noise depends on it.
+        shards: how many parts the people are cut into; a power of two.
+
+    Raises:
+        TypeError, ValueError: when the pipeline is built.
+    """
+
+    person: str
+    partition: Sequence[str]
+    bounds: ContributionBounds
+    values: Sequence[str] = ()
+    partitions: PublicPartitions | None = None
+    key: bytes | None = None
+    shards: int = SHARDS
+
+    def __post_init__(self) -> None:
+        checks.column(_OWNER, "person", self.person)
+        self.partition = checks.columns(_OWNER, "partition", self.partition)
+        self.values = checks.columns(_OWNER, "values", self.values)
+        if not isinstance(self.bounds, ContributionBounds):
+            raise TypeError(
+                f"{_OWNER}: bounds must be ContributionBounds, not {checks.shown(self.bounds)}. "
+                "Write bounds=dp.ContributionBounds(partitions=3)."
+            )
+        checks.require(
+            self.bounds.reach is not None or self.bounds.depth is not None,
+            f"{_OWNER}: bounds must have at least one limit, not none.",
+        )
+        output_rows.check_names(
+            _OWNER, tuple(dict.fromkeys((self.person, *self.partition, *self.values))), ()
+        )
+        if self.key is not None and (type(self.key) is not bytes or not 0 < len(self.key) <= 64):
+            raise ValueError(f"{_OWNER}: key must be 1 to 64 bytes. Leave it out to draw one.")
+        check_public(_OWNER, self.partition, self.partitions)
+        check_shards(_OWNER, self.shards)
+
+    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
+        """Collect lines, bring each person together, settle the bounds, give rows back."""
+        guards.check_input(_OWNER, pcoll)
+        key = self.key if self.key is not None else layouts.fresh_key()
+        public = public_keys(self.partitions)
+        # The one value column is the place of the row among those collected.
+        layout = Layout(self.person, self.partition, ("",), (Fraction(1),), public, key)
+        bounder = Bounder(self.bounds, (), key, keep_rows=True)
+        names = dict.fromkeys((self.person, *self.partition, *self.values))
+        collect = _CollectRows(layout, tuple(names), bounder, self.shards)
+        named = output_rows.output_names(tuple(names), ())
+        settle = _SettleRows(bounder, named, len(layout.names) - 1)
+        kind = row_type([(name, Any) for name in named])
+        return (
+            pcoll
+            | "Collect" >> beam.ParDo(collect).with_output_types(tuple[int, bytes])
+            | "GroupByShard" >> beam.GroupByKey()
+            | "Settle" >> beam.ParDo(settle).with_output_types(kind)
+        )
+
+    def display_data(self) -> dict[str, Any]:
+        """Return the public parameters that a monitoring page may show."""
+        return {"bounds": repr(self.bounds)}

@@ -1,0 +1,1 @@
+"""Rows of any kind become columns of integers: values, ids, keys, orders."""

@@ -1,0 +1,178 @@
+"""Turn values that are only compared into codes: what `DistinctCount` counts.
+
+Everything that can be an id can be an item, by the same canonical form (`ids`). Floats,
+which are no ids, can be items too: whole ones are the integer (29.0 and 29 are one item), others
+are their own double (float32 is widened first; -0.0 is 0). Null, NaN, infinities, bytes,
+timestamps, lists and everything else are no items: the row counts as a row, but has no item.
+"""
+
+import contextlib
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beam_dp.mechanisms.bounding.table import two_words
+from beam_dp.mechanisms.numerics import integers, value_types
+from beam_dp.mechanisms.summaries import owner_lines
+from beam_dp.transforms.columns import ids
+
+_FLOAT = np.uint64(6)  # the second word: integers have 0, keys 2 and 4, texts odd ones
+_WHOLE = float(1 << 63)
+_TRUTHS = {"true": 1, "false": 0}
+_DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,30})\.[0-9]{1,30}")
+_SHORT = 10**15
+
+
+def supported(kind: pa.DataType) -> bool:
+    """Return whether a column of this Arrow type can hold items."""
+    if pa.types.is_dictionary(kind):
+        return supported(kind.value_type)
+    return ids.supported(kind) or pa.types.is_floating(kind)
+
+
+def codes(column: pa.Array, key: bytes) -> np.ndarray:
+    """Return the code of each item of an Arrow column; `integers.LOWEST` where there is none.
+
+    Args:
+        column: of a type that is `supported`.
+        key: the run's key.
+    """
+    if pa.types.is_dictionary(column.type) and pa.types.is_floating(column.type.value_type):
+        column = column.dictionary_decode()
+    if not pa.types.is_floating(column.type):
+        return _coded(*ids.identify(column, key), key)
+    floats = pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False)
+    return _coded(*_identify_floats(floats), key)
+
+
+def codes_of_values(values: list[object], key: bytes) -> np.ndarray:
+    """Return the code of each item of Python values; `integers.LOWEST` where there is none."""
+    floats = np.array([is_float(value) for value in values], bool)
+    if not floats.any():
+        return _coded(*ids.identify_values(values, key), key)
+    plain = [None if is_float(value) else value for value in values]
+    found = _coded(*ids.identify_values(plain, key), key)
+    doubles = np.array([float(value) for value in values if is_float(value)])
+    found[floats] = _coded(*_identify_floats(doubles), key)
+    return found
+
+
+def equal(found: np.ndarray, value: object, key: bytes) -> np.ndarray:
+    """Return 1 where a code is that of `value` and 0 where not; no code stays none.
+
+    Args:
+        found: codes.
+        value: a value; all of its `spellings` count.
+        key: the run's key.
+    """
+    wanted = codes_of_values(spellings(value), key)
+    return np.where(
+        found == integers.LOWEST, integers.LOWEST, np.isin(found, wanted).astype(np.int64)
+    )
+
+
+def spellings(value: object) -> list[object]:
+    """Return a value in all the forms that it has in files whose cells are text.
+
+    1 is also "1.0" (what is written of integers among missing values), and true in three cases.
+    """
+    number = _number(value)
+    if number is None:
+        return [value]
+    truths = [word for word, truth in _TRUTHS.items() if truth == number]
+    words = [form for word in truths for form in (word, word.capitalize(), word.upper())]
+    if abs(number) < _SHORT:  # beyond, floats are written as powers
+        words.append(str(float(number)))
+    return [value, number, *words]
+
+
+def _number(value: object) -> int | float | None:
+    """Return the number that a value is or spells, None for others; 2.0 is 2."""
+    if type(value) is str:
+        if value.lower() in _TRUTHS:
+            return _TRUTHS[value.lower()]
+        if _DECIMAL.fullmatch(value):
+            return _number(float(value))
+        value = ids.canonical(value)
+    if type(value) is float and value.is_integer():
+        return int(value)
+    if type(value) is float and math.isfinite(value):
+        return value
+    return int(value) if type(value) in (int, bool) else None
+
+
+def judged(values: list[object], judge: Callable[[Any], bool]) -> np.ndarray:
+    """Return 1 for the values that a user's function is true for, 0 for others.
+
+    None and NaN, which are missing values, have no code and are not shown to it.
+    """
+    return np.array(
+        [integers.LOWEST if _is_missing(v) else _truth(judge, v) for v in values], np.int64
+    )
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or is_float(value) and math.isnan(value)
+
+
+def _truth(judge: Callable[[Any], bool], value: object) -> bool:
+    # A boundary to a user's function on private data: nothing of an error is kept.
+    with contextlib.suppress(BaseException):
+        return bool(judge(value))
+    return False
+
+
+def judged_column(column: pa.Array, judge: Callable[[Any], bool]) -> np.ndarray:
+    """Return `judged` of an Arrow column, asking once for each different value in it."""
+    if not pa.types.is_dictionary(column.type):
+        column = _encodable(column).dictionary_encode()
+    verdicts = judged([*_values(column.dictionary), None], judge)
+    places = pc.fill_null(column.indices.cast(pa.int64()), len(verdicts) - 1)
+    return verdicts[places.to_numpy(zero_copy_only=False)]
+
+
+def _encodable(column: pa.Array) -> pa.Array:
+    """Return a column that Arrow can encode and Python can name; dates beyond become null."""
+    if pa.types.is_date(column.type):
+        return ids.known_dates(column)
+    return column.cast(pa.float64()) if pa.types.is_float16(column.type) else column
+
+
+def _values(column: pa.Array) -> list[object]:
+    """Return the values of a column; text that is no UTF-8 is None, as in `ids`."""
+    if not ids.is_text(column.type):
+        return _encodable(column).to_pylist()
+    raw = column.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
+    return [None if text is None else _decoded(text) for text in raw]
+
+
+def _decoded(text: bytes) -> str | None:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def is_float(value: object) -> bool:
+    """Return whether a Python value is a float of any width."""
+    return value_types.of(value) in value_types.FLOATS
+
+
+def _identify_floats(floats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the identities of doubles, and which have one."""
+    finite = np.isfinite(floats)
+    floats = np.where(finite, floats, 0.0) + 0.0  # never -0.0
+    whole = (floats == np.rint(floats)) & (floats >= -_WHOLE) & (floats < _WHOLE)
+    integers = np.where(whole, floats, 0.0).astype(np.int64).view(np.uint64)
+    bits = np.ascontiguousarray(floats).view(np.uint64)
+    words = [np.where(whole, integers, bits), np.where(whole, np.uint64(0), _FLOAT)]
+    return np.stack(words), finite
+
+
+def _coded(identity: np.ndarray, valid: np.ndarray, key: bytes) -> np.ndarray:
+    return np.where(valid, owner_lines.code(two_words(identity), key), integers.LOWEST)

@@ -1,0 +1,182 @@
+"""Turn values of every kind into whole numbers of units, each on its own.
+
+What a value becomes depends on that value and the unit alone, never on its neighbours, its batch or
+the type of its column: 3, 3.0 and Decimal("3") are the same number of units.
+
+* integers and decimals are exact where they are multiples of the unit, else the nearest one (ties
+  to even);
+* floats are the multiple of the unit nearest to their product with 1/unit in double precision;
+  float32 is widened exactly first;
+* the infinities, and whatever is beyond 2^120 units, are clamped there;
+* null, NaN, booleans, text, complex, and everything else are no numbers: the row counts as
+  a row, but this value of it is absent.
+"""
+
+import contextlib
+import decimal
+import math
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beam_dp.mechanisms.numerics import integers, value_types
+from beam_dp.transforms.columns import ids
+
+_LARGEST = integers.WIDEST - 1
+_SAFE = float(1 << 62)
+# Anything can be put there.
+_PARTS = [vars(Fraction)[name].__get__ for name in ("_numerator", "_denominator")]
+
+
+def supported(kind: pa.DataType) -> bool:
+    """Return whether a column of this Arrow type can hold values."""
+    if pa.types.is_dictionary(kind):
+        return supported(kind.value_type)
+    checks = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
+    return any(check(kind) for check in checks)
+
+
+def to_units(column: pa.Array, unit: Fraction) -> np.ndarray:
+    """Return an Arrow column in units; absent values are `integers.LOWEST`.
+
+    Args:
+        column: of a type that is `supported`.
+        unit: what one unit is worth.
+    """
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return to_units(column.dictionary_decode(), unit)
+    present = ids.validity(column)
+    if pa.types.is_null(kind):
+        return np.full(len(column), integers.LOWEST)
+    if pa.types.is_floating(kind):
+        floats = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
+        return _mask(_from_floats(floats, unit), present & ~np.isnan(floats))
+    if pa.types.is_decimal(kind):
+        unscaled = _unscaled(column, kind.scale)
+        return _mask(_from_integers(unscaled, unit * Fraction(10) ** kind.scale), present)
+    return _mask(_from_integers(_integers(column), unit), present)
+
+
+def values_to_units(values: list[object], unit: Fraction) -> np.ndarray:
+    """Return Python values in units; absent values are `integers.LOWEST`."""
+    found = value_types.of_all(values) - {type(None)}
+    if found <= {float}:
+        floats = np.array(values, np.float64)
+        return _mask(_from_floats(floats, unit), ~np.isnan(floats))
+    if found == {int}:
+        column = ids.to_array(values)
+        if column is not None:
+            return to_units(column, unit)
+    return _pack([value_to_units(value, unit) for value in values])
+
+
+def value_to_units(value: object, unit: Fraction) -> int | None:
+    """Return one Python value in units, or None if it is no number."""
+    if ids.is_integer(value):
+        number = int(value)
+        if abs(number) > _LARGEST * max(1, math.ceil(unit)):
+            return _LARGEST if number > 0 else -_LARGEST
+        return _clamp(round(number / unit))
+    if value_types.of(value) in value_types.FLOATS:
+        number = _to_double(value)
+        return None if math.isnan(number) else int(_from_floats(np.array([number]), unit)[0])
+    if type(value) is decimal.Decimal:
+        return _from_decimal(value, unit)
+    return _from_fraction(value, unit) if type(value) is Fraction else None
+
+
+def _to_double(value: float) -> float:
+    """Return a float of any width as a double; what is beyond its range is infinite."""
+    with np.errstate(over="ignore", under="ignore"):
+        return float(value)
+
+
+def _from_fraction(value: Fraction, unit: Fraction) -> int | None:
+    """Return a fraction in units; None where it was not filled with numbers."""
+    with contextlib.suppress(AttributeError):
+        top, bottom = (part(value) for part in _PARTS)
+        if type(top) is int and type(bottom) is int and bottom > 0:
+            return _clamp(round(Fraction(top, bottom) / unit))
+    return None
+
+
+def _from_decimal(value: decimal.Decimal, unit: Fraction) -> int | None:
+    """Return a decimal in units, in bounded time: 1E+999999999 is never written out."""
+    if value.is_nan():
+        return None
+    if value.is_infinite() or (value and value.adjusted() > 400):
+        return -_LARGEST if value.is_signed() else _LARGEST
+    if not value or value.adjusted() < -400:
+        return 0
+    return _clamp(round(Fraction(value) / unit))
+
+
+def _clamp(units: int) -> int:
+    return max(-_LARGEST, min(_LARGEST, units))
+
+
+def _from_floats(floats: np.ndarray, unit: Fraction) -> np.ndarray:
+    with np.errstate(over="ignore", invalid="ignore"):
+        units = np.rint(floats * float(1 / unit))
+    units = np.where(np.isnan(floats), 0.0, units)
+    if np.abs(units).max(initial=0.0) < _SAFE:
+        return units.astype(np.int64)
+    clamped = np.clip(units, -float(_LARGEST), float(_LARGEST))
+    return _pack([_clamp(int(value)) for value in clamped.tolist()])
+
+
+def _from_integers(integers: np.ndarray, unit: Fraction) -> np.ndarray:
+    """Return round(integers / unit), exactly."""
+    top, bottom = unit.denominator, unit.numerator
+    largest = float(np.abs(integers.astype(np.float64)).max(initial=0.0))
+    if integers.dtype != object and bottom == 1 and max(largest, 1.0) * top < _SAFE:
+        return integers * top
+    return _pack([_clamp(round(Fraction(value * top, bottom))) for value in integers.tolist()])
+
+
+def _integers(column: pa.Array) -> np.ndarray:
+    """Return the integers in an integer column, 0 for null."""
+    column = ids.signed(column) if pa.types.is_uint64(column.type) else column
+    column = pc.fill_null(column, 0)
+    if pa.types.is_uint64(column.type):
+        return column.to_numpy(zero_copy_only=False).astype(object)
+    return column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+
+
+def _unscaled(column: pa.Array, scale: int) -> np.ndarray:
+    """Return the integers behind a decimal column: value times 10^scale."""
+    if column.type.bit_width != 128:
+        # Not by Decimal.scaleb, which rounds to the 28 digits of the thread's decimal context.
+        power = Fraction(10) ** scale
+        found = (Fraction(value or 0) for value in column.to_pylist())
+        return integers.narrow(_objects([int(value * power) for value in found]))
+    limbs = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
+    limbs = limbs[column.offset : column.offset + len(column)]
+    low, high = limbs[:, 0].copy(), limbs[:, 1].copy()
+    absent = ~ids.validity(column)
+    low[absent] = high[absent] = 0
+    if (high == low >> 63).all():
+        return low
+    return integers.narrow(integers.from_limbs(np.stack([high, low])))
+
+
+def _objects(values: list[int]) -> np.ndarray:
+    column = np.empty(len(values), object)
+    column[:] = values
+    return column
+
+
+def _pack(units: list[int | None]) -> np.ndarray:
+    column = _objects([-integers.WIDEST if value is None else value for value in units])
+    absent = integers.is_missing(column, integers.LOWEST)
+    column[absent] = 0
+    return _mask(integers.narrow(column), ~absent)
+
+
+def _mask(units: np.ndarray, present: np.ndarray) -> np.ndarray:
+    if present.all():
+        return units
+    return np.where(present, units, -integers.WIDEST if units.dtype == object else integers.LOWEST)

@@ -1,0 +1,234 @@
+"""Turn ids and keys of every kind into fixed-width identities, one way for each.
+
+A canonical id is an integer or a text. The same person can be written in several ways by
+different sources, and one person must never become two groups, each with a bound of its own:
+
+* integers of every width, booleans (as 0 and 1), integral decimals and the decimal text of a 64-bit
+  integer ("17", not "017", "+17" or " 17") are one integer;
+* other text is itself, byte by byte: no case folding, no Unicode normalisation, no trimming (a
+  caller who wants these applies them first); the empty text is a valid id;
+* dates of the years 1 to 9999 are their ISO text, UUIDs their canonical text, integers beyond 64
+  bits (and up to 4,096) their decimal text;
+* null, NaN, floats, bytes, timestamps, lists and everything else are no ids: such a row is dropped.
+
+The class of a value is asked as in `numerics.value_types`, not of the value: no code of a row's own
+runs.
+
+An identity is uint64 of shape (1, n) or (2, n): the integer and 0, or the keyed 128-bit hash of the
+text, whose second word is odd.
+"""
+
+import contextlib
+import datetime
+import decimal
+import re
+import uuid
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beam_dp.mechanisms.bounding import table
+from beam_dp.mechanisms.numerics import hashing, value_types
+
+_SHORT = 20
+_EIGHTEEN = r"^(0|-?[1-9][0-9]{0,17})$"
+_NINETEEN = r"^-?[1-9][0-9]{18}$"
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+INT64 = range(-(1 << 63), 1 << 63)
+_LONGEST_INTEGER = 4096
+_FAST = {int: pa.int64(), str: pa.large_string(), bool: pa.bool_(), datetime.date: pa.date32()}
+_DAY_MILLISECONDS = 86_400_000
+EPOCH = datetime.date(1970, 1, 1).toordinal()
+_UUIDS = 1 << 128
+_UUID_NUMBER = vars(uuid.UUID)["int"].__get__  # anything can be put there
+_DAYS = range(1 - EPOCH, datetime.date.max.toordinal() - EPOCH + 1)
+
+
+def supported(kind: pa.DataType) -> bool:
+    """Return whether a column of this Arrow type can hold ids or keys."""
+    if pa.types.is_dictionary(kind):
+        return supported(kind.value_type)
+    checks = (
+        pa.types.is_integer,
+        pa.types.is_boolean,
+        pa.types.is_date,
+        pa.types.is_null,
+        is_text,
+    )
+    whole_decimal = pa.types.is_decimal(kind) and kind.scale == 0
+    return whole_decimal or any(check(kind) for check in checks)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type is a string type."""
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
+
+
+def identify(column: pa.Array, key: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Return the canonical identities of an Arrow column, and which rows have one.
+
+    Args:
+        column: of a type that is `supported`.
+        key: the run's key.
+    """
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _identify_dictionary(column, key)
+    column = known_dates(column) if pa.types.is_date(kind) else column
+    column = signed(column) if pa.types.is_uint64(kind) else column
+    valid = validity(column)
+    if pa.types.is_null(kind):
+        return np.zeros((1, len(column)), np.uint64), valid
+    if pa.types.is_date(kind) or pa.types.is_decimal(kind) or pa.types.is_uint64(column.type):
+        return _identify_text(column.cast(pa.string()), key), valid
+    if not is_text(kind):
+        numbers = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+        return numbers.view(np.uint64)[None], valid
+    return _identify_text(column.cast(pa.large_string()), key), valid
+
+
+def _identify_dictionary(column: pa.DictionaryArray, key: bytes) -> tuple[np.ndarray, np.ndarray]:
+    identity, valid = identify(column.dictionary, key)
+    codes = pc.fill_null(column.indices, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    if not len(column.dictionary):
+        return np.zeros((1, len(column)), np.uint64), np.zeros(len(column), bool)
+    return np.take(identity, codes, axis=1), valid[codes] & validity(column.indices)
+
+
+def validity(column: pa.Array) -> np.ndarray:
+    """Return where a column is not null, from its bitmap (never from NaN)."""
+    if not column.null_count:
+        return np.ones(len(column), bool)
+    return column.is_valid().to_numpy(zero_copy_only=False)
+
+
+def known_dates(column: pa.Array) -> pa.Array:
+    """Return a date column as date32; dates that Python has no name for become null."""
+    narrow = pa.types.is_date32(column.type)
+    numbers = column.cast(pa.int32() if narrow else pa.int64())
+    days = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False)
+    days = days if narrow else days // _DAY_MILLISECONDS
+    known = (days >= _DAYS.start) & (days < _DAYS.stop) & validity(column)
+    named = pa.array(np.where(known, days, 0).astype(np.int32), mask=~known)
+    return named.cast(pa.date32())
+
+
+def signed(column: pa.Array) -> pa.Array:
+    """Return a uint64 column as int64 if all of it fits there, else unchanged."""
+    largest = pc.max(column).as_py()
+    return column if largest is not None and largest not in INT64 else column.cast(pa.int64())
+
+
+def _identify_text(column: pa.Array, key: bytes) -> np.ndarray:
+    column = column.cast(pa.large_string())
+    if column.null_count:  # else it would be copied for nothing
+        column = pc.fill_null(column, "")
+    offsets, data = text_buffers(column)
+    identity = hashing.digests(offsets, data, key)
+    if len(column) and int(np.diff(offsets).min()) <= _SHORT:
+        _use_integers(column, identity)
+    return identity
+
+
+def text_buffers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Return the offsets and bytes of a large_string column without nulls."""
+    _, offsets, data = column.buffers()
+    if data is None:
+        return np.zeros(len(column) + 1, np.int64), np.empty(0, np.uint8)
+    places = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    return places, np.frombuffer(data, np.uint8)
+
+
+def _use_integers(column: pa.Array, identity: np.ndarray) -> None:
+    """Overwrite the identities of decimal text by those of its integers."""
+    short = pc.match_substring_regex(column, _EIGHTEEN).to_numpy(zero_copy_only=False)
+    if short.any():
+        numbers = column.filter(pa.array(short)).cast(pa.int64()).to_numpy()
+        identity[:, short] = [numbers.view(np.uint64), np.zeros(len(numbers), np.uint64)]
+    long = pc.match_substring_regex(column, _NINETEEN).to_numpy(zero_copy_only=False)
+    for place in np.flatnonzero(long).tolist():
+        number = int(column[place].as_py())
+        if number in INT64:
+            identity[:, place] = np.array([number], np.int64).view(np.uint64)[0], 0
+
+
+def to_array(values: list[object]) -> pa.Array | None:
+    """Return Python values as an Arrow column if they are all of one plain kind, or null."""
+    found = value_types.of_all(values) - {type(None)}
+    if not found:
+        return pa.nulls(len(values))
+    if len(found) > 1 or (kind := found.pop()) not in _FAST:
+        return None
+    try:
+        return pa.array(values, _FAST[kind])
+    except (OverflowError, UnicodeError, pa.ArrowInvalid):
+        return None
+
+
+def identify_values(values: list[object], key: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Return the canonical identities of Python values, and which of them have one."""
+    column = to_array(values)
+    if column is not None:
+        return identify(column, key)
+    ids = [canonical(value) for value in values]
+    texts = [found for found in ids if isinstance(found, bytes)]
+    numbers = [found for found in ids if isinstance(found, int)]
+    identity = np.zeros((2, len(values)), np.uint64)
+    is_text_id = np.array([isinstance(found, bytes) for found in ids], bool)
+    is_number = np.array([isinstance(found, int) for found in ids], bool)
+    identity[:, is_text_id] = hashing.digests(*hashing.pack(texts), key)
+    identity[0, is_number] = np.array(numbers, np.int64).view(np.uint64)
+    return identity, is_text_id | is_number
+
+
+def canonical(value: object) -> int | bytes | None:
+    """Return the canonical id of one Python value: an integer, UTF-8 text, or None for no id."""
+    if type(value) is decimal.Decimal:
+        value = whole_number(value)
+    if is_integer(value) or value_types.of(value) in value_types.TRUTHS:
+        number = int(value)
+        if number in INT64:
+            return number
+        return b"%d" % number if number.bit_length() <= _LONGEST_INTEGER else None
+    if type(value) is datetime.date:
+        return str(value).encode()
+    if type(value) is uuid.UUID:
+        text = uuid_text(value)
+        return None if text is None else text.encode()
+    return _canonical_text(str(value)) if value_types.of(value) in value_types.TEXTS else None
+
+
+def is_integer(value: object) -> bool:
+    """Return whether a Python value is an integer; time differences and enumerations are none."""
+    return value_types.of(value) in value_types.INTEGERS
+
+
+def uuid_text(value: uuid.UUID) -> str | None:
+    """Return the canonical text of a UUID; None where it was not filled with a number."""
+    with contextlib.suppress(AttributeError):
+        number = _UUID_NUMBER(value)
+        return str(uuid.UUID(int=number)) if type(number) is int and 0 <= number < _UUIDS else None
+    return None
+
+
+def whole_number(value: decimal.Decimal) -> int | None:
+    """Return a decimal without a fraction as an integer, in bounded time; None for others."""
+    if not value.is_finite():
+        return None
+    whole = not value or value.adjusted() < _LONGEST_INTEGER and value == value.to_integral()
+    return int(value) if whole else None
+
+
+def _canonical_text(text: str) -> int | bytes | None:
+    if len(text) <= _SHORT and _INTEGER.fullmatch(text) and int(text) in INT64:
+        return int(text)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return None
+
+
+def join(identities: list[np.ndarray]) -> np.ndarray:
+    """Return the identities of several columns on top of each other: shape (2 * columns, n)."""
+    return np.concatenate([table.two_words(identity) for identity in identities])

@@ -1,0 +1,178 @@
+"""Turn private partition keys into identities, with names for those that are hashed."""
+
+import datetime
+import decimal
+import re
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from beam_dp.mechanisms.numerics import hashing, value_types
+from beam_dp.transforms.columns import ids
+
+Key = tuple[object, ...]
+_KINDS = (bool, int, str, datetime.date)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_EVEN = {int: 0, bool: 2, datetime.date: 4}
+
+
+def name_keys(
+    columns: list[pa.Array], key: bytes
+) -> tuple[np.ndarray, np.ndarray, dict[tuple[int, int], bytes]]:
+    """Return identities of private keys, which rows have one, and the names of the hashed ones.
+
+    Types are kept apart: 1, "1" and True are three partitions; of one type, integers of every width
+    and whole decimals (in 64 bits) say. A single column of integers, booleans or dates is its own
+    name.
+    """
+    columns = [_readable(column) for column in columns]
+    valid = np.logical_and.reduce([_valid_keys(column) for column in columns])
+    if len(columns) == 1 and (kind := _plain_kind(columns[0].type)) is not None:
+        numbers, _ = ids.identify(_as_number(columns[0]), key)
+        second = np.full((1, len(valid)), _EVEN[kind], np.uint64)
+        return (np.concatenate([numbers, second]) if _EVEN[kind] else numbers), valid, {}
+    codes, uniques = _combine([column.dictionary_encode() for column in columns])
+    texts = [encode(unique) for unique in uniques]
+    digests = hashing.digests(*hashing.pack(texts), key)
+    names = dict(zip(zip(*digests.tolist(), strict=True), texts, strict=True))
+    return (
+        np.take(digests, codes, axis=1) if len(texts) else np.zeros((2, len(valid)), np.uint64),
+        valid,
+        names,
+    )
+
+
+def _readable(column: pa.Array) -> pa.Array:
+    """Return text as its bytes and numbers as int64; what Python cannot name becomes null."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        readable = _readable(column.dictionary)
+        indices = column.indices.cast(pa.int64())
+        column = pa.DictionaryArray.from_arrays(indices, readable)
+        return column if pa.types.is_large_binary(readable.type) else column.dictionary_decode()
+    if ids.is_text(kind):
+        return column.cast(pa.large_string()).cast(pa.large_binary())
+    if pa.types.is_date(kind):
+        return ids.known_dates(column)
+    if pa.types.is_uint64(kind):
+        column = ids.signed(column)
+    if pa.types.is_uint64(column.type) or pa.types.is_decimal(kind):
+        return pa.array([clean(part) for part in column.to_pylist()], pa.int64())
+    return column
+
+
+def _valid_keys(column: pa.Array) -> np.ndarray:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return ids.validity(column)
+
+
+def _plain_kind(kind: pa.DataType) -> type | None:
+    if pa.types.is_date(kind):
+        return datetime.date
+    if pa.types.is_boolean(kind):
+        return bool
+    return int if pa.types.is_integer(kind) else None
+
+
+def _as_number(column: pa.Array) -> pa.Array:
+    if pa.types.is_date(column.type):
+        return column.cast(pa.date32()).cast(pa.int32())
+    return column
+
+
+def _combine(columns: list[pa.DictionaryArray]) -> tuple[np.ndarray, list[Key]]:
+    """Return a code per row and the different keys (null parts stand for None)."""
+    total, codes = 1, np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        size = len(column.dictionary) + 1
+        part = column.indices.fill_null(size - 1).to_numpy(zero_copy_only=False).astype(np.int64)
+        if total * size > 1 << 62:
+            unique, codes = np.unique(codes, return_inverse=True)
+            total = len(unique)
+        codes, total = codes * size + part, total * size
+    _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+    rows = pa.array(first)
+    return codes, list(zip(*(column.take(rows).to_pylist() for column in columns), strict=True))
+
+
+def encode(key: Key) -> bytes:
+    """Return a typed, length-prefixed encoding: ("ab", "c") and ("a", "bc") differ.
+
+    Text may be given as its bytes; a part of no known kind stands for None.
+    """
+    parts = []
+    for part in key:
+        kind = _KINDS.index(type(part)) if type(part) in _KINDS else len(_KINDS)
+        text = str(part).encode() if kind < len(_KINDS) else b""
+        if type(part) is bytes:
+            kind, text = _KINDS.index(str), part
+        parts.append(struct.pack("<BI", kind, len(text)) + text)
+    return b"".join(parts)
+
+
+def decode(text: bytes) -> Key:
+    """Return the key that `encode` encoded; bytes that are no UTF-8 become U+FFFD."""
+    parts: list[object] = []
+    while text:
+        kind, length = struct.unpack_from("<BI", text)
+        raw, text = text[5 : 5 + length].decode(errors="replace"), text[5 + length :]
+        parts.append(_parse(kind, raw))
+    return tuple(parts)
+
+
+def _parse(kind: int, raw: str) -> object:
+    if kind >= len(_KINDS):
+        return None
+    if _KINDS[kind] is bool:
+        return raw == "True"
+    return datetime.date.fromisoformat(raw) if _KINDS[kind] is datetime.date else _KINDS[kind](raw)
+
+
+def name_of(identity: tuple[int, int], names: dict[tuple[int, int], bytes]) -> Key:
+    """Return the key of a private identity."""
+    if identity in names:
+        return decode(names[identity])
+    number = identity[0] - (1 << 64) if identity[0] >> 63 else identity[0]
+    if identity[1] == _EVEN[bool]:
+        return (bool(number),)
+    return (
+        (datetime.date.fromordinal(number + ids.EPOCH),)
+        if identity[1] == _EVEN[datetime.date]
+        else (number,)
+    )
+
+
+def are_clean(keys: Sequence[tuple[object, ...]]) -> bool:
+    """Return whether `clean` would change nothing in keys whose parts have one plain type each."""
+    return len(set(map(len, keys))) == 1 and all(map(_is_clean, zip(*keys, strict=True)))
+
+
+def _is_clean(part: tuple[Any, ...]) -> bool:
+    kinds = set(map(type, part))
+    if kinds == {int}:
+        return min(part) in ids.INT64 and max(part) in ids.INT64
+    if kinds == {str}:
+        return _SURROGATE.search("\n".join(part)) is None
+    return len(kinds) == 1 and kinds <= {bool, datetime.date}
+
+
+def clean(part: object) -> object:
+    """Return one Python key part as a plain int, str, bool or date; None if it is no key.
+
+    Integers beyond 64 bits and text that UTF-8 cannot encode are no keys.
+    """
+    if type(part) is decimal.Decimal:
+        part = ids.whole_number(part)
+    if ids.is_integer(part):
+        number = int(part)
+        return number if number in ids.INT64 else None
+    if value_types.of(part) in value_types.TEXTS:
+        text = str(part)
+        return None if _SURROGATE.search(text) else text
+    if value_types.of(part) in value_types.TRUTHS:
+        return bool(part)
+    return part if type(part) is datetime.date else None

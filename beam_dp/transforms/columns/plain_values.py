@@ -1,0 +1,97 @@
+"""Turn the values of rows that travel as rows into plain ones with one encoding each, and back.
+
+What has no plain form becomes None, by itself and without a trace: no code of a value's own class
+runs, and no value makes a conversion fail.
+"""
+
+import datetime
+import decimal
+import uuid
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beam_dp.mechanisms.numerics import value_types
+from beam_dp.transforms.columns import ids
+
+_PLAIN = (int, float, str, bytes, bool)
+_SCALARS = {*value_types.NUMPY_INTEGERS, *value_types.NUMPY_FLOATS, np.bool_, np.str_, np.bytes_}
+_DAY = 86_400
+_FIRST = (datetime.date.min.toordinal() + 1 - datetime.date(1970, 1, 1).toordinal()) * _DAY
+_END = (datetime.date.max.toordinal() - datetime.date(1970, 1, 1).toordinal()) * _DAY
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def plain(value: object) -> object:
+    """Return a value in a form that `marshal` writes canonically; None for other types."""
+    kind = value_types.of(value)
+    if kind in _SCALARS:
+        value = value.item()
+    if value_types.of(value) in _PLAIN:
+        return value
+    if type(value) is datetime.datetime and value_types.of(value.tzinfo) in value_types.ZONES:
+        return kind.__name__, value.isoformat()
+    if type(value) is datetime.date:
+        return kind.__name__, value.isoformat()
+    if type(value) is uuid.UUID:
+        text = ids.uuid_text(value)
+        return None if text is None else (kind.__name__, text)
+    return (kind.__name__, str(value)) if kind is decimal.Decimal else None
+
+
+def restored(value: object) -> object:
+    """Return the value that `plain` encoded."""
+    if not isinstance(value, tuple):
+        return value
+    kind, text = value
+    kinds = {
+        "date": datetime.date.fromisoformat,
+        "datetime": datetime.datetime.fromisoformat,
+        "UUID": uuid.UUID,
+    }
+    return kinds.get(kind, decimal.Decimal)(text)
+
+
+def to_list(column: pa.Array) -> list[object]:
+    """Return an Arrow column as Python values; None for what Python or `plain` cannot hold."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        values = [*to_list(column.dictionary), None]
+        return [values[-1 if code is None else code] for code in column.indices.to_pylist()]
+    if ids.is_text(kind):
+        texts = column.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
+        return list(map(decoded, texts))
+    if pa.types.is_date(kind):
+        return ids.known_dates(column).to_pylist()
+    if pa.types.is_timestamp(kind):
+        return _known_instants(column).to_pylist()
+    checks = (pa.types.is_primitive, pa.types.is_decimal, pa.types.is_null, _is_bytes)
+    held = any(check(kind) for check in checks) and not pa.types.is_temporal(kind)
+    return column.to_pylist() if held else [None] * len(column)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+
+
+def decoded(text: bytes | None) -> str | None:
+    """Return the text that UTF-8 bytes stand for; None for None and for bytes that are no UTF-8."""
+    try:
+        return text if text is None else text.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _known_instants(column: pa.Array) -> pa.Array:
+    """Return timestamps in microseconds; those within a day of Python's ends or beyond are null.
+
+    Those of a zone come out in UTC, the same instants: Python may not know the zone's name.
+    """
+    factor = _PER_SECOND[column.type.unit]
+    numbers = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    seconds = numbers // factor
+    known = (seconds >= _FIRST) & (seconds < _END) & ids.validity(column)
+    numbers = np.where(known, numbers, 0)
+    exact = numbers // (factor // 10**6) if factor > 10**6 else numbers * (10**6 // factor)
+    return pa.array(exact, mask=~known).cast(pa.timestamp("us", column.type.tz and "UTC"))

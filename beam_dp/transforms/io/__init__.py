@@ -1,0 +1,1 @@
+"""Files in and out. Nothing read is ever put into a message."""

@@ -1,0 +1,172 @@
+"""Read CSV: every cell as text, value columns by one strict grammar of numbers."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
+
+from beam_dp.transforms.columns import plain_values
+from beam_dp.transforms.io import open_files, records
+
+SLICE = 131_072
+# ASCII digits, nothing around them: no spaces, `_`, `nan`, `infinity`, other scripts' digits.
+NUMBER = r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+NUMBER_LIMIT = 1_000
+RULE = (
+    "a CSV file in UTF-8 (.gz: by gzip) whose lines end in LF or CR LF, with a header of at most "
+    "1 MiB whose quotes are closed"
+)
+
+
+def read_csv(
+    path: str, pattern: str, columns: Sequence[str], numbers: Sequence[str], quotes: bool = True
+) -> Iterator[pa.RecordBatch]:
+    """Yield the wanted columns of one CSV file in batches of at most 131,072 rows.
+
+    Every column is text, those in `numbers` float64; nothing is inferred from the data, so
+    the type of a cell depends on its column alone and its content on itself alone.
+
+    **Records** are those of RFC 4180. A record ends with LF, or CRs and LF, or with the file. A
+    cell that starts with a quote may hold commas and line ends; a quote in it is doubled, and
+    after its closing quote comes a comma or a line end. Any other quote is an ordinary character.
+    So in a file of a proper CSV writer no row, whatever its cells hold, has a say in what happens
+    to another one. With `quotes=False`, for a writer that does not quote, no quote has a meaning:
+    one line is one record.
+
+    **Dropped, each alone:** a blank line; a record with more or fewer cells than the header; one
+    longer than 1 MiB, however many lines are in its quoted cells; one with a CR outside of quotes
+    that is not part of a line end.
+
+    **Quotes that do not close.** Where text follows the closing quote, or where no quote closes
+    the cell within 64 MiB or before the end of the file, the record is dropped up to the end of
+    the line in which the cell opens; the next line is a record again. So *what such a cell holds in
+    further lines is read as rows*: in files that are not well written, in a file that was cut
+    in the middle of a cell, and if one cell of more than 64 MiB holds line ends. Memory is a few
+    blocks of 4 MiB, and up to 64 MiB more where a cell is longer than 1 MiB.
+
+    Edge cases: an empty cell is null, quoted or not, and so is one that is not UTF-8. A number is
+    an optional sign, ASCII digits, optionally `.` and digits, optionally an exponent, at most
+    1,000 characters; it becomes the nearest float64 (infinite beyond the largest), and any other
+    text in such a column becomes null. A file of zero bytes has no rows. Of a file that is cut in
+    a record, that record is read as far as it is there.
+
+    Raises:
+        ValueError: a wanted column is not in the header; the header is a record that would be
+            dropped; a .gz file ends early or is damaged. The message names column and pattern
+            only.
+    """
+    form = records.Form.QUOTED_CELLS if quotes else records.Form.CELLS
+    refused = open_files.unreadable(pattern, RULE)
+    return open_files.guarded(_batches(path, form, refused, pattern, columns, numbers), refused)
+
+
+def _batches(
+    path: str,
+    form: records.Form,
+    refused: str,
+    pattern: str,
+    columns: Sequence[str],
+    numbers: Sequence[str],
+) -> Iterator[pa.RecordBatch]:
+    with open_files.opened(path) as stream:
+        pieces = records.whole_records(stream, form)
+        header, first = _header(pieces, form, refused)
+        if not header and not stream.tell():
+            return
+        places = _places(header, pattern, columns)
+        for piece in chain(first, pieces):
+            rows = piece.only(piece.good & piece.have_cells(len(header)))
+            for table in _tables(rows, len(header), places, form):
+                yield from _typed(table, columns, numbers).to_batches(max_chunksize=SLICE)
+
+
+def _header(
+    pieces: Iterator[records.Piece], form: records.Form, refused: str
+) -> tuple[list[str], list[records.Piece]]:
+    """Return the cells of the first record that is not blank, and what is left of its piece."""
+    for piece in pieces:
+        blank = len(piece.text) - len(piece.text.lstrip(b"\r\n"))
+        index = int(np.searchsorted(piece.ends, blank, "right"))
+        if index < len(piece.ends):
+            if not piece.good[index]:
+                raise ValueError(refused)
+            later = piece.good & (np.arange(len(piece.ends)) > index)
+            return _names(piece, index, form), [dataclasses.replace(piece, good=later)]
+    return [], []
+
+
+def _names(piece: records.Piece, index: int, form: records.Form) -> list[str]:
+    start, end = np.append(0, piece.ends)[index : index + 2].tolist()
+    record = piece.text[start:end].rstrip(b"\r\n")
+    bounds = [-1, *np.flatnonzero(piece.commas[start:end]).tolist(), len(record)]
+    return [_name(record[left + 1 : right], form) for left, right in pairwise(bounds)]
+
+
+def _name(cell: bytes, form: records.Form) -> str:
+    if form is records.Form.QUOTED_CELLS and cell.startswith(b'"'):
+        cell = cell[1:-1].replace(b'""', b'"')
+    return cell.decode("utf-8", errors="replace")
+
+
+def _places(header: Sequence[str], pattern: str, columns: Sequence[str]) -> list[int]:
+    for column in columns:
+        if header.count(column) != 1:
+            raise ValueError(open_files.missing(pattern, column))
+    return [header.index(column) for column in columns]
+
+
+def _tables(
+    rows: bytes, width: int, places: Sequence[int], form: records.Form
+) -> Iterator[pa.Table]:
+    """Yield one table of the wanted cells; none if there is no row.
+
+    Arrow sees whole records of the right width only. It decodes a row of another width before
+    it asks what to do with it, and fails if that row is no UTF-8.
+    """
+    if not rows:
+        return
+    # Arrow takes a byte order mark away from whatever text starts with one: here, from a cell.
+    rows = b"\n" + rows if rows.startswith(records.BYTE_ORDER_MARK[:1]) else rows
+    names = [str(place) for place in range(width)]
+    wanted = [names[place] for place in places]
+    quote = '"' if form is records.Form.QUOTED_CELLS else False
+    yield arrow_csv.read_csv(
+        pa.BufferReader(rows),
+        # One block holds the whole piece, so no record can straddle two.
+        arrow_csv.ReadOptions(use_threads=False, block_size=len(rows) + 1, column_names=names),
+        arrow_csv.ParseOptions(newlines_in_values=True, quote_char=quote),
+        # Bytes, not text: the check for UTF-8 would stop the whole file at its first bad cell.
+        arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(wanted, pa.binary()),
+            include_columns=wanted,
+            null_values=[""],
+            strings_can_be_null=True,
+        ),
+    )
+
+
+def _typed(table: pa.Table, columns: Sequence[str], numbers: Sequence[str]) -> pa.Table:
+    texts = [_text(column.combine_chunks()) for column in table.columns]
+    typed = [
+        to_numbers(text) if column in numbers else text
+        for column, text in zip(columns, texts, strict=True)
+    ]
+    return pa.Table.from_arrays(typed, names=list(columns))
+
+
+def _text(column: pa.BinaryArray) -> pa.StringArray:
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array(list(map(plain_values.decoded, column.to_pylist())), pa.string())
+
+
+def to_numbers(text: pa.StringArray) -> pa.DoubleArray:
+    """Return each text as the nearest float64, null unless it is a number of the grammar."""
+    short = pc.less_equal(pc.binary_length(text), NUMBER_LIMIT)
+    number = pc.and_(short, pc.match_substring_regex(text, NUMBER))
+    return pc.if_else(number, text, None).cast(pa.float64())

@@ -1,0 +1,67 @@
+"""Read JSON Lines: one object per line, only the wanted columns, only plain values."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from beam_dp.transforms.io import open_files, records
+
+_PLAIN = frozenset((int, float, bool))
+
+
+def read_jsonl(path: str, pattern: str, columns: Sequence[str]) -> Iterator[dict[str, object]]:
+    """Yield one dict with exactly the wanted columns for every line that is a JSON object.
+
+    A line ends with LF or with the file; CR is white space of JSON. Text in JSON cannot hold either
+    of them, so no row, whatever it holds, has a say in what happens to another one.
+
+    Integers stay exact Python integers; numbers with a fraction or an exponent become the
+    nearest float64 (infinite beyond the largest).
+
+    Edge cases: a line that is not an object, not JSON, not UTF-8, longer than 1 MiB, nested
+    too deeply to parse or with an integer too long to parse (4,300 digits by Python's own
+    limit) is dropped. A missing column, NaN, Infinity, a list, an object and text that UTF-8
+    cannot write (a lone surrogate) become None. Of a key given twice the last counts.
+
+    Raises:
+        ValueError: a .gz file ends early or is damaged; the message names the pattern only.
+    """
+    message = open_files.unreadable(pattern, "JSON Lines in UTF-8 (.gz: by gzip)")
+    for piece in open_files.guarded(_pieces(path), message):
+        for line in piece.only(piece.good).split(b"\n"):
+            value = _object(line)
+            if value is not None:
+                yield {column: _plain(value.get(column)) for column in columns}
+
+
+def _pieces(path: str) -> Iterator[records.Piece]:
+    with open_files.opened(path) as stream:
+        yield from records.whole_records(stream, records.Form.LINES)
+
+
+def _nothing(constant: str) -> None:
+    """Stand in for NaN and the infinities, which are no JSON."""
+
+
+_DECODER = json.JSONDecoder(parse_constant=_nothing)
+
+
+def _object(line: bytes) -> dict[str, object] | None:
+    try:
+        value = _DECODER.decode(line.decode())
+    except (ValueError, RecursionError):
+        return None
+    return value if type(value) is dict else None
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, str):
+        return value if value.isascii() or _is_text(value) else None
+    return value if type(value) in _PLAIN else None
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,176 @@
+"""Read Parquet: ranges of row groups, only the wanted columns, repeated text as dictionaries."""
+
+import collections
+import functools
+from collections.abc import Iterator, Sequence
+from concurrent import futures
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.types as pt
+from apache_beam.io.filesystems import FileSystems
+
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.io import open_files
+
+SLICE = 131_072
+RANGE_ROWS = 1 << 20
+# A text column whose chunks take more bytes per value than this repeats too little: reading
+# it as a dictionary costs more than it saves (twice the time for a million different UUIDs).
+DICTIONARY_BYTES = 8
+# Work on batches is uneven: now and then what was kept is merged, for as long as several batches
+# take to decode. A few in stock keep the thread busy meanwhile, and cost their memory.
+_AHEAD = 4
+# Enough to hide an object store's latency; threads only wait here.
+FOOTERS_AT_ONCE = 16
+
+
+class Range(NamedTuple):
+    """Some consecutive row groups of one file, and the kinds of the wanted columns there."""
+
+    path: str
+    first: int
+    last: int
+    kinds: tuple[str, ...]
+
+
+_KINDS = (
+    ("integer", pt.is_integer),
+    ("float", pt.is_floating),
+    ("decimal", pt.is_decimal),
+    ("text", pt.is_string),
+    ("text", pt.is_large_string),
+    ("text", pt.is_string_view),
+    ("bytes", pt.is_binary),
+    ("bytes", pt.is_large_binary),
+    ("bytes", pt.is_binary_view),
+)
+
+
+_PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+
+
+def ranges(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> list[Range]:
+    """Return the row groups of all files in ranges of about a million rows; reads footers only.
+
+    Raises:
+        ValueError: a wanted column is missing or has two types (a column of nulls fits any),
+            or a file is damaged; the message names column and pattern only.
+    """
+    footers = functools.partial(_file_ranges, pattern=pattern, columns=columns)
+    with futures.ThreadPoolExecutor(FOOTERS_AT_ONCE) as threads:
+        found = [part for parts in threads.map(footers, paths) for part in parts]
+    for place, column in enumerate(columns):
+        kinds = {part.kinds[place] for part in found} - {"null"}
+        checks.require(
+            len(kinds) <= 1,
+            f"ReadRows: column {column!r} must have one type in all files of {pattern!r}, "
+            f"not {' and '.join(sorted(kinds))}. Write the files again with one type.",
+        )
+    return found
+
+
+def _file_ranges(path: str, pattern: str, columns: Sequence[str]) -> list[Range]:
+    return list(open_files.guarded(_ranges(path, pattern, columns), _damaged(pattern)))
+
+
+def _damaged(pattern: str) -> str:
+    return open_files.unreadable(pattern, "a Parquet file")
+
+
+def _ranges(path: str, pattern: str, columns: Sequence[str]) -> Iterator[Range]:
+    with _opened(path) as source, pq.ParquetFile(source) as file:
+        kinds = tuple(_kind_of(file.schema_arrow, pattern, column) for column in columns)
+        first, rows = 0, 0
+        for group in range(file.metadata.num_row_groups):
+            rows += file.metadata.row_group(group).num_rows
+            if rows >= RANGE_ROWS or group == file.metadata.num_row_groups - 1:
+                yield Range(path, first, group, kinds)
+                first, rows = group + 1, 0
+
+
+def _kind_of(schema: pa.Schema, pattern: str, column: str) -> str:
+    if schema.names.count(column) != 1:
+        raise ValueError(open_files.missing(pattern, column))
+    kind = schema.field(column).type
+    stored = kind.value_type if pt.is_dictionary(kind) else kind
+    return next((name for name, fits in _KINDS if fits(stored)), str(stored))
+
+
+def read_parquet(part: Range, pattern: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the wanted columns of a range in batches of at most 131,072 rows.
+
+    A text column that repeats its values comes as a dictionary, any other as it is stored;
+    nulls stay nulls.
+
+    Raises:
+        ValueError: the file is damaged; the message names the pattern only.
+    """
+    return open_files.guarded(_ahead(_batches(part, columns)), _damaged(pattern))
+
+
+def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield `batches`, decoding the next ones in a thread while the last one is worked on."""
+    thread = futures.ThreadPoolExecutor(1)
+    try:
+        following = collections.deque(thread.submit(next, batches, None) for _ in range(_AHEAD))
+        while (batch := following.popleft().result()) is not None:
+            following.append(thread.submit(next, batches, None))
+            yield batch
+    finally:
+        # What it still decodes, nobody waits for.
+        thread.shutdown(wait=False, cancel_futures=True)
+
+
+def _batches(part: Range, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    groups = range(part.first, part.last + 1)
+    with _opened(part.path) as source, pq.ParquetFile(source) as file:
+        metadata = file.metadata
+        repeated = _repeated(file, groups, columns)
+    with (
+        _opened(part.path) as source,
+        pq.ParquetFile(source, metadata=metadata, read_dictionary=repeated) as file,
+    ):
+        for batch in file.iter_batches(SLICE, row_groups=list(groups), columns=list(columns)):
+            yield _without_views(batch)
+
+
+def _without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return `batch` with plain text and bytes: Arrow computes little on its view types yet."""
+    plain = [field.with_type(_PLAIN.get(field.type, field.type)) for field in batch.schema]
+    schema = pa.schema(plain)
+    return batch if schema == batch.schema else batch.cast(schema)
+
+
+def _opened(path: str) -> pa.NativeFile:
+    if open_files.is_local(path):
+        # Not memory-mapped: mapped pages count as memory of the worker until the system wants them.
+        return pa.OSFile(path)
+    return pa.PythonFile(FileSystems.open(path), mode="r")
+
+
+def _repeated(file: pq.ParquetFile, groups: range, columns: Sequence[str]) -> list[str]:
+    kinds = {field.name: field.type for field in file.schema_arrow if field.name in columns}
+    return [
+        name for name, kind in kinds.items() if _as_dictionary(file.metadata, groups, name, kind)
+    ]
+
+
+def _as_dictionary(metadata: pq.FileMetaData, groups: range, name: str, kind: pa.DataType) -> bool:
+    if pt.is_dictionary(kind):
+        # Unasked, Arrow gives it the kind of indices that it was written with, by a conversion
+        # that stops at text that is no UTF-8.
+        return _is_text(kind.value_type)
+    return _is_text(kind) and _bytes_per_value(metadata, groups, name) <= DICTIONARY_BYTES
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
+
+
+def _bytes_per_value(metadata: pq.FileMetaData, groups: range, name: str) -> float:
+    paths = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
+    chunks = [metadata.row_group(group).column(paths.index(name)) for group in groups]
+    values = sum(chunk.num_values for chunk in chunks)
+    return sum(chunk.total_uncompressed_size for chunk in chunks) / max(values, 1)

@@ -1,0 +1,156 @@
+"""ReadRows: files of rows as columns, read in parallel, without a word about their content."""
+
+import dataclasses
+import itertools
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.io.filesystems import FileSystems
+
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.io import csv_files, json_lines, parquet
+
+EXTENSIONS = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
+
+
+@dataclasses.dataclass(eq=False)
+class ReadRows(beam.PTransform):
+    """Read the wanted columns of Parquet, CSV or JSON Lines files.
+
+    A row's content never decides whether the job fails and never appears in a message: a bad
+    row is dropped or a bad cell becomes null, by rules that look at that row alone. In a CSV
+    file this holds if its writer quotes as in RFC 4180, and if no cell is above 64 MiB: see
+    `read_csv` for what other files do, and convert those first, or write `quotes=False` if their
+    writer does not quote at all.
+
+    Gives `pyarrow.RecordBatch` elements of at most 131,072 rows for Parquet and CSV, one
+    dict per row for JSON Lines. Parquet files are split at row groups, about a million rows
+    a piece; a CSV or JSON Lines file is read by one worker. Memory is bounded by blocks of
+    4 MiB (64 MiB where a CSV cell is above 1 MiB), and by one row group's pages, also for
+    compressed files; time is not.
+
+    Edge cases: a pattern that matches nothing, a file without a wanted column, a column of
+    two types in two Parquet files and a damaged file fail the running job, with one line
+    that names pattern and column. See `read_csv`, `read_jsonl` and `read_parquet` for rows.
+    A directory is refused: write `directory/*.parquet`. A .gz file that ends early or is damaged
+    anywhere fails the job, whatever its rows hold; a file that is not compressed and ends in a row
+    is read as far as that row is there.
+
+    Args:
+        pattern: a path, a glob, or several of them with commas between; local or on any
+            file system that Beam knows; all of one format: .parquet, .csv or .jsonl, the
+            last two also with .gz.
+        columns: the names of the wanted columns; nothing else is read.
+        numbers: those of `columns` that hold numbers; only CSV, where all else is text,
+            looks at it.
+        quotes: whether `"` quotes the cells of CSV files; if not, it is an ordinary character
+            and one line is one row.
+
+    Raises:
+        ValueError, TypeError: at construction, for a wrong parameter.
+    """
+
+    pattern: str
+    columns: Sequence[str]
+    numbers: Sequence[str] = ()
+    quotes: bool = True
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self._extension = common_extension("ReadRows", self.pattern)
+        _check_quotes(self.quotes, self._extension)
+        self.columns = checks.columns("ReadRows", "columns", self.columns)
+        self.numbers = checks.columns("ReadRows", "numbers", self.numbers)
+        checks.require(bool(self.columns), "ReadRows: columns must name a column, not ().")
+        for name in self.numbers:
+            checks.require(
+                name in self.columns,
+                f"ReadRows: numbers must be among columns, not {name!r}.",
+            )
+
+    def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Any]:
+        """Apply the transform to a pipeline."""
+        produced = dict if self._extension.startswith(".jsonl") else pa.RecordBatch
+        return (
+            pbegin
+            | "Start" >> beam.Impulse()
+            | "ListParts" >> beam.FlatMap(self._parts)  # (number, path or range)
+            # A shuffle of the list, so that the parts are read in parallel.
+            | "SpreadParts" >> beam.GroupByKey()
+            | "ReadParts" >> beam.FlatMapTuple(self._read).with_output_types(produced)
+        )
+
+    def _parts(self, start: bytes) -> Iterator[tuple[int, str | parquet.Range]]:
+        paths = [path for part in self.pattern.split(",") for path in matched_files(part)]
+        if self._extension != ".parquet":
+            return enumerate(paths)
+        return enumerate(parquet.ranges(paths, self.pattern, self.columns))
+
+    def _read(self, number: int, parts: Iterable[Any]) -> Iterator[Any]:
+        return itertools.chain.from_iterable(map(self._rows, parts))
+
+    def _rows(self, part: Any) -> Iterator[Any]:
+        match self._extension.removesuffix(".gz"):
+            case ".parquet":
+                return parquet.read_parquet(part, self.pattern, self.columns)
+            case ".csv":
+                columns, numbers = self.columns, self.numbers
+                return csv_files.read_csv(part, self.pattern, columns, numbers, self.quotes)
+            case _:
+                return json_lines.read_jsonl(part, self.pattern, self.columns)
+
+    def display_data(self) -> dict[str, str]:
+        """Return the public parameters."""
+        return {"pattern": self.pattern, "columns": ", ".join(self.columns)}
+
+
+def _check_quotes(quotes: object, extension: str) -> None:
+    if type(quotes) is not bool:
+        raise TypeError(f"ReadRows: quotes must be True or False, not {checks.shown(quotes)}.")
+    checks.require(
+        quotes or extension.startswith(".csv"),
+        f"ReadRows: quotes must be left out for {extension} files: only CSV has quotes.",
+    )
+
+
+def common_extension(owner: str, pattern: object) -> str:
+    """Return the one extension of all files in `pattern`.
+
+    Raises:
+        TypeError: `pattern` is not a string.
+        ValueError: an extension is unknown, or there are two.
+    """
+    if type(pattern) is not str:
+        raise TypeError(f"{owner}: pattern must be a string, not {pattern!r}.")
+    found = {_extension(part) for part in pattern.split(",")}
+    checks.require(
+        len(found) == 1 and "" not in found,
+        f"{owner}: pattern must end in one of {', '.join(EXTENSIONS)}, the same for all its "
+        f'parts, not {pattern!r}. For a directory write "directory/*.parquet".',
+    )
+    return found.pop()
+
+
+def _extension(path: str) -> str:
+    return next((known for known in EXTENSIONS if path.endswith(known)), "")
+
+
+def matched_files(pattern: str) -> list[str]:
+    """Return the paths that match one pattern.
+
+    Raises:
+        ValueError: none does, or what it names cannot be listed.
+    """
+    local = FileSystems.get_scheme(pattern) is None
+    # Beam matches a glob without a folder against nothing: name this folder.
+    [result] = FileSystems.match([os.path.join(".", pattern) if local else pattern])
+    paths = sorted(file.path for file in result.metadata_list)
+    checks.require(
+        bool(paths),
+        f"ReadRows: pattern must match a file, and {pattern!r} matches none. "
+        "For a directory write its files: directory/*.parquet.",
+    )
+    return paths

@@ -1,0 +1,103 @@
+"""A file that appears whole under its name or not at all."""
+
+import contextlib
+import glob
+import os
+import tempfile
+import uuid
+from collections.abc import Collection, Iterator
+from typing import BinaryIO
+
+from apache_beam.io.filesystems import FileSystems
+
+from beam_dp.mechanisms.numerics import checks
+
+# What is left of a name: file systems take 255 bytes for all of it.
+_SHORT = 40
+
+
+@contextlib.contextmanager
+def written(path: str) -> Iterator[BinaryIO]:
+    """Yield a file that appears under its name when it is complete, in place of an older one.
+
+    It is written under another name beside it and renamed, which is one step on a local file
+    system. Where writing fails, the unfinished file is deleted and an older one is as it was.
+    """
+    partial = f"{_prefix(path, os.getpid())}{uuid.uuid4().hex}.partial"
+    try:
+        with FileSystems.create(partial) as file:
+            yield file
+        FileSystems.rename([partial], [path])
+    finally:
+        if FileSystems.exists(partial):
+            FileSystems.delete([partial])
+
+
+def remove_unfinished(path: str, processes: Collection[int]) -> None:
+    """Delete what processes that were ended have begun to write, and not renamed to `path`."""
+    for process in processes:
+        prefix = _prefix(path, process)
+        if _is_local(path):
+            for partial in glob.glob(f"{glob.escape(prefix)}*.partial"):
+                os.remove(partial)
+        else:
+            found = FileSystems.match([f"{prefix}*.partial"])[0].metadata_list
+            FileSystems.delete([partial.path for partial in found])
+
+
+def check(owner: str, path: str) -> None:
+    """Refuse a local path where no file can be written, by writing an empty one beside it.
+
+    Other file systems are not tried: those who write there are workers, under accounts of their
+    own, and what is created there cannot always be deleted.
+
+    Args:
+        owner: who asks.
+        path: where a file shall be written later.
+
+    Raises:
+        ValueError: with what the operating system says, and how to mend the call.
+    """
+    FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed
+    if not _is_local(path):
+        return
+    checks.require(
+        not os.path.isdir(path),
+        f"{owner}: path must name a file, not the directory {path!r}. Name a file in it.",
+    )
+    try:
+        _try(os.path.abspath(path))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(
+            f"{owner}: path must be one that can be written, not {path!r}: {reason}. Name a file "
+            "in a folder where you may write."
+        ) from None
+
+
+def _is_local(path: str) -> bool:
+    return FileSystems.get_scheme(path) is None
+
+
+def _prefix(path: str, process: int) -> str:
+    name = os.path.basename(path)
+    return f"{path[: len(path) - len(name)]}{name[:_SHORT]}.{process}."
+
+
+def _try(path: str) -> None:
+    """Write an empty file beside a path, or where its folder will be made, and delete it."""
+    folder, name = os.path.split(path)
+    standing = folder
+    while not os.path.lexists(standing):
+        standing = os.path.dirname(standing)
+    if standing == folder:
+        with contextlib.suppress(FileNotFoundError):
+            os.lstat(path)  # raises where the name is too long
+        prefix = _prefix(name, os.getpid())
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=prefix, suffix=".partial"):
+            return
+    with tempfile.TemporaryDirectory(dir=standing) as inside:
+        made = os.path.join(inside, os.path.relpath(folder, standing))
+        os.makedirs(made)
+        with open(os.path.join(made, name), "xb"):
+            return

@@ -1,0 +1,182 @@
+"""WriteRows: a released table as one file of the very name that was asked for."""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.typehints import row_type, typehints
+
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.io import table_files, whole_files
+from beam_dp.transforms.steps import runtime
+
+_WRITERS = {
+    ".csv": table_files.write_csv,
+    ".parquet": table_files.write_parquet,
+    ".jsonl": table_files.write_jsonl,
+}
+_TABLE_WRITERS = {
+    ".csv": table_files.write_table_csv,
+    ".parquet": table_files.write_table_parquet,
+    ".jsonl": table_files.write_table_jsonl,
+}
+
+
+@dataclasses.dataclass(eq=False)
+class WriteRows(beam.PTransform):
+    """Write `beam.Row`s or `pyarrow.RecordBatch`es to one .csv, .parquet or .jsonl file.
+
+    The file appears whole under its name or not at all: it is written under another name
+    beside it and renamed (a process that is killed can leave that one: `<name>.<number>.<random
+    digits>.partial`). Its rows are sorted by all their cells, first column first, so
+    their order tells nothing about the data. Meant for released rows: everything passes
+    through one worker and its memory (a million rows are fine), and nothing is hidden.
+
+    Edge cases: without rows the file has its header (CSV), its schema (Parquet) or nothing
+    (JSON Lines). A retried write replaces its own file. In CSV, text that a spreadsheet
+    would run as a formula begins with a single quote; the infinities are `inf` and `-inf`.
+
+    Args:
+        path: the file, local or on any file system that Beam knows.
+        columns: the columns to write, in order; None: those of the rows' schema, or of the batches.
+        overwrite: whether a file of that name may be replaced.
+
+    Returns:
+        a PCollection with the path as its one element, after the file is there.
+
+    Raises:
+        TypeError, ValueError: at construction: an unknown extension, a file that exists without
+            `overwrite`, or a local path where this machine cannot write, which is tried with an
+            empty file (that a bucket or another machine can be written is seen when it is, and so
+            is a full disk); when applied: rows without a schema and no `columns`.
+    """
+
+    path: str
+    columns: Sequence[str] | None = None
+    overwrite: bool = False
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        checks.require(
+            type(self.path) is str and self.path.endswith(tuple(_WRITERS)),
+            f"WriteRows: path must end in {', '.join(_WRITERS)}, not {self.path!r}.",
+        )
+        whole_files.check("WriteRows", self.path)
+        checks.require(
+            self.overwrite is True or not FileSystems.exists(self.path),
+            f"WriteRows: path must name a new file, not {self.path!r}. "
+            "Write overwrite=True to replace it.",
+        )
+        if self.columns is not None:
+            self.columns = checks.columns("WriteRows", "columns", self.columns)
+
+    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[str]:
+        """Apply the transform to rows or batches."""
+        if rows.element_type is pa.RecordBatch:
+            packed = rows | "Pack" >> beam.Map(table_files.packed, self.columns)
+            return self._written(packed, _Batches(self.path, self.columns))
+        schema = dict(_schema(rows.element_type))
+        names = tuple(schema) if self.columns is None else tuple(self.columns)
+        checks.require(
+            bool(names), "WriteRows: columns must be given where the rows have no schema, not None."
+        )
+        cells = rows | "TakeCells" >> beam.Map(_cells, names)
+        return self._written(cells, _Rows(self.path, names, [schema.get(name) for name in names]))
+
+    def _written(
+        self, table: beam.PCollection[Any], file: "_Rows | _Batches"
+    ) -> beam.PCollection[str]:
+        # A file without rows is written too: the key occurs at least once.
+        nothing = table.pipeline | "Start" >> beam.Impulse() | "Header" >> beam.Map(lambda _: None)
+        return (
+            (table, nothing)
+            | "Table" >> beam.Flatten()
+            | "Key" >> beam.WithKeys(None)
+            | "OneFile" >> beam.GroupByKey()
+            | "WriteFile" >> beam.MapTuple(lambda _, parts: file.write(parts))
+        )
+
+    def display_data(self) -> dict[str, Any]:
+        """Return the public parameters."""
+        return {"path": self.path, "overwrite": self.overwrite}
+
+
+def _schema(element: Any) -> list[tuple[str, Any]]:
+    known = element if isinstance(element, row_type.RowTypeConstraint) else None
+    row = known or row_type.RowTypeConstraint.from_user_type(element)
+    return [(name, _required(kind)) for name, kind in (row._fields if row else ())]
+
+
+def _required(kind: Any) -> Any:
+    """Return X for Optional[X]."""
+    given = [part for part in _parts(kind) if part not in (type(None), None)]
+    return given[0] if len(given) == 1 else kind
+
+
+def _parts(kind: Any) -> Sequence[Any]:
+    if isinstance(kind, typehints.UnionConstraint):
+        return list(kind.inner_types())
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        return typing.get_args(kind)
+    return [kind]
+
+
+def _cells(row: Any, names: Sequence[str]) -> table_files.Cells:
+    return tuple(getattr(row, name) for name in names)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Rows:
+    """A file of rows.
+
+    Attributes:
+        path: the file.
+        names: its columns.
+        kinds: their types, None where unknown.
+    """
+
+    path: str
+    names: Sequence[str]
+    kinds: Sequence[Any]
+
+    def write(self, parts: Iterable[table_files.Cells | None]) -> str:
+        """Write all rows, sorted; None is none."""
+        rows = sorted((row for row in parts if row is not None), key=table_files.order)
+        with whole_files.written(self.path) as file:
+            _WRITERS[_extension(self.path)](file, self.names, self.kinds, rows)
+        return self.path
+
+
+@dataclasses.dataclass(frozen=True)
+class _Batches:
+    """A file of column batches: no row is an object of its own before its line is written.
+
+    Attributes:
+        path: the file.
+        names: its columns, None for those of the batches.
+    """
+
+    path: str
+    names: Sequence[str] | None
+
+    def write(self, parts: Iterable[bytes | None]) -> str:
+        """Write the rows of all packed batches, sorted; None is none."""
+        runtime.give_back()
+        table = table_files.ordered(self._joined(parts))
+        with whole_files.written(self.path) as file:
+            _TABLE_WRITERS[_extension(self.path)](file, table)
+        return self.path
+
+    def _joined(self, parts: Iterable[bytes | None]) -> pa.Table:
+        batches = [table_files.unpacked(part) for part in parts if part is not None]
+        nothing = pa.table({name: pa.nulls(0) for name in self.names or ()})
+        return pa.Table.from_batches(batches) if batches else nothing
+
+
+def _extension(path: str) -> str:
+    return next(known for known in _WRITERS if path.endswith(known))

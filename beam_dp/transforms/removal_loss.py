@@ -1,0 +1,172 @@
+"""RemovalLoss: how many people must be removed until a statistic is small, per partition."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.metrics import base, custom_profile, extremes, items, spread, totals
+from beam_dp.mechanisms.metrics import rows as row_metrics
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning import worker_limits
+from beam_dp.mechanisms.planning.program import Loss, compile_loss
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
+from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.transforms.columns import layout as layouts
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.partitions import (
+    PublicPartitions,
+    check_bounds,
+    check_public,
+    public_keys,
+)
+from beam_dp.transforms.steps import (
+    collect,
+    draw,
+    eligibility,
+    guards,
+    output_rows,
+    settle,
+    summarise,
+)
+from beam_dp.transforms.steps.collect import SHARDS
+from beam_dp.transforms.steps.output_rows import row_type
+
+_OWNER = "RemovalLoss"
+_MONOTONE = (
+    *(totals.Count, totals.Sum, extremes.Max, extremes.Min, totals.PeopleCount),
+    *(row_metrics.KthLargest, items.DistinctCount, items.MaxFrequency),
+    *(items.SumOfSquares, custom_profile.CustomProfile),
+)
+
+
+def measures_of(loss: Loss) -> tuple[Measure | Relation, ...]:
+    """Return what is summarised; a relation has the people beside it, who name partitions."""
+    return (Measure(PEOPLE), *loss.profiler.measures) if loss.keep_rows else loss.profiler.measures
+
+
+class _Profiles(beam.DoFn):
+    """Turn the summaries of a bucket into one profile per partition."""
+
+    def __init__(self, loss: Loss, places: draw.BucketPartitions, names: Sequence[str]) -> None:
+        self._loss, self._places, self._names = loss, places, tuple(names)
+        self._measures = measures_of(loss)
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[beam.Row]:
+        """Take all summaries of one bucket."""
+        bucket, packed = element
+        found, lines = settle.open_bucket(packed, self._measures)
+        cells, partitions = self._places.cells(bucket, found, lines)
+        profiles = self._loss.profiler.profiles(cells, len(self._measures) - 1)
+        for key, profile in zip(self._places.names(partitions), profiles, strict=True):
+            values = [float(value) for value in profile.values]
+            yield beam.Row(**dict(zip(self._names, (*key, values), strict=True)))
+
+
+@dataclasses.dataclass(eq=False)
+class RemovalLoss(beam.PTransform):
+    """Compute the removal loss of a statistic, per partition. NOT PRIVATE BY ITSELF.
+
+    One `beam.Row` per partition: the partition columns, then `profile`, the list B[0..K] with B[k]
+    the least value of the statistic when at most k people are removed (for `Min`: of its mirror
+    -min, to be searched over mirrored candidates). For every candidate y at once the loss, "how
+    many people must be removed until the statistic is at most y", is
+    `Profile(row.profile).loss(candidates)`: min{k : B[k] <= y}, and K + 1 where no k <= K is
+    enough.
+
+    Adding one person changes every loss of each partition they reach by 0 or 1, all in one
+    direction, however many rows they own; a search (`AboveThreshold`, ...) turns that into a
+    private release. Until then this is data: keep it where the input is kept.
+
+    One pass over the rows; per partition a total and the K + 1 largest people are held, and merged
+    in any order. Statistics: `Count()`, `Sum(column)` (people below 0 count as 0), `Max(column)`,
+    `Min(column)`, `PeopleCount()`; and, holding who owns what, `KthLargest`, `DistinctCount`,
+    `MaxFrequency`, `SumOfSquares` and `CustomProfile`, whose losses may be relaxed (see there).
+
+    Args:
+        statistic: the metric; how it would be released (its side, clip, search, candidates and
+            beta) plays no part here.
+        person: the column that identifies a person, or the two columns of rows with two owners.
+        partition: the columns whose values name a partition; empty: one partition for all.
+        removals: K; `search.cap(candidates.size)` is enough for a search.
+        bounds: how much of the data one person may reach.
+        partitions: public partitions; None: every partition that has rows (which is not private).
+        shards: how many parts the people are cut into; a power of two.
+        partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
+
+    Raises:
+        TypeError, ValueError: when the pipeline is built.
+
+    Source: Fang, Dong, Yi, "Shifted Inverse" (CCS 2022), section 5; the profile is f - DS^k of
+    Steinke, "Beyond Local Sensitivity via Down Sensitivity" (2023).
+    """
+
+    statistic: Metric
+    person: str | Sequence[str]
+    partition: Sequence[str] = ()
+    removals: int = 100
+    bounds: ContributionBounds | None = None
+    partitions: PublicPartitions | None = None
+    shards: int = SHARDS
+    partition_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        self.person, self._second = eligibility.check_person(_OWNER, self.person)
+        self.partition = checks.columns(_OWNER, "partition", self.partition)
+        checks.positive_integer(_OWNER, "removals", self.removals)
+        checks.require(
+            self.removals <= worker_limits.REMOVALS,
+            f"{_OWNER}: removals must be at most {worker_limits.REMOVALS}, not "
+            f"{self.removals}. Give the search more epsilon, fewer candidates, or fewer "
+            "partitions per person.",
+        )
+        if not isinstance(self.statistic, _MONOTONE):
+            raise TypeError(
+                f"{_OWNER}: statistic must be one of {', '.join(k.__name__ for k in _MONOTONE)} "
+                f"(monotone in the set of people), not {base.shown(self.statistic)}. "
+                'Write statistic=dp.Max("minutes").'
+            )
+        spread.check_removed(_OWNER, self.statistic)
+        self.bounds = check_bounds(_OWNER, self.bounds)
+        check_public(_OWNER, self.partition, self.partitions)
+        if self._second is not None:
+            eligibility.check_two(_OWNER, [self.statistic], self.bounds, self.partitions)
+        eligibility.check([self.statistic])
+        two = self._second is not None
+        worker_limits.check_rows(_OWNER, self.partition_rows, [self.statistic], two)
+        collect.check_shards(_OWNER, self.shards)
+        output_rows.check_names(_OWNER, self.partition, ())
+        checks.require(
+            "profile" not in self.partition,
+            f"{_OWNER}: partition must not have a column named 'profile': the output has one.",
+        )
+
+    def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
+        """Summarise, then read the profiles off."""
+        guards.check_input(_OWNER, pcoll)
+        loss = compile_loss(self.statistic, self.removals, self._second)
+        public, key = public_keys(self.partitions), layouts.fresh_key()
+        named = self.person, self.partition, loss.columns, loss.units
+        layout = Layout(*named, public, key, loss.items, self._second is not None)
+        bounder = Bounder(self.bounds, loss.fields, key, keep_rows=loss.keep_rows)
+        buckets = draw.bucket_count(layout, loss.keep_rows)
+        measures = measures_of(loss)
+        names = (*output_rows.output_names(self.partition, ()), "profile")
+        profiles = _Profiles(loss, draw.BucketPartitions(layout, buckets), names)
+        kinds = [Any for _ in self.partition] + [list[float]]
+        fields = list(zip(names, kinds, strict=True))
+        kind = row_type(fields)
+        return (
+            pcoll
+            | "Summarise"
+            >> summarise.Summarise(layout, bounder, measures, (), buckets, self.shards)
+            | "Profiles" >> beam.ParDo(profiles).with_output_types(kind)
+        )
+
+    def display_data(self) -> dict[str, Any]:
+        """Return the public parameters that a monitoring page may show."""
+        return {"statistic": self.statistic.output, "removals": self.removals}

@@ -1,0 +1,1 @@
+"""The steps between rows and released numbers: collect, settle, draw, store, show."""

@@ -1,0 +1,132 @@
+"""The first step: rows become packed contributions, merged per person and partition, by shard."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.typehints.batch import BatchConverter
+from apache_beam.typehints.row_type import RowTypeConstraint
+
+from beam_dp.mechanisms.bounding.accumulator import Accumulator
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.summaries import wire
+from beam_dp.transforms.columns import layout, row_fields
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.steps import runtime
+from beam_dp.transforms.steps.runtime import Ahead
+
+SHARDS = 64
+_BLOB_LINES = 1 << 15
+
+
+class Collect(beam.DoFn):
+    """Turn rows into packed contributions by shard, merged as far as the bundle goes.
+
+    Args:
+        layout: which columns hold what.
+        bounder: the bounding of the run.
+        shards: how many parts the people are cut into; a power of two.
+    """
+
+    def __init__(self, layout: Layout, bounder: Bounder, shards: int) -> None:
+        self._layout, self._bounder, self._shards = layout, bounder, shards
+
+    def setup(self) -> None:
+        """Let go of what building the pipeline left."""
+        runtime.give_back()
+
+    def start_bundle(self) -> None:
+        """Begin with nothing: a bundle that failed leaves nothing behind."""
+        self._accumulator = Accumulator(self._bounder)
+        self._buffer = layout.RowBuffer(self._layout)
+        self._ahead = Ahead(self._layout.from_batch)
+
+    def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
+        """Take one row, or one Arrow batch or table."""
+        if row_fields.is_columnar(element):
+            yield from self._take_batches(element)
+        elif full := self._buffer.add(element):
+            yield from self._take(full)
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Hand on what is held."""
+        for element in self._take(itertools.chain(self._ahead.drain(), self._buffer.flush())):
+            yield GlobalWindows.windowed_value(element)
+        for table in self._accumulator.drain():
+            for element in self._pack(table):
+                yield GlobalWindows.windowed_value(element)
+        self._accumulator = Accumulator(self._bounder)  # runners keep the step: let go of its table
+        runtime.give_back()
+
+    def _take_batches(self, element: pa.Table | pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
+        for batch in layout.batches(element):
+            yield from self._take(self._ahead.put(batch))
+
+    def _take(self, tables: Iterable[Table]) -> Iterator[tuple[int, bytes]]:
+        for table in tables:
+            for full in self._accumulator.add(table):
+                yield from self._pack(full)
+
+    def _pack(self, table: Table) -> Iterator[tuple[int, bytes]]:
+        shift = np.uint64(64 - self._shards.bit_length() + 1)
+        shard = np.zeros(len(table), np.uint16)
+        if self._shards > 1:
+            shard = (self._bounder.person_hash(table) >> shift).astype(np.uint16)
+        if (shard[1:] < shard[:-1]).any():  # lines that were reduced come in order
+            order = np.argsort(shard, kind="stable")
+            table, shard = table.take(order), shard[order]
+        edges = np.searchsorted(shard, np.arange(self._shards + 1)).tolist()
+        for place, (start, end) in enumerate(itertools.pairwise(edges)):
+            for low in range(start, end, _BLOB_LINES):
+                part = table.take(slice(low, min(low + _BLOB_LINES, end)))
+                yield place, wire.pack_table(part)
+
+
+class CollectBatches(Collect):
+    """The same for collections with a schema, which arrive as whole Arrow tables."""
+
+    @beam.DoFn.yields_elements
+    def process_batch(self, batch: pa.Table) -> Iterator[tuple[int, bytes]]:
+        """Take one table of rows."""
+        yield from self._take_batches(batch)
+
+    def infer_output_type(self, input_type: object) -> object:
+        """Say what leaves, for Beam's choice of coders."""
+        return tuple[int, bytes]
+
+
+def check_shards(owner: str, shards: object) -> None:
+    """Refuse what is no number of shards."""
+    checks.require(
+        type(shards) is int and 1 <= shards <= 1 << 16 and shards & (shards - 1) == 0,
+        f"{owner}: shards must be a power of two from 1 to 65536, not {shards!r}.",
+    )
+
+
+def collector(rows: beam.PCollection, layout: Layout, bounder: Bounder, shards: int) -> Collect:
+    """Return the DoFn that suits the elements of `rows`, checking a known schema on the way."""
+    check_shards("Summarise", shards)
+    kind = rows.element_type
+    if not isinstance(kind, RowTypeConstraint):
+        kind = RowTypeConstraint.from_user_type(kind)
+    if kind is None:
+        return Collect(layout, bounder, shards)
+    names = [name for name, _ in kind._fields]
+    for name in layout.names:
+        checks.require(name in names, f"column {name!r} must be one of {names}.")
+    return (CollectBatches if _is_columnar(kind) else Collect)(layout, bounder, shards)
+
+
+def _is_columnar(kind: RowTypeConstraint) -> bool:
+    """Return whether Beam can hold rows of this schema as Arrow tables (dates, say, it cannot)."""
+    try:
+        BatchConverter.from_typehints(element_type=kind.user_type, batch_type=pa.Table)
+    except (RuntimeError, TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,149 @@
+"""Draw the released numbers: the shared clips first, then everything of each bucket of partitions.
+
+Elements are blocks of rows. That they are drawn once is the business of `barrier`.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+
+import apache_beam as beam
+import numpy as np
+
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.summaries.histograms import Summary, partitions
+from beam_dp.mechanisms.summaries.owner_lines import Owned
+from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.transforms.columns import partition_keys
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.steps import block_votes, settle
+from beam_dp.transforms.steps.released_block import Block, cut
+
+BLOCK_ROWS = 1 << 13
+_FEW_PARTITIONS = 1 << 14
+_MANY = 64
+
+
+def bucket_count(layout: Layout, keep_rows: bool = False) -> int:
+    """Return how many parts the partitions are cut into: enough for many workers if many.
+
+    Args:
+        layout: which columns hold what.
+        keep_rows: whether a partition comes with lines of its owners, not with a summary only.
+    """
+    if not layout.partition:
+        return 1
+    if keep_rows:
+        return _MANY if layout.public is None else min(_MANY, len(layout.public))
+    return 8 if layout.public is None or len(layout.public) > _FEW_PARTITIONS else 1
+
+
+@dataclasses.dataclass(frozen=True)
+class BucketPartitions:
+    """The partitions that a bucket releases, and how their keys are found.
+
+    Attributes:
+        layout: which columns hold what.
+        buckets: how many parts the partitions are cut into.
+    """
+
+    layout: Layout
+    buckets: int
+
+    def cells(
+        self, bucket: int, found: Summary, lines: Owned | None = None
+    ) -> tuple[Cells, np.ndarray]:
+        """Return the view on the partitions of a bucket, and their keys or places in the list."""
+        public = self._public(bucket)
+        if public is None:
+            identities = partitions(found)
+            pairs = zip(identities[0].tolist(), _second(identities), strict=True)
+            return Cells.of_all(found, lines), _listed(
+                [partition_keys.name_of(pair, found.names) for pair in pairs]
+            )
+        places = _places(found.partition[0], public)
+        owned_places = _places(lines.partition[0], public) if lines is not None else None
+        return Cells(found, places, len(public), lines, owned_places), public.astype(np.int64)
+
+    def names(self, keys_: np.ndarray) -> Sequence[partition_keys.Key]:
+        """Return the keys that `cells` gave."""
+        return Block(keys_, ()).named(self.layout.public)
+
+    def _public(self, bucket: int) -> np.ndarray | None:
+        """Return the places in the public list that belong to the bucket, None if private."""
+        if self.layout.partition and self.layout.public is None:
+            return None
+        size = len(self.layout.public) if self.layout.public is not None else 1
+        everything = np.arange(size, dtype=np.uint64)
+        buckets = block_votes.bucket_of(everything[None], self.buckets, self.layout.key)
+        return everything[buckets == bucket]
+
+
+def _listed(names: list[partition_keys.Key]) -> np.ndarray:
+    """Return keys as an array of tuples, which numpy alone would take for a table."""
+    listed = np.empty(len(names), object)
+    listed[:] = names
+    return listed
+
+
+def _places(partition: np.ndarray, public: np.ndarray) -> np.ndarray:
+    """Return the place of each line's partition in a sorted list; -1 where it is not in it."""
+    if not len(public):
+        return np.full(len(partition), -1, np.int64)
+    at = np.minimum(np.searchsorted(public, partition), len(public) - 1)
+    return np.where(public[at] == partition, at, -1)
+
+
+def _second(identities: np.ndarray) -> list[int]:
+    return identities[1].tolist() if len(identities) > 1 else [0] * identities.shape[1]
+
+
+class ChooseClips(beam.DoFn):
+    """Draw the clips that all partitions share, from the summary over all of them.
+
+    Args:
+        program: the run's program.
+        noise: the randomness.
+    """
+
+    def __init__(self, program: Program, noise: Noise) -> None:
+        self._program, self._noise = program, noise
+
+    def process(
+        self, element: tuple[int, Iterable[bytes]]
+    ) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Take the one bucket that holds that summary."""
+        if element[0] != settle.SHARED:
+            return
+        found = settle.open_summary(element[1], self._program.shared_measures)
+        cells = Cells(found, np.zeros(len(found), np.int64), 1)
+        yield settle.SHARED, self._program.choose_clips(cells, self._noise)
+
+
+class Draw(beam.DoFn):
+    """Draw everything that is released for the partitions of a bucket.
+
+    Args:
+        program: the run's program.
+        places: the partitions of each bucket.
+        noise: the randomness.
+    """
+
+    def __init__(self, program: Program, places: BucketPartitions, noise: Noise) -> None:
+        self._program, self._places, self._noise = program, places, noise
+
+    def process(
+        self, element: tuple[int, Iterable[bytes]], clips: tuple[int, ...] = ()
+    ) -> Iterator[tuple[int, Block]]:
+        """Take all summaries of one bucket; yield numbered blocks of rows."""
+        bucket, packed = element
+        if bucket == settle.SHARED:
+            return
+        found, lines = settle.open_bucket(packed, self._program.measures)
+        cells, names = self._places.cells(bucket, found, lines)
+        kept = self._program.select(cells, self._noise)
+        drawn, shown = self._program.release(cells.select(kept), clips, self._noise)
+        numbers = tuple(column for pair in drawn for column in pair)
+        released = Block(names[kept], numbers, tuple(shown))
+        for number, block in enumerate(cut(released, BLOCK_ROWS)):
+            yield number * self._places.buckets + bucket, block

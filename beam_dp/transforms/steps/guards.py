@@ -1,0 +1,129 @@
+"""Refuse pipelines for which the guarantee is not proved, while they are built."""
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.internal import pickler
+from apache_beam.options.pipeline_options import StandardOptions
+from apache_beam.transforms import trigger, window
+
+from beam_dp.mechanisms.numerics import checks
+
+RUNNERS = (
+    "FnApiRunner",
+    "DirectRunner",
+    "SwitchingDirectRunner",
+    "PrismRunner",
+    "PortableRunner",
+    "FlinkRunner",
+    "SparkRunner",
+    "DataflowRunner",
+)
+"""Runners whose GroupByKey is a barrier and whose bundles finish: what the transforms stand on."""
+RECOMPUTING = ("SparkRunner", "FlinkRunner", "PortableRunner")
+"""Of these, those that may compute anew what lies above a GroupByKey, after a failure."""
+
+
+def check_input(owner: str, rows: beam.PCollection) -> None:
+    """Refuse unbounded, windowed or triggered input, streaming jobs, and unknown runners.
+
+    In an unbounded or windowed collection one person returns in every window and pane, and every
+    pane would be another release that nobody paid for.
+    """
+    if not isinstance(rows, beam.PCollection):
+        raise TypeError(
+            f"{owner}: its input must be one PCollection of rows, not {type(rows).__name__}. "
+            "Flatten several: (first, second) | beam.Flatten()."
+        )
+    checks.require(
+        bool(rows.is_bounded),
+        f"{owner}: its input must be bounded, not a stream: every pane would be another release "
+        "of the same people. Write the stream to files and run a batch job on them.",
+    )
+    windowing = rows.windowing
+    checks.require(
+        isinstance(windowing.windowfn, window.GlobalWindows),
+        f"{owner}: its input must be in the global window, not "
+        f"{type(windowing.windowfn).__name__}: a person would be bounded anew in every window. "
+        "Apply beam.WindowInto(beam.window.GlobalWindows()) and make time a partition column.",
+    )
+    checks.require(
+        isinstance(windowing.triggerfn, trigger.DefaultTrigger)
+        and windowing.accumulation_mode == trigger.AccumulationMode.DISCARDING,
+        f"{owner}: its input must have the default trigger, and discard what it fired: others "
+        "release the same people again. Apply beam.WindowInto(beam.window.GlobalWindows()).",
+    )
+    checks.require(
+        windowing.timestamp_combiner == window.TimestampCombiner.OUTPUT_AT_EOW,
+        f"{owner}: its input must have the default timestamp combiner: others put the event time "
+        "of single rows on what is released. Apply beam.WindowInto(beam.window.GlobalWindows()).",
+    )
+    _check_runner(owner, rows.pipeline)
+
+
+def _check_runner(owner: str, pipeline: beam.Pipeline) -> None:
+    checks.require(
+        not pipeline.options.view_as(StandardOptions).streaming,
+        f"{owner}: the pipeline must run as a batch job, not with --streaming: such a job keeps no "
+        "result of a GroupByKey, and would draw noise again. Leave it out.",
+    )
+    runner = type(pipeline.runner).__name__
+    checks.require(
+        runner in RUNNERS,
+        f"{owner}: the runner must be one of {', '.join(RUNNERS)}, not {runner}: others are known "
+        "to drop what a bundle holds at its end, or to draw noise again for each consumer.",
+    )
+
+
+def may_recompute(pipeline: beam.Pipeline) -> bool:
+    """Return whether a GroupByKey alone is no barrier when something fails.
+
+    Args:
+        pipeline: whose runner is asked about. `PortableRunner` may be any of them.
+    """
+    return type(pipeline.runner).__name__ in RECOMPUTING
+
+
+def check_picklable(
+    owner: str, name: str, function: Callable[..., Any], made: Callable[[bytes], Any]
+) -> None:
+    """Refuse a user's function that could not be sent to workers.
+
+    Args:
+        owner: who asks.
+        name: of the parameter.
+        function: the function.
+        made: what workers make it with, of its pickle.
+
+    Raises:
+        TypeError: if it cannot be pickled and unpickled.
+    """
+    try:
+        made(pickler.dumps(function))
+    except (pickle.PicklingError, TypeError, ValueError, AttributeError, RuntimeError):
+        raise TypeError(
+            f"{owner}: {name} must be picklable, to be sent to workers. Write a function that "
+            "holds no open file, lock or generator."
+        ) from None
+
+
+class Once:
+    """Remember that a transform has been applied: a second application is a second release."""
+
+    def __init__(self) -> None:
+        self._used = False
+
+    def use(self, owner: str) -> None:
+        """Refuse all but the first use.
+
+        Raises:
+            ValueError: at the second use.
+        """
+        checks.require(
+            not self._used,
+            f"{owner}: each object must be applied once, not twice: a second application spends "
+            "the budget again. Make another object, with a budget of its own.",
+        )
+        self._used = True

@@ -1,0 +1,92 @@
+"""Blocks of released rows in columns: what passes the barrier costs little for each row."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from beam_dp.mechanisms.summaries import wire
+from beam_dp.transforms.columns.partition_keys import Key
+from beam_dp.transforms.columns.public_keys import PublicKeys
+
+LARGEST = 2**63 - 1
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Block:
+    """Some released rows.
+
+    Attributes:
+        keys: the partition of each row: its key (objects), or its place in the public list.
+        numbers: a value and an error bound per metric, each for all rows.
+        shown: how many people each step of the program shows in them.
+    """
+
+    keys: np.ndarray
+    numbers: tuple[np.ndarray, ...]
+    shown: tuple[float, ...] = ()
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        columns = (self.keys, *self.numbers)
+        return _opened, (*map(_narrow, columns), len(self.keys), self.shown)
+
+    def named(self, public: PublicKeys | None) -> Sequence[Key]:
+        """Return the key of each row."""
+        if self.keys.dtype == object:
+            return self.keys.tolist()
+        return public.keys.take(self.keys) if public is not None else [()] * len(self.keys)
+
+    def rows(self, public: PublicKeys | None) -> Iterator[tuple[Key, tuple[Any, ...]]]:
+        """Yield the key and the numbers of each row."""
+        names = self.named(public)
+        columns = [column.tolist() for column in self.numbers]
+        numbers = zip(*columns, strict=True) if columns else (() for _ in names)
+        return zip(names, numbers, strict=True)
+
+
+def _narrow(column: np.ndarray) -> np.ndarray:
+    """Return a column as it is stored: one entry if all are the same, small integers in few bytes.
+
+    Runners hold what passes the barrier several times.
+    """
+    if column.dtype == object or not len(column):
+        return column
+    if column.dtype == np.int64:
+        column = column.astype(wire.narrowest(column))
+    bits = column.view(f"u{column.itemsize}")  # by bits: -0.0 is not 0.0, and NaN is itself
+    return column[:1].copy() if (bits == bits[0]).all() else column
+
+
+def _opened(*stored: Any) -> Block:
+    *columns, size, shown = stored
+    keys, *numbers = (_wide(column, size) for column in columns)
+    return Block(keys, tuple(numbers), shown)
+
+
+def _wide(column: np.ndarray, size: int) -> np.ndarray:
+    """Return the column that `_narrow` stored."""
+    column = column.astype(np.int64) if column.dtype.kind == "i" else column
+    return np.repeat(column, size) if len(column) < size else column
+
+
+def cut(block: Block, size: int) -> Iterator[Block]:
+    """Yield the rows of a block in blocks of `size`; the first shows all people."""
+    nothing = tuple(0.0 for _ in block.shown)
+    for start in range(0, len(block.keys), size):
+        part = slice(start, start + size)
+        numbers = tuple(column[part] for column in block.numbers)
+        yield Block(block.keys[part], numbers, nothing if start else block.shown)
+
+
+def typed(column: np.ndarray, whole: bool) -> np.ndarray:
+    """Return released numbers as int64, where they are whole, or as float64.
+
+    Beyond 64 bits whole numbers saturate: a default grid ends at 2^63, and noise may pass it. That
+    comes after the noise, so it tells nothing.
+    """
+    if not whole:
+        return column.astype(np.float64)
+    if column.dtype == np.int64:
+        return column
+    return np.array([max(-LARGEST, min(LARGEST, int(number))) for number in column], np.int64)

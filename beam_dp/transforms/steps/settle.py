@@ -1,0 +1,161 @@
+"""The second step: the final bounds; one line per person and partition becomes a summary."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.pvalue import TaggedOutput
+from apache_beam.transforms.window import GlobalWindows
+
+from beam_dp.mechanisms.bounding import table
+from beam_dp.mechanisms.bounding.accumulator import HELD_LINES
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.summaries import histograms, owner_lines, thinning, wire
+from beam_dp.mechanisms.summaries.histograms import Measure, Summary
+from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
+from beam_dp.transforms.steps import block_votes, runtime
+from beam_dp.transforms.steps.block_votes import bucket_of
+from beam_dp.transforms.steps.runtime import Ahead
+
+SHARED = -1
+"""The bucket of the summary over all partitions."""
+_SUMMARY_LINES = 1 << 20
+
+
+def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
+    """Return the settled contributions of a shard, holding little more than what is kept."""
+    held: list[Table] = []
+    limit = HELD_LINES
+    for blob in packed:
+        held.append(wire.unpack_table(blob))
+        if sum(map(len, held)) >= limit:
+            held = [bounder.reduce(table.concatenate(held))]
+            limit = max(HELD_LINES, 2 * len(held[0]))
+    return bounder.settle(table.concatenate(held)) if held else None
+
+
+class Settle(beam.DoFn):
+    """Bound the people of a shard for good, and summarise what they add to each partition.
+
+    Args:
+        bounder: the bounding of the run.
+        measures: what is summarised per partition.
+        shared: what is summarised over all partitions.
+        buckets: how many parts the partitions are cut into.
+    """
+
+    def __init__(
+        self,
+        bounder: Bounder,
+        measures: Sequence[Measure | Relation],
+        shared: Sequence[Measure],
+        buckets: int,
+    ) -> None:
+        self._bounder, self._buckets = bounder, buckets
+        self._measures, self._shared = tuple(measures), tuple(shared)
+        self._relations = any(isinstance(measure, Relation) for measure in measures)
+
+    def start_bundle(self) -> None:
+        """Begin with nothing."""
+        self._partitions: list[Summary] = []
+        self._people: list[Summary] = []
+        self._owned: list[Owned] = []
+        self._ahead = Ahead(self._summarised)
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
+        """Take all contributions of one shard; the one before it is summarised meanwhile."""
+        table = gather(element[1], self._bounder)
+        if table is not None:
+            yield from self._take(self._ahead.put(table))
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Hand on what is held."""
+        for element in itertools.chain(self._take(self._ahead.drain()), self._flush()):
+            if isinstance(element, TaggedOutput):
+                yield TaggedOutput(element.tag, GlobalWindows.windowed_value(element.value))
+            else:
+                yield GlobalWindows.windowed_value(element)
+        runtime.give_back()
+
+    def _summarised(self, table: Table) -> tuple[Summary, Summary | None, Owned | None]:
+        lines = None
+        if self._relations:
+            lines = owner_lines.collect(table, self._measures, self._bounder.key)
+            table = self._bounder.aggregate(table)
+        people = histograms.summarise_people(table, self._shared) if self._shared else None
+        return histograms.summarise(table, self._measures), people, lines
+
+    def _take(
+        self, summarised: Iterable[tuple[Summary, Summary | None, Owned | None]]
+    ) -> Iterator[tuple[int, bytes] | TaggedOutput]:
+        for summary, people, lines in summarised:
+            self._partitions.append(summary)
+            self._people += [people] if people is not None else []
+            self._owned += [lines] if lines is not None else []
+        if sum(map(len, [*self._partitions, *self._owned])) >= _SUMMARY_LINES:
+            yield from self._flush()
+
+    def _flush(self) -> Iterator[tuple[int, bytes] | TaggedOutput]:
+        partitions, self._partitions = self._partitions, []
+        people, self._people = self._people, []
+        lines, self._owned = self._owned, []
+        if partitions:
+            summary = merge(partitions, self._measures)
+            for bucket, index in self._split(summary.partition):
+                yield bucket, wire.pack_summary(summary.take(index))
+        if lines:
+            merged = thinning.merge(lines, self._measures)
+            found, packed = block_votes.split(merged, self._measures, self._bounder.key)
+            for bucket, index in self._split(found.partition):
+                yield bucket, wire.pack_owned(found.take(index))
+            yield from (TaggedOutput(block_votes.TAG, element) for element in packed)
+        if people:
+            yield SHARED, wire.pack_summary(merge(people, self._shared))
+
+    def _split(self, partition: np.ndarray) -> Iterator[tuple[int, np.ndarray | slice]]:
+        """Yield each bucket with the places of its lines."""
+        if self._buckets == 1:
+            yield 0, slice(None)
+            return
+        buckets = bucket_of(partition, self._buckets, self._bounder.key)
+        for bucket in np.unique(buckets).tolist():
+            yield bucket, np.flatnonzero(buckets == bucket)
+
+
+def merge(summaries: Sequence[Summary], measures: Sequence[Measure | Relation]) -> Summary:
+    """Return the reduced union of summaries."""
+    return histograms.reduce(histograms.concatenate(summaries), measures)
+
+
+def open_bucket(
+    packed: Iterable[bytes], measures: Sequence[Measure | Relation]
+) -> tuple[Summary, Owned]:
+    """Return the merged summary and lines of one bucket; they may be empty.
+
+    Little more than what is kept is held at a time.
+    """
+    limit = 4 * _SUMMARY_LINES
+    found: list[Summary] = []
+    lines: list[Owned] = []
+    for blob in filter(None, packed):
+        if wire.is_owned(blob):
+            lines.append(wire.unpack_owned(blob))
+            if sum(map(len, lines)) >= limit:
+                lines = [thinning.merge(lines, measures)]
+                limit = max(4 * _SUMMARY_LINES, 2 * len(lines[0]))
+        else:
+            found.append(wire.unpack_summary(blob))
+    return merge(found or [_nothing()], measures), thinning.merge(lines, measures)
+
+
+def open_summary(packed: Iterable[bytes], measures: Sequence[Measure]) -> Summary:
+    """Return the merged summary of a bucket without relations."""
+    return open_bucket(packed, measures)[0]
+
+
+def _nothing() -> Summary:
+    empty = np.empty(0, np.int64)
+    return Summary(np.empty((1, 0), np.uint64), empty, empty, empty, empty)

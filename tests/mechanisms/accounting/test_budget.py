@@ -1,0 +1,351 @@
+"""A budget is exact, frozen and checked; a ledger never lets more through than the whole."""
+
+import copy
+import dataclasses
+import decimal
+import math
+import pickle
+import sys
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.ledger import Entry, Ledger
+from beam_dp.mechanisms.accounting.zcdp import zcdp_delta
+
+TENTH = Fraction(1, 10)
+AMOUNTS = st.one_of(st.floats(1e-6, 1e9), st.fractions(Fraction(1, 10**6), 10**9))
+DELTAS = st.one_of(st.floats(0, 0.999), st.fractions(0, Fraction(999, 1000)))
+WEIGHTS = st.lists(st.one_of(st.floats(1e-3, 1e3), st.integers(1, 1000)), min_size=1, max_size=20)
+
+NOT_NUMBERS = [True, "1", None, np.array([1]), np.array(1.0), decimal.Decimal(1), 1j, [1]]
+
+
+@pytest.mark.parametrize("make", [Budget, Budget.zcdp])
+@pytest.mark.parametrize(
+    ("amount", "exact"),
+    [
+        (1, Fraction(1)),
+        (1.5, Fraction(3, 2)),
+        (Fraction(1, 3), Fraction(1, 3)),
+        (0.1, Fraction(0.1)),
+        (np.float32(0.1), Fraction(13421773, 134217728)),
+        (np.int64(2**62), Fraction(2**62)),
+        (2.0**-50, Fraction(1, 2**50)),
+        (10**400, Fraction(10**400)),
+    ],
+)
+def test_amounts_are_kept_exactly(make: type[Budget], amount: float, exact: Fraction) -> None:
+    assert make(amount).amount == exact
+    assert make(amount, 1e-6).delta == Fraction(1e-6)
+    assert make(amount).delta == 0
+
+
+@pytest.mark.parametrize("amount", [0, 0.0, -0.0, -1, -1e-300, 5e-324, 1e-300, Fraction(-1, 3)])
+def test_what_is_not_above_zero_is_refused(amount: float) -> None:
+    with pytest.raises(ValueError, match=r"^Budget: epsilon must be above 0 .* Write Budget\(eps"):
+        Budget(amount)
+    with pytest.raises(ValueError, match=r"^Budget.zcdp: rho must be above 0 .* Write Budget.zcd"):
+        Budget.zcdp(amount)
+
+
+def test_message_is_whole() -> None:
+    with pytest.raises(ValueError) as error:
+        Budget(epsilon=0)
+    assert str(error.value) == (
+        "Budget: epsilon must be above 0 (at least 2^-50), not 0. Write Budget(epsilon=1.0)."
+    )
+
+
+def test_epsilon_just_below_the_least_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 2\\^-50"):
+        Budget(math.nextafter(2.0**-50, 0))
+    with pytest.raises(ValueError, match="at least 2\\^-50.*, not 4.440892098500626e-16"):
+        Budget(2.0**-50).split([1, 1])
+
+
+@pytest.mark.parametrize("amount", [math.nan, math.inf, -math.inf, np.float32("nan")])
+def test_nan_and_infinities_are_refused(amount: float) -> None:
+    for make, name in ((Budget, "epsilon"), (Budget.zcdp, "rho")):
+        with pytest.raises(ValueError, match=f"^Budget.*: {name} must be finite, not"):
+            make(amount)
+        with pytest.raises(ValueError, match="^Budget.*: delta must be finite, not"):
+            make(1, amount)
+
+
+@pytest.mark.parametrize("bad", NOT_NUMBERS)
+def test_other_types_are_refused_by_name(bad: float) -> None:
+    for make, name in ((Budget, "epsilon"), (Budget.zcdp, "rho")):
+        with pytest.raises(TypeError, match=f"^Budget.*: {name} must .* not {type(bad).__name__}"):
+            make(bad)
+        with pytest.raises(TypeError, match=f"^Budget.*: delta must .* not {type(bad).__name__}"):
+            make(1, bad)
+
+
+@pytest.mark.parametrize("delta", [-1e-300, -1, 1, 1.0, 2])
+def test_delta_out_of_range_is_refused(delta: float) -> None:
+    for make in (Budget, Budget.zcdp):
+        with pytest.raises(ValueError, match="delta must be at least 0 and below 1, not .* Write"):
+            make(1, delta)
+
+
+@pytest.mark.parametrize(
+    "delta", [0, 0.0, -0.0, 5e-324, math.nextafter(1, 0), Fraction(1, 10**999)]
+)
+def test_delta_in_range_is_kept(delta: float) -> None:
+    assert Budget(1, delta).delta == delta
+
+
+@pytest.mark.parametrize("field", ["epsilon", "delta", "rho", "other"])
+def test_budget_is_frozen(field: str) -> None:
+    with pytest.raises((dataclasses.FrozenInstanceError, TypeError)):
+        setattr(Budget(1), field, Fraction(2))
+    assert not hasattr(Budget(1), "__dict__")
+
+
+def test_equality_and_hash_go_by_value_and_measure() -> None:
+    assert Budget(1) == Budget(1.0) == Budget(Fraction(1), 0.0)
+    assert len({Budget(1), Budget(1.0, -0.0), Budget.zcdp(1), Budget(1, 0.5)}) == 3
+    assert Budget(1) != Budget.zcdp(1)
+    assert Budget(0.1) != Budget(TENTH)
+
+
+@pytest.mark.parametrize(
+    ("budget", "text"),
+    [
+        (Budget(1, 1e-6), "Budget(epsilon=1.0, delta=1e-06)"),
+        (Budget(TENTH), "Budget(epsilon=0.1)"),
+        (Budget.zcdp(Fraction(1, 3)), "Budget.zcdp(rho=0.3333333333333333)"),
+        (Budget.zcdp(2, 0.5), "Budget.zcdp(rho=2.0, delta=0.5)"),
+        (
+            Budget(10**400, Fraction(1, 2**2000)),
+            "Budget(epsilon=about 2^1328, delta=about 2^-2000)",
+        ),
+    ],
+)
+def test_repr_is_readable(budget: Budget, text: str) -> None:
+    assert repr(budget) == str(budget) == text
+
+
+@pytest.mark.parametrize("budget", [Budget(0.1, 1e-9), Budget.zcdp(Fraction(1, 3), 0.25)])
+def test_copies_are_equal(budget: Budget) -> None:
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(budget, protocol)) == budget
+    assert copy.copy(budget) == copy.deepcopy(budget) == budget
+
+
+@dataclasses.dataclass
+class Forged:
+    """Pickles as whatever `reduced` says."""
+
+    reduced: tuple[object, ...]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return self.reduced
+
+
+FIELDS = {"epsilon": Fraction(-1), "delta": Fraction(0), "rho": None}
+
+
+@pytest.mark.parametrize(
+    "reduced",
+    [
+        (Budget, (Fraction(-1), Fraction(0))),
+        (Budget, (Fraction(1), Fraction(2))),
+        (Budget.zcdp, (Fraction(0),)),
+        (Budget.__new__, (Budget,), FIELDS),
+        (Budget.__new__, (Budget,), (None, FIELDS)),
+        (Budget.__new__, (Budget,), [Fraction(-1), Fraction(0), None]),
+    ],
+)
+def test_forged_pickles_are_refused(reduced: tuple[object, ...]) -> None:
+    forged = pickle.dumps(Forged(reduced))
+    with pytest.raises((ValueError, TypeError), match=r"^Budget(\.zcdp)?: \w+ must be"):
+        pickle.loads(forged)
+
+
+@given(amount=AMOUNTS, delta=DELTAS, weights=WEIGHTS)
+def test_shares_sum_exactly_to_the_whole(amount: float, delta: float, weights: list[float]) -> None:
+    for whole in (Budget(amount, delta), Budget.zcdp(amount, delta)):
+        shares = whole.split(weights)
+        assert len(shares) == len(weights)
+        assert sum(share.amount for share in shares) == whole.amount
+        assert sum(share.delta for share in shares) == whole.delta
+        assert {share.is_zcdp for share in shares} == {whole.is_zcdp}
+        ledger = Ledger(whole)
+        for share, weight in zip(shares, weights, strict=True):
+            assert share.amount * Fraction(weights[0]) == shares[0].amount * Fraction(weight)
+            ledger.spend("share", share)
+        assert (ledger.spent.amount, ledger.spent.delta) == (whole.amount, whole.delta)
+
+
+@pytest.mark.parametrize(
+    "weights", [[0], [1, -1], [math.nan], [True], [None], [1, math.inf], [-0.0]]
+)
+def test_weights_that_are_not_positive_are_refused(weights: list[float]) -> None:
+    with pytest.raises((ValueError, TypeError), match="^Budget.split: each weight must be"):
+        Budget(1).split(weights)
+
+
+@pytest.mark.parametrize("weights", [[], (), "12", 2, None, {1: 1}, np.array([1, 1])])
+def test_what_is_no_list_of_weights_is_refused(weights: list[float]) -> None:
+    with pytest.raises((ValueError, TypeError), match=r"^Budget.split: .* Write budget.split\("):
+        Budget(1).split(weights)
+
+
+@pytest.mark.parametrize("factor", [0, -1, 1.0000000000000002, math.nan, True, None, "1"])
+def test_factor_out_of_range_is_refused(factor: float) -> None:
+    with pytest.raises((ValueError, TypeError), match="^Budget.scaled: factor must be"):
+        Budget(1).scaled(factor)
+
+
+def test_scaled_and_without_delta() -> None:
+    assert Budget(1, 0.5).scaled(Fraction(1, 3)) == Budget(Fraction(1, 3), Fraction(1, 6))
+    assert Budget.zcdp(1, 0.5).scaled(1) == Budget.zcdp(1, 0.5)
+    assert Budget(1, 0.5).without_delta() == Budget(1)
+    assert Budget.zcdp(1, 0.5).without_delta() == Budget.zcdp(1)
+
+
+def test_to_zcdp_stays_within_the_budget() -> None:
+    whole = Budget(1, 1e-6).to_zcdp()
+    assert whole.rho is not None and whole.delta == 0 and whole.is_zcdp
+    assert zcdp_delta(whole.rho, 1) <= math.nextafter(1e-6, 1)
+    assert zcdp_delta(whole.rho * (1 + Fraction(1, 10**9)), 1) > 1e-6
+    assert whole.to_zcdp() == whole
+    assert Budget(2.0**-50, 1e-300).to_zcdp().amount > 0
+    with pytest.raises(ValueError, match="^Budget.to_zcdp: delta must be above 0, not 0: .* Write"):
+        Budget(1).to_zcdp()
+
+
+def test_ten_tenths_fit_and_an_eleventh_does_not() -> None:
+    ledger = Ledger(Budget(1))
+    for _ in range(10):
+        ledger.spend("tenth", Budget(TENTH))
+    assert ledger.spent.epsilon == 1 and ledger.spent.rho is None
+    with pytest.raises(ValueError, match=r"^Ledger.spend: the total must be at most Budget\(eps"):
+        ledger.spend("eleventh", Budget(2.0**-50))
+    assert len(ledger.entries) == 10 and ledger.spent.epsilon == 1
+
+
+def test_ten_floats_of_a_tenth_exceed_one() -> None:
+    (ledger := Ledger(Budget(1))).spend("nine", Budget(0.1), times=9)
+    with pytest.raises(ValueError, match="after 'tenth'"):
+        ledger.spend("tenth", Budget(0.1))
+    assert ledger.spent.epsilon == 9 * Fraction(0.1)
+
+
+def test_one_ulp_over_is_refused() -> None:
+    with pytest.raises(ValueError, match="at most"):
+        Ledger(Budget(1)).spend("all", Budget(math.nextafter(1, 2)))
+    with pytest.raises(ValueError, match="at most"):
+        Ledger(Budget(1, 1e-6)).spend("all", Budget(1, math.nextafter(1e-6, 1)))
+    Ledger(Budget(1, 1e-6)).spend("all", Budget(1, 1e-6))
+
+
+def test_delta_is_counted_each_time() -> None:
+    ledger = Ledger(Budget(10, 1e-6))
+    ledger.spend("three", Budget(1, Fraction(1e-6) / 3), times=3)
+    with pytest.raises(ValueError):
+        ledger.spend("one more", Budget(1, 1e-30))
+    with pytest.raises(ValueError):
+        ledger.spend("too many for 64 bits", Budget(1), times=2**64)
+    ledger.spend("pure", Budget(1))
+    assert ledger.spent.delta == Fraction(1e-6)
+
+
+def test_pure_cost_on_a_ledger_of_rho_counts_half_its_square() -> None:
+    ledger = Ledger(Budget.zcdp(1, 0.25))
+    assert ledger.spend("epsilon", Budget(Fraction(1, 2), 0.125), times=2) == Budget(0.5, 0.125)
+    assert (ledger.spent.rho, ledger.spent.delta) == (Fraction(1, 4), Fraction(1, 4))
+    ledger.spend("rho", Budget.zcdp(0.75))
+    assert ledger.spent.is_zcdp and ledger.spent.amount == 1 and ledger.spent.epsilon is None
+    with pytest.raises(ValueError, match="at most Budget.zcdp"):
+        ledger.spend("more", Budget(1e-9))
+    with pytest.raises(ValueError, match="at most"):
+        Ledger(Budget.zcdp(1)).spend("delta", Budget(0.1, 1e-12))
+
+
+def test_cost_of_rho_on_a_ledger_of_epsilon_is_refused() -> None:
+    ledger = Ledger(Budget(1, 1e-6))
+    with pytest.raises(ValueError, match=r"Convert the whole first: Ledger\(budget.to_zcdp\(\)\)"):
+        ledger.spend("rho", Budget.zcdp(1e-6))
+    assert ledger.entries == () and ledger.spent.amount == 0
+
+
+@pytest.mark.parametrize("cost", [None, 1, 0.5, "all", (1, 0), Fraction(1, 2), math.inf])
+def test_what_is_no_budget_is_refused(cost: Budget) -> None:
+    ledger = Ledger(Budget(1))
+    with pytest.raises(TypeError, match="^Ledger.spend: cost must be a Budget, not"):
+        ledger.spend("unknown", cost)
+    with pytest.raises(TypeError, match="^Ledger: budget must be a Budget, not"):
+        Ledger(cost)
+    assert ledger.entries == ()
+
+
+@pytest.mark.parametrize("times", [0, -1, 1.5, True, None, np.int64(1)])
+def test_times_is_a_positive_integer(times: int) -> None:
+    with pytest.raises((ValueError, TypeError), match="^Ledger.spend: times must be an int"):
+        Ledger(Budget(1)).spend("label", Budget(0.5), times)
+
+
+@pytest.mark.parametrize("label", ["", None, 1, b"x"])
+def test_label_is_text(label: str) -> None:
+    with pytest.raises(ValueError, match="^Ledger.spend: label must be a string"):
+        Ledger(Budget(1)).spend(label, Budget(0.5))
+
+
+def test_entries_tell_what_was_spent() -> None:
+    (ledger := Ledger(Budget(1))).spend("count", Budget(0.25), times=2)
+    ledger.spend("sum", Budget(0.5))
+    assert ledger.budget == Budget(1)
+    assert ledger.entries == (Entry("count", Budget(0.25), 2), Entry("sum", Budget(0.5), 1))
+
+
+@pytest.mark.parametrize("travel", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_ledger_refuses_to_travel(travel: type[bytes]) -> None:
+    with pytest.raises(TypeError, match="^Ledger: must stay where it is"):
+        travel(Ledger(Budget(1)))
+
+
+@settings(max_examples=50, deadline=None)
+@given(costs=st.lists(st.tuples(st.floats(1e-3, 0.4), st.floats(0, 0.3), st.booleans())))
+def test_total_never_exceeds_the_budget(costs: list[tuple[float, float, bool]]) -> None:
+    ledger, amount, delta = Ledger(Budget.zcdp(1, 0.5)), Fraction(0), Fraction(0)
+    for value, slack, pure in costs:
+        cost = Budget(value, slack) if pure else Budget.zcdp(value, slack)
+        counted = Fraction(value) ** 2 / 2 if pure else Fraction(value)
+        fits = amount + counted <= 1 and delta + Fraction(slack) <= Fraction(1, 2)
+        if fits:
+            ledger.spend("cost", cost)
+            amount, delta = amount + counted, delta + Fraction(slack)
+        else:
+            with pytest.raises(ValueError):
+                ledger.spend("cost", cost)
+        assert (ledger.spent.amount, ledger.spent.delta) == (amount, delta)
+
+
+def test_threads_do_not_both_take_the_last_share() -> None:
+    ledger, taken, interval = Ledger(Budget(1)), [], sys.getswitchinterval()
+
+    def spend() -> None:
+        for _ in range(60):
+            try:
+                taken.append(ledger.spend("share", Budget(Fraction(1, 300))))
+            except ValueError:
+                return
+
+    threads = [threading.Thread(target=spend) for _ in range(8)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(taken) == len(ledger.entries) == 300 and ledger.spent.epsilon == 1

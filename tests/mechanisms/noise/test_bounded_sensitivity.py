@@ -1,0 +1,185 @@
+"""Noise scaled to a private bound: what is drawn, what is refused, and the theorem by sums."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.ledger import Ledger
+from beam_dp.mechanisms.noise.bounded_sensitivity import (
+    Bounded,
+    GridLaplace,
+    bounded_local_sensitivity,
+    shares,
+)
+from beam_dp.mechanisms.noise.sampling import Noise
+from tests.doubles import ZeroNoise
+
+BUDGET = Budget(Fraction(1), Fraction(1, 1000))
+
+
+class Shifted(Noise):
+    """Noise that is always one number, and remembers the rate."""
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "rates", [])
+
+    def discrete_laplace(self, rate, size):
+        """Return threes."""
+        self.rates.append(rate)
+        return np.full(size, 3)
+
+
+def release(f=len, upper_bound=lambda data, cost, noise: 1, data="abc", budget=BUDGET, **options):
+    return bounded_local_sensitivity(f, upper_bound, data, budget, **options)
+
+
+def test_without_noise_it_is_the_number_rounded_to_the_grid() -> None:
+    for value in (0, 5, -7, Fraction(22, 7), 0.1, 10**30 + Fraction(1, 3)):
+        for bound in (1, Fraction(1, 3), 0.25, 10**20):
+            found = release(lambda _, v=value: v, lambda *_, b=bound: b, noise=ZeroNoise())
+            assert found.bound == Fraction(bound)
+            assert abs(found.value - Fraction(value)) <= Fraction(bound) / 2048
+
+
+def test_the_noise_has_the_scale_of_the_bound_for_what_is_left_of_epsilon() -> None:
+    noise = Shifted()
+    found = release(lambda _: 7, lambda *_: Fraction(1, 2), noise=noise)
+    assert noise.rates == [Fraction(9, 10) / 1024]
+    assert found == Bounded(7 + Fraction(3, 2048), Fraction(1, 2))
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1000), 1, Fraction(9, 8), 2, 3, 100, 10**6])
+def test_the_grid_is_finer_than_the_noise(epsilon) -> None:
+    grid = GridLaplace(Fraction(epsilon))
+    assert grid.resolution & (grid.resolution - 1) == 0
+    assert grid.rate == Fraction(epsilon) / grid.resolution <= Fraction(1, 1000)
+
+
+def test_neighbouring_steps_are_at_most_the_resolution_apart() -> None:
+    grid = GridLaplace(Fraction(1))
+    for bound in (Fraction(1, 3), Fraction(1), Fraction(7, 5)):
+        for start in (Fraction(k, 977) for k in range(-300, 300, 7)):
+            for move in (bound, bound * Fraction(999, 1000), -bound):
+                steps = [
+                    grid.steps(value.as_integer_ratio(), bound.as_integer_ratio())
+                    for value in (start, start + move)
+                ]
+                assert abs(steps[0] - steps[1]) <= grid.resolution
+
+
+def test_the_costs_are_the_budget() -> None:
+    seen = []
+
+    def upper_bound(data, cost, noise):
+        seen.append(cost)
+
+    def fallback(data, cost, noise):
+        seen.append(cost)
+        return 12
+
+    assert release(upper_bound=upper_bound, fallback=fallback, share=0.25) == Bounded(
+        Fraction(12), None
+    )
+    assert seen == [Budget(Fraction(1, 4), Fraction(1, 1000)), Budget(Fraction(3, 4))]
+    ledger = Ledger(BUDGET)
+    for cost in seen:
+        ledger.spend("part", cost)
+
+
+def test_a_budget_of_rho_is_spent_as_epsilon() -> None:
+    budget = Budget.zcdp(Fraction(1, 3), Fraction(1, 1000))
+    first, second = shares("Test", budget, Fraction(1, 10))
+    whole = first.epsilon + second.epsilon
+    assert whole**2 / 2 <= Fraction(1, 3) < (whole + Fraction(1, 2**100)) ** 2 / 2
+    Ledger(budget).spend("both", Budget(whole, first.delta))
+
+
+def test_without_a_useful_bound_there_is_nothing_or_the_fallback() -> None:
+    for bound in (None, math.inf, np.float64(np.inf)):
+        assert release(upper_bound=lambda *_, b=bound: b) == Bounded(None, None)
+        found = release(upper_bound=lambda *_, b=bound: b, fallback=lambda *_: 0.5)
+        assert found == Bounded(Fraction(1, 2), None)
+        assert release(upper_bound=lambda *_, b=bound: b, fallback=lambda *_: None) == Bounded(
+            None, None
+        )
+
+
+def test_a_bound_of_zero_releases_the_number() -> None:
+    assert release(lambda _: Fraction(1, 7), lambda *_: 0) == Bounded(Fraction(1, 7), Fraction(0))
+
+
+def laplace(rate: float, reach: int) -> np.ndarray:
+    q = math.exp(-rate)
+    return (1 - q) / (1 + q) * q ** np.abs(np.arange(-reach, reach + 1.0))
+
+
+def delta_of(tail: int, scale: float = 1.0) -> float:
+    """Return the exact delta of a small mechanism at its epsilon, the largest over neighbours.
+
+    f(x) = x^2 of a count x >= 0, LS(x) = 2 x + 1; the bound is 2 (x + DLap(r) + tail) + 1.
+    """
+    rate, grid, reach = 0.7, GridLaplace(Fraction(1, 2)), 60
+    first, resolution = laplace(rate, reach), 8
+    second = laplace(0.5 / resolution / scale, 1200)
+    worst = 0.0
+    for x, other in itertools.permutations(range(9), 2):
+        if abs(x - other) > 1:
+            continue
+        total = 0.0
+        for noisy in range(-reach // 2, reach // 2):
+            bound = max(1, 2 * (noisy + tail) + 1)
+            ends = [(2 * v * v * resolution + bound) // (2 * bound) for v in (x, other)]
+            mine, theirs = first[noisy - x + reach], first[noisy - other + reach]
+            moved = ends[1] - ends[0]
+            shifted = np.roll(second, moved)
+            shifted[:moved] = 0.0 if moved > 0 else shifted[:moved]
+            shifted[len(shifted) + min(moved, 0) :] = 0.0
+            excess = mine * second - math.exp(rate + 0.5) * theirs * shifted
+            total += float(excess[400:-400].clip(0).sum())
+        worst = max(worst, total)
+    assert grid.epsilon == Fraction(1, 2)
+    return worst
+
+
+def test_the_theorem_by_sums_over_all_outcomes() -> None:
+    """P[bound < LS] is P[X < -tail], and the whole release has at most that as its delta."""
+    q = math.exp(-0.7)
+    for tail in (0, 2, 5):
+        assert 0 < delta_of(tail) <= q ** (tail + 1) / (1 + q) + 1e-12
+
+
+def test_the_printed_hypothesis_is_refuted() -> None:
+    """The article's: P[g <= LS] >= 1 - delta. A bound that is mostly too low keeps it."""
+    q = math.exp(-0.7)
+    above = q**8 / (1 + q)  # P[X > 7]: how often 2 (x + X - 7) + 1 is above 2 x + 1
+    assert delta_of(-7) > 10 * above
+
+
+def test_too_little_noise_is_seen() -> None:
+    q = math.exp(-0.7)
+    assert delta_of(5, scale=0.5) > q**6 / (1 + q)  # the broken twin: half of the noise
+
+
+BAD = [
+    ({"f": 3}, TypeError, "f must be a function"),
+    ({"upper_bound": 1}, TypeError, "upper_bound must be a function"),
+    ({"fallback": 1}, TypeError, "fallback must be a function"),
+    ({"budget": 1.0}, TypeError, "budget must be a Budget, not 1.0"),
+    ({"budget": Budget(1.0)}, ValueError, "delta must be above 0, not 0"),
+    ({"share": 1}, ValueError, "share must be above 0 and below 1, not 1"),
+    ({"share": "a"}, TypeError, "share must be a real number"),
+    ({"f": lambda _: "x"}, TypeError, "f must return real numbers .* not str"),
+    ({"f": lambda _: math.inf}, ValueError, "f must return finite numbers.$"),
+    ({"upper_bound": lambda *_: math.nan}, ValueError, "not NaN"),
+    ({"upper_bound": lambda *_: -1}, ValueError, "upper_bound must return numbers of at least 0"),
+]
+
+
+@pytest.mark.parametrize(("options", "error", "message"), BAD)
+def test_wrong_calls_are_refused(options, error, message) -> None:
+    with pytest.raises(error, match=message):
+        release(**options)

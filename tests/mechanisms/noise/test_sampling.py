@@ -1,0 +1,326 @@
+"""The samplers follow their formulas.
+
+Whole distributions are compared by the bound of Dvoretzky, Kiefer and Wolfowitz (Massart's
+constant): P(sup |F_n - F| > t) <= 2 e^(-2 n t^2), for discrete F too. With a false alarm of 1e-10
+per comparison t = sqrt(ln(2e10) / (2 n)); chances of one event are the same with two values.
+Every comparison has a broken twin, whose F differs by more than 2 t.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.noise.sampling import FEW, LazyUniform, Noise
+from beam_dp.mechanisms.numerics.intervals import exp_interval, leading_bits, normal_cdf_interval
+
+N = 400_000  # t = 0.0055
+FALSE_ALARM = 1e-10
+WIDE = Fraction(1, 2**90)
+
+
+def distance(draws, cdf):
+    """Return sup over the integers of |F_n - F|: reached at a value drawn or just before one."""
+    values, counts = np.unique(draws, return_counts=True)
+    after = np.cumsum(counts) / len(draws)
+    before = np.concatenate([[0.0], after[:-1]])
+    gaps = [abs(after - cdf(values)), abs(before - cdf(values - 1))]
+    return float(np.max(gaps))
+
+
+def follows(draws, cdf):
+    return distance(draws, cdf) <= math.sqrt(math.log(2 / FALSE_ALARM) / (2 * len(draws)))
+
+
+def geometric_cdf(rate):
+    # F(-1) = 0 comes out of the formula by itself.
+    return lambda k: -np.expm1(-float(rate) * (k + 1).astype(float))
+
+
+def laplace_cdf(rate):
+    rate = float(rate)
+
+    def cdf(k):
+        tail = np.exp(-rate * (np.abs(k + 0.5) + 0.5).astype(float)) / (1 + math.exp(-rate))
+        return np.where(k >= 0, 1 - tail, tail)
+
+    return cdf
+
+
+def gaussian_cdf(variance):
+    deviation = math.sqrt(variance)
+    if deviation > 10**4:  # the continuous one is closer than 1e-5
+        return np.vectorize(lambda k: 0.5 + math.erf((float(k) + 0.5) / deviation / 2**0.5) / 2)
+    reach = math.ceil(12 * deviation) + 3
+    mass = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * float(variance)))
+    sums = np.cumsum(mass) / np.sum(mass)
+    return lambda k: sums[np.clip(k.astype(np.int64) + reach, 0, 2 * reach)]
+
+
+def repeated(draw, times):
+    return np.concatenate([draw() for _ in range(times)])
+
+
+RATES = [Fraction(1, 1000), Fraction(2, 7), Fraction(1), Fraction(5)]
+
+
+class TestDistributions:
+    @pytest.mark.parametrize("rate", [*RATES, Fraction(10**40 + 1, 3 * 10**41)])
+    def test_geometric(self, rate):
+        assert follows(Noise().geometric(rate, N), geometric_cdf(rate))
+
+    @pytest.mark.parametrize("rate", RATES)
+    def test_discrete_laplace(self, rate):
+        assert follows(Noise().discrete_laplace(rate, N), laplace_cdf(rate))
+
+    @pytest.mark.parametrize("variance", [Fraction(1, 9), Fraction(1), Fraction(50, 7), 10**6])
+    def test_discrete_gaussian(self, variance):
+        assert follows(Noise().discrete_gaussian(variance, N), gaussian_cdf(variance))
+
+    def test_few_values_at_a_time_follow_the_same_laws(self):
+        noise, rate = Noise(), Fraction(1, 3)
+        assert follows(repeated(lambda: noise.geometric(rate, FEW), 900), geometric_cdf(rate))
+        draws = repeated(lambda: noise.discrete_laplace(rate, FEW // 2), 900)
+        assert follows(draws, laplace_cdf(rate))
+        draws = repeated(lambda: noise.discrete_gaussian(3, FEW // 2), 600)
+        assert follows(draws, gaussian_cdf(3))
+        rate = Fraction(1, 5000)
+        assert follows(repeated(lambda: noise.geometric(rate, FEW), 300), geometric_cdf(rate))
+
+    def test_wide_values_follow_the_same_laws(self):
+        noise = Noise()
+        assert follows(noise.geometric(WIDE, 30_000), geometric_cdf(WIDE))
+        assert follows(noise.discrete_laplace(WIDE, 20_000), laplace_cdf(WIDE))
+        assert follows(noise.discrete_gaussian(2**180, 10_000), gaussian_cdf(2**180))
+        few = repeated(lambda: noise.geometric(WIDE, FEW), 300)
+        assert follows(few, geometric_cdf(WIDE))
+        # The low digits, which that cannot see: all but uniform at this rate.
+        for draws in (few, noise.geometric(WIDE, 10_000)):
+            low = (draws % 2**20).astype(np.int64)
+            assert follows(low, lambda k: (k + 1) / 2.0**20)
+
+    def test_neighbouring_values_are_independent(self):
+        # Sums of two: F(k) = 1 - q^(k+1) (1 + (k+1) (1 - q)), negative binomial.
+        rate = 0.2
+        draws = Noise().geometric(Fraction(1, 5), 2 * N)
+
+        def cdf(k):
+            return 1 - np.exp(-rate * (k + 1)) * (1 + (k + 1) * -math.expm1(-rate))
+
+        assert follows(draws[::2] + draws[1::2], cdf)
+        assert follows(draws[:N] + draws[N:], cdf)
+        assert not follows(2 * draws[::2], cdf)  # broken twin: one value used twice
+
+    @pytest.mark.parametrize("limit", [3, 10**6])
+    def test_first_success(self, limit):
+        draws = np.array([Noise().first_success(Fraction(2), limit) for _ in range(20_000)])
+        p = math.exp(-2)
+
+        def cdf(k, p=p):
+            return np.where(k >= limit, 1.0, 1 - (1 - p) ** (k + 1.0))
+
+        assert follows(draws, cdf)
+        assert not follows(draws, lambda k: cdf(k, p * 1.25))
+
+    def test_first_success_among_2_to_the_64(self):
+        # p = e^-44 = 2^-63.5, so the limit is reached with probability e^(-2^64 p) = 0.237.
+        limit, p = 2**64, math.exp(-44)
+        draws = np.array(
+            [Noise().first_success(Fraction(44), limit) for _ in range(3000)], dtype=object
+        )
+        assert all(type(value) is int and 0 <= value <= limit for value in draws.tolist())
+
+        def cdf(k, p=p):
+            return np.where(k >= limit, 1.0, -np.expm1(-p * (k + 1).astype(float)))
+
+        assert follows(draws, cdf)
+        assert not follows(draws, lambda k: cdf(k, p * 2))
+
+    @pytest.mark.parametrize("p", [Fraction(0), Fraction(1, 3), Fraction(10**30, 10**30 + 1), 1])
+    def test_bernoulli(self, p):
+        assert self.coin(lambda: Noise().bernoulli(p), p)
+
+    def test_bernoulli_exp_and_bernoulli_below(self):
+        assert self.coin(lambda: Noise().bernoulli_exp(Fraction(3, 4)), math.exp(-0.75))
+        assert not self.coin(lambda: Noise().bernoulli_exp(Fraction(3, 4)), math.exp(-0.5))
+        assert all(Noise().bernoulli_exp(0) for _ in range(100))
+        phi = 0.5 + math.erf(-3 / math.sqrt(7) / math.sqrt(2)) / 2
+
+        def draw():
+            return Noise().bernoulli_below(lambda bits: normal_cdf_interval(-3, Fraction(7), bits))
+
+        assert self.coin(draw, phi)
+        assert not self.coin(draw, 1 - phi)
+
+    @staticmethod
+    def coin(draw, p):
+        heads = np.array([draw() for _ in range(10_000)]).astype(np.int64)
+        return follows(heads, lambda k: np.where(k < 0, 0.0, np.where(k < 1, 1 - float(p), 1.0)))
+
+
+class TestBrokenTwinsFail:
+    @pytest.mark.parametrize("rate", RATES[:3])
+    def test_scale_off_by_a_tenth(self, rate):
+        for factor in (Fraction(10, 11), Fraction(11, 10)):
+            assert not follows(Noise().geometric(rate * factor, N), geometric_cdf(rate))
+            assert not follows(Noise().discrete_laplace(rate * factor, N), laplace_cdf(rate))
+
+    def test_double_weight_at_zero(self):
+        # A sign drawn for the magnitude without rejecting minus zero (CKS20, Algorithm 2).
+        noise, rate = Noise(), Fraction(1, 2)
+        signs = 1 - 2 * (noise.words(N) >> np.uint64(63)).astype(np.int64)
+        assert not follows(noise.geometric(rate, N) * signs, laplace_cdf(rate))
+
+    def test_variance_for_deviation_and_a_tenth_more_deviation(self):
+        for wrong in (Fraction(25 * 25), Fraction(5), Fraction(25 * 121, 100)):
+            assert not follows(Noise().discrete_gaussian(wrong, N), gaussian_cdf(25))
+
+    def test_gaussian_without_rejection(self):
+        assert not follows(Noise().discrete_laplace(Fraction(1, 6), N), gaussian_cdf(25))
+
+    def test_rounded_continuous_laplace(self):
+        noise, rate = Noise(), Fraction(2)
+        uniforms = (noise.words(2 * N) >> np.uint64(11)) * 2.0**-53 + 2.0**-54
+        rounded = np.rint((np.log(uniforms[:N]) - np.log(uniforms[N:])) / 2).astype(np.int64)
+        assert not follows(rounded, laplace_cdf(rate))
+
+
+class GivenWords(Noise):
+    """Feeds given words, and refuses to go on when they are used up."""
+
+    def __init__(self, words):
+        object.__setattr__(self, "queue", list(words))
+
+    def words(self, size):
+        taken, rest = self.queue[:size], self.queue[size:]
+        if len(taken) < size:
+            raise RuntimeError("no words left")
+        object.__setattr__(self, "queue", rest)
+        return np.array(taken, dtype=np.uint64)
+
+
+ALL_SHORT_WORDS = np.arange(2**16, dtype=np.uint16).view(np.uint64).tolist()
+NO_HEADS = 2**64 - 1
+
+
+class TestEveryWord:
+    """All 2^16 first words in turn: the chance is then known exactly, not estimated."""
+
+    # At rate 5 these words decide the only digit; at rate 8 the first trial of the run.
+    @pytest.mark.parametrize("rate, digits", [(Fraction(5), 1), (Fraction(8), 0)])
+    @pytest.mark.parametrize("tie", [True, False])
+    @pytest.mark.parametrize("equal_words", [0, 1, 3])
+    def test_heads_are_the_words_below_p_and_a_tie_reads_on(self, rate, digits, tie, equal_words):
+        def bound(bits):
+            low, high = exp_interval(-rate, bits + 2)
+            return (low / (1 + low), high / (1 + high)) if digits else (low, high)
+
+        first = leading_bits(bound, 16)
+        # The tie's next words: some equal to those of p, then one below or above it, and then the
+        # word that speaks most for the other side.
+        following = [leading_bits(bound, 16 + 64 * n) & NO_HEADS for n in range(1, 6)]
+        apart = following[equal_words] + (-1 if tie else 1)
+        extension = [*following[:equal_words], apart, NO_HEADS if tie else 0]
+        noise = GivenWords([*ALL_SHORT_WORDS, *extension, *[NO_HEADS] * (2**14 + 8)])
+        heads = np.arange(2**16) < first
+        heads[first] = tie
+        assert noise.geometric(rate, 2**16).tolist() == heads.astype(int).tolist()
+
+    def test_a_bernoulli_tie_of_64_bits_reads_on(self):
+        third = (2**64 - 1) // 3  # 1/3 = 0.010101...
+        assert GivenWords([third - 1]).bernoulli(Fraction(1, 3))
+        assert not GivenWords([third + 1]).bernoulli(Fraction(1, 3))
+        assert GivenWords([third, third, third - 1]).bernoulli(Fraction(1, 3))
+        assert not GivenWords([third, third, third + 1]).bernoulli(Fraction(1, 3))
+        with pytest.raises(RuntimeError):
+            GivenWords([third]).bernoulli(Fraction(1, 3))
+
+    @pytest.mark.parametrize("gap", [-1, 1])
+    @pytest.mark.parametrize("draw", [0, 1, -1])
+    @pytest.mark.parametrize("variance", [Fraction(n, 4) for n in range(5, 16)])
+    def test_a_gaussian_coin_next_to_its_chance_is_decided_by_rationals(self, variance, draw, gap):
+        # The Laplace law of scale 2 proposes, and e^-gamma keeps: CKS20, Algorithm 3.
+        gamma = (abs(draw) - variance / 2) ** 2 / (2 * variance)
+        chance = leading_bits(lambda bits: exp_interval(-gamma - Fraction(1, 2**200), bits), 64)
+        half, third = 2**63, 2**64 // 3  # floor(-2 ln U) = 1 and 2
+        proposal = {0: [half, half], 1: [third, half], -1: [half, third]}[draw]
+        if gap < 0:
+            noise = GivenWords([*proposal, chance - 1, NO_HEADS])
+            assert noise.discrete_gaussian(variance, 1).tolist() == [draw]
+        elif chance + 1 < 2**64:
+            with pytest.raises(RuntimeError):
+                GivenWords([*proposal, chance + 1, 0]).discrete_gaussian(variance, 1)
+
+    @pytest.mark.parametrize("error", [2.0**-22, -(2.0**-22)])
+    def test_a_float_exp_that_wrong_changes_no_coin(self, error, monkeypatch):
+        exact_exp = np.exp
+        monkeypatch.setattr(np, "exp", lambda x: exact_exp(x) + error)
+        for gap in (-1, 1):
+            self.test_a_gaussian_coin_next_to_its_chance_is_decided_by_rationals(
+                Fraction(2), 0, gap
+            )
+
+    def test_lazy_uniform_refines_the_same_number(self):
+        uniform = LazyUniform(GivenWords([5, 7, 9]))
+        assert uniform.interval(0) == (0, 1)
+        assert uniform.interval(3) == (Fraction(5, 2**64), Fraction(6, 2**64))
+        low, high = uniform.interval(65)
+        assert (low, high) == (Fraction(5 * 2**64 + 7, 2**128), Fraction(5 * 2**64 + 8, 2**128))
+        assert uniform.interval(1) == (low, high)
+
+
+class TestSizesAndParameters:
+    @pytest.mark.parametrize("size", [0, 1, FEW, FEW + 1, 2**16, 2**16 + 1])
+    def test_the_type_depends_on_the_rate_alone(self, size):
+        noise = Noise()
+        for draws in (noise.geometric(Fraction(1, 2**40), size), noise.discrete_laplace(3, size)):
+            assert draws.dtype == np.int64 and draws.shape == (size,)
+        assert noise.discrete_gaussian(2**70, size).dtype == np.int64
+
+    @pytest.mark.parametrize("size", [0, 1, FEW + 1])
+    def test_wide_values_are_python_integers(self, size):
+        noise = Noise()
+        for draws in (
+            noise.geometric(WIDE, size),
+            noise.discrete_laplace(WIDE, size),
+            noise.discrete_gaussian(2**90, size),
+        ):
+            assert draws.dtype == object and draws.shape == (size,)
+            assert all(type(value) is int for value in draws.tolist())
+
+    def test_enormous_rates_and_tiny_variances_give_zeros(self):
+        noise = Noise()
+        for size in (3, 1000):
+            assert not noise.discrete_laplace(10**30, size).any()
+            assert not noise.discrete_laplace(Fraction(10**400, 3), size).any()
+            assert not noise.discrete_gaussian(Fraction(1, 10**30), size).any()
+            assert not noise.discrete_gaussian(Fraction(1, 10**400), size).any()
+
+    def test_first_success_at_the_ends(self):
+        noise = Noise()
+        assert noise.first_success(0, 2**64) == noise.first_success(Fraction(-7, 2), 9) == 0
+        assert noise.first_success(3, 0) == 0
+        assert noise.first_success(10**30, 2**70) == 2**70
+        assert noise.first_success(Fraction(1, 10**30), 2**70) == 0
+
+    @pytest.mark.parametrize("method", ["geometric", "discrete_laplace", "discrete_gaussian"])
+    def test_wrong_parameters_are_refused(self, method):
+        draw = getattr(Noise(), method)
+        for amount in (0, -1, float("nan"), float("inf")):
+            with pytest.raises(ValueError, match=f"Noise.{method}: "):
+                draw(amount, 3)
+        for amount in (True, "1", None):
+            with pytest.raises(TypeError, match=f"Noise.{method}: "):
+                draw(amount, 3)
+        for size in (-1, 1.5, True, None):
+            with pytest.raises(ValueError, match=f"Noise.{method}: size must be an int of at"):
+                draw(1, size)
+
+    def test_wrong_chances_are_refused(self):
+        with pytest.raises(ValueError, match="p must be from 0 to 1, not 1.5."):
+            Noise().bernoulli(1.5)
+        with pytest.raises(ValueError, match="gamma must be at least 0, not -1."):
+            Noise().bernoulli_exp(-1)
+        with pytest.raises(ValueError, match="limit must be an int of at least 0, not -1."):
+            Noise().first_success(1, -1)

@@ -1,0 +1,56 @@
+"""The error bounds are compared with sums over the probability mass functions."""
+
+import decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.noise.tails import gaussian_bound, laplace_bound
+
+
+def smallest(mass, alpha):
+    """Return the smallest t with P(|X| > t) <= alpha; mass[k] is P(|X| = k), all of it."""
+    inside = np.cumsum(np.array(mass) / sum(mass))
+    return int(np.flatnonzero(1 - inside <= alpha)[0])
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 50), Fraction(1, 3), Fraction(1), Fraction(5)])
+@pytest.mark.parametrize("alpha", [0.9, 0.5, 0.05, 1e-4, 1e-9])
+def test_laplace_bound_is_the_smallest(rate, alpha):
+    with decimal.localcontext(decimal.Context(prec=60)):
+        q = (decimal.Decimal(-rate.numerator) / rate.denominator).exp()
+        mass = [(1 if k == 0 else 2) * q**k for k in range(3000)]
+    assert laplace_bound(rate, alpha) == smallest(mass, alpha)
+
+
+def gaussian_mass(variance):
+    return [(1 if k == 0 else 2) * np.exp(-k * k / (2 * variance)) for k in range(1000)]
+
+
+@pytest.mark.parametrize("variance", [0.01, 0.3, 1.0, 7.0, 400.0, 2000.0])
+@pytest.mark.parametrize("alpha", [0.9, 0.5, 0.05, 1e-4, 1e-9])
+def test_gaussian_bound_holds_and_is_at_most_one_too_large(variance, alpha):
+    truth = smallest(gaussian_mass(variance), alpha)
+    assert truth <= gaussian_bound(variance, alpha) <= truth + 1
+
+
+def test_a_bound_with_the_variance_for_the_deviation_would_fail():
+    truth = smallest(gaussian_mass(400.0), 0.05)
+    assert not truth <= gaussian_bound(400.0**2, 0.05) <= truth + 1
+
+
+def test_bounds_at_the_ends():
+    assert laplace_bound(10**30, 0.05) == 0
+    assert laplace_bound(Fraction(1, 2**90), 0.05) > 2**91
+    assert laplace_bound(1, Fraction(1, 10**300)) in (690, 691)
+    assert gaussian_bound(Fraction(1, 10**30), 0.05) == 1
+    assert 1.9599 * 2**90 < gaussian_bound(2**180, 0.05) < 1.96 * 2**90
+    assert gaussian_bound(1, Fraction(1, 10**300)) == 38  # Phi(-37.04) is half of it
+
+
+@pytest.mark.parametrize("bound", [laplace_bound, gaussian_bound])
+@pytest.mark.parametrize("amount, alpha", [(0, 0.5), (-1, 0.5), (1, 0), (1, 1), (1, float("nan"))])
+def test_parameters_out_of_range_are_refused(bound, amount, alpha):
+    with pytest.raises(ValueError, match=f"{bound.__wrapped__.__name__}: "):
+        bound(amount, alpha)

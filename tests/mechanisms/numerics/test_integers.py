@@ -1,0 +1,143 @@
+"""Every operation on exact columns equals the one on Python integers, whatever the form."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from beam_dp.mechanisms.numerics import integers
+
+SMALL = st.integers(-5, 5)
+EDGES = st.sampled_from(
+    [s * ((1 << p) + d) for p in (61, 62, 63) for d in (-1, 0, 1) for s in (1, -1)]
+)
+WIDE = st.integers(-(1 << 150), 1 << 150)
+COLUMNS = st.lists(st.one_of(SMALL, EDGES, WIDE), max_size=7)
+INT64 = st.lists(st.one_of(SMALL, st.integers(-(1 << 62) + 1, (1 << 62) - 1)), max_size=7)
+
+
+def column(values: list[int], wide: bool = False) -> np.ndarray:
+    """Return the values in the narrow form if they allow it and `wide` is not asked for."""
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found if wide else integers.narrow(found)
+
+
+@settings(max_examples=200, deadline=None)
+@given(values=COLUMNS, wide=st.booleans())
+def test_the_forms_hold_the_same_values(values, wide):
+    found = column(values, wide)
+    assert found.tolist() == values
+    assert integers.widen(found).tolist() == values
+    assert integers.narrow(integers.widen(found)).tolist() == values
+
+
+def test_a_narrow_column_leaves_room_for_a_sum_of_two():
+    assert column([(1 << 62) - 1]).dtype == np.int64
+    assert column([1 << 62]).dtype == column([-(1 << 62)]).dtype == object
+
+
+@settings(max_examples=200, deadline=None)
+@given(values=COLUMNS, data=st.data())
+def test_segment_sums_are_those_of_integers(values, data):
+    starts = sorted({0, *data.draw(st.sets(st.integers(0, max(0, len(values) - 1))))})
+    starts = starts if values else []
+    ends = [*starts[1:], len(values)] if values else []
+    sums = integers.segment_sums(column(values), np.array(starts, np.int64))
+    assert sums.tolist() == [sum(values[a:b]) for a, b in zip(starts, ends, strict=True)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(values=st.one_of(COLUMNS, INT64))
+def test_running_sums_are_those_of_integers(values):
+    expected = [sum(values[: place + 1]) for place in range(len(values))]
+    assert integers.running_sums(column(values)).tolist() == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(values=st.one_of(COLUMNS, INT64), data=st.data())
+def test_sums_at_places_are_those_of_integers(values, data):
+    places = [data.draw(st.integers(0, 3)) for _ in values]
+    expected = [sum(v for v, at in zip(values, places, strict=True) if at == n) for n in range(4)]
+    sums = integers.sums_at(np.array(places, np.int64), column(values), 4)
+    assert sums.tolist() == expected
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    pairs=st.lists(st.tuples(st.one_of(SMALL, EDGES, WIDE), st.one_of(SMALL, EDGES)), max_size=5),
+    wide=st.booleans(),
+)
+def test_sums_and_products_of_columns_are_those_of_integers(pairs, wide):
+    left, right = column([a for a, _ in pairs]), column([b for _, b in pairs], wide)
+    assert integers.add(left, right).tolist() == [a + b for a, b in pairs]
+    assert integers.product(left, right).tolist() == [a * b for a, b in pairs]
+
+
+def test_sums_at_the_edge_do_not_wrap():
+    edge = np.full(3, (1 << 62) - 1)
+    assert integers.add(edge, edge).tolist() == [(1 << 63) - 2] * 3
+    assert integers.product(edge, np.full(3, 2)).tolist() == [(1 << 63) - 2] * 3
+    assert integers.segment_sums(edge, np.array([0])).tolist() == [3 * ((1 << 62) - 1)]
+    assert integers.running_sums(edge).tolist() == [n * ((1 << 62) - 1) for n in (1, 2, 3)]
+    assert integers.sums_at(np.zeros(3, np.int64), edge, 1).tolist() == [3 * ((1 << 62) - 1)]
+    many = np.full(1 << 10, 1 << 53)
+    assert integers.segment_sums(many, np.array([0])).tolist() == [1 << 63]
+
+
+@pytest.mark.parametrize("sentinel", [integers.LOWEST, integers.HIGHEST])
+def test_no_value_stays_no_value_in_either_form(sentinel):
+    narrow = np.array([sentinel, 0, -sentinel - 1, 5])
+    for form in (narrow, integers.widen(narrow)):
+        assert integers.is_missing(form, sentinel).tolist() == [True, False, False, False]
+    assert integers.narrow(integers.widen(narrow)).dtype == object
+
+
+def test_the_sentinels_are_outside_of_all_values():
+    wide = integers.widen(np.array([integers.LOWEST, integers.HIGHEST]))
+    assert wide[0] <= -integers.WIDEST and wide[1] >= integers.WIDEST
+    mixed = integers.concatenate([np.array([integers.LOWEST, 1]), column([integers.WIDEST - 1])])
+    assert integers.is_missing(mixed, integers.LOWEST).tolist() == [True, False, False]
+    assert np.maximum.reduce(mixed) == integers.WIDEST - 1
+
+
+@settings(max_examples=200, deadline=None)
+@given(first=COLUMNS, second=COLUMNS)
+def test_concatenation_keeps_the_values(first, second):
+    joined = integers.concatenate([column(first), column(second)])
+    assert joined.tolist() == first + second
+
+
+@settings(max_examples=200, deadline=None)
+@given(values=st.lists(st.integers(-(1 << 191), (1 << 191) - 1), max_size=6))
+def test_limbs_hold_every_sum_of_values(values):
+    limbs = integers.to_limbs(column(values, wide=True))
+    assert limbs.dtype == np.int64 and limbs.shape == (3, len(values))
+    assert integers.from_limbs(limbs).tolist() == values
+
+
+def test_limbs_of_values_have_an_empty_first_one():
+    values = [integers.WIDEST, -integers.WIDEST, 1 << 63, -1, 0]
+    limbs = integers.to_limbs(column(values, wide=True))
+    assert integers.from_limbs(limbs[1:]).tolist() == values
+
+
+def test_the_sum_of_a_billion_of_the_widest_values_still_fits():
+    total = (integers.WIDEST - 1) << 30
+    assert integers.from_limbs(integers.to_limbs(column([total, -total]))).tolist() == [
+        total,
+        -total,
+    ]
+
+
+def test_the_magnitude_is_an_upper_bound():
+    values = np.array([(1 << 53) + 1] * 9 + [-1] * 7)
+    assert integers.magnitude(values) >= 9 * ((1 << 53) + 1) + 7
+    assert integers.magnitude(values) <= (9 * ((1 << 53) + 1) + 7) * (1 + 1e-8)
+
+
+@settings(max_examples=200, deadline=None)
+@given(values=COLUMNS, power=st.integers(0, 250), wide=st.booleans())
+def test_quotients_are_rounded_down_for_divisors_of_any_size(values, power, wide):
+    found = integers.divide(column(values, wide), 1 << power)
+    assert found.tolist() == [value // (1 << power) for value in values]

@@ -1,0 +1,213 @@
+"""The enclosures are compared with rational series and constants computed another way."""
+
+import decimal
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from beam_dp.mechanisms.numerics.intervals import (
+    QUICK_BITS,
+    exp_interval,
+    leading_bits,
+    log_interval,
+    normal_cdf_interval,
+    pi_interval,
+)
+
+PI = Fraction(
+    "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803"
+)
+REALS = [Fraction(n, d) for n in (1, 2, 7, 99, 10**20 + 39) for d in (1, 3, 64, 10**19 + 7, 10**25)]
+SMALL = [x for x in REALS if x < 40]
+BITS = [30, 64, 65, 200]
+
+
+def taylor_exp(x):
+    """Return rationals around e^x, |x| <= 40: its power series, in steps of 2^-700."""
+    one = 1 << 700
+    step = math.floor(abs(x) * one), math.ceil(abs(x) * one)
+    low = high = low_term = high_term = one
+    for k in range(1, 400):
+        low_term = low_term * step[0] // (k * one)
+        high_term = -(-high_term * step[1] // (k * one))
+        low, high = low + low_term, high + high_term
+    high += 2 * high_term  # all later ratios are below 40 / 400
+    around = Fraction(low, one), Fraction(high, one)
+    return around if x >= 0 else (1 / around[1], 1 / around[0])
+
+
+def holds(interval, low, high, bits):
+    return (
+        interval[0] <= low
+        and high <= interval[1]
+        and interval[1] - interval[0] <= Fraction(1, 2**bits)
+    )
+
+
+@pytest.mark.parametrize("bits", [QUICK_BITS, *BITS[:-1]])
+def test_exp_interval_holds_the_series(bits):
+    for x in SMALL:
+        for signed in (x, -x):
+            assert holds(exp_interval(signed, bits), *taylor_exp(signed), bits), signed
+
+
+def test_the_check_refuses_an_interval_moved_by_its_width():
+    low, high = exp_interval(Fraction(-7, 3), 64)
+    width = high - low
+    assert not holds((low + width, high + width), *taylor_exp(Fraction(-7, 3)), 64)
+    assert not holds((low - width, high - width), *taylor_exp(Fraction(-7, 3)), 64)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.fractions(min_value=-60, max_value=60), st.integers(25, 400))
+def test_exp_of_x_and_of_minus_x_are_inverse(x, bits):
+    low, high = exp_interval(x, bits)
+    other_low, other_high = exp_interval(-x, bits)
+    assert low * other_low <= 1 <= high * other_high
+    assert high - low <= Fraction(1, 2**bits)
+    assert x > 0 or (low >= 0 and high <= 1)
+
+
+def test_exp_interval_at_the_ends():
+    assert exp_interval(Fraction(0), 64) == (1, 1)
+    assert exp_interval(Fraction(-(10**30)), 64) == (0, Fraction(1, 2**64))
+    assert exp_interval(Fraction(-(10**5000), 3), 64) == (0, Fraction(1, 2**64))
+    low, high = exp_interval(Fraction(-1, 10**5000), 64)
+    assert low < high == 1
+    assert exp_interval(Fraction(1, 2**65), 64) == (1, 1 + Fraction(1, 2**64))
+    low, high = exp_interval(Fraction(1000), 64)
+    assert low > 2**1442 and high - low <= Fraction(1, 2**64)
+
+
+def test_intervals_of_all_precisions_agree():
+    for x in SMALL:
+        fine = exp_interval(-x, 500)
+        for bits in range(1, 200, 7):
+            low, high = exp_interval(-x, bits)
+            assert low <= fine[1] and fine[0] <= high
+
+
+@pytest.mark.parametrize("bits", BITS)
+def test_log_interval_inverts_the_series(bits):
+    for x in [*SMALL, Fraction(2**60 - 1, 2**60), Fraction(1, 10**15)]:
+        low, high = log_interval(x, bits)
+        assert high - low <= Fraction(1, 2**bits)
+        assert taylor_exp(low)[0] <= x <= taylor_exp(high)[1], x
+
+
+def test_log_of_huge_and_tiny_numbers():
+    low, high = log_interval(Fraction(2**100_000), 64)
+    two = log_interval(Fraction(2), 128)
+    assert low <= 100_000 * two[1] and 100_000 * two[0] <= high
+    low, high = log_interval(Fraction(1, 2**100_000), 64)
+    assert low <= -100_000 * two[0] and -100_000 * two[1] <= high
+
+
+def test_log_of_zero_is_refused():
+    with pytest.raises(ValueError, match="log_interval: x must be above 0."):
+        log_interval(Fraction(0), 64)
+
+
+def test_pi_interval_holds_the_known_digits():
+    for bits in (8, 64, 250):
+        low, high = pi_interval(bits)
+        assert low <= PI <= high
+        assert high - low <= Fraction(1, 2**bits)
+
+
+def alternating_cdf(d, variance):
+    """Return Phi(d / sqrt(variance)) for |z| <= 12 by the alternating series of erf.
+
+    At 150 digits the largest term, about e^72, leaves more than 100 digits.
+    """
+    with decimal.localcontext(decimal.Context(prec=150)) as context:
+        z = decimal.Decimal(d) / context.sqrt(
+            decimal.Decimal(variance.numerator) / decimal.Decimal(variance.denominator)
+        )
+        term, total = z, z
+        for k in range(1, 700):
+            term = -term * z * z / (2 * k)
+            total += term / (2 * k + 1)
+        root = context.sqrt(2 * decimal.Decimal(PI.numerator) / decimal.Decimal(PI.denominator))
+        return Fraction(1, 2) + Fraction(total / root)
+
+
+@pytest.mark.parametrize("bits", [QUICK_BITS, *BITS])
+@pytest.mark.parametrize("variance", [Fraction(1), Fraction(2, 3), Fraction(10**6, 7)])
+def test_normal_cdf_interval_holds_the_alternating_series(bits, variance):
+    deviation = math.isqrt(math.ceil(variance))
+    for d in {1, -1, 3, -5, deviation, -2 * deviation, 3 * deviation, -6 * deviation}:
+        low, high = normal_cdf_interval(d, variance, bits)
+        truth = alternating_cdf(d, variance)
+        margin = Fraction(1, 10**80)
+        assert 0 <= low <= truth + margin and truth - margin <= high <= 1
+        assert high - low <= Fraction(1, 2**bits)
+
+
+def test_the_normal_cdf_check_refuses_a_deviation_off_by_a_millionth():
+    low, high = normal_cdf_interval(5, Fraction(7, 3), 64)
+    assert not low <= alternating_cdf(5, Fraction(7, 3) * Fraction(1_000_001, 10**6)) <= high
+
+
+def test_normal_cdf_known_value_and_symmetry():
+    low, high = normal_cdf_interval(1, Fraction(1), 100)
+    known = Fraction("0.8413447460685429485852325456320379224779")
+    assert low < known + Fraction(1, 10**29) and known - Fraction(1, 10**29) < high
+    assert normal_cdf_interval(-1, Fraction(1), 100) == (1 - high, 1 - low)
+
+
+def test_normal_cdf_at_the_ends():
+    assert normal_cdf_interval(0, Fraction(3), 64) == (Fraction(1, 2), Fraction(1, 2))
+    step = Fraction(1, 2**64)
+    assert normal_cdf_interval(10**40, Fraction(1), 64) == (1 - step, 1)
+    assert normal_cdf_interval(-(10**40), Fraction(1), 64) == (0, step)
+    low, high = normal_cdf_interval(1, Fraction(2**500), 64)
+    assert low <= Fraction(1, 2) <= high or low - Fraction(1, 2) < step
+    with pytest.raises(ValueError, match="variance must be above 0."):
+        normal_cdf_interval(1, Fraction(0), 64)
+
+
+def test_leading_bits_are_those_of_the_known_digits():
+    # The digits of 1 / e.
+    known = Fraction("0.36787944117144232159552377016146086744581113103176783450783680169746149574")
+    for count in (0, 1, 16, 64, 200):
+        bits = leading_bits(lambda bits: exp_interval(Fraction(-1), bits), count)
+        assert bits == math.floor(known * 2**count)
+
+
+def test_leading_bits_refine_until_the_floor_is_certain():
+    # 1/2 - 2^-300: every interval coarser than that holds 1/2 as well.
+    truth = Fraction(1, 2) - Fraction(1, 2**300)
+
+    def bound(bits):
+        return truth - Fraction(1, 4 * 2**bits), truth + Fraction(1, 4 * 2**bits)
+
+    assert leading_bits(bound, 16) == 2**15 - 1
+
+
+def test_the_users_decimal_context_neither_matters_nor_changes():
+    expected = exp_interval(Fraction(-1, 3), 64), log_interval(Fraction(1, 3), 64)
+    with decimal.localcontext(decimal.Context(prec=2, rounding=decimal.ROUND_UP)) as context:
+        context.traps[decimal.Inexact] = True
+        assert (exp_interval(Fraction(-1, 3), 64), log_interval(Fraction(1, 3), 64)) == expected
+        assert not context.flags[decimal.Inexact]
+
+
+def test_the_platforms_functions_are_as_right_as_the_quick_answers_assume():
+    # The samplers assume 2^-21 of numpy's exp, 2^-40 of the others.
+    tolerance = Fraction(1, 2**41)
+    for x in (Fraction(k, 37) for k in range(1, 900, 3)):
+        low, high = exp_interval(-x, 80)
+        truth = (low + high) / 2
+        assert abs(Fraction(math.exp(-x)) - truth) < tolerance
+        assert abs(Fraction(float(np.exp(np.float64(-x)))) - truth) < tolerance
+        assert abs(Fraction(math.log1p(-math.exp(-x))) / log_interval(1 - truth, 120)[0] - 1) < (
+            tolerance
+        )
+        assert abs(Fraction(math.log(x)) - log_interval(x, 80)[0]) < tolerance
+        low, high = normal_cdf_interval(1, 1 / x, 80)
+        assert abs(Fraction(math.erf(math.sqrt(x / 2)) / 2 + 0.5) - low) < tolerance

@@ -1,0 +1,148 @@
+"""A plan says what a program would spend and how far it would stray, from parameters alone."""
+
+import math
+import re
+from fractions import Fraction
+
+import pytest
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.metrics import extremes, totals
+from beam_dp.mechanisms.metrics.ratio import Ratio
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.allocation import SelectionRequest
+from beam_dp.mechanisms.planning.plan import Plan, describe
+from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.releases import clipped, released, shifted_inverse
+
+ASKED = [
+    totals.Count(),
+    totals.Sum("spent", weight=2),
+    totals.Mean("spent", name="average"),
+    extremes.Max("age", candidates=Candidates.linear(0, 120, 1)),
+    totals.Count(candidates=Candidates.of([4]), name="visits"),
+    totals.PeopleCount(),
+]
+REQUEST = SelectionRequest(Fraction(1), 5)
+
+
+def plan(budget: Budget, reach: int = 3, selected: bool = False) -> Plan:
+    """Return the plan of all kinds of metrics."""
+    return describe(compile_program(ASKED, budget, reach, None, REQUEST if selected else None))
+
+
+@pytest.mark.parametrize(
+    "budget", [Budget(1.0), Budget(1.0, 1e-6), Budget.zcdp(0.3, 1e-8)], ids=str
+)
+@pytest.mark.parametrize("selected", [False, True])
+def test_the_rows_add_up_to_the_whole(budget, selected):
+    if selected and not budget.delta:
+        return
+    found = plan(budget, selected=selected)
+    whole = compile_program(ASKED, budget, 3, None, REQUEST if selected else None).budget
+    amounts = [row.rho if whole.is_zcdp else row.epsilon for row in found.rows]
+    assert sum(amounts) == pytest.approx(float(whole.amount), rel=1e-12)
+    assert all(amount > 0 for amount in amounts)
+    assert all((row.epsilon if whole.is_zcdp else row.rho) == 0 for row in found.rows)
+    assert sum(row.delta for row in found.rows) == pytest.approx(
+        float(whole.delta if selected else 0)
+    )
+
+
+def test_the_text_has_a_line_per_part_and_a_total():
+    text = str(plan(Budget(1.0, 1e-6), selected=True))
+    heading, *lines, total = text.splitlines()
+    assert heading.split() == [
+        "metric",
+        "mechanism",
+        "spends",
+        "noise",
+        "scale",
+        "shift",
+        "T",
+        "expected",
+        "error",
+    ]
+    assert [re.split(" {2,}", line)[0] for line in lines] == [
+        "(partitions)",
+        "count",
+        "sum_spent, average (sum)",
+        "average (rows)",
+        "max_age",
+        "visits",
+        "people_count",
+        re.split(" {2,}", lines[-1])[0],
+    ]
+    few = "max_age: an error of inf where fewer than about [0-9]+ people are"
+    assert re.fullmatch(few, lines[-1])
+    of_any = describe(compile_program([extremes.Max("age")], Budget(1.0), 1))
+    assert re.search(f"{few}, and from below: at most [0-9]+ of them are passed", str(of_any))
+    assert total.startswith("in all: ") and total.endswith("one person in at most 3 partition(s)")
+    assert all(line == line.rstrip() for line in text.splitlines())
+
+
+def test_the_mechanisms_are_named_with_their_scales():
+    rows = {row.metric: row for row in plan(Budget(8.0), reach=1).rows}
+    assert rows["people_count"].mechanism == "discrete Laplace"
+    assert rows["people_count"].noise_scale == f"{1 / rows['people_count'].epsilon:.4g}"
+    assert rows["visits"].noise_scale == f"{4 / rows['visits'].epsilon:.4g}"
+    assert rows["max_age"].mechanism == ("clip for each partition, then discrete Laplace")
+    assert rows["max_age"].noise_scale == f"{1 / (rows['max_age'].epsilon * 3 / 5):.4g} clips"
+    count = rows["count"]
+    assert count.mechanism == "clip for all partitions, then discrete Laplace" and count.shift > 0
+    assert count.noise_scale == f"{1 / (count.epsilon * 2 / 3):.4g} clips"
+    gaussian = {row.metric: row for row in plan(Budget.zcdp(2.0), reach=1).rows}["people_count"]
+    assert gaussian.mechanism == "discrete Gaussian"
+    assert gaussian.noise_scale == f"{math.sqrt(1 / (2 * gaussian.rho)):.4g}"
+
+
+def test_the_total_names_the_composition():
+    assert (
+        plan(Budget(1.0)).total
+        == "epsilon 1.0, delta 0.0; pure composition, one person in at most 3 partition(s)"
+    )
+    assert "zCDP composition" in plan(Budget.zcdp(0.5)).total
+    assert plan(Budget.zcdp(0.5)).total.startswith("rho 0.5")
+
+
+def test_a_plan_draws_nothing_and_reads_no_data(monkeypatch):
+    def touched(*args):
+        raise AssertionError("a plan must not get here")
+
+    monkeypatch.setattr(Noise, "words", touched)
+    for kind in (clipped.ClippedSum, released.PeopleRelease, shifted_inverse.DirectRelease):
+        monkeypatch.setattr(kind, "release", touched)
+    assert len(plan(Budget(1.0, 1e-6), selected=True).rows) == 7
+
+
+def test_the_selection_says_from_when_on_it_is_sure():
+    row = plan(Budget(1.0, 1e-6), selected=True).rows[0]
+    program = compile_program(ASKED, Budget(1.0, 1e-6), 3, None, REQUEST)
+    assert row.expected_error == f"kept for sure from {program.selection.threshold} people on"
+    assert "delta" in row.cells[2]
+
+
+def test_a_reach_that_nobody_bound_is_named():
+    program = compile_program(ASKED, Budget(1.0), 3, None)
+    hint = "which is all of them: bounds (--max_partitions) would shrink all noise"
+    assert describe(program, unbounded=True).total.endswith(f"in at most 3 partition(s), {hint}")
+    assert hint not in describe(program).total
+    single = compile_program(ASKED, Budget(1.0), 1, None)
+    assert hint not in describe(single, unbounded=True).total
+
+
+def test_what_passes_over_nobody_has_no_shift():
+    rows = {row.metric: row for row in plan(Budget(8.0), reach=1).rows}
+    assert rows["people_count"].shift == 0 and rows["people_count"].cells[4] == "-"
+    assert rows["count"].cells[4] == str(rows["count"].shift) != "-"
+
+
+@pytest.mark.parametrize(
+    ("per", "depth", "words"),
+    [("person", None, "at most 1 row per person"), ("row", 4, "at most 4 rows per person")],
+)
+def test_a_ratio_is_told_in_words(per, depth, words):
+    program = compile_program([Ratio("clicked", per=per)], Budget(1.0), 1, depth)
+    [row] = describe(program).rows
+    assert row.mechanism == f"ratio, noise on both counts (Kulesza, Suresh, Wang), {words}"

@@ -1,0 +1,209 @@
+"""Profiles of rows, values and owners: against brute force, and for thousands of neighbours.
+
+The data takes the whole way that it takes in a pipeline, function by function: bundles of rows,
+packed shards, bounds, merged lines, cells. Every partition is a small database of its own, so that
+one run holds thousands of them. No test here draws noise, so none of them can fail by chance; the
+databases come from a seed.
+"""
+
+import functools
+import math
+import random
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.profiles import from_summaries
+from beam_dp.mechanisms.summaries import owner_lines
+from tests.relations import (
+    BOUNDS,
+    ONE_OWNER,
+    REMOVALS,
+    STATISTICS,
+    TWO_OWNERS,
+    Patch,
+    Row,
+    Statistic,
+    brute,
+    by_day,
+    data_of,
+    moves,
+    profiles,
+    world,
+)
+
+KEY = bytes(range(32))
+FREE = ContributionBounds(None)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_profiles_are_those_of_all_sets_of_people(name: str) -> None:
+    """Exact where that is claimed; else B[0] is, and no B[k] is above the exact one."""
+    statistic = STATISTICS[name]
+    rows = data_of(statistic, 150).rows
+    found, data = profiles(rows, statistic), by_day(rows)
+    assert set(found) == set(data)
+    for day, exact in ((day, brute(kept, statistic.f)) for day, kept in data.items()):
+        size = len(found[day])
+        assert size == REMOVALS + 1 or statistic.metric.output.startswith("custom")
+        if statistic.direct is None:
+            assert list(found[day]) == exact[:size] and set(exact[size:]) <= {exact[size - 1]}
+            continue
+        assert found[day][0] == exact[0]
+        assert all(level <= bound for level, bound in zip(found[day], exact, strict=True))
+        assert list(found[day]) == list(statistic.direct(data[day]))
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_one_person_with_all_their_rows_moves_every_loss_by_at_most_one(name: str) -> None:
+    """1,000 databases for each statistic; a new person's rows may touch anybody."""
+    statistic = STATISTICS[name]
+    made = data_of(statistic, 1000, seed=2)
+    before, after = (profiles(rows, statistic) for rows in (made.before, made.rows))
+    assert moves(before, after) == {True, False}
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("name", ONE_OWNER)
+def test_bounds_keep_it_so_in_every_partition(name: str, bounds: str) -> None:
+    """200 databases of 4 days each; the new person reaches several of them."""
+    statistic, bound = ONE_OWNER[name], BOUNDS[bounds]
+    made = data_of(statistic, 200, 4, seed=3)
+    before, after = (profiles(rows, statistic, bounds=bound) for rows in (made.before, made.rows))
+    moves(before, after)
+    reached = {day // 4: 0 for day in after}
+    for day, new in after.items():
+        reached[day // 4] += before.get(day) != new
+    if bound.partitions is not None:
+        assert max(reached.values()) == bound.partitions
+    else:
+        assert max(reached.values()) > 2
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_how_rows_are_cut_and_ordered_changes_nothing(name: str) -> None:
+    statistic = STATISTICS[name]
+    rows = data_of(statistic, 60, 2, seed=4).rows
+    expected = profiles(rows, statistic)
+    draw = random.Random(5)
+    for bundles, shards, buckets in ((2, 1, 1), (7, 16, 1), (100, 64, 8), (3, 2, 5)):
+        draw.shuffle(rows)
+        cut = {"bundles": bundles, "shards": shards, "buckets": buckets}
+        assert profiles(rows, statistic, **cut) == expected
+
+
+@pytest.mark.parametrize("name", ONE_OWNER)
+def test_bounded_rows_do_not_depend_on_cuts(name: str) -> None:
+    statistic = ONE_OWNER[name]
+    rows = data_of(statistic, 60, 4, seed=6).rows
+    for bound in BOUNDS.values():
+        expected = profiles(rows, statistic, bounds=bound)
+        cut = {"bundles": 31, "shards": 8, "buckets": 3}
+        assert profiles(rows[::-1], statistic, bounds=bound, **cut) == expected
+
+
+def test_pairs_of_owners_have_no_direction() -> None:
+    for name, statistic in TWO_OWNERS.items():
+        rows = [row for row in world(200, seed=7).rows if row.to is not None]
+        turned = [row._replace(person=row.to, to=row.person) for row in rows]
+        mixed = [draw[place % 2] for place, draw in enumerate(zip(rows, turned, strict=True))]
+        expected = profiles(rows, statistic)
+        assert profiles(turned, statistic) == profiles(mixed, statistic) == expected, name
+
+
+def test_rows_of_one_pair_are_capped_at_two_to_the_32_units() -> None:
+    rows = [Row(1, 1, 1e9, None, 2), Row(1, 1, 5.0, None, 3), Row(4, 1, -1e9, None, 3)]
+    found = profiles(rows, TWO_OWNERS["sum of two"])[1]
+    assert found[0] == ((1 << 32) + 5_000) * Fraction(1, 1000) and found[1] <= 5
+    huge = [Row(1, 1, 1e300, None, 2), Row(3, 1, math.inf, None, 4), Row(2, 1, 1e300, None, 1)]
+    huge += [Row(1, 1, -math.inf, None, 2), Row(2, 1, math.nan, None, 1)]
+    assert profiles(huge, TWO_OWNERS["sum of two"])[1][0] == (1 << 33) * Fraction(1, 1000)
+
+
+def test_values_beyond_2_to_the_62_units_are_at_that_bound() -> None:
+    rows = [Row(person, 1, value) for person, value in enumerate((1e300, 1e200, math.inf, -1e300))]
+    found = profiles(rows, ONE_OWNER["1-th"])[1]
+    top = (1 << 62) / 10**6
+    assert found == (top, top, top, -top, -math.inf)
+
+
+def test_a_user_profile_gets_each_persons_values_in_order() -> None:
+    seen: list[Any] = []
+
+    def function(people: Any) -> list[float]:
+        seen.append(people)
+        return [0.0]
+
+    metric = dp.CustomProfile("value", function, candidates=dp.Candidates.of([0, 1]))
+    rows = [Row(1, 1, 2.5), Row(1, 1, -1.0), Row(1, 1, 2.5), Row(2, 1, 0.5), Row(3, 1, None)]
+    assert profiles(rows, Statistic(metric, len)) == {1: (0.0,)}
+    assert sorted(seen[0]) == [(-1.0, 2.5, 2.5), (0.5,)]
+
+
+def second_owner_ignored(patch: Patch) -> None:
+    original = owner_lines.Relation.lines
+
+    def alone(self: Any, table: Any, place: int, key: bytes) -> Any:
+        lines = original(self, table, place, key)
+        lines.second = lines.person
+        return lines
+
+    patch.setattr(owner_lines.Relation, "lines", alone)
+
+
+def equal_lines_not_merged(patch: Patch) -> None:
+    patch.setattr(owner_lines, "_merged", lambda lines: lines)
+
+
+def k_off_by_one(patch: Patch) -> None:
+    original = from_summaries.kth_largest.profile
+
+    def later(people: Any, places: Any, rows: Any, k: int, removals: int) -> Any:
+        return original(people, places, rows, k + 1, removals)
+
+    patch.setattr(from_summaries.kth_largest, "profile", later)
+
+
+def every_person_counts_twice(patch: Patch) -> None:
+    original = from_summaries.scaled
+
+    def slow(units: Any, unit: Fraction) -> Any:
+        found = original(units, unit)
+        return [found[k // 2] for k in range(len(found))]
+
+    patch.setattr(from_summaries, "scaled", slow)
+
+
+MUTANTS: dict[str, tuple[Callable[[], None], Callable[[Patch], None]]] = {
+    "second owner ignored": (
+        functools.partial(test_profiles_are_those_of_all_sets_of_people, "rows of two"),
+        second_owner_ignored,
+    ),
+    "equal lines not merged": (
+        test_rows_of_one_pair_are_capped_at_two_to_the_32_units,
+        equal_lines_not_merged,
+    ),
+    "k off by one": (
+        functools.partial(test_profiles_are_those_of_all_sets_of_people, "2-th"),
+        k_off_by_one,
+    ),
+    "every person counts twice": (
+        functools.partial(
+            test_one_person_with_all_their_rows_moves_every_loss_by_at_most_one, "squares"
+        ),
+        every_person_counts_twice,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutants_are_noticed(name: str) -> None:
+    check, mutate = MUTANTS[name]
+    with Patch.context() as patch:
+        mutate(patch)
+        with pytest.raises(AssertionError):
+            check()

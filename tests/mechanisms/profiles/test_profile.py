@@ -1,0 +1,113 @@
+"""The profile gives every candidate the loss of its definition, at a cost that ignores N."""
+
+import math
+import pickle
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.profiles.profile import Plateau, Profile, loss_at
+
+
+def defined_loss(values: list, candidates: Candidates) -> list[int]:
+    """Return min{k: B[k] <= y} per candidate y, and len(values) where there is none."""
+    return [next((k for k, b in enumerate(values) if b <= y), len(values)) for y in candidates]
+
+
+PROFILES = st.lists(
+    st.one_of(st.integers(-3, 20), st.floats(-3, 20), st.sampled_from([-math.inf, math.inf])),
+    min_size=1,
+    max_size=9,
+).map(lambda values: sorted(values, reverse=True))
+GRIDS = st.sampled_from(
+    [
+        Candidates.linear(0, 17, 1),
+        Candidates.linear(-1.5, 9, 0.3),
+        Candidates.geometric(1, 15, 1.7),
+        Candidates.of([4]),
+    ]
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(values=PROFILES, candidates=GRIDS)
+def test_loss_is_the_least_number_of_removals(values, candidates):
+    assert Profile(values).loss(candidates) == defined_loss(values, candidates)
+
+
+@settings(max_examples=200, deadline=None)
+@given(values=PROFILES, candidates=GRIDS)
+def test_steps_and_plateaus_say_the_same_as_the_loss(values, candidates):
+    profile = Profile(values)
+    loss, steps = profile.loss(candidates), profile.steps(candidates)
+    for i, expected in enumerate(loss):
+        assert loss_at(steps, i) == expected
+        assert all((expected <= k) == (i >= step) for k, step in enumerate(steps))
+    plateaus = list(profile.plateaus(candidates))
+    assert [p.start for p in plateaus] == [0, *(p.stop for p in plateaus[:-1])]
+    assert plateaus[-1].stop == candidates.size
+    assert all(p.start < p.stop and set(loss[p.start : p.stop]) == {p.loss} for p in plateaus)
+    assert sorted({p.loss for p in plateaus}, reverse=True) == [p.loss for p in plateaus]
+
+
+def test_a_person_moves_every_loss_by_zero_or_one_in_the_same_direction():
+    # All sets of up to 5 people with contributions 0..3 to a sum, against brute force over all
+    # removals; the sum's profile is the total less the k largest.
+    candidates = Candidates.linear(0, 12, 1)
+
+    def loss(people: tuple[int, ...]) -> list[int]:
+        ordered = sorted(people)
+        values = [sum(ordered[: len(ordered) - k]) for k in range(len(ordered) + 1)]
+        found = Profile(values).loss(candidates)
+        for y, removals in zip(candidates, found, strict=True):
+            enough = [
+                k
+                for k in range(len(people) + 1)
+                if any(sum(people) - sum(r) <= y for r in combinations(people, k))
+            ]
+            assert removals == min(enough)
+        return found
+
+    for people in ((), (3,), (0, 2), (1, 1, 3), (3, 3, 3, 3), (0, 1, 2, 3)):
+        for person in range(4):
+            before, after = loss(people), loss((*people, person))
+            assert all(0 <= b - a <= 1 for a, b in zip(before, after, strict=True))
+
+
+def test_billions_of_candidates_cost_no_more():
+    profile = Profile([2**63 + 5, 1000, 1000, 3])
+    candidates = Candidates.linear(0, 2**64, 1)
+    assert profile.steps(candidates) == [2**63 + 5, 1000, 1000, 3]
+    assert list(profile.plateaus(candidates)) == [
+        Plateau(4, 0, 3),
+        Plateau(3, 3, 1000),
+        Plateau(1, 1000, 2**63 + 5),
+        Plateau(0, 2**63 + 5, 2**64 + 1),
+    ]
+
+
+def test_numpy_values_become_plain_ones():
+    profile = Profile(np.array([3, 2]))
+    assert profile == Profile([np.int64(3), 2])
+    assert [type(value) for value in profile.values] == [int, int]
+    assert pickle.loads(pickle.dumps(profile)) == profile
+
+
+@pytest.mark.parametrize(
+    "values", [[], [math.nan], [2, math.nan], [math.nan, 2], [1, 2], [Fraction(1, 3), 0.34]]
+)
+def test_wrong_profiles_are_refused(values):
+    with pytest.raises(ValueError, match=r"^Profile: values must be numbers that do not increase"):
+        Profile(values)
+
+
+def test_neither_an_error_nor_the_repr_shows_private_values():
+    with pytest.raises(ValueError) as caught:
+        Profile([7654321, 8765432])
+    assert "7654321" not in str(caught.value)
+    assert "7654321" not in repr(Profile([7654321]))

@@ -1,0 +1,460 @@
+"""Releases by search and of ranks: within their bounds, well-formed, and never beyond the truth.
+
+With epsilon 10^4 and beta 10^-12 each assertion about a draw fails by chance with probability below
+10^-12 (the bound that a release states at beta), all of a test together below 10^-10.
+"""
+
+import dataclasses
+import math
+import random
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms.accounting.ledger import Ledger
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.allocation import SelectionRequest
+from beam_dp.mechanisms.planning.builder import Builder
+from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.profiles import kth_largest
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.releases import clipped, quantiles
+from beam_dp.mechanisms.releases.quantiles import RankRelease, RowQuantile
+from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
+from beam_dp.mechanisms.search import AboveThreshold, RankProfile, RankSearch, increments
+from beam_dp.mechanisms.search.rank_search import RESOLUTION
+from beam_dp.mechanisms.summaries.histograms import Summary
+from beam_dp.mechanisms.summaries.owner_lines import Owned
+from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.steps import collect
+from beam_dp.transforms.steps import settle as settling
+from beam_dp.transforms.steps.output_rows import output_type
+from tests.doubles import ZeroNoise
+from tests.relations import (
+    KEY,
+    STATISTICS,
+    Row,
+    Rows,
+    Statistic,
+    as_dicts,
+    brute,
+    bundle,
+    by_day,
+    data_of,
+    grouped,
+    values,
+    views,
+)
+
+GRID = Candidates.linear(-3, 40, 1)
+SURE: dict[str, Any] = {"candidates": GRID, "beta": 1e-12}
+HUGE = dp.Budget(1e4)
+Patch = pytest.MonkeyPatch
+
+
+def program_of(statistic: Statistic, **changes: Any) -> Program:
+    """Return the program of one statistic with a huge budget."""
+    if statistic.second:
+        changes["one_sided"] = True
+    if "search" in vars(statistic.metric):
+        changes["search"] = dp.AboveThreshold
+    known = {field.name for field in dataclasses.fields(statistic.metric)}
+    kept = {name: value for name, value in changes.items() if name in known}
+    metric = dataclasses.replace(statistic.metric, **kept)
+    return compile_program([metric], HUGE, 1, second=statistic.second)
+
+
+def drawn(
+    rows: Rows, program: Program, noise: Noise, two: bool = False, clip: int = 40
+) -> dict[int, tuple[Any, Any]]:
+    """Return value and error per day; shared clips are the `clip`-th threshold."""
+    found = {}
+    for cells, days in views(as_dicts(rows), program, second=two):
+        clips = tuple(clip for _ in program.shared_measures)
+        [(numbers, errors)], _ = program.release(cells, clips, noise)
+        found |= dict(zip(days, zip(numbers.tolist(), errors.tolist(), strict=True), strict=True))
+    return found
+
+
+def rounded(value: float) -> float:
+    """Return a statistic rounded up to the candidates, as far as they go."""
+    return GRID[min(GRID.index(value), GRID.size - 1)]
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_searched_statistics_are_within_their_shift(name: str) -> None:
+    """At most f, and at least its profile at `shift` removals, which is 1 or 0 here."""
+    statistic = STATISTICS[name]
+    rows = data_of(statistic, 100, seed=8).rows
+    program = program_of(statistic, **SURE)
+    sign = -1 if name.startswith("min") else 1
+    found, data = drawn(rows, program, Noise(), statistic.second is not None), by_day(rows)
+    [step] = program.steps
+    grid = step.release.candidates
+    for day, (value, error) in found.items():
+        levels = statistic.direct(data[day]) if statistic.direct else brute(data[day], statistic.f)
+        assert error == step.release.shift <= 1 and error == int(error)
+        low, high = (grid[min(grid.index(levels[k]), grid.size - 1)] for k in (int(error), 0))
+        assert low <= sign * value <= high
+        assert value < 0 or math.copysign(1, value) == 1  # never -0.0
+
+
+def votes(rows: Rows) -> dict[int, list[float]]:
+    people: dict[int, list[float]] = {}
+    for row in rows:
+        if values([row]):
+            people.setdefault(row.person, []).append(values([row])[0])
+    return people
+
+
+def ranks_are_near(rows: Rows, value: float, p: Fraction, shift: float) -> bool:
+    """q(y_i) >= -T and q(y_(i-1)) <= T, by the definition; the last candidate is above all data."""
+
+    def q(candidate: float) -> Fraction:
+        people = votes(rows).values()
+        below = (sum(value <= candidate for value in one) for one in people)
+        whole = candidate >= GRID[GRID.size - 1]
+        shares = (Fraction(len(one) if whole else count, len(one))
+                  for count, one in zip(below, people, strict=True))  # fmt: skip
+        return sum(shares, Fraction(0)) - p * len(people)
+
+    place = GRID.index(value)
+    # Shares are rounded down to multiples of 1 / RESOLUTION.
+    slack = shift + Fraction(len(votes(rows)), RESOLUTION)
+    return q(value) >= -slack and (place == 0 or q(GRID[place - 1]) <= slack)
+
+
+@pytest.mark.parametrize("p", ["0.5", "0.9", "0.01", "1/3"])
+def test_quantiles_of_people_are_within_their_shift(p: str) -> None:
+    statistic = Statistic(dp.Quantile("value", Fraction(p)), len)
+    rows = data_of(statistic, 200, seed=9).rows
+    program, data = program_of(statistic, **SURE), by_day(rows)
+    for day, (value, error) in drawn(rows, program, Noise()).items():
+        assert error == program.steps[0].release.shift <= 2
+        assert ranks_are_near(data[day], value, Fraction(p), error)
+
+
+@pytest.mark.parametrize("p", ["0.5", "0.9", "0.01", "1/3"])
+def test_quantiles_of_rows_are_within_their_shift(p: str) -> None:
+    """The count is exact here but for e^-100: 2,000 pay for it, and clips are below 64."""
+    statistic = Statistic(dp.Quantile("value", Fraction(p), per="row"), len)
+    rows = data_of(statistic, 200, seed=10).rows
+    program, data = program_of(statistic, **SURE), by_day(rows)
+    for day, (value, error) in drawn(rows, program, Noise()).items():
+        ordered = values(data[day])
+        k = math.floor((1 - Fraction(p)) * len(ordered)) + 1
+        levels = brute(data[day], lambda left, k=k: [*values(left), *[-math.inf] * k][k - 1])
+        if not ordered:  # no rows are shown
+            assert error == math.inf
+            continue
+        assert error == program.steps[0].release.shift <= 1
+        assert rounded(levels[int(error)]) <= value <= rounded(levels[0])
+        # The definition of a quantile, rounded up.
+        least = min(y for y in ordered if sum(x <= y for x in ordered) >= Fraction(p) * k)
+        assert value <= rounded(max(least, levels[0]))
+
+
+EDGES: dict[str, tuple[Rows, float]] = {
+    "one person, one row": ([Row(1, 1, 7.0)], 7),
+    "one person, many rows": ([Row(1, 1, 7.0)] * 50, 7),
+    "one person, mostly one value": (
+        [Row(1, 1, 7.0)] * 9 + [Row(1, 1, float(value)) for value in (30, 31, 32)],
+        7,
+    ),
+    "all equal": ([Row(person, 1, 7.0) for person in range(50)], 7),
+    "above the top": ([Row(person, 1, 1e9) for person in range(50)], GRID[GRID.size - 1]),
+    "below the lowest": ([Row(person, 1, -1e9) for person in range(50)], GRID[0]),
+    "infinite": ([Row(person, 1, math.inf) for person in range(50)], GRID[GRID.size - 1]),
+}
+
+
+@pytest.mark.parametrize("per", ["person", "row"])
+@pytest.mark.parametrize("name", EDGES)
+def test_quantiles_of_extreme_data(name: str, per: str) -> None:
+    """At 50 people or one with certainty: epsilon is 10^6."""
+    rows, expected = EDGES[name]
+    metric = dp.Median("value", per=per, **SURE)
+    program = compile_program([metric], dp.Budget(1e6), 1)
+    assert drawn(rows, program, Noise())[1][0] == expected
+
+
+EVERY = [
+    dp.KthLargest("value", 3),
+    dp.Median("value"),
+    dp.Quantile("value", 0.9, per="row"),
+    dp.DistinctCount("item"),
+    dp.DistinctCount("item", one_sided=True),
+    dp.DistinctCount("item", clip="partition", clip_share=0.4, name="apart"),
+    dp.MaxFrequency("item"),
+    dp.SumOfSquares("item"),
+    dp.SumOfSquares("item", relaxation="pairs", people=6_324, name="by_pairs"),
+    dp.CustomProfile("value", lambda people: [0], candidates=GRID),
+]
+
+
+def named(metric: Any) -> str:
+    return f"{type(metric).__name__} {metric.output}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """A profiler of partitions whose statistic is known and moves for nobody."""
+
+    numbers: tuple[int, ...]
+    sign = 1
+    measures = ()
+
+    def profiles(self, cells: Cells, first: int) -> list[Profile]:
+        return [Profile([number] * 50) for number in self.numbers]
+
+
+@pytest.mark.parametrize("top", [2**63 - 1, 2**63, 2**64, 2**80])
+def test_whole_numbers_stay_whole_however_large(top: int) -> None:
+    """numpy alone makes floats of a small integer beside one between 2^63 and 2^64."""
+    release = DirectRelease(Given((5, top)), AboveThreshold(HUGE, 1e-12), Candidates.of([5, top]))
+    found = release.release(empty_cells(2), 0, None, Noise()).values.tolist()
+    assert found == [5, top] and all(type(value) is int for value in found)
+
+
+LAYOUT = Layout("person", (), (), (), None, KEY)
+
+
+def empty_cells(size: int) -> Cells:
+    none = np.empty(0, np.int64)
+    summary = Summary(np.empty((1, 0), np.uint64), none, none, none, none)
+    return Cells(summary, none, size, Owned.nothing(), none)
+
+
+@pytest.mark.parametrize("metric", EVERY, ids=named)
+def test_empty_partitions_are_released_like_others(metric: Any) -> None:
+    """30 of them, at an ordinary budget: numbers of the right type, errors finite or a doubt."""
+    program = compile_program([metric], dp.Budget(1.0), 3)
+    clips = tuple(3 for _ in program.shared_measures)
+    [(found, errors)], _ = program.release(empty_cells(30), clips, Noise())
+    assert len(found) == len(errors) == 30 and not np.isnan(errors).any()
+    kind = output_type([], [metric], LAYOUT)._fields[0][1]
+    assert kind is float or all(type(value) is int for value in found.tolist())
+    [(nothing, _)], _ = program.release(empty_cells(0), clips, Noise())
+    assert len(nothing) == 0
+
+
+@pytest.mark.parametrize("metric", EVERY, ids=named)
+def test_error_columns_are_the_shift_of_the_plan(metric: Any) -> None:
+    program = compile_program([metric], dp.Budget(1.0), 3)
+    [step] = program.steps
+    [(_, errors)], _ = program.release(
+        empty_cells(5), tuple(3 for _ in program.shared_measures), Noise()
+    )
+    if isinstance(step.release, (DirectRelease, RankRelease)):
+        assert errors.tolist() == [float(step.release.shift)] * 5
+    if isinstance(step.release, RowQuantile):  # or infinite: nobody is there
+        assert set(errors.tolist()) <= {float(step.release.shift), math.inf}
+
+
+@pytest.mark.parametrize("reach", [1, 3])
+@pytest.mark.parametrize(
+    "budget", [dp.Budget(1.0), dp.Budget(0.3, 1e-6), dp.Budget.zcdp(0.2)], ids=str
+)
+@pytest.mark.parametrize("metric", EVERY, ids=named)
+def test_costs_add_up_to_the_budget(metric: Any, budget: dp.Budget, reach: int) -> None:
+    """Alone and beside another metric, with partitions selected where there is a delta."""
+    selection = SelectionRequest(Fraction(1), 1) if budget.delta else None
+    for asked in ([metric], [metric, dp.Count(weight=2)]):
+        program = compile_program(asked, budget, reach, None, selection)
+        ledger = Ledger(program.budget)
+        for label, cost, times in program.entries:
+            ledger.spend(label, cost, times)
+        assert ledger.spent.amount == program.budget.amount
+        release = program.steps[0].release
+        if isinstance(release, RowQuantile):
+            parts = [release.count.search_cost, release.count.noise_cost, release.search.cost]
+            assert sum(part.amount for part in parts) == release.cost.amount
+
+
+def test_a_clipped_distinct_count_is_never_above_the_true_one() -> None:
+    """Without noise, for every clip; and one person moves it by 0 to the clip."""
+    statistic = Statistic(dp.DistinctCount("item"), len)
+    made = data_of(statistic, 300, seed=11)
+    program = program_of(statistic, candidates=Candidates.of([1, 2, 3, 50]))
+    data, tight = by_day(made.rows), 0
+    for clip, most in enumerate((1, 2, 3, 50)):
+        before, after = (drawn(rows, program, ZeroNoise(), clip=clip)
+                         for rows in (made.before, made.rows))  # fmt: skip
+        for day, (value, _) in after.items():
+            truth = len({str(row.item) for row in data[day] if row.item is not None})
+            moved = value - before.get(day, (0, 0))[0]
+            assert value <= truth and 0 <= moved <= most
+            assert most < 50 or value == truth
+            tight += moved == most
+    assert tight > 50
+
+
+def people_above(rows: Rows, program: Program, bounds: ContributionBounds) -> list[int]:
+    """Return, per threshold, how many people the shared clip's search sees above it."""
+    layout = Layout("person", ("day",), program.columns, program.units, None, KEY, program.items)
+    bounder = Bounder(bounds, program.fields, KEY, keep_rows=program.keep_rows)
+    packed = grouped([bundle(collect.Collect(layout, bounder, 4), as_dicts(rows))])
+    settle = settling.Settle(bounder, program.measures, program.shared_measures, 1)
+    blobs = grouped([bundle(settle, [element]) for element in packed.items()])[settling.SHARED]
+    found = settling.open_summary(blobs, program.shared_measures)
+    buckets = len(program.shared_measures[0].thresholds) + 1
+    people, _ = Cells(found, np.zeros(len(found), np.int64), 1).histogram(0, buckets)
+    return people[0][::-1].cumsum()[-2::-1].tolist()
+
+
+@pytest.mark.parametrize("reach", [None, 1, 2])
+def test_the_shared_clip_of_a_distinct_count_sees_everybody_once(reach: int | None) -> None:
+    """It sees a person's most items in any partition; one person moves it by 0 or 1."""
+    statistic = Statistic(dp.DistinctCount("item"), len)
+    program = program_of(statistic, candidates=Candidates.of([1, 2, 3, 4]))
+    for seed in range(30):
+        made = data_of(statistic, 3, 3, seed)
+        made = made._replace(new=set(list(made.new)[:1]))
+        bounds = ContributionBounds(reach)
+        before, after = (people_above(rows, program, bounds) for rows in (made.before, made.rows))
+        assert {high - low for low, high in zip(before, after, strict=True)} <= {0, 1}
+        items: dict[tuple[int, int], set[str]] = {}
+        for row in made.rows:
+            if row.item is not None:
+                items.setdefault((row.person, row.day), set()).add(str(row.item))
+        most: dict[int, int] = {}
+        for (person, _), owned in items.items():
+            most[person] = max(most.get(person, 0), len(owned))
+        expected = [sum(number > y for number in most.values()) for y in (1, 2, 3, 4)]
+        assert reach is not None or after == expected
+
+
+def true_count(patch: Patch) -> None:
+    """Mutant: what is released is the true count, which one person moves by any number."""
+
+    def uncut(people: Any, items: Any, cap: int) -> int:
+        return len(set(items.tolist()))
+
+    patch.setattr(clipped.coverage, "capped", uncut)
+
+
+def rank_of_the_next_row(patch: Patch) -> None:
+    original = kth_largest.rank_of_quantile
+    patch.setattr(quantiles, "rank_of_quantile", lambda rows, p: original(rows, p) + 1)
+
+
+def lines_count_as_one(patch: Patch) -> None:
+    def single(people: Any, buckets: Any, counts: Any) -> Any:
+        return increments(people, buckets, np.ones_like(counts))
+
+    patch.setattr(quantiles, "increments", single)
+
+
+MUTANTS: dict[str, tuple[Callable[[], None], Callable[[Patch], None]]] = {
+    "true count": (test_a_clipped_distinct_count_is_never_above_the_true_one, true_count),
+    "rank of the next row": (
+        lambda: test_quantiles_of_rows_are_within_their_shift("0.5"),
+        rank_of_the_next_row,
+    ),
+    "lines count as one": (
+        lambda: test_quantiles_of_extreme_data("one person, mostly one value", "person"),
+        lines_count_as_one,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutants_are_noticed(name: str) -> None:
+    check, mutate = MUTANTS[name]
+    with Patch.context() as patch:
+        mutate(patch)
+        with pytest.raises(AssertionError):
+            check()
+
+
+# ------------------------------------------------- exact audit of a program of two partitions
+
+PUBLIC = Candidates.of([0, 1, 2])
+PROFILES: list[RankProfile] = []
+
+
+class Recording(RankSearch):
+    """Notes the profiles that it is asked about, and draws nothing."""
+
+    def choose_from(self, profile: RankProfile, candidates: Any, noise: Any = None) -> Any:
+        """Return the first candidate."""
+        PROFILES.append(profile)
+        return candidates[0]
+
+
+def recorded(rows: Rows, program: Program, bounds: ContributionBounds) -> list[RankProfile]:
+    """Return what the searches of partitions 1 and 2 would be given."""
+    [step] = program.steps
+    given = step.release.search
+    spy = Recording(given.budget, given.p, given.beta)
+    release = dataclasses.replace(step.release, search=spy)
+    program = dataclasses.replace(program, steps=(dataclasses.replace(step, release=release),))
+    there = [Row(-1 - day, day) for day in (1, 2)]  # without a value: seen by nobody
+    [view] = views(as_dicts([*there, *rows]), program, bounds)
+    PROFILES.clear()
+    program.release(view.cells, (), Noise())
+    return [PROFILES[view.days.index(day)] for day in (1, 2)]
+
+
+def joint(rows: Rows, bounds: ContributionBounds) -> np.ndarray:
+    """Return ln P of every pair of outputs, exactly: the two partitions are drawn apart.
+
+    Everybody has one or two rows in a partition, so shares are in units of half a person.
+    """
+    metric = dp.Median("value", candidates=PUBLIC, unit=1, beta=0.9)
+    program = compile_program([metric], dp.Budget(1.0), bounds.partitions)
+    search = dataclasses.replace(program.steps[0].release.search, resolution=2)
+    logs = []
+    for profile in recorded(rows, program, bounds):
+        coarse = RankProfile(profile.buckets, profile.amounts * 2 // RESOLUTION, 2)
+        logs.append(np.log(search.distribution(coarse, PUBLIC)))
+    return logs[0][:, None] + logs[1][None, :]
+
+
+def audit(bounds: ContributionBounds) -> float:
+    """Return the largest |ln P / P'| over small databases and all kinds of one person more."""
+    draw = random.Random(12)
+
+    def person(name: int, among: Sequence[float]) -> list[Row]:
+        return [
+            Row(name, day, draw.choice(among))
+            for day in (1, 2)
+            for _ in range(draw.choice((0, 1, 1, 2)))
+        ]
+
+    worst = 0.0
+    for _ in range(150):
+        among = draw.choice(((0.0, 1.0, 2.0), (0.0,), (2.0,)))
+        rows = [row for name in range(draw.randrange(20)) for row in person(name, among)]
+        more = [*rows, *person(99, draw.choice(((0.0,), (1.0,), (2.0,), (0.0, 2.0))))]
+        worst = max(worst, float(np.abs(joint(rows, bounds) - joint(more, bounds)).max()))
+    return worst
+
+
+@pytest.mark.parametrize("bounds", [ContributionBounds(1), ContributionBounds(2)], ids=repr)
+def test_the_joint_output_of_two_partitions_is_epsilon_private(bounds: Any) -> None:
+    """To 1e-9 (`distribution` is good to 1e-13); and the budget is used."""
+    worst = audit(bounds)
+    assert 0.7 <= worst <= 1.0 + 1e-9
+
+
+def test_the_audit_notices_partitions_that_do_not_share_the_budget(monkeypatch: Patch) -> None:
+    original = Builder._ranks
+    monkeypatch.setattr(
+        Builder, "_ranks", lambda self, part, each: original(self, part, dp.Budget(1.0))
+    )
+    monkeypatch.setattr(Ledger, "spend", lambda self, label, cost, times=1: cost)
+    assert audit(ContributionBounds(2)) > 1.3
+
+
+def test_the_audit_notices_partitions_beyond_the_bound(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(Bounder, "_drop_pairs", lambda self, table, new_pair: table)
+    assert audit(ContributionBounds(1)) > 1.3

@@ -1,0 +1,123 @@
+"""The down sensitivity is B[0] - B[k], and what its definition says by brute force."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from beam_dp.mechanisms import sensitivity
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.sensitivity import down_sensitivity
+from beam_dp.mechanisms.sensitivity.monotone import Monotone, monotone_hull
+
+
+def distinct(people):
+    return len(set(itertools.chain.from_iterable(people)))
+
+
+def total(people):
+    return sum(map(sum, people))
+
+
+def range_of(people):
+    """Return max - min: not monotone from two people down to none, but its hull is."""
+    found = [row for person in people for row in person]
+    return max(found) - min(found)  # raises for nobody
+
+
+def defined(f, people, k):
+    """Return max over |R| <= k of f(x) - f(x without R), over all R."""
+    n = len(people)
+    kept = (itertools.combinations(people, n - gone) for gone in range(min(k, n) + 1))
+    return max(f(people) - f(some) for some in itertools.chain.from_iterable(kept))
+
+
+PEOPLE = st.lists(st.lists(st.integers(0, 5), max_size=3).map(tuple), max_size=7).map(tuple)
+
+
+@pytest.mark.parametrize("f", [total, distinct])
+@settings(max_examples=60, deadline=None)
+@given(people=PEOPLE, k=st.integers(0, 9))
+def test_down_sensitivity_is_its_definition(f, people, k):
+    expected = defined(f, people, k)
+    assert down_sensitivity(f, people, k) == expected
+    assert down_sensitivity(Monotone(f, people), k=k) == expected
+    profile = Monotone(f, people).profile(len(people))
+    assert down_sensitivity(profile, k=min(k, len(people))) == expected
+
+
+def top_profile(people):
+    """Return B[0..K] of `total` for at most 3 removals."""
+    sums = sorted(map(sum, people))
+    return [sum(sums[: len(sums) - k]) for k in range(min(len(sums), 3) + 1)]
+
+
+def test_a_profile_function_answers_as_far_as_it_goes():
+    people = [(i,) for i in range(1000)]
+    assert down_sensitivity(Monotone(total, people, top_profile), k=3) == 999 + 998 + 997
+    with pytest.raises(
+        ValueError, match="k must be at most the last removal of the profile, not 4"
+    ):
+        down_sensitivity(Monotone(total, people, top_profile), k=4)
+    # With everyone gone there is nothing beyond.
+    assert down_sensitivity(Monotone(total, people[:3], top_profile), k=50) == 3
+
+
+def test_one_removal_is_the_default():
+    assert down_sensitivity(Profile([9, 4, 1])) == 5
+    assert down_sensitivity(total, [(3,), (8,)]) == 8
+
+
+def test_a_hull_is_a_statistic_too():
+    people = ((1,), (5, 7), (9,))
+    hull = monotone_hull(range_of, lowest=0)
+    assert [down_sensitivity(hull, people, k) for k in range(5)] == [0, 4, 8, 8, 8]
+    assert [defined(hull, people, k) for k in range(5)] == [0, 4, 8, 8, 8]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([5, 3], 2),
+        ([0.3, 0.1], 0.3 - 0.1),
+        ([2**60 + 1, 2.0**53], 2**60 + 1 - 2**53),
+        ([0.5, Fraction(1, 3)], Fraction(1, 6)),
+        ([math.inf, 3], math.inf),
+        ([10**400, -math.inf], math.inf),
+        ([math.inf, math.inf], 0),
+        ([-math.inf, -math.inf], 0),
+        ([10**400, 0.5], Fraction(2 * 10**400 - 1, 2)),
+    ],
+)
+def test_differences_of_mixed_numbers_are_exact(values, expected):
+    assert down_sensitivity(Profile(values), k=1) == expected
+
+
+def test_a_wrong_end_of_the_profile_is_noticed(monkeypatch):
+    # The mutant: the profile is read one place too late.
+    late = Monotone.profile
+    monkeypatch.setattr(Monotone, "profile", lambda self, k: Profile(late(self, k + 1).values[1:]))
+    people = ((1,), (4,), (2,))
+    assert sensitivity.down_sensitivity(total, people, 1) != defined(total, people, 1)
+
+
+BAD = [
+    (lambda: down_sensitivity(Profile([1]), k=1), ValueError, "k must be at most the last"),
+    (lambda: down_sensitivity(total, [(1,)], -1), ValueError, "k must be an int of at least 0"),
+    (lambda: down_sensitivity(total, [(1,)], 1.0), TypeError, "k must be an int of at least 0"),
+    (lambda: down_sensitivity(total, [(1,)], True), TypeError, "k must be an int of at least 0"),
+    (lambda: down_sensitivity(total), TypeError, "people must be a list of records, not None"),
+    (lambda: down_sensitivity(None, []), TypeError, "f must be a function of people, not None"),
+    (lambda: down_sensitivity(Profile([1]), [()]), TypeError, "people must be None for a Profile"),
+    (lambda: down_sensitivity(Monotone(total, []), []), TypeError, "must be None for a Monotone"),
+    (lambda: down_sensitivity(distinct, [(i,) for i in range(9)], 9, limit=4), ValueError, "limit"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD)
+def test_wrong_calls_are_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -1,0 +1,543 @@
+"""A user's own monotone statistic: the search is exact, and the hull needs no claim."""
+
+import itertools
+import math
+import pickle
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
+from beam_dp.mechanisms.sensitivity import monotone
+from beam_dp.mechanisms.sensitivity.monotone import Monotone, SetValues, monotone_hull
+from beam_dp.testing import check_interlacing
+from beam_dp.transforms.columns import compared_values
+
+
+def rows(people):
+    return [row for person in people for row in person]
+
+
+def total(people):
+    return sum(rows(people))
+
+
+def largest(people):
+    return max(rows(people), default=0)
+
+
+def third_largest(people):
+    return sorted([*rows(people), 0, 0, 0])[-3]
+
+
+def distinct(people):
+    return len(set(rows(people)))
+
+
+def max_frequency(people):
+    return max(Counter(rows(people)).values(), default=0)
+
+
+def self_join(people):
+    return sum(count**2 for count in Counter(rows(people)).values())
+
+
+def edges(people):
+    """Count pairs of people who share a row: both must be there."""
+    return sum(bool(set(a) & set(b)) for a, b in itertools.combinations(people, 2))
+
+
+def triangles_and_a_third(people):
+    """Return Fractions: a quarter for each, and 1/3 where three people share a row."""
+    shared = [set.intersection(*map(set, three)) for three in itertools.combinations(people, 3)]
+    return Fraction(len(people), 4) + Fraction(sum(map(bool, shared)), 3)
+
+
+def mean(people):
+    return Fraction(total(people), max(1, len(rows(people))))
+
+
+MONOTONE = [
+    total,
+    largest,
+    third_largest,
+    distinct,
+    max_frequency,
+    self_join,
+    edges,
+    triangles_and_a_third,
+]
+PEOPLE = st.lists(st.lists(st.integers(0, 6), max_size=4).map(tuple), max_size=8)
+# Sets on which greedy removal, or a bound that is off by a little, gives another profile.
+FIXED = [
+    (distinct, [(1, 2, 3, 4), (1, 2, 5), (3, 4, 6), (5, 6), (1, 3), (2, 4)]),
+    (distinct, [(1, 2), (1, 2), (3, 4), (3, 4), (5,)]),
+    (edges, [(1, 2), (2, 3), (3, 4), (4, 1), (5,), (5,), (1, 3)]),
+    (max_frequency, [(1, 1), (2, 2), (1, 2), (3,), (3, 3)]),
+    (total, [(5,), (4, 4), (1,), (), (9,), (2, 2)]),
+]
+
+
+def subsets(people):
+    return itertools.chain.from_iterable(
+        itertools.combinations(people, size) for size in range(len(people) + 1)
+    )
+
+
+def defined_profile(f, people):
+    """Return B[0..n] by its definition, over all subsets."""
+    levels = [math.inf] * (len(people) + 1)
+    for kept in subsets(people):
+        for k in range(len(people) - len(kept), len(people) + 1):
+            levels[k] = min(levels[k], f(kept))
+    return tuple(levels)
+
+
+def loss(levels, y):
+    return sum(level > y for level in levels)
+
+
+@pytest.mark.parametrize("f", MONOTONE)
+@settings(max_examples=40, deadline=None)
+@given(people=PEOPLE)
+def test_the_search_finds_the_best_removals(f, people):
+    expected = defined_profile(f, people)
+    assert Monotone(f, people).profile(len(people)).values == expected
+    assert Monotone(f, people).profile(2).values == expected[:3]
+
+
+def searches_are_exact() -> bool:
+    return all(
+        Monotone(f, people).profile(9).values == defined_profile(f, people) for f, people in FIXED
+    )
+
+
+def greedy(values, order, removals, best):
+    """Remove whoever leaves least, one after the other."""
+    rest = values.everyone
+    for _ in range(removals):
+        rest = min((rest ^ bit for bit in order if rest & bit), key=values)
+    return min(best, values(rest))
+
+
+def first_alone(values, order, removals, best):
+    """Remove who count for most when removed alone."""
+    return min(best, values(values.everyone ^ sum(order[:removals])))
+
+
+def cut_by_those_who_remain(values, order, removals, best):
+    """Use f of all who remain as if it were a bound from below."""
+    nodes = [(0, removals, values.everyone)]
+    while nodes:
+        place, left, rest = nodes.pop()
+        if left == 0:
+            best = min(best, values(rest))
+        elif place < len(order) and values(rest) <= best + 1:
+            nodes.append((place + 1, left, rest))
+            nodes.append((place + 1, left - 1, rest ^ order[place]))
+    return best
+
+
+@pytest.mark.parametrize("broken", [greedy, first_alone, cut_by_those_who_remain])
+def test_a_search_that_looks_too_little_is_noticed(monkeypatch, broken):
+    assert searches_are_exact()
+    monkeypatch.setattr(monotone, "_least", broken)
+    assert not searches_are_exact()
+
+
+@pytest.mark.parametrize("f", MONOTONE)
+@pytest.mark.parametrize("removals", [0, 1, 2, 3])
+def test_the_search_costs_at_most_two_evaluations_per_removal_set(f, removals):
+    people = [(i, i * i % 7, i % 3) for i in range(9)]
+    asked = Counter()
+
+    def counted(some):
+        asked[some] += 1
+        return f(some)
+
+    Monotone(counted, people).profile(removals)
+    assert asked.total() <= 2 * sum(math.comb(9, k) for k in range(removals + 1))
+    assert set(asked.values()) == {1}
+
+
+def test_a_few_people_who_settle_f_make_many_affordable():
+    people = [(i,) for i in range(400)]
+    found = Monotone(largest, people, limit=2000).profile(30).values
+    assert found == tuple(range(399, 368, -1))
+
+
+def test_the_limit_counts_evaluations_and_its_error_shows_nothing():
+    # All sets of 12 people are within a limit of 2^12, whatever the function.
+    twelve = [(7654321 + i % 5, i) for i in range(12)]
+    assert len(Monotone(self_join, twelve, limit=1 << 12).profile(12).values) == 13
+    with pytest.raises(ValueError, match=r"^Monotone: limit must be at least .* not 1000") as error:
+        Monotone(self_join, twelve, limit=1000).profile(12)
+    assert "7654321" not in str(error.value)
+
+
+def test_an_empty_partition_has_the_value_of_nobody():
+    assert Monotone(total, []).profile(5) == Profile([0])
+    assert Monotone(monotone_hull(total), []).profile(5) == Profile([0])
+    assert Monotone(total, [(3,)]).profile(5) == Profile([3, 0])
+
+
+@pytest.mark.parametrize("f", MONOTONE)
+@settings(max_examples=20, deadline=None)
+@given(people=PEOPLE)
+def test_the_loss_is_the_least_number_of_removals(f, people):
+    candidates = Candidates.linear(0, 30, 1)
+    levels = defined_profile(f, people)
+    assert Monotone(f, people).loss(candidates) == [loss(levels, y) for y in candidates]
+
+
+def test_the_loss_is_searched_only_as_far_as_the_candidates_reach():
+    people = [(1,)] * 60
+    assert Monotone(total, people, limit=4000).loss(Candidates.of([58, 59])) == [2, 1]
+
+
+# ------------------------------------------------------------------------------ a given profile
+
+
+def top_profile(people):
+    """Yield the profile of `total`: the rest after the k largest people are gone."""
+    sums = sorted(map(sum, people))
+    for k in range(len(sums) + 1):
+        yield sum(sums[: len(sums) - k])
+
+
+def endless(people):
+    yield from top_profile(people)
+    raise RuntimeError("read too far")
+
+
+@settings(max_examples=40, deadline=None)
+@given(people=PEOPLE)
+def test_a_given_profile_replaces_the_search(people):
+    given_one = Monotone(total, people, profile=top_profile)
+    assert given_one.profile(8) == Monotone(total, people).profile(8)
+    candidates = Candidates.linear(0, 9, 1)
+    assert given_one.loss(candidates) == Monotone(total, people).loss(candidates)
+
+
+def test_a_given_profile_serves_large_sets_and_is_read_as_far_as_needed():
+    people = [(i,) for i in range(3000)]
+    assert Monotone(total, people, endless).profile(2).values == (4498500, 4495501, 4492503)
+    assert len(Monotone(total, people[:3], endless).profile(3).values) == 4
+    with pytest.raises(RuntimeError, match="too far"):
+        Monotone(total, people[:3], endless).profile(4)
+
+
+# -------------------------------------------------------------------------------------- the hull
+
+
+def table_function(numbers):
+    """Return an arbitrary function of sets of (id,) records: a number, a NaN, or an error."""
+
+    def g(people):
+        value = numbers[sum(1 << person[0] for person in people)]
+        if value is None:
+            raise KeyError(people)
+        return value
+
+    return g
+
+
+RESULTS = st.one_of(
+    st.integers(-5, 9), st.none(), st.sampled_from([math.nan, math.inf, -math.inf, "7", True, 1j])
+)
+TABLES = st.lists(RESULTS, min_size=32, max_size=32)
+IDS = [(i,) for i in range(5)]
+
+
+def usable(value):
+    return type(value) is int
+
+
+@settings(max_examples=60, deadline=None)
+@given(numbers=TABLES)
+def test_the_hull_is_the_least_monotone_function_above(numbers):
+    hull = monotone_hull(table_function(numbers), lowest=-7)
+    values = [hull([IDS[i] for i in range(5) if mask >> i & 1]) for mask in range(32)]
+    g = [value if usable(value) else -7 for value in numbers]
+    for mask in range(32):
+        # The definition: the maximum over all subsets, itself among them.
+        assert values[mask] == max(g[other] for other in range(32) if other & mask == other)
+        for other in range(32):
+            assert other & mask != other or values[other] <= values[mask]
+    # Least: any monotone function above g is above the hull, as it is above g on every subset; the
+    # hull of the hull is the hull.
+    again = monotone_hull(hull)
+    assert all(again([IDS[i] for i in range(5) if m >> i & 1]) == values[m] for m in (5, 22, 31))
+
+
+@settings(max_examples=60, deadline=None)
+@given(numbers=TABLES)
+def test_the_loss_of_a_hull_has_sensitivity_one_for_every_function(numbers):
+    hull = monotone_hull(table_function(numbers), lowest=-7)
+    found = Monotone(hull, IDS).profile(5).values
+    assert found == defined_profile(hull, IDS)
+    for left_out in range(5):
+        before = Monotone(hull, IDS[:left_out] + IDS[left_out + 1 :]).profile(5).values
+        for y in range(-8, 11):
+            assert 0 <= loss(found, y) - loss(before, y) <= 1
+
+
+def test_a_broken_function_without_its_hull_is_not_protected():
+    # The mutant of the test above: the same losses, taken of g itself.
+    g = table_function([0, 9, 9, 0, *[0] * 28])
+    both, one = (Monotone(g, IDS[:n]).profile(5).values for n in (2, 1))
+    assert loss(both, 5) < loss(one, 5)
+
+
+def test_a_hull_takes_integers_of_any_size():
+    assert monotone_hull(lambda people: 10**400 * len(people))([(), ()]) == 2 * 10**400
+
+
+@pytest.mark.parametrize("f", MONOTONE)
+def test_the_hull_of_a_monotone_function_is_itself(f):
+    people = [(1, 2), (2,), (), (3, 3, 1), (5, 2)]
+    assert all(monotone_hull(f)(some) == f(some) for some in subsets(people))
+
+
+def test_a_hull_evaluates_every_set_once():
+    asked = Counter()
+
+    def counted(people):
+        asked[people] += 1
+        return mean(people)
+
+    Monotone(monotone_hull(counted), IDS).profile(5)
+    assert len(asked) == 32 and set(asked.values()) == {1}
+
+
+def test_a_hull_refuses_more_people_than_its_limit():
+    hull = monotone_hull(total, limit=1 << 6)
+    assert hull([(1,)] * 6) == 6
+    for use in (hull, lambda people: Monotone(hull, people).profile(1)):
+        with pytest.raises(ValueError, match=r"^monotone_hull: people must be at most 6"):
+            use([(1,)] * 7)
+
+
+# ----------------------------------------------------------------------------------- in a worker
+
+
+def raises(people):
+    raise RuntimeError(f"secret {people}")
+
+
+def raises_in_the_middle(people):
+    yield 5
+    raise KeyError(people)
+
+
+FAILURES = {
+    "raises": raises,
+    "raises in the middle": raises_in_the_middle,
+    "NaN": lambda people: [5, math.nan],
+    "increases": lambda people: [5, 6],
+    "nothing": lambda people: [],
+    "no list": lambda people: None,
+    "a number": lambda people: 3,
+    "text": lambda people: "54",
+    "complex": lambda people: [3, 2j],
+    "recursion": lambda people: FAILURES["recursion"](people),
+}
+
+
+@pytest.mark.parametrize("function", FAILURES.values(), ids=FAILURES)
+def test_a_failing_profile_function_becomes_the_public_constant(function, capsys):
+    assert GuardedProfile(function, 5, lowest=2)([(7654321,)]) == Profile([2])
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+
+
+@settings(max_examples=40, deadline=None)
+@given(people=PEOPLE, removals=st.integers(0, 9))
+def test_a_guarded_profile_gives_what_the_function_gives(people, removals):
+    expected = Monotone(total, people).profile(removals)
+    assert GuardedProfile(top_profile, removals)(people) == expected
+
+
+def losses(profile):
+    """Return the loss of every number that the profiles below have, and of one below all."""
+    return [sum(level > y for level in profile.values) for y in range(-1, 30)]
+
+
+WRONG_CLAIMS = {
+    "two levels for each person": lambda people: [9] * (1 + 2 * len(people)),
+    "fewer levels for more people": lambda people: [9] * max(1, 5 - len(people)),
+    "one person is worth two": lambda people: [9 if 2 * len(people) > k else 0 for k in range(9)],
+    "falls with more people": lambda people: [9 - len(people)] * 4,
+    "fails of nobody": lambda people: [20, 10, 7, 0][-1 - len(people) :] if people else 1 / 0,
+}
+
+
+@pytest.mark.parametrize("name", WRONG_CLAIMS)
+def test_a_profile_that_cannot_follow_from_that_of_nobody_is_none(name):
+    """The loss is then that of `lowest`; so is one whose length moves by more than one a person."""
+    guarded = GuardedProfile(WRONG_CLAIMS[name], 8, lowest=-5)
+    nobody, found = guarded([]), [guarded([(1,)] * size) for size in range(1, 4)]
+    assert found[0] == Profile([-5])
+    for people, profile in enumerate(found, 1):
+        moved = zip(losses(nobody), losses(profile), strict=True)
+        assert profile == Profile([-5]) or all(0 <= b - a <= people for a, b in moved)
+
+
+RIGHT_CLAIMS = {
+    "one level more": lambda people: [*range(len(people), -1, -1)],
+    "no level of nobody": lambda people: sorted(map(sum, people), reverse=True),
+    "always as many": lambda people: [max(0, len(people) - k) for k in range(9)],
+    "cut short": lambda people: [*range(len(people), -1, -1)][:3],
+    "ends in -inf": lambda people: [*[3] * len(people), *[-math.inf] * (7 - len(people))],
+}
+
+
+@pytest.mark.parametrize("removals", [0, 1, 3, 20])
+@pytest.mark.parametrize("name", RIGHT_CLAIMS)
+def test_a_profile_that_keeps_its_claim_comes_through(name, removals):
+    function, people = RIGHT_CLAIMS[name], [(3,), (1,), (4,), (1,), (5,)]
+    assert check_interlacing(lambda given: function(given) or [-math.inf], people) is None
+    for size in range(1, 6):
+        expected = Profile(function(people[:size])[: removals + 1])
+        assert GuardedProfile(function, removals)(people[:size]) == expected
+
+
+# ----------------------------------------------------------------------------------- the records
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Monotone(total, [(1,), (2,)], top_profile, limit=50),
+        monotone_hull(mean, lowest=3),
+        GuardedProfile(top_profile, 4, 1),
+    ],
+    ids=["Monotone", "hull", "GuardedProfile"],
+)
+def test_records_survive_pickling_and_cannot_be_changed(record):
+    assert pickle.loads(pickle.dumps(record)) == record
+    with pytest.raises(AttributeError):
+        record.limit = 7
+
+
+@pytest.mark.parametrize(
+    ("record", "field"),
+    [
+        (Monotone(total, [()]), "limit"),
+        (monotone_hull(mean), "limit"),
+        (GuardedProfile(top_profile, 4), "removals"),
+    ],
+    ids=["Monotone", "hull", "GuardedProfile"],
+)
+def test_a_forged_record_is_refused_where_it_arrives(record, field):
+    forged = pickle.loads(pickle.dumps(record))
+    object.__setattr__(forged, field, -1)
+    sent = pickle.dumps(forged)
+    with pytest.raises(ValueError, match=f"{field} must be an int of at least"):
+        pickle.loads(sent)
+
+
+def test_no_repr_shows_a_record():
+    shown = repr(Monotone(total, [(7654321,)])) + repr(monotone_hull(total))
+    assert "7654321" not in shown + repr(GuardedProfile(top_profile, 3))
+
+
+@pytest.mark.parametrize(
+    "value", [np.int64(3), np.float64(3.0), np.float32(3), 3.0, Fraction(3)], ids=repr
+)
+def test_numpy_scalars_count_as_numbers(value):
+    found = Monotone(lambda people: value, [()]).profile(1).values
+    assert found == (3, 3) and not isinstance(found[0], np.generic)
+
+
+def test_numbers_are_compared_exactly():
+    levels = {2: 2**53 + 1, 1: float(2**53), 0: Fraction(2**54 - 1, 2)}
+    found = Monotone(lambda people: levels[len(people)], [(), ()]).profile(2).values
+    assert found == (2**53 + 1, 2**53, Fraction(2**54 - 1, 2))
+
+
+def one(people):
+    return 1
+
+
+TYPES = [
+    (lambda: Monotone(3, []), "Monotone: f must be a function of people, not 3"),
+    (lambda: Monotone(one, [], profile=[3]), r"Monotone: profile must be a function"),
+    (lambda: Monotone(one, {"a": [1]}), r"Monotone: people must be a list .*people.values\(\)"),
+    (lambda: Monotone(one, "abc"), "Monotone: people must be a list"),
+    (lambda: Monotone(one, 7), "Monotone: people must be a list"),
+    (lambda: Monotone(one, [], limit=2.0), "Monotone: limit must be an int"),
+    (lambda: Monotone(one, []).profile(True), "Monotone.profile: removals must be an int"),
+    (lambda: Monotone(one, []).profile(1.0), "Monotone.profile: removals must be an int"),
+    (lambda: Monotone(lambda p: None, []).profile(1), "Monotone: f must return real numbers"),
+    (lambda: Monotone(lambda p: True, []).profile(1), "not bool"),
+    (lambda: Monotone(lambda p: 1j, []).profile(1), "not complex"),
+    (lambda: Monotone(lambda p: np.timedelta64(1, "ns"), []).profile(1), "not timedelta64"),
+    (lambda: Monotone(one, [], lambda p: "1").profile(1), "Monotone: profile must return real"),
+    (lambda: monotone_hull(None), "monotone_hull: g must be a function"),
+    (lambda: monotone_hull(one, lowest="0"), "monotone_hull: lowest must be a real number"),
+    (lambda: monotone_hull(one, limit=True), "monotone_hull: limit must be an int"),
+    (lambda: monotone_hull(one)("ab"), "monotone_hull: people must be a list"),
+    (lambda: GuardedProfile(None, 3), "GuardedProfile: function must be a function"),
+    (lambda: GuardedProfile(one, 3.0), "GuardedProfile: removals must be an int"),
+    (lambda: GuardedProfile(one, 3, None), "GuardedProfile: lowest must be a real number"),
+]
+VALUES = [
+    (lambda: Monotone(one, [], limit=0), "Monotone: limit must be an int of at least 1, not 0"),
+    (lambda: Monotone(one, []).profile(-1), "removals must be an int of at least 0, not -1"),
+    (lambda: Monotone(lambda p: math.nan, []).profile(1), "Monotone: f must return numbers, not"),
+    (lambda: Monotone(lambda p: np.float32("nan"), []).profile(1), "not NaN"),
+    (
+        lambda: Monotone(one, [], lambda p: [1, 2]).profile(1),
+        "Profile: values must be numbers that",
+    ),
+    (lambda: Monotone(one, [], lambda p: []).profile(1), "Profile: values must be numbers that"),
+    (lambda: monotone_hull(one, lowest=math.nan), "monotone_hull: lowest must be finite"),
+    (lambda: GuardedProfile(one, -1), "GuardedProfile: removals must be an int of at least 0"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), TYPES)
+def test_wrong_types_are_refused(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(("call", "message"), VALUES)
+def test_wrong_values_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_the_values_of_sets_keep_the_order_of_the_people():
+    values = SetValues("Test", len, IDS, 9)
+    assert values.subset(0b10110) == ((1,), (2,), (4,))
+    assert values(0b10110) == 3 and values(0b10110) == 3 and values.evaluations == 1
+
+
+def leave(people: object) -> list[int]:
+    raise SystemExit(people)
+
+
+def test_functions_that_would_end_the_process_count_as_the_lowest_value() -> None:
+    assert GuardedProfile(leave, 5, lowest=2)([(7654321,)]) == Profile([2])
+    assert monotone_hull(leave, lowest=3)([(7654321,)]) == 3
+
+
+class Own(BaseException):
+    """What no handler of `Exception` sees."""
+
+
+@pytest.mark.parametrize("kind", [Own, KeyboardInterrupt, GeneratorExit])
+def test_nothing_that_a_function_raises_comes_out(kind: type[BaseException]) -> None:
+    def tells(people: object) -> list[int]:
+        raise kind(f"a canary: {people}")
+
+    assert GuardedProfile(tells, 3, -1)(((7,),)).values == Profile((-1,)).values
+    assert compared_values.judged([7], tells).tolist() == [0]

@@ -1,0 +1,366 @@
+"""Summaries give the removal loss by its definition: brute force over all sets of people.
+
+Data is seeded: the claims are about deterministic functions, there is no false alarm.
+"""
+
+import itertools
+import math
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Field, Table
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.metrics import base, extremes
+from beam_dp.mechanisms.metrics import totals as total_metrics
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.planning.program import Loss, compile_loss
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.summaries import histograms, wire
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure, Summary
+from beam_dp.mechanisms.summaries.partition_view import Cells
+from tests.reference import Row, table_of
+
+UNIT = Fraction(1)
+STATISTICS = [
+    total_metrics.Count(),
+    total_metrics.Sum("x", unit=UNIT),
+    extremes.Max("x", unit=UNIT),
+    extremes.Min("x", unit=UNIT),
+    total_metrics.PeopleCount(),
+]
+VALUES = [None, -9, -1, 0, 0, 1, 2, 2, 5, 70]
+
+
+def settled(rows: list[Row], fields: tuple[Field, ...]) -> Table:
+    """Return the contributions without any bound, one line per person and partition."""
+    bounder = Bounder(ContributionBounds(None), fields, b"key")
+    return bounder.settle(bounder.prepare(table_of(rows)))
+
+
+def whole(rows: list[Row], loss: Loss, shards: int = 1) -> Summary:
+    """Return the summary of the rows, merged from shards of people."""
+    generator = random.Random(shards)
+    people = {row.person: generator.randrange(shards) for row in rows}
+    measures = [loss.profiler.measure]
+    parts = [
+        histograms.summarise(
+            settled([r for r in rows if people[r.person] == s], loss.fields), measures
+        )
+        for s in range(shards)
+    ]
+    while len(parts) > 1:
+        first, second = parts.pop(generator.randrange(len(parts))), parts.pop()
+        if generator.random() < 0.5:
+            first = wire.unpack_summary(wire.pack_summary(first))
+        parts.append(histograms.reduce(histograms.concatenate([first, second]), measures))
+    return parts[0]
+
+
+def profiles(rows: list[Row], loss: Loss, shards: int = 1) -> dict[int, Profile]:
+    """Return the profile of each partition with a line (partitions are integers here)."""
+    summary = whole(rows, loss, shards)
+    if not len(summary):
+        return {}
+    names = histograms.partitions(summary)[0].tolist()
+    return dict(zip(names, loss.profiler.profiles(Cells.of_all(summary), 0), strict=True))
+
+
+def value_of(statistic: base.Metric, rows: list[Row]) -> float:
+    """Return the statistic of one partition; a sum takes a person's total below 0 as 0."""
+    present = [row.values[0] for row in rows if row.values[0] is not None]
+    match statistic:
+        case total_metrics.Count():
+            return len(rows)
+        case total_metrics.PeopleCount():
+            return len({row.person for row in rows})
+        case extremes.Max():
+            return max(present, default=-math.inf)
+        case extremes.Min():
+            return max((-value for value in present), default=-math.inf)
+    totals: dict = {}
+    for row in rows:
+        totals[row.person] = totals.get(row.person, 0) + (row.values[0] or 0)
+    return sum(max(0, total) for total in totals.values())
+
+
+def best_removals(statistic: base.Metric, rows: list[Row], most: int) -> list[float]:
+    """Return B[0..most]: the least value after removing at most k people, over all sets of them."""
+    people = sorted({row.person for row in rows})
+    found = [math.inf] * (most + 1)
+    for size in range(min(most, len(people)) + 1):
+        for removed in itertools.combinations(people, size):
+            left = value_of(statistic, [row for row in rows if row.person not in removed])
+            found[size:] = [min(best, left) for best in found[size:]]
+    return found
+
+
+def random_rows(generator: random.Random, people: int, partitions: int = 2) -> list[Row]:
+    return [
+        Row((person, 0), (generator.randrange(partitions), 0), (generator.choice(VALUES),))
+        for person in range(people)
+        for _ in range(generator.randrange(1, 5))
+    ]
+
+
+@pytest.mark.parametrize("statistic", STATISTICS, ids=lambda s: type(s).__name__)
+def test_profiles_are_the_best_removals_of_all_sets_of_people(statistic):
+    generator = random.Random(1)
+    candidates = Candidates.linear(-80, 200, 7)
+    for trial in range(25):
+        rows = random_rows(generator, generator.randrange(1, 9) if trial % 5 == 0 else 5)
+        loss = compile_loss(statistic, removals := generator.randrange(0, 9))
+        found = profiles(rows, loss, generator.randrange(1, 5))
+        for partition in {row.partition for row in rows}:
+            inside = [row for row in rows if row.partition == partition]
+            expected = best_removals(statistic, inside, removals)
+            profile = found.get(partition[0])
+            if profile is None:  # nobody has a number there
+                assert expected[0] == (0 if isinstance(statistic, total_metrics.Sum) else -math.inf)
+                continue
+            assert list(profile.values) == expected
+            losses = [
+                next((k for k, best in enumerate(expected) if best <= y), removals + 1)
+                for y in candidates
+            ]
+            assert profile.loss(candidates) == losses
+
+
+@pytest.mark.parametrize("statistic", STATISTICS, ids=lambda s: type(s).__name__)
+def test_keeping_less_changes_nothing_of_what_is_kept(statistic):
+    generator = random.Random(2)
+    for _ in range(40):
+        rows = random_rows(generator, 30, 3)
+        full = profiles(rows, compile_loss(statistic, 40))
+        for removals in (0, 1, 3, 10):
+            loss = compile_loss(statistic, removals)
+            summary = whole(rows, loss, generator.randrange(1, 6))
+            kept = np.bincount(np.cumsum(histograms._new_cell(summary)) - 1)
+            assert kept.max() <= removals + 2  # the largest ones and the rest
+            found = profiles(rows, loss, generator.randrange(1, 6))
+            assert {place: p.values for place, p in found.items()} == {
+                place: p.values[: removals + 1] for place, p in full.items()
+            }
+
+
+# 10,000 neighbours at once: 10,000 partitions with people of their own, of whom one leaves each.
+@pytest.mark.parametrize("statistic", STATISTICS, ids=lambda s: type(s).__name__)
+def test_profiles_interlace_and_losses_move_together_by_one(statistic):
+    generator = random.Random(3)
+    rows = [
+        Row((9 * place + person, 0), (place, 0), (generator.choice(VALUES),))
+        for place in range(10_000)
+        for person in range(generator.randrange(1, 7))
+        for _ in range(generator.randrange(1, 3))
+    ]
+    loss = compile_loss(statistic, 3)
+    more, less = (
+        profiles(part, loss) for part in (rows, [row for row in rows if row.person[0] % 9])
+    )
+    candidates = Candidates.of([-80, -71, -10, -5, -1, 0, 1, 2, 3, 4, 5, 7, 70, 72, 90, 300])
+    extreme = isinstance(statistic, (extremes.Max, extremes.Min))
+    nobody = Profile([-math.inf if extreme else 0] * 4)
+    moved = set()
+    for place, large in more.items():
+        small = less.get(place, nobody)
+        assert all(after <= now for after, now in zip(large.values[1:], small.values, strict=False))
+        assert all(now <= before for now, before in zip(small.values, large.values, strict=True))
+        pairs = zip(small.loss(candidates), large.loss(candidates), strict=True)
+        moves = {after - before for before, after in pairs}
+        assert moves <= {0, 1}
+        moved |= moves
+    assert len(more) > 9000 or statistic is STATISTICS[1]
+    assert moved == {0, 1}
+
+
+def test_numbers_beyond_doubles_are_rounded_person_by_person():
+    big = [(1 << 80) + 1, (1 << 80) + 3, (1 << 53) + 1, 1 << 119, 5]
+    rows = [Row((place, 0), (0, 0), (value,)) for place, value in enumerate(big)]
+    rounded = sorted((int(float(value)) for value in big), reverse=True)
+    for shards in (1, 2, 5):
+        found = profiles(rows, compile_loss(STATISTICS[1], 5), shards)[0]
+        assert list(found.values) == [sum(rounded[k:]) for k in range(6)]
+        found = profiles(rows, compile_loss(STATISTICS[2], 4), shards)[0]
+        assert list(found.values) == rounded
+    mirrored = [Row(row.person, row.partition, (-row.values[0],)) for row in rows]
+    found = profiles(mirrored, compile_loss(STATISTICS[3], 4))[0]
+    assert list(found.values) == rounded
+
+
+def test_floats_keep_their_order_as_bits():
+    generator = np.random.default_rng(1)
+    floats = generator.normal(size=1000) * 10.0 ** generator.integers(-30, 30, 1000)
+    floats = np.concatenate([np.rint(floats), [0.0, -0.0, 1.0, -1.0, 2.0**120, -(2.0**120)]])
+    bits = histograms.ordered_bits(floats)
+    assert (bits[np.argsort(floats, kind="stable")] == np.sort(bits)).all()
+    assert histograms.ordered_bits(np.array([0.0, -0.0])).tolist() == [0, 0]
+    assert histograms.from_bits(bits).tolist() == [int(value) for value in floats]
+
+
+GRID = tuple(1 << power for power in range(84))
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_histograms_give_people_above_and_sums_of_minima(wide, sign):
+    generator = random.Random(f"{wide}{sign}")
+    choices = [-70, -3, 0, None, 1, 2, 3, 4, 1000, (1 << 62) - 1]
+    choices += [1 << 63, (1 << 64) + 5, -(1 << 83) - 1, 1 << 100] if wide else []
+    rows = [
+        Row((person, 0), (generator.randrange(3), 0), (generator.choice(choices),))
+        for person in range(60)
+        for _ in range(2)
+    ]
+    table = settled(rows, (Field(0, "sum"),))
+    cells = Cells.of_all(histograms.summarise(table, [Measure(0, sign, GRID)]))
+    people, total = cells.histogram(0, len(GRID) + 1)
+    for place in range(3):
+        numbers = [
+            int(value) * sign
+            for value, where in zip(table.values[0], table.partition[0], strict=True)
+            if where == place and value * sign > 0
+        ]
+        for j, y in enumerate(GRID):
+            above = people[place, j + 1 :].sum()
+            assert above == sum(number > y for number in numbers)
+            below = sum(total[place, : j + 1].tolist())
+            assert below + y * int(above) == sum(min(number, y) for number in numbers)
+            cut = cells.cut(0, np.full(3, j))
+            assert (cut[0].tolist()[place], cut[1].tolist()[place]) == (below, above)
+
+
+def test_magnitudes_are_seen_from_both_sides():
+    rows = [
+        Row((place, 0), (0, 0), (value,)) for place, value in enumerate((-5, 5, 0, None, 1 << 90))
+    ]
+    table = settled(rows, (Field(0, "sum"),))
+    index, numbers = Measure(0, 0, GRID).of(table)
+    assert sorted(numbers.tolist()) == [5, 5, 1 << 90]
+    assert len(index) == 3
+
+
+@pytest.mark.parametrize("source", [PEOPLE, ROWS])
+def test_people_and_rows_are_counted(source):
+    generator = random.Random(5)
+    rows = random_rows(generator, 40, 4)
+    cells = Cells.of_all(
+        histograms.summarise(settled(rows, ()), [Measure(PEOPLE), Measure(source, 1, GRID)])
+    )
+    people, total = cells.histogram(1, len(GRID) + 1)
+    for place in range(4):
+        inside = [row for row in rows if row.partition[0] == place]
+        different = len({row.person for row in inside})
+        assert cells.people(0)[place] == cells.people(1)[place] == different
+        assert people[place].sum() == different
+        assert total[place].sum() == (different if source == PEOPLE else len(inside))
+        assert cells.totals(1)[place] == total[place].sum()
+
+
+def shared_lines(rows: list[Row], measure: Measure) -> dict[int, int]:
+    """Return people per bucket of each person's largest number."""
+    summary = histograms.summarise_people(settled(rows, (Field(0, "sum"),)), [measure])
+    assert not len(summary) or histograms.partitions(summary).tolist() == [[0]]
+    return dict(zip(summary.bucket.tolist(), summary.people.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    "measure", [Measure(0, 0, GRID), Measure(0, 1, GRID), Measure(ROWS, 1, GRID)]
+)
+def test_of_each_person_the_largest_number_counts_once(measure):
+    generator = random.Random(6)
+    for _ in range(60):
+        rows = random_rows(generator, 12, 5)
+        largest: dict = {}
+        for person in range(12):
+            sums: dict = {}
+            for row in rows:
+                if row.person[0] == person:
+                    value = 1 if measure.source == ROWS else row.values[0] or 0
+                    sums[row.partition] = sums.get(row.partition, 0) + value
+            numbers = [abs(s) if measure.sign == 0 else s for s in sums.values()]
+            if max(numbers) > 0:
+                bucket = next(j for j, y in enumerate(GRID) if max(numbers) <= y)
+                largest[bucket] = largest.get(bucket, 0) + 1
+        whole_lines = shared_lines(rows, measure)
+        assert whole_lines == largest
+        for person in range(12):
+            rest = shared_lines([row for row in rows if row.person[0] != person], measure)
+            moves = [whole_lines.get(b, 0) - rest.get(b, 0) for b in {*whole_lines, *rest}]
+            assert sorted(moves)[:-1] == [0] * (len(moves) - 1)  # at most one line moves
+            assert max(moves) in (0, 1)
+
+
+def test_cells_show_partitions_in_any_order_and_empty_ones():
+    rows = [Row((person, 0), (person % 3, 0), (person,)) for person in range(10)]
+    loss = compile_loss(STATISTICS[1], 2)
+    summary = whole(rows, loss)
+    # A list of five partitions in which 2, 0 and 1 stand at 0, 3 and 4.
+    places = np.array([3, 4, 0])[summary.partition[0].astype(np.int64)]
+    cells = Cells(summary, places, 5)
+    assert cells.people(0).tolist() == [3, 0, 0, 3, 3]  # person 0 adds nothing
+    assert cells.totals(0) == [15, 0, 0, 18, 12]
+    assert cells.largest(0, 2) == [[8, 5], [], [], [9, 6], [7, 4]]
+    part = cells.select(np.array([4, 1, 0]))
+    assert part.largest(0, 3) == [[7, 4, 1], [], [8, 5, 2]]
+    assert part.part(1, 99).totals(0) == [0, 15]
+    assert list(loss.profiler.profiles(part, 0))[1].values == (0, 0, 0)
+
+
+def test_lines_merge_by_identities_of_two_words():
+    rows = [Row((person, 0), (7, second), (1,)) for second in (0, 1, 3) for person in range(4)]
+    measures = [Measure(PEOPLE)]
+    parts = [
+        histograms.summarise(settled(rows[start : start + 4], ()), measures) for start in (0, 4, 8)
+    ]
+    summary = histograms.reduce(histograms.concatenate([*parts, parts[0]]), measures)
+    assert summary.partition.tolist() == [[7, 7, 7], [0, 1, 3]]
+    assert Cells.of_all(summary).people(0).tolist() == [8, 4, 4]
+
+
+def test_the_packed_sort_orders_like_the_full_one():
+    generator = np.random.default_rng(8)
+    for top in (5, 1 << 39, 1 << 60):
+        partition = generator.integers(0, top, (1, 500)).astype(np.uint64)
+        measure, bucket = generator.integers(0, 3, (2, 500))
+        one = np.ones(500, np.int64)
+        summary = Summary(partition, measure, bucket, one, one)
+        order = histograms._order(summary)
+        lines = list(zip(partition[0][order], measure[order], bucket[order], strict=True))
+        assert lines == sorted(lines)
+
+
+def test_nothing_gives_nothing():
+    measures = [Measure(PEOPLE), Measure(0, 1, GRID), Measure(0, 1, (), 3)]
+    table = settled([], (Field(0, "sum"),))
+    for summary in (
+        histograms.summarise(table, measures),
+        histograms.summarise_people(table, measures),
+    ):
+        assert len(summary) == 0
+        cells = Cells(summary, np.empty(0, np.int64), 2)
+        assert cells.people(0).tolist() == [0, 0]
+        assert cells.histogram(1, 3)[1].tolist() == [[0] * 3] * 2
+        assert cells.largest(2, 3) == [[], []]
+
+
+def test_totals_do_not_wrap():
+    rows = [Row((place, 0), (0, 0), (integers.WIDEST - 1,)) for place in range(300)]
+    loss = compile_loss(STATISTICS[1], 1)
+    found = whole(rows, loss, 3)
+    assert wire.unpack_summary(wire.pack_summary(found)).total.sum() == 300 << 120
+    assert profiles(rows, loss, 3)[0].values == (300 << 120, 299 << 120)
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 41, 54, 62, 84])
+def test_buckets_of_powers_of_two_are_those_of_a_search(count):
+    """Powers have a way of their own; the last number of each bucket and its neighbours show it."""
+    edges = [1 << power for power in range(62)]
+    near = sorted({n for edge in edges for n in (edge - 1, edge, edge + 1) if n >= 1})
+    measure = Measure(0, 1, tuple(1 << power for power in range(count)))
+    for numbers in (near, [n for n in near if n <= 1 << 53], [n for n in near if n <= 9], []):
+        found = measure.buckets(np.array(numbers, np.int64)).tolist()
+        assert found == [sum(y < n for y in measure.thresholds) for n in numbers]

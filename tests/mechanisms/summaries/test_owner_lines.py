@@ -1,0 +1,344 @@
+"""Lines of owners: merging, packing, codes, and what becomes of values."""
+
+import collections
+import itertools
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.bounding import table as tables
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.numerics import hashing, integers
+from beam_dp.mechanisms.summaries import owner_lines, thinning, wire
+from beam_dp.mechanisms.summaries.histograms import Summary
+from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
+from tests.relations import owners_of, people_of
+
+KEY = bytes(range(32))
+Line = tuple[Any, ...]
+Patch = pytest.MonkeyPatch
+EXTREMES = (0, -1, 1, (1 << 62) - 1, -(1 << 62), 5, 5, 5)
+
+
+def made(lines: Sequence[Line], names: dict[Any, bytes] | None = None) -> Owned:
+    """Return lines (partition, relation, person, second, item, count); a partition is a pair."""
+    columns = [[line[place] for line in lines] for place in range(6)]
+    partition = np.array(columns[0], np.uint64).reshape(-1, 2).T
+    narrow = partition if partition[1].any() else partition[:1]
+    relation, item = np.array(columns[1], np.int64), np.array(columns[4], np.int64)
+    both = owners_of(columns[2]), owners_of(columns[3])
+    return Owned(narrow, relation, *both, item, numbers(columns[5]), names or {})
+
+
+def numbers(column: Sequence[int]) -> np.ndarray:
+    """Return exact integers, wide if any of them needs it."""
+    wide = np.empty(len(column), object)
+    wide[:] = column
+    return integers.narrow(wide)
+
+
+def plain(lines: Owned) -> list[Line]:
+    """Return the lines as `made` takes them, in the order of partitions and owners."""
+    joined = tables.join_identities([lines.partition, np.zeros((2, 0), np.uint64)])
+    partition = [tuple(pair) for pair in joined.T.tolist()]
+    columns = (column.tolist() for column in (lines.relation, lines.item, lines.count))
+    relation, item, count = columns
+    owners = people_of(lines.person), people_of(lines.second)
+    return sorted(zip(partition, relation, *owners, item, count, strict=True))
+
+
+def summed(lines: Sequence[Line]) -> dict[Line, int]:
+    found: dict[Line, int] = collections.Counter()
+    for line in lines:
+        found[line[:5]] += line[5]
+    return dict(found)
+
+
+def random_lines(draw: random.Random, size: int, wide: bool = False) -> list[Line]:
+    words = (0, 3) if wide else (0,)
+    return [
+        (
+            (draw.randrange(3), draw.choice(words)),
+            draw.randrange(2),
+            draw.randrange(5),
+            draw.choice((0, 1, 3)),
+            draw.choice(EXTREMES),
+            draw.choice((1, 2, 1 << 61, 1 << 90)) if wide else draw.randint(1, 3),
+        )
+        for _ in range(size)
+    ]
+
+
+def cases() -> list[list[Line]]:
+    draw = random.Random(1)
+    sizes = (0, 1, 2, 7, 40, 40)
+    return [random_lines(draw, size, wide) for size in sizes for wide in (False, True)]
+
+
+def test_equal_lines_are_merged_and_counts_add_exactly() -> None:
+    for lines in cases():
+        merged = plain(owner_lines.merge([made(lines)]))
+        assert {line[:5]: line[5] for line in merged} == summed(lines)
+        assert len(merged) == len(summed(lines))
+
+
+def test_merging_is_associative_and_commutative() -> None:
+    """And idempotent on merged lines; a part that comes twice counts twice."""
+    for first, second, third in itertools.product(cases()[::3], repeat=3):
+        a, b, c = map(made, (first, second, third))
+        left = owner_lines.merge([owner_lines.merge([a, b]), c])
+        assert plain(left) == plain(owner_lines.merge([a, owner_lines.merge([b, c])]))
+        assert (
+            plain(left) == plain(owner_lines.merge([c, b, a])) == plain(owner_lines.merge([left]))
+        )
+        twice = {line[:5]: line[5] for line in plain(owner_lines.merge([a, a]))}
+        assert twice == {line: 2 * count for line, count in summed(first).items()}
+
+
+def test_nothing_is_neutral() -> None:
+    lines = made(cases()[5])
+    assert len(owner_lines.merge([])) == len(owner_lines.merge([Owned.nothing()])) == 0
+    assert plain(owner_lines.merge([Owned.nothing(), lines])) == plain(owner_lines.merge([lines]))
+
+
+@pytest.mark.parametrize("lines", cases(), ids=len)
+def test_packed_lines_come_back_with_the_names_of_their_partitions(lines: list[Line]) -> None:
+    names = {(place, word): b"%d %d" % (place, word) for place in range(9) for word in (0, 3)}
+    merged = owner_lines.merge([made(lines, names)])
+    packed = wire.pack_owned(merged)
+    found = wire.unpack_owned(packed)
+    assert type(packed) is bytes and wire.is_owned(packed)
+    assert plain(found) == plain(merged)
+    partitions = {line[0] for line in lines}
+    assert found.names == {pair: name for pair, name in names.items() if pair in partitions}
+    assert plain(owner_lines.merge([found, merged])) == plain(owner_lines.merge([merged, merged]))
+
+
+def test_no_summary_is_taken_for_lines() -> None:
+    empty = np.empty(0, np.int64)
+    summary = Summary(np.empty((1, 0), np.uint64), empty, empty, empty, empty)
+    assert not wire.is_owned(wire.pack_summary(summary))
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_lines_are_handed_out_by_partition_with_owners_numbered_from_zero(size: int) -> None:
+    for lines in cases():
+        merged = owner_lines.merge([made(lines)])
+        places = merged.partition[0].astype(np.int64)
+        found = [merged.of(np.where(places < size, places, -1), size, place) for place in range(3)]
+        assert [len(views) for views in found] == [size] * 3
+        for relation, place in itertools.product(range(3), range(size)):
+            here = (merged.relation == relation) & (places == place)
+            check_view(found[relation][place], merged.take(np.flatnonzero(here)))
+
+
+def check_view(view: owner_lines.Lines, expected: Owned) -> None:
+    """The same lines in their order, with owners renamed one to one to 0, 1, ..."""
+    assert view.items.tolist() == expected.item.tolist()
+    assert view.counts.tolist() == expected.count.tolist()
+    codes = [*people_of(expected.person), *people_of(expected.second)]
+    pairs = set(zip([*view.people.tolist(), *view.second.tolist()], codes, strict=True))
+    assert [name for name, _ in sorted(pairs)] == list(range(len(set(codes))))
+
+
+def table(
+    people: Sequence[int], columns: Sequence[Sequence[int]], rows: Sequence[int] | None = None
+) -> Table:
+    size = len(people)
+    return Table(
+        np.array([people], np.uint64),
+        np.zeros((1, size), np.uint64),
+        np.array([1] * size if rows is None else rows, np.int64),
+        [numbers(column) for column in columns],
+    )
+
+
+def missing(column: np.ndarray) -> int:
+    return -integers.WIDEST if column.dtype == object else integers.LOWEST
+
+
+def test_rows_without_an_item_a_second_owner_or_a_weight_have_no_line() -> None:
+    for wide in (False, True):
+        given = table([1, 2, 3], [[7, 8, 9], [4, 5, 6], [1 << 90, 1, 1] if wide else [1, 1, 1]])
+        for place in range(3):
+            column = given.values[place].copy()
+            column[1] = missing(column)
+            changed = [*given.values[:place], column, *given.values[place + 1 :]]
+            lines = Relation(0, 1, 2).lines(
+                Table(given.person, given.partition, given.rows, changed), 0, KEY
+            )
+            assert len(lines) == 2
+
+
+def test_items_and_weights_are_exact_up_to_their_bounds() -> None:
+    items = [1 << 90, -(1 << 90), 1 << 62, -5, 0]
+    assert Relation(0).lines(table(range(5), [items]), 0, KEY).item.tolist() == [
+        1 << 62, -(1 << 62), 1 << 62, -5, 0,
+    ]  # fmt: skip
+    weights = [1 << 90, -(1 << 90), 3, -3, 0]
+    lines = Relation(-1, -1, 0).lines(table(range(5), [weights], [2, 2, 2, 2, 2]), 0, KEY)
+    assert lines.count.tolist() == [1 << 91, 0, 6, 0, 0] and lines.item.tolist() == [0] * 5
+    counted = Relation().lines(table(range(2), [[0, 0]], [3, 4]), 0, KEY)
+    assert counted.count.tolist() == [3, 4]
+
+
+def test_empty_tables_and_no_relations_give_no_lines() -> None:
+    empty = table([], [[], []])
+    assert len(owner_lines.collect(empty, [Relation(0), Relation(0, 1)], KEY)) == 0
+    assert len(owner_lines.collect(table([1], [[1]]), [], KEY)) == 0
+    assert [len(one.people) for one in owner_lines.collect(empty, [Relation(0)], KEY).of(
+        np.empty(0, np.int64), 2, 0)] == [0, 0]  # fmt: skip
+
+
+def test_a_pair_of_owners_is_one_line_both_ways() -> None:
+    codes = owner_lines.code(np.array([[1, 2]], np.uint64), KEY)
+    given = table([1, 2, 1], [[0, 0, 0]])
+    given.values[0] = codes[[1, 0, 0]]
+    lines = owner_lines.merge([Relation(-1, 0).lines(given, 0, KEY)])
+    low, high = sorted(codes.tolist())
+    found = zip(lines.person[0].tolist(), lines.second[0].tolist(), lines.count.tolist())
+    assert sorted(found) == sorted([(low, high, 2), (int(codes[0]), int(codes[0]), 1)])
+
+
+def namesakes(purpose: str) -> np.ndarray:
+    """Return three identities: the last two differ, but `condense` makes one number of them."""
+    constant = int(hashing.salt(KEY, purpose)) | 1
+    pairs = [(5, 3), (77, 9), ((77 + 6 * constant) % (1 << 64), 3)]
+    return np.array(pairs, np.uint64).T
+
+
+def people_are_told_apart_by_their_whole_identity() -> None:
+    """Also where all that was made of their identities before is equal, by any purpose of a salt.
+
+    Nothing else of what follows the lines may merge them: not merging, packing, thinning, numbers.
+    """
+    for purpose in ("code", "owner"):
+        person = namesakes(purpose)
+        assert len(np.unique(hashing.condense(person, hashing.salt(KEY, purpose)))) == 2
+        given = Table(person, np.zeros((1, 3), np.uint64), np.ones(3, np.int64), [numbers([4] * 3)])
+        for relation in (Relation(0), Relation(), Relation(0, most=3), Relation(0, most=3, rank=2)):
+            parts = [relation.lines(given.take(slice(k, k + 1)), 0, KEY) for k in (2, 0, 1)]
+            lines = thinning.merge([thinning.merge(parts[:2], [relation]), parts[2]], [relation])
+            found = wire.unpack_owned(wire.pack_owned(lines))
+            assert found.person.shape == (2, 3)
+            [view] = found.of(np.zeros(3, np.int64), 1, 0)
+            assert sorted(view.people.tolist()) == [0, 1, 2] and view.counts.tolist() == [1, 1, 1]
+
+
+def test_people_are_told_apart_by_their_whole_identity() -> None:
+    people_are_told_apart_by_their_whole_identity()
+
+
+def owners_are_keyed_and_one_to_one() -> None:
+    """Identities in one word and in two: the second word stays, and 0 is as good as none."""
+    one = np.arange(1000, dtype=np.uint64)[None]
+    two = np.concatenate([one, one * np.uint64(2) + np.uint64(3)])
+    for identity in (one, two):
+        found, other = owner_lines.owners(identity, KEY), owner_lines.owners(identity, bytes(32))
+        assert found.shape == identity.shape and (found[1:] == identity[1:]).all()
+        assert len({*found[0].tolist(), *other[0].tolist()}) == 2000
+    padded = np.concatenate([one, np.zeros_like(one)])
+    assert (owner_lines.owners(padded, KEY)[0] == owner_lines.owners(one, KEY)[0]).all()
+
+
+def test_owners_are_keyed_and_one_to_one() -> None:
+    owners_are_keyed_and_one_to_one()
+
+
+def codes_are_keyed_and_free_of_form() -> None:
+    """Of 2^63 codes 4,000 are different but for 2^-40; none is "no value"."""
+    identities = np.arange(1000, dtype=np.uint64)[None]
+    found = [owner_lines.code(identities, key) for key in (KEY, bytes(32))]
+    pairs = np.concatenate([identities, np.full((1, 1000), 7, np.uint64)])
+    found += [owner_lines.code(pairs, key) for key in (KEY, bytes(32))]
+    together = np.concatenate(found)
+    assert len(set(together.tolist())) == 4000
+    assert together.dtype == np.int64 and int(together.min()) >= 0
+    padded = np.concatenate([identities, np.zeros((1, 1000), np.uint64)])
+    assert (owner_lines.code(padded, KEY) == found[0]).all()
+
+
+def test_codes_are_keyed_and_free_of_form() -> None:
+    codes_are_keyed_and_free_of_form()
+
+
+def test_different_lines_that_share_a_hash_stay_apart(monkeypatch: Patch) -> None:
+    """Whatever the hash: here all lines have the same one, then one of two."""
+    for bits in (0, 1):
+
+        def few(lines: Owned, most: int = bits) -> np.ndarray:
+            return lines.item.view(np.uint64) & np.uint64(most)
+
+        monkeypatch.setattr(owner_lines, "_line_hash", few)
+        test_equal_lines_are_merged_and_counts_add_exactly()
+
+
+def code_without_the_key(patch: Patch) -> None:
+    real = hashing.shortened
+    patch.setattr(owner_lines.hashing, "shortened", lambda identity, key: real(identity, b"no key"))
+
+
+def owners_without_the_key(patch: Patch) -> None:
+    patch.setattr(owner_lines.hashing, "salt", lambda key, purpose: np.uint64(12345))
+
+
+def code_of_one_word(patch: Patch) -> None:
+    real = hashing.shortened
+    patch.setattr(owner_lines.hashing, "shortened", lambda identity, key: real(identity[:1], key))
+
+
+def one_word_of_an_owner(patch: Patch) -> None:
+    real = owner_lines.owners
+    patch.setattr(owner_lines, "owners", lambda identity, key: real(identity, key)[:1])
+
+
+def numbers_of_first_words(patch: Patch) -> None:
+    real = owner_lines.ordering.numbered
+    patch.setattr(owner_lines.ordering, "numbered", lambda people: real(people[:1]))
+
+
+def lines_known_by_first_words(patch: Patch) -> None:
+    patch.setattr(owner_lines, "_words", lambda lines: [lines.person[0], lines.second[0]])
+
+
+def lines_not_merged(patch: Patch) -> None:
+    patch.setattr(owner_lines, "_merged", lambda lines: lines)
+
+
+def counts_not_added(patch: Patch) -> None:
+    patch.setattr(owner_lines.integers, "segment_sums", lambda column, starts: column[starts])
+
+
+MUTANTS: dict[str, tuple[Callable[[], None], Callable[[Patch], None]]] = {
+    "code without the key": (codes_are_keyed_and_free_of_form, code_without_the_key),
+    "code of the first word": (codes_are_keyed_and_free_of_form, code_of_one_word),
+    "owners without the key": (owners_are_keyed_and_one_to_one, owners_without_the_key),
+    "one word of an owner": (people_are_told_apart_by_their_whole_identity, one_word_of_an_owner),
+    "numbers of first words": (
+        people_are_told_apart_by_their_whole_identity,
+        numbers_of_first_words,
+    ),
+    "lines known by first words": (
+        people_are_told_apart_by_their_whole_identity,
+        lines_known_by_first_words,
+    ),
+    "lines not merged": (test_equal_lines_are_merged_and_counts_add_exactly, lines_not_merged),
+    "counts not added": (test_equal_lines_are_merged_and_counts_add_exactly, counts_not_added),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutants_are_noticed(name: str) -> None:
+    check, mutate = MUTANTS[name]
+    with Patch.context() as patch:
+        mutate(patch)
+        with pytest.raises(AssertionError):
+            check()
+
+
+def test_the_hash_of_an_owner_is_not_that_of_the_shards() -> None:
+    """Else the people of one shard would be in one narrow range, and in few blocks."""
+    assert hashing.salt(KEY, "owner") != hashing.salt(KEY, "person")

@@ -1,0 +1,99 @@
+"""What is packed comes back, whatever it is made of."""
+
+import random
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.summaries import wire
+from beam_dp.mechanisms.summaries.histograms import Summary
+
+NUMBERS = [
+    np.array([0, -1, integers.LOWEST, integers.HIGHEST, 1 << 62]),
+    np.array([0, -1, -integers.WIDEST, integers.WIDEST, (integers.WIDEST - 1) << 60], object),
+]
+
+
+def some_table(words: int, values: list[np.ndarray], names: dict) -> Table:
+    size = 5
+    ids = np.arange(words * size, dtype=np.uint64).reshape(words, size) + np.uint64(1 << 63)
+    return Table(ids, ids[:, ::-1] + np.uint64(7), np.arange(size), values, names)
+
+
+def names_of(identities: np.ndarray) -> dict[tuple[int, int], bytes]:
+    """Return a name per identity: empty, long, of all bytes."""
+    texts = [b"", b"\0\xff", "ü".encode(), bytes(range(256)) * 40, b"12345678"]
+    padded = np.concatenate([identities, np.zeros_like(identities)])[:2]
+    return dict(zip(map(tuple, padded.T.tolist()), texts, strict=True))
+
+
+def same_table(one: Table, other: Table) -> bool:
+    columns = zip(
+        [one.person, one.partition, one.rows, *one.values],
+        [other.person, other.partition, other.rows, *other.values],
+        strict=True,
+    )
+    return one.names == other.names and all(
+        a.dtype == b.dtype and a.shape == b.shape and (a == b).all() for a, b in columns
+    )
+
+
+@pytest.mark.parametrize("words", [1, 2])
+@pytest.mark.parametrize("values", [[], [NUMBERS[0]], [NUMBERS[1]], NUMBERS, NUMBERS[::-1]])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_table_comes_back(words, values, named):
+    table = some_table(words, values, {})
+    if named:
+        table.names.update(names_of(table.partition))
+    assert same_table(wire.unpack_table(wire.pack_table(table)), table)
+    empty = table.take(slice(0, 0))
+    unpacked = wire.unpack_table(wire.pack_table(empty))
+    assert len(unpacked) == 0 and not unpacked.names
+    assert unpacked.person.shape == (words, 0)
+    assert [column.dtype for column in unpacked.values] == [column.dtype for column in values]
+
+
+def test_only_the_names_of_the_lines_travel():
+    table = some_table(2, [], {})
+    table.names.update(names_of(table.partition))
+    table.names[5, 5] = b"elsewhere"
+    part = table.take(np.array([1, 3]))
+    pairs = {tuple(pair) for pair in part.partition.T.tolist()}
+    unpacked = wire.unpack_table(wire.pack_table(part))
+    assert unpacked.names == {pair: table.names[pair] for pair in pairs}
+    assert b"elsewhere" not in wire.pack_table(table)
+
+
+def test_names_of_no_line_are_left_out():
+    table = some_table(2, [], {(5, 5): b"elsewhere", (6, 6): b""})
+    assert wire.unpack_table(wire.pack_table(table)).names == {}
+
+
+def test_a_slice_carries_nothing_of_its_parent():
+    table = Table(*(np.zeros((1, 10**6), np.uint64),) * 2, np.ones(10**6, np.int64), [])
+    assert len(wire.pack_table(table.take(slice(0, 10)))) < 1000
+
+
+@pytest.mark.parametrize("words", [1, 2])
+@pytest.mark.parametrize("total", NUMBERS, ids=["narrow", "wide"])
+def test_a_summary_comes_back(words, total):
+    generator = random.Random(words)
+    columns = [np.array([generator.randrange(-9, 9) for _ in range(5)]) for _ in range(3)]
+    partition = some_table(words, [], {}).partition
+    summary = Summary(partition, *columns, total, names_of(partition))
+    unpacked = wire.unpack_summary(wire.pack_summary(summary))
+    assert unpacked.names == summary.names
+    for name in ("partition", "measure", "bucket", "people", "total"):
+        one, other = getattr(summary, name), getattr(unpacked, name)
+        assert one.dtype == other.dtype and (one == other).all() and one.shape == other.shape
+
+
+def test_an_empty_summary_comes_back():
+    nothing = np.empty(0, np.int64)
+    summary = Summary(
+        np.empty((1, 0), np.uint64), nothing, nothing, nothing, nothing, {(1, 1): b"x"}
+    )
+    unpacked = wire.unpack_summary(wire.pack_summary(summary))
+    assert len(unpacked) == 0 and unpacked.partition.shape == (1, 0) and unpacked.names == {}

@@ -1,0 +1,210 @@
+"""Claims of sensitivity: false ones are refuted by a real counterexample, true ones are not."""
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms import sensitivity
+from beam_dp.mechanisms.profiles import coverage, owner_pairs
+from beam_dp.testing import check_sensitivity
+from beam_dp.testing import sensitivity as checking
+
+SPENT = [(3, 9), (40,), (), (7, 7, 7), (1,), (0, 2)]
+MANY = [tuple(range(i % 5)) for i in range(40)]
+
+
+def clipped_sum(cap):
+    return lambda people: sum(min(sum(rows), cap) for rows in people)
+
+
+def clipped_rows(cap):
+    """Return the broken twin: every row is clipped, not every person."""
+    return lambda people: sum(min(row, cap) for rows in people for row in rows)
+
+
+def clipped_histogram(edges_of_bins):
+    """Return how many people have each clipped value: a vector."""
+    return lambda people: [
+        sum(min(len(rows), edges_of_bins - 1) == i for rows in people) for i in range(edges_of_bins)
+    ]
+
+
+def flatten(people):
+    """Return columns of persons and of their values."""
+    pairs = [(i, row) for i, rows in enumerate(people) for row in rows]
+    return tuple(np.array(column, np.int64) for column in zip(*pairs, strict=True)) or (
+        np.empty(0, np.int64),
+        np.empty(0, np.int64),
+    )
+
+
+def covered(cap):
+    return lambda people: coverage.capped(*flatten(people), cap)
+
+
+def matched(cap):
+    """Return the twin of the rows between the people present, a friendship each way."""
+
+    def weight(people):
+        rows = [(i, j) for i, near in people for j in near if j in dict(people)]
+        first, second = (np.array([row[side] for row in rows], np.int64) for side in (0, 1))
+        found = owner_pairs.Edges(first, second, None)
+        return float(found.total - found.point(Fraction(cap), 0).loss)
+
+    return weight
+
+
+FRIENDS = [(0, (1, 2, 3)), (1, (0,)), (2, (0, 3)), (3, (1, 4)), (4, (0, 1, 2, 3)), (5, ())]
+
+# Our own mechanisms, with the sensitivity that their noise is scaled to.
+OURS = {
+    "clipped sum": (clipped_sum(10), 10, SPENT),
+    "clipped sum of many": (clipped_sum(4), 4, MANY),
+    "covered values": (covered(2), 2, SPENT),
+    "covered values of many": (covered(3), 3, MANY),
+    "matched rows": (matched(2), 2, FRIENDS),
+    "people per bin": (clipped_histogram(3), 1, MANY),
+}
+BROKEN = {
+    "clipped rows": (clipped_rows(10), 10, SPENT),
+    "too low a clip": (clipped_sum(10), 9, SPENT),
+    "all values": (covered(3), 1, SPENT),
+    "rows without a cap": (matched(9), 2, FRIENDS),
+    "people and rows": (lambda people: [len(people), clipped_sum(1)(people)], 1, SPENT),
+}
+
+
+@pytest.mark.parametrize(("f", "claimed", "people"), OURS.values(), ids=OURS)
+def test_our_own_sensitivities_are_not_refuted(f, claimed, people) -> None:
+    assert check_sensitivity(f, claimed, people, attempts=300) is None
+
+
+@pytest.mark.parametrize(("f", "claimed", "people"), BROKEN.values(), ids=BROKEN)
+def test_false_claims_are_refuted(f, claimed, people) -> None:
+    found = check_sensitivity(f, claimed, people, attempts=300)
+    assert found.rule == "|f(larger) - f(smaller)|_p <= claimed" and found.at == 1
+    (joined,) = Counter(found.larger) - Counter(found.smaller)
+    assert joined in people and len(found.larger) == len(found.smaller) + 1
+    moved = np.abs(np.subtract(f(found.larger), f(found.smaller))).sum()
+    assert found.values == (moved, claimed) and moved > claimed
+
+
+@pytest.mark.parametrize("p", [1, 2, math.inf])
+def test_it_proves_the_claim_where_it_looks_at_all(p) -> None:
+    """Of all histograms up to 4 people in 3 bins it refutes exactly what is below the maximum."""
+    functions = [
+        lambda x: Fraction(int(x[1] + 2 * x[2]), max(1, int(x.sum()))),
+        lambda x: [int(x[0]) ** 2, int(x[1]) * int(x[2])],
+        lambda x: x.max(),
+        lambda x: int(x[0] == 3 and x[1] == 1 and x[2] == 0),
+    ]
+    domain = list(sensitivity.histograms(3, 4))
+    for f in functions:
+        most = sensitivity.global_sensitivity(f, domain, p, within=True)
+        below = most * (1 - 1e-9) if isinstance(most, float) else most - Fraction(1, 10**30)
+        assert check_sensitivity(f, most, bins=3, p=p, size=4, attempts=35) is None
+        found = check_sensitivity(f, below, bins=3, p=p, size=4, attempts=35)
+        assert found.values[0] > below and len(found.larger) <= 4 and found.at == p
+
+
+def test_all_subsets_are_looked_at() -> None:
+    """Also where the pairs are more than the attempts."""
+
+    def one_place(people):
+        return 5 * (people == tuple(range(10)))
+
+    assert check_sensitivity(one_place, 4, range(10), attempts=1024) is not None
+    assert check_sensitivity(one_place, 5, range(10), attempts=1024) is None
+    assert check_sensitivity(one_place, 4, range(10), attempts=1024, size=9) is None
+    assert check_sensitivity(len, 0, []) is None
+    assert check_sensitivity(len, 0, [7]).larger == (7,)
+
+
+# Only nearly everyone in bin 0 refutes it. 1,000 attempts of ascents did so in 41 of 60 calls; taken
+# for .5, ten calls with 4,000 all fail with a chance of .5^40 < 1e-12. 2,000 random pairs alone do
+# in at most .07 of the calls, and in nine of nine with a chance below 1e-10.
+def test_the_ascent_finds_what_chance_does_not(monkeypatch) -> None:
+    def steep(x):
+        return int(x[0]) ** 2
+
+    def found(attempts):
+        return check_sensitivity(steep, 116, bins=16, size=60, attempts=attempts)
+
+    assert any(found(8000) is not None for _ in range(10))
+    monkeypatch.setattr(checking._Databases, "_ascents", lambda self, p: iter(()))
+    assert any(found(4000) is None for _ in range(9))
+
+
+def test_a_bin_is_a_record() -> None:
+    found = check_sensitivity(lambda x: x[0] ** 2 + 0 * x[1], 4, bins=2, size=4)
+    assert found.values == (5, 4) and found.smaller == (0, 0) and found.larger == (0, 0, 0)
+
+
+def test_the_mean_of_ages() -> None:
+    def mean(x):
+        return Fraction(int(np.arange(123) @ x), int(x.sum())) if x.sum() else 61
+
+    assert check_sensitivity(mean, 61, bins=123, size=2, attempts=10_000) is None
+    assert check_sensitivity(mean, 60, bins=123, size=2, attempts=10_000).values[0] > 60
+
+
+def test_the_rounding_of_floats_is_no_counterexample() -> None:
+    people = [0.1, 0.2, 0.3, 0.7]
+    assert check_sensitivity(math.fsum, 0.7, people) is None
+    assert check_sensitivity(sum, 0.7, people) is None
+    assert check_sensitivity(sum, 0.6999, people).values[1] == Fraction(0.6999)
+    assert check_sensitivity(lambda rows: [len(rows)] * 3, math.sqrt(3), [1, 2], p=2) is None
+    assert check_sensitivity(lambda rows: [len(rows)] * 3, 1.7, [1, 2], p=2) is not None
+
+
+def test_infinity() -> None:
+    def jump(people):
+        return math.inf if len(people) == 2 else 0
+
+    assert check_sensitivity(jump, math.inf, [1, 2]) is None
+    assert check_sensitivity(jump, 10**400, [1, 2]).values == (math.inf, 10**400)
+
+
+def test_a_check_that_sees_only_one_bin_is_noticed(monkeypatch) -> None:
+    """The broken twin joins people to the first bin only."""
+    monkeypatch.setattr(checking._Databases, "_open", lambda self, x: [0])
+    assert check_sensitivity(lambda x: 2 * x[1], 1, bins=2, size=3) is None
+    monkeypatch.undo()
+    assert check_sensitivity(lambda x: 2 * x[1], 1, bins=2, size=3) is not None
+
+
+def test_random_databases_stay_within_what_was_asked() -> None:
+    for copies, size, bins in [(1, 7, 20), (9, 9, 4), (1, 20, 20), (1, 1, 3)]:
+        databases = checking._Databases(lambda x: (0,), tuple(range(bins)), copies, size)
+        databases.moved = lambda move, p: sum(move[0])
+        walk = itertools.chain(
+            itertools.islice(databases._random(), 200), itertools.islice(databases._ascents(1), 400)
+        )
+        for x, i in walk:
+            assert min(x) >= 0 and max(x) <= copies and sum(x) < size and x[i] < copies
+
+
+BAD = [
+    (lambda: check_sensitivity(3, 1, []), TypeError, "f must be a function"),
+    (lambda: check_sensitivity(len, -1, []), ValueError, "claimed must be at least 0, not -1"),
+    (lambda: check_sensitivity(len, "1", []), TypeError, "claimed must be a real number"),
+    (lambda: check_sensitivity(len, math.nan, []), ValueError, "claimed must be finite"),
+    (lambda: check_sensitivity(len, 1), TypeError, "either people or bins must be given"),
+    (lambda: check_sensitivity(len, 1, [], bins=1), TypeError, "either people or bins"),
+    (lambda: check_sensitivity(len, 1, bins=0), ValueError, "bins must be an int of at least 1"),
+    (lambda: check_sensitivity(len, 1, {1: 2}), TypeError, "people must be a list"),
+    (lambda: check_sensitivity(len, 1, [], p=0.5), ValueError, "p must be from 1 to inf"),
+    (lambda: check_sensitivity(len, 1, [], attempts=0), ValueError, "attempts must be an int"),
+    (lambda: check_sensitivity(len, 1, [], size=0), ValueError, "size must be an int"),
+    (lambda: check_sensitivity(str, 1, [1]), TypeError, "f must return real numbers .* not str"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD)
+def test_wrong_calls_are_refused(call, error, message) -> None:
+    with pytest.raises(error, match=message):
+        call()

@@ -1,0 +1,308 @@
+"""The checks find what is wrong, pass what is right, and prove what they say they prove."""
+
+import itertools
+import math
+import statistics
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.sensitivity.monotone import Monotone, monotone_hull
+from beam_dp.testing import (
+    check_interlacing,
+    check_monotone,
+    check_profile,
+    monotone,
+    profiles,
+)
+
+FEW = [(1, 2), (2,), (), (3, 3, 1), (5, 2), (1,)]
+MANY = [(i % 7, i * i % 11) for i in range(40)]
+
+
+def rows(people):
+    return [row for person in people for row in person]
+
+
+def total(people):
+    return sum(rows(people))
+
+
+def largest(people):
+    return max(rows(people), default=0)
+
+
+def distinct(people):
+    return len(set(rows(people)))
+
+
+def max_frequency(people):
+    return max(Counter(rows(people)).values(), default=0)
+
+
+def mean(people):
+    return Fraction(total(people), max(1, len(rows(people))))
+
+
+def median(people):
+    return statistics.median_low(rows(people)) if rows(people) else 0
+
+
+def signed(people):
+    return sum(row - 2 for row in rows(people))
+
+
+MONOTONE = [total, largest, distinct, max_frequency]
+NOT_MONOTONE = [mean, median, signed, lambda people: -len(people)]
+
+
+def refuted(found):
+    """Return whether a counterexample is one: neighbours for whom the two values break the rule."""
+    (joined,) = Counter(found.larger) - Counter(found.smaller)
+    return joined is not None and found.values[0] > found.values[1]
+
+
+# ------------------------------------------------------------------------------------ monotone?
+
+
+@pytest.mark.parametrize("f", MONOTONE)
+@pytest.mark.parametrize("people", [[], FEW, MANY], ids=["nobody", "few", "many"])
+def test_monotone_functions_are_not_refuted(f, people):
+    assert check_monotone(f, people, 2000) is None
+
+
+@pytest.mark.parametrize("f", NOT_MONOTONE)
+@pytest.mark.parametrize("people", [FEW, MANY], ids=["few", "many"])
+def test_functions_that_fall_are_refuted(f, people):
+    # With 40 people 2,000 pairs are drawn in 125 chains or more. A chain meets a fall with a chance
+    # of .27 for the median (1,000 chains), and more for the others: none does in .73^125 < 1e-16.
+    found = check_monotone(f, people, 4000)
+    assert refuted(found) and found.rule == "f(smaller) <= f(larger)"
+    assert found.values == (f(found.smaller), f(found.larger))
+
+
+@settings(max_examples=100, deadline=None)
+@given(values=st.lists(st.integers(0, 3), min_size=16, max_size=16))
+def test_the_exhaustive_check_is_a_proof(values):
+    def f(people):
+        return values[sum(1 << person for person in people)]
+
+    rises = all(
+        values[small] <= values[large]
+        for small, large in itertools.product(range(16), repeat=2)
+        if small & large == small
+    )
+    assert (check_monotone(f, range(4), 16) is None) == rises
+
+
+def needle(people):
+    """Fall by one step only, next to one set of 12 of 24 people: 12 pairs of 24 2^23."""
+    distance = len({p for p in people if p % 2} ^ set(range(1, 24, 2)))
+    distance += sum(1 for p in people if p % 2 == 0)
+    return 400 * len(people) - Fraction(1000, 1 + distance)
+
+
+def test_walks_find_the_fall_that_chance_does_not():
+    # Half of the walks start with a person of the set who joins. With d people still wrong, a step
+    # comes closer with chance d / 24, and 64 steps without it have a chance below (1 - d / 24)^64:
+    # such a walk ends too early with a chance below .08. 10,000 steps are some 60 walks, and none
+    # of them gets there with a chance of about .54^60 < 1e-16.
+    found = check_monotone(needle, range(24), 20_000)
+    assert refuted(found) and set(found.larger) == set(range(1, 24, 2))
+
+
+def test_without_walks_the_needle_stays_hidden(monkeypatch):
+    # The mutant: chance alone. A chain meets one of the 12 sets below the needle among the 2.5
+    # million of their size with a chance below 5e-6: 400 pairs are at most 400 chains, so a call
+    # finds it with a chance below 2e-3, and all ten calls do with one below 1e-26.
+    monkeypatch.setattr(monotone, "_descents", lambda values: monotone.chains(24, 24))
+    missed = [check_monotone(needle, range(24), 400) is None for _ in range(10)]
+    assert any(missed)
+
+
+def test_a_hull_is_monotone_whatever_it_is_made_of():
+    assert check_monotone(mean, FEW) is not None
+    assert check_monotone(monotone_hull(mean, lowest=0), FEW) is None
+    assert check_monotone(monotone_hull(signed), FEW) is None
+
+
+def test_infinities_are_compared_and_nan_is_an_error():
+    assert check_monotone(lambda people: math.inf if people else -math.inf, MANY, 200) is None
+    found = check_monotone(lambda people: -math.inf if len(people) > 20 else 1, MANY, 2000)
+    assert found.values == (1, -math.inf)
+    with pytest.raises(ValueError, match="^check_monotone: f must return numbers, not NaN"):
+        check_monotone(lambda people: math.nan, FEW)
+
+
+def test_an_error_of_the_function_comes_through():
+    with pytest.raises(ZeroDivisionError):
+        check_monotone(lambda people: 1 / len(people), FEW)
+
+
+# ------------------------------------------------------------------------------------ profiles
+
+
+def top_profile(people):
+    """Return the profile of `total`."""
+    sums = sorted(map(sum, people))
+    return [sum(sums[: len(sums) - k]) for k in range(len(sums) + 1)]
+
+
+def searched(f):
+    return lambda people: Monotone(f, people).profile(len(people))
+
+
+def cut_at(removals, function):
+    return lambda people: list(function(people))[: removals + 1]
+
+
+def envelope(people):
+    """Return the lower convex envelope of the profile of `distinct`: a proved relaxation."""
+    levels = Monotone(distinct, people).profile(len(people)).values
+    n = len(levels)
+    return [
+        min([levels[k], *(between(levels, i, k, j) for i in range(k) for j in range(k + 1, n))])
+        for k in range(n)
+    ]
+
+
+def between(levels, i, k, j):
+    """Return the line through (i, B[i]) and (j, B[j]) at k."""
+    return Fraction(levels[i] * (j - k) + levels[j] * (k - i), j - i)
+
+
+def no_relaxation(people):
+    """Divide the steps by the number of people: one more person moves all of them."""
+    return [Fraction(total(people), 1 + k * len(people)) for k in range(len(people) + 1)]
+
+
+def repeats_its_last(people):
+    """Stop at one removal, and say that more removals take nothing: 2 people may be lost."""
+    levels = top_profile(people)
+    return [*levels[:2], *levels[1:2] * max(0, len(people) - 1)]
+
+
+SOUND = [
+    (top_profile, total, True),
+    (searched(distinct), distinct, True),
+    (cut_at(2, top_profile), total, True),
+    (lambda people: iter(top_profile(people)), total, True),
+    (lambda people: [total(people)], total, True),  # useless, but B[0] is right and private
+    (envelope, distinct, False),
+    (lambda people: [0], total, False),
+    (lambda people: top_profile(people)[::2], total, False),  # half the loss, rounded up
+]
+UNSOUND = {
+    "increases": (lambda people: top_profile(people)[::-1], total),
+    "no relaxation": (no_relaxation, total),
+    "repeats its last": (repeats_its_last, total),
+    "of no monotone function": (searched(mean), mean),
+    "moves both ways": (lambda people: [-(len(people) % 2)], total),
+}
+
+
+@pytest.mark.parametrize(("function", "f", "exact"), SOUND)
+@pytest.mark.parametrize("people", [[], FEW, MANY], ids=["nobody", "few", "many"])
+def test_sound_profiles_are_not_refuted(function, f, exact, people):
+    assert check_profile(function, f, people, attempts=64, size=6, exact=exact) is None
+    assert check_interlacing(function, people[:7], 128) is None
+
+
+# Among 40 people 400 pairs of at most 6 are drawn in 66 chains or more. A chain breaks a rule with
+# a chance of .8 or more (1,000 chains each): all keep it with a chance below .2^66 < 1e-45.
+@pytest.mark.parametrize(("function", "f"), UNSOUND.values(), ids=UNSOUND)
+@pytest.mark.parametrize("people", [FEW, MANY], ids=["few", "many"])
+def test_unsound_profiles_are_refuted(function, f, people):
+    found = check_profile(function, f, people, attempts=400, size=6)
+    assert found is not None and set(found.smaller) <= set(found.larger)
+    found = check_interlacing(function, people[:6], 64)
+    assert found is not None and len(found.larger) - len(found.smaller) in (0, 1)
+
+
+def test_a_profile_above_the_exact_one_is_refuted():
+    above = [lambda people: [level + 1 for level in top_profile(people)], envelope]
+    found = check_profile(above[0], total, FEW)
+    assert found.rule == "claimed B[k] <= exact B[k]" and found.values == (1, 0) and found.at == 0
+    assert check_interlacing(above[0], FEW) is None
+    # Crossed pairs: nobody owns the same two values, so the envelope is below the profile.
+    crossed = [(1, 2), (2, 3), (3, 1)]
+    assert check_profile(envelope, distinct, crossed) is None
+    found = check_profile(envelope, distinct, crossed, exact=True)
+    assert found.rule == "claimed B[k] == exact B[k]" and found.values[0] < found.values[1]
+
+
+def test_a_counterexample_names_the_place():
+    found = check_interlacing(lambda people: [2 * len(people), 0][: 1 + len(people)], [(1,), (2,)])
+    assert found is None
+    found = check_interlacing(lambda people: [len(people)] * (1 + 2 * len(people)), [(1,), (2,)])
+    assert (found.smaller, found.larger) == ((), ((1,),))
+    assert (found.values, found.at) == ((1, 3), -math.inf)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    levels=st.tuples(*[st.lists(st.integers(0, 4), min_size=3, max_size=3)] * 2).map(
+        lambda two: [sorted(levels, reverse=True) for levels in two]
+    )
+)
+def test_for_equal_lengths_the_check_is_the_interlacing(levels):
+    before, after = levels
+    interlaced = all(b <= a for b, a in zip(before, after, strict=True)) and all(
+        a <= b for a, b in zip(after[1:], before, strict=False)
+    )
+    found = check_interlacing(lambda people: levels[len(people)], [()], 2)
+    assert (found is None) == interlaced
+
+
+@pytest.mark.parametrize("broken", ["one way", "two for one"])
+def test_a_check_that_compares_too_little_is_noticed(monkeypatch, broken):
+    # Mutants of the loss: rounded down to even numbers, it hides steps of 1; capped at 1, of 2.
+    mutants = {"one way": lambda levels, y: 0, "two for one": lambda levels, y: int(levels[0] > y)}
+    wrong = UNSOUND["repeats its last"][0]
+    assert check_interlacing(wrong, FEW) is not None
+    monkeypatch.setattr(profiles, "_loss", mutants[broken])
+    assert check_interlacing(wrong, FEW) is None
+
+
+def test_exact_levels_are_the_definition():
+    # Against the search, which is tested by brute force of its own.
+    values = profiles.SetValues("Test", distinct, tuple(FEW), 100)
+    for members in range(64):
+        people = values.subset(members)
+        expected = Monotone(distinct, people).profile(len(people)).values
+        assert tuple(profiles._exact_levels(values, members)) == expected
+
+
+# --------------------------------------------------------------------------------- wrong calls
+
+BAD = [
+    (lambda: check_monotone(None, FEW), TypeError, "check_monotone: f must be a function"),
+    (lambda: check_monotone(total, {1: (2,)}), TypeError, "check_monotone: people must be a list"),
+    (lambda: check_monotone(total, FEW, 0), ValueError, "attempts must be an int of at least 1"),
+    (lambda: check_monotone(total, FEW, 1e3), TypeError, "attempts must be an int of at least 1"),
+    (lambda: check_monotone(str, FEW), TypeError, "f must return real numbers .* not str"),
+    (lambda: check_interlacing([1], FEW), TypeError, "profile_function must be a function"),
+    (lambda: check_interlacing(top_profile, "ab"), TypeError, "people must be a list"),
+    (lambda: check_interlacing(top_profile, FEW, True), TypeError, "attempts must be an int"),
+    (lambda: check_interlacing(lambda p: [], FEW), ValueError, "must return at least B"),
+    (lambda: check_interlacing(lambda p: [math.nan], FEW), ValueError, "not NaN"),
+    (lambda: check_interlacing(lambda p: ["1"], FEW), TypeError, "not str"),
+    (lambda: check_profile(top_profile, 3, FEW), TypeError, "check_profile: f must be a function"),
+    (lambda: check_profile(top_profile, total, 3), TypeError, "people must be a list"),
+    (lambda: check_profile(top_profile, total, FEW, 0), ValueError, "attempts must be an int"),
+    (lambda: check_profile(top_profile, total, FEW, 9, 0), ValueError, "size must be an int"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD)
+def test_wrong_calls_are_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_a_profile_object_is_a_profile():
+    assert check_interlacing(lambda people: Profile(top_profile(people)), FEW) is None

@@ -1,0 +1,292 @@
+"""A value in units depends on the value and the unit alone, and sums are exact."""
+
+import decimal
+import math
+import time
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.transforms.columns import fixed_point, ids
+from beam_dp.transforms.columns.fixed_point import to_units, value_to_units, values_to_units
+
+MILLIONTH = Fraction(1, 10**6)
+TOP = integers.WIDEST - 1
+UNITS = st.sampled_from(
+    [MILLIONTH, Fraction(1), Fraction(1, 3), Fraction(7, 2), Fraction(1, 1 << 20), Fraction(1000)]
+)
+WIDE = decimal.Context(prec=80)
+
+
+def units_of(column: np.ndarray) -> list[int | None]:
+    """Return units as Python integers, None where absent."""
+    absent = integers.is_missing(column, integers.LOWEST)
+    return [None if gone else int(value) for gone, value in zip(absent, column, strict=True)]
+
+
+def of_column(column: pa.Array, unit: Fraction = MILLIONTH) -> list[int | None]:
+    return units_of(to_units(column, unit))
+
+
+def of_values(values: list[object], unit: Fraction = MILLIONTH) -> list[int | None]:
+    return units_of(values_to_units(values, unit))
+
+
+def true_units(value: object, unit: Fraction) -> int | None:
+    """Return what a finite value must become, by rational arithmetic alone."""
+    return None if value is None else max(-TOP, min(TOP, round(Fraction(value) / unit)))
+
+
+THREE = [3, 3.0, Decimal(3), Decimal("3.000"), Fraction(3), np.int8(3), np.uint64(3), np.float32(3)]
+THREE += [np.float16(3), np.float64(3), np.longdouble(3), np.int64(3)]
+
+
+@pytest.mark.parametrize("value", THREE, ids=lambda value: type(value).__name__)
+def test_three_is_three(value: object) -> None:
+    assert value_to_units(value, MILLIONTH) == 3_000_000
+    assert of_values([value]) == of_values([value, "x", None])[:1] == [3_000_000]
+
+
+NO_NUMBERS = [
+    None, True, False, np.bool_(True), "3", "1_000", " 1 ", "١٢", "inf", "nan", b"3", 3j,
+    np.complex128(3), float("nan"), np.float32("nan"), np.longdouble("nan"), Decimal("NaN"),
+    Decimal("sNaN"), [3], (3,), {3}, np.array(3), np.array([3]), np.ma.masked, pa.scalar(3), object(),
+    np.datetime64("2020-01-01"), np.datetime64("NaT"), np.timedelta64(3, "ns"),
+    np.timedelta64("NaT", "s"), int, range(3), np.str_("3"), Ellipsis,
+]  # fmt: skip
+
+
+def test_what_is_no_number_is_absent() -> None:
+    assert [value_to_units(value, MILLIONTH) for value in NO_NUMBERS] == [None] * len(NO_NUMBERS)
+    assert of_values([5, *NO_NUMBERS]) == [5_000_000] + [None] * len(NO_NUMBERS)
+
+
+class Hostile:
+    """Fails whatever is asked of it, if it is asked."""
+
+    __class__: Any = property(lambda self: 1 / 0)
+
+    def __getattribute__(self, name: str) -> object:
+        raise RuntimeError
+
+
+class Money(float):
+    """A float that says it is 1."""
+
+    def __float__(self) -> float:
+        return 1.0
+
+
+def test_no_code_of_a_value_runs() -> None:
+    assert of_values([Hostile(), Money(7), 1.0]) == [None, None, 1_000_000]
+
+
+HUGE = [10**3000, 1 << 120, 1 << 200, float("inf"), np.float32("inf"), Decimal("Infinity")]
+HUGE += [Decimal("1E+999999"), Decimal("9E+999999999"), 1e300, np.longdouble("inf"), 10**40, 1e40]
+HUGE += [Fraction(10**400, 3)]
+
+
+@pytest.mark.parametrize("value", HUGE, ids=lambda value: type(value).__name__)
+def test_the_huge_is_clamped_on_both_sides_in_bounded_time(value: Any) -> None:
+    negative = value.copy_negate() if isinstance(value, Decimal) else -value
+    start = time.perf_counter()
+    high, low = value_to_units(value, MILLIONTH), value_to_units(negative, MILLIONTH)
+    assert time.perf_counter() - start < 0.1
+    assert high == -low and high >= TOP - (1 << 68)
+    assert of_values([value, negative, 1]) == [high, low, 1_000_000]
+    assert None not in of_values([negative])
+
+
+TINY = [
+    0,
+    0.0,
+    -0.0,
+    5e-324,
+    -5e-324,
+    Decimal("-0"),
+    Decimal("1E-999999999"),
+    1e-7,
+    Fraction(1, 10**9),
+]
+
+
+@pytest.mark.parametrize("value", TINY, ids=repr)
+def test_the_tiny_is_zero(value: object) -> None:
+    assert value_to_units(value, MILLIONTH) == 0
+    assert of_values([value]) == [0]
+
+
+@given(st.lists(st.none() | st.integers(-(1 << 70), 1 << 70) | st.fractions(), max_size=8), UNITS)
+def test_integers_and_fractions_are_rounded_exactly(values: list[Any], unit: Fraction) -> None:
+    assert of_values(values, unit) == [true_units(value, unit) for value in values]
+
+
+INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()]
+INTEGERS.append(pa.uint64())
+
+
+@given(st.sampled_from(INTEGERS), UNITS, st.data())
+def test_integer_columns_are_exact(kind: pa.DataType, unit: Fraction, data: st.DataObject) -> None:
+    signed = pa.types.is_signed_integer(kind)
+    low, high = (
+        (-(1 << kind.bit_width - 1), 1 << kind.bit_width - 1)
+        if signed
+        else (0, 1 << kind.bit_width)
+    )
+    values = data.draw(st.lists(st.none() | st.integers(low, high - 1), max_size=8))
+    found = of_column(pa.array(values, kind), unit)
+    assert found == [true_units(value, unit) for value in values]
+    assert found == of_values(values, unit)
+    assert found[1:] == of_column(pa.array(values, kind).slice(1), unit)
+
+
+DECIMALS = [
+    pa.decimal128(38, 10),
+    pa.decimal128(5, -2),
+    pa.decimal128(38, 38),
+    pa.decimal128(20, 0),
+]
+DECIMALS += [pa.decimal256(76, 20), pa.decimal256(76, 0), pa.decimal256(10, -3), pa.decimal32(9, 2)]
+DECIMALS += [pa.decimal64(18, 6), pa.decimal256(76, 76)]
+
+
+@given(st.sampled_from(DECIMALS), UNITS, st.data())
+def test_decimal_columns_are_exact(kind: pa.DataType, unit: Fraction, data: st.DataObject) -> None:
+    most = 10**kind.precision - 1
+    unscaled = data.draw(st.lists(st.none() | st.integers(-most, most), max_size=8))
+    values = [
+        None if number is None else WIDE.scaleb(WIDE.create_decimal(number), -kind.scale)
+        for number in unscaled
+    ]
+    column = pa.array(values, kind)
+    found = of_column(column, unit)
+    assert found == [true_units(value, unit) for value in values]
+    assert found == of_values(values, unit)
+    assert of_column(column.slice(1), unit) == found[1:]
+
+
+FLOATS = st.floats(width=64) | st.floats(width=32) | st.integers(-(1 << 40), 1 << 40).map(float)
+
+
+def nearest(value: float | None, unit: Fraction) -> int | None:
+    """Return the documented rule for floats: the multiple nearest to the double product."""
+    if value is None or math.isnan(value):
+        return None
+    product = value * float(1 / unit)
+    return max(-TOP, min(TOP, round(max(-1e300, min(1e300, product)))))
+
+
+@given(st.lists(st.none() | FLOATS, max_size=8), UNITS)
+def test_floats_follow_their_rule_in_every_form(values: list[Any], unit: Fraction) -> None:
+    expected = [nearest(value, unit) for value in values]
+    assert of_values(values, unit) == expected
+    assert of_values(["x", *values], unit)[1:] == expected
+    assert of_column(pa.array(values, pa.float64()), unit) == expected
+    assert of_column(pa.array(values, pa.float64()).slice(1), unit) == expected[1:]
+    wrapped = [None if value is None else np.float64(value) for value in values]
+    assert of_values(wrapped, unit) == expected
+
+
+@given(st.lists(st.none() | st.floats(width=32), max_size=8), UNITS)
+def test_float32_is_widened_first(values: list[Any], unit: Fraction) -> None:
+    expected = [nearest(value, unit) for value in values]
+    assert of_column(pa.array(values, pa.float32()), unit) == expected
+    wrapped = [None if value is None else np.float32(value) for value in values]
+    assert of_values(wrapped, unit) == expected
+
+
+@given(st.integers(-(1 << 32), 1 << 32))
+def test_whole_floats_equal_integers(number: int) -> None:
+    kinds: list[Any] = [number, float(number), Decimal(number), Fraction(number), np.int64(number)]
+    assert {value_to_units(value, MILLIONTH) for value in kinds} == {number * 10**6}
+
+
+@given(st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=8))
+def test_floats_of_six_places_are_the_decimals_they_show(millionths: list[int]) -> None:
+    texts = [f"{number // 1000}.{number % 1000:03d}" for number in map(abs, millionths)]
+    assert of_values([float(text) for text in texts]) == of_values(
+        [Decimal(text) for text in texts]
+    )
+
+
+def test_nan_and_null_are_both_absent_and_told_apart_from_zero() -> None:
+    column = pa.array([1.0, None, float("nan"), 0.0])
+    assert of_column(column) == of_column(column.dictionary_encode()) == [10**6, None, None, 0]
+    assert of_column(column.slice(1, 2)) == [None, None]
+    bitmap, garbage = pa.py_buffer(b"\x00"), pa.py_buffer(np.array([7.0, math.inf]))
+    assert of_column(pa.Array.from_buffers(pa.float64(), 2, [bitmap, garbage])) == [None, None]
+    garbage = pa.py_buffer(np.full(4, -1, np.int64))
+    kind = pa.decimal128(5, 2)
+    assert of_column(pa.Array.from_buffers(kind, 2, [bitmap, garbage])) == [None, None]
+
+
+def test_no_rows_and_only_nulls() -> None:
+    for kind in [*INTEGERS, *DECIMALS, pa.float16(), pa.float32(), pa.float64(), pa.null()]:
+        assert of_column(pa.array([], kind)) == []
+        assert of_column(pa.nulls(3, kind)) == [None] * 3
+    assert of_values([]) == [] and of_values([None]) == [None]
+
+
+UNSUPPORTED = [pa.string(), pa.bool_(), pa.binary(), pa.date32(), pa.timestamp("us"), pa.uuid()]
+UNSUPPORTED += [pa.duration("s"), pa.list_(pa.int64()), pa.dictionary(pa.int8(), pa.string())]
+
+
+@pytest.mark.parametrize("kind", UNSUPPORTED, ids=str)
+def test_other_types_are_refused_by_schema(kind: pa.DataType) -> None:
+    assert not fixed_point.supported(kind)
+
+
+@given(
+    st.permutations([1 << 53, *[1] * 20, -(1 << 53), 3, -(1 << 62), 1 << 62, 1 << 90, -(1 << 90)])
+)
+def test_sums_do_not_depend_on_the_order(values: list[int]) -> None:
+    column = values_to_units(values, Fraction(1))
+    assert integers.segment_sums(column, np.array([0])).tolist() == [23]
+
+
+def in_doubles(value: object) -> float:
+    """A broken twin: units by way of float."""
+    return float(value) * 1e6
+
+
+def test_the_properties_catch_units_in_doubles() -> None:
+    value = Decimal("9007199254740993.000001")
+    assert (
+        int(in_doubles(value)) != true_units(value, MILLIONTH) == value_to_units(value, MILLIONTH)
+    )
+
+
+@pytest.mark.parametrize("unit", [Fraction(1, 10**19), Fraction(1, 10**20), Fraction(1, 2**200)])
+def test_nothing_but_zeros_on_the_finest_grids(unit: Fraction) -> None:
+    """0 times a factor above 2^63 is 0, not an error that only such data would make."""
+    for column in ([0, 0], [None, 0], [0, 1], []):
+        expected = [value and min(round(value / unit), integers.WIDEST - 1) for value in column]
+        assert units_of(values_to_units(column, unit)) == expected
+    whole = pa.array([Decimal(0)] * 3, pa.decimal128(30, -13))
+    assert units_of(to_units(whole, Fraction(1, 10**6))) == [0, 0, 0]
+
+
+class Telling(np.float64):
+    def __float__(self) -> float:
+        raise RuntimeError("a canary of a row")
+
+
+class Counting(np.int64):
+    def __int__(self) -> int:
+        raise RuntimeError("a canary of a row")
+
+
+def test_a_subclass_of_a_numpy_number_is_no_number() -> None:
+    for value in (Telling(3.5), Counting(3)):
+        assert value_to_units(value, Fraction(1)) is None
+        assert ids.canonical(value) is None
+    assert value_to_units(np.float32(3.0), Fraction(1)) == 3
+    for kind in (np.int8, np.uint64, np.longlong, np.intc):
+        assert ids.canonical(kind(3)) == 3

@@ -1,0 +1,262 @@
+"""One person, one identity: from every type, every Arrow layout and every batch."""
+
+import datetime
+import decimal
+import uuid
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beam_dp.transforms.columns import ids
+from beam_dp.transforms.columns.ids import canonical, identify, identify_values
+from tests.hostile.support import Hostile
+
+KEY = bytes(range(32))
+INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
+WIDE = st.integers(-(10**70), 10**70)
+# What text must not be mistaken for: numbers of nearly the right form.
+DIGITS = st.from_regex(r"[-+ 0]{0,2}[0-9]{0,21}[ \n.]?", fullmatch=True)
+TEXT = st.text(st.characters(codec="utf-8"), max_size=30) | DIGITS
+IDS = INT64 | WIDE | st.booleans() | TEXT | st.dates() | st.uuids() | st.none()
+NO_IDS = st.floats() | st.binary() | st.datetimes() | st.lists(st.integers()) | st.complex_numbers()
+
+
+def ids_of(identity: np.ndarray, valid: np.ndarray) -> list[tuple[int, int] | None]:
+    """Return comparable identities, None where there is none."""
+    second = identity[1] if len(identity) > 1 else np.zeros(identity.shape[1], np.uint64)
+    pairs = zip(identity[0].tolist(), second.tolist(), valid.tolist(), strict=True)
+    return [(first, rest) if ok else None for first, rest, ok in pairs]
+
+
+def of_column(column: pa.Array) -> list[tuple[int, int] | None]:
+    return ids_of(*identify(column, KEY))
+
+
+def of_values(values: list[object]) -> list[tuple[int, int] | None]:
+    return ids_of(*identify_values(values, KEY))
+
+
+def same(left: object, right: object) -> bool:
+    """Return whether two values are one person, in a batch of both and each in its own."""
+    together = of_values([left, right])
+    apart = of_values([left]) + of_values([right])
+    assert together == apart
+    return together[0] is not None and together[0] == together[1]
+
+
+ONE = [1, "1", True, np.int8(1), np.uint64(1), np.int64(1), np.bool_(True), np.str_("1")]
+ONE += [Decimal(1), Decimal("1.00"), Decimal("1E+0")]
+
+
+@pytest.mark.parametrize("value", ONE, ids=lambda value: f"{type(value).__name__}_{value}")
+def test_every_one_is_the_same_person(value: object) -> None:
+    assert canonical(value) == 1
+    assert same(value, 1)
+
+
+DIFFERENT = [
+    ("1", "01"), ("1", "+1"), ("1", " 1"), ("1", "1 "), ("1", "1\n"), ("1", "١"), (0, "-0"),
+    (0, ""), ("a", "A"), ("a", "a "), ("a", "a\0"), ("\u00e9", "e\u0301"), (1, -1), (True, "True"),
+    (1 << 63, -(1 << 63)), (1 << 64, 0), ("1" * 30, "1" * 31), ("", "\0"), ("\0", "\0\0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("left", "right"), DIFFERENT)
+def test_other_people_stay_apart(left: object, right: object) -> None:
+    assert canonical(left) != canonical(right)
+    assert not same(left, right)
+
+
+EQUAL = [
+    (1 << 63, str(1 << 63)), (-(1 << 63), str(-(1 << 63))), ((1 << 64) - 1, np.uint64(2**64 - 1)),
+    (10**50, Decimal(10**50)), (10**50, Decimal("1E+50")), (0, Decimal("0E+60")), (0, Decimal("-0")),
+    (datetime.date(1, 1, 1), "0001-01-01"), (uuid.UUID(int=7), str(uuid.UUID(int=7))),
+    ("a\0b", np.str_("a\0b")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("left", "right"), EQUAL)
+def test_one_id_in_two_spellings(left: object, right: object) -> None:
+    assert same(left, right)
+
+
+NOBODY = [
+    None, 1.0, float("nan"), np.float64(1), np.float32(1), b"1", np.bytes_(b"1"), [1], (1,), {1: 1},
+    {1}, 1j, "\ud800", "a\udfff", datetime.datetime(2020, 1, 1), datetime.timedelta(1),
+    np.datetime64("2020-01-01"), np.timedelta64(1, "ns"), np.timedelta64("NaT"), Decimal("1.5"),
+    Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"), Decimal("1E+999999999"),
+    Decimal("1E-999999999"), Fraction(1), 1 << 4096, 10**5000, range(3), object(), int, len,
+    np.array([1]), np.array(1), pa.scalar(1), datetime.time(1), Ellipsis, (x for x in "a"),
+]  # fmt: skip
+
+
+def test_nobody_has_no_identity() -> None:
+    assert [canonical(value) for value in NOBODY] == [None] * len(NOBODY)
+    assert of_values(NOBODY) == [None] * len(NOBODY)
+    assert of_values([7, *NOBODY])[0] == of_values([7])[0]
+
+
+class Text(str):
+    """A str with a mind of its own."""
+
+    __slots__ = ()
+    __hash__: Any = None
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError
+
+
+class Whole(int):
+    """An int that says it is 1."""
+
+    def __int__(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize("make", [Hostile, lambda: Text("a"), lambda: Whole(2)])
+def test_no_code_of_a_value_runs(make: Callable[[], object]) -> None:
+    found = of_values([make(), 3])
+    assert found == [None, *of_values([3])]
+
+
+@given(st.lists(IDS | NO_IDS, max_size=12))
+def test_a_value_is_itself_in_every_batch(values: list[object]) -> None:
+    alone = [found for value in values for found in of_values([value])]
+    assert of_values(values) == alone
+    assert [found is None for found in alone] == [canonical(value) is None for value in values]
+
+
+@given(st.lists(IDS, max_size=12))
+def test_identities_follow_the_canonical_form(values: list[object]) -> None:
+    found = of_values(values)
+    for value, one in zip(values, found, strict=True):
+        for other, two in zip(values, found, strict=True):
+            if one is not None:
+                assert (one == two) == (canonical(value) == canonical(other))
+
+
+def typed(values: st.SearchStrategy[Any], *types: pa.DataType) -> st.SearchStrategy[pa.Array]:
+    """Return columns of one of the types, with nulls."""
+    lists = st.lists(values | st.none(), max_size=8)
+    return st.tuples(lists, st.sampled_from(types)).map(lambda pair: pa.array(*pair))
+
+
+def whole_decimal(value: int) -> Decimal:
+    return decimal.Context(prec=80).create_decimal(value)
+
+
+COLUMNS = st.one_of(
+    typed(st.integers(-128, 127), pa.int8(), pa.int16(), pa.int32(), pa.int64()),
+    typed(st.integers(0, 255), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+    typed(INT64, pa.int64()),
+    typed(st.integers(0, (1 << 64) - 1), pa.uint64()),
+    typed(st.booleans(), pa.bool_()),
+    typed(TEXT, pa.string(), pa.large_string(), pa.string_view()),
+    typed(st.dates(), pa.date32(), pa.date64()),
+    typed(st.integers(-(10**38) + 1, 10**38 - 1).map(whole_decimal), pa.decimal128(38, 0)),
+    typed(WIDE.map(whole_decimal), pa.decimal256(76, 0)),
+    typed(st.integers(-(10**9) + 1, 10**9 - 1).map(whole_decimal), pa.decimal32(9, 0)),
+    typed(st.none(), pa.null()),
+)
+
+
+@given(COLUMNS, st.data())
+def test_columns_and_values_agree(column: pa.Array, data: st.DataObject) -> None:
+    expected = of_values(column.to_pylist())
+    assert of_column(column) == expected
+    start = data.draw(st.integers(0, len(column)))
+    length = data.draw(st.integers(0, len(column) - start))
+    part = column.slice(start, length)
+    assert of_column(part) == expected[start : start + length]
+    if column.type not in (pa.string_view(), pa.null(), pa.decimal32(9, 0)):
+        encoded = column.dictionary_encode()
+        assert of_column(encoded) == expected
+        assert of_column(encoded.slice(start, length)) == expected[start : start + length]
+
+
+def test_null_in_the_dictionary_itself_is_nobody() -> None:
+    indices = pa.array([0, 1, None, 2], pa.int8())
+    column = pa.DictionaryArray.from_arrays(indices, pa.array(["a", None, "1"]))
+    assert of_column(column) == of_values(["a", None, None, 1])
+    empty = pa.DictionaryArray.from_arrays(pa.array([None], pa.int32()), pa.array([], pa.string()))
+    assert of_column(empty) == [None]
+
+
+def test_null_is_read_from_the_bitmap_whatever_lies_below_it() -> None:
+    bitmap = pa.py_buffer(b"\x05")  # rows 0 and 2
+    numbers = pa.py_buffer(np.array([1, 2, 3], np.int64))
+    column = pa.Array.from_buffers(pa.int64(), 3, [bitmap, numbers])
+    assert of_column(column) == of_values([1, None, 3])
+    assert of_column(column.slice(1)) == of_values([None, 3])
+
+
+def test_text_that_is_no_utf8_is_somebody_and_breaks_nothing() -> None:
+    offsets = pa.py_buffer(np.array([0, 2, 4, 6, 7], np.int32))
+    text = pa.py_buffer(b"\xff\xfe\xed\xa017\xff")
+    column = pa.Array.from_buffers(pa.string(), 4, [None, offsets, text])
+    for kind in (pa.string(), pa.large_string(), pa.string_view()):
+        found = of_column(column.cast(kind))
+        assert len(set(found)) == 4 and None not in found
+        assert found[2] == of_values([17])[0]
+    assert of_column(column.dictionary_encode()) == of_column(column)
+
+
+def test_dates_that_python_cannot_name_are_nobody() -> None:
+    days = pa.array([-(1 << 31), (1 << 31) - 1, 0], pa.int32()).cast(pa.date32())
+    assert of_column(days) == [None, None, of_values(["1970-01-01"])[0]]
+    instants = pa.array([-(1 << 63), (1 << 63) - 1, 86_400_001], pa.int64()).cast(pa.date64())
+    assert of_column(instants) == [None, None, of_values(["1970-01-02"])[0]]
+
+
+def test_long_and_many_texts() -> None:
+    long = ["x" * (1 << 20), "x" * (1 << 20) + "y", "a" * 4096, "a" * 4097]
+    assert len(set(of_values(long))) == 4
+    assert of_column(pa.array(long)) == of_values(long)
+    uuids = [str(uuid.UUID(int=number)) for number in range(10_000)]
+    assert len(set(of_values(uuids))) == 10_000
+    assert of_values([uuid.UUID(text) for text in uuids[:100]]) == of_values(uuids[:100])
+
+
+def test_no_rows_at_all() -> None:
+    kinds = [pa.int64(), pa.uint64(), pa.string(), pa.string_view(), pa.date32(), pa.date64()]
+    for kind in [*kinds, pa.decimal128(5, 0), pa.bool_(), pa.null()]:
+        assert of_column(pa.array([], kind)) == []
+    assert of_values([]) == []
+
+
+UNSUPPORTED = [
+    pa.float32(), pa.float64(), pa.float16(), pa.binary(), pa.timestamp("us"), pa.time32("s"),
+    pa.timestamp("ns", "UTC"), pa.list_(pa.int64()), pa.struct([("a", pa.int64())]), pa.uuid(),
+    pa.decimal128(5, 2), pa.decimal128(5, -2), pa.duration("s"), pa.large_binary(),
+    pa.run_end_encoded(pa.int32(), pa.int64()), pa.map_(pa.string(), pa.string()),
+    pa.dictionary(pa.int8(), pa.float64()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", UNSUPPORTED, ids=str)
+def test_other_types_are_refused_by_schema(kind: pa.DataType) -> None:
+    assert not ids.supported(kind)
+
+
+def test_the_key_decides_about_hashes_and_not_about_integers() -> None:
+    other = bytes(32)
+    assert of_column(pa.array([5])) == ids_of(*identify(pa.array([5]), other))
+    assert of_column(pa.array(["x"])) != ids_of(*identify(pa.array(["x"]), other))
+
+
+def by_equality(values: list[object]) -> list[object]:
+    """A broken twin: ids as Python compares them."""
+    return [{value: value}.get(1, value) for value in values]
+
+
+def test_the_properties_catch_ids_by_equality() -> None:
+    broken = by_equality([1, "1", True, 1.0])
+    assert broken[0] != broken[1] and broken[0] == broken[3]
+    assert same(1, "1") and not same(1, 1.0)

@@ -1,0 +1,200 @@
+"""Rows of every kind become the same contributions; bad ones vanish alone."""
+
+import collections
+import datetime
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beam_dp.mechanisms.bounding import table as bounding_table
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.transforms.columns import layout as layouts
+from beam_dp.transforms.columns import partition_keys, public_keys
+from beam_dp.transforms.columns.layout import Layout, RowBuffer
+from beam_dp.transforms.columns.row_fields import FieldLists
+
+KEY = bytes(range(32))
+UNIT = Fraction(1, 10**6)
+
+
+class Visit(NamedTuple):
+    person: Any
+    day: Any
+    value: Any
+
+
+def layout(
+    public: public_keys.PublicKeys | None = None, partition: tuple[str, ...] = ("day",)
+) -> Layout:
+    return Layout("person", partition, ("value",), (UNIT,), public, KEY)
+
+
+def lines(tables: Sequence[Table]) -> collections.Counter[Any]:
+    """Return what tables hold, however it is laid out."""
+    found: collections.Counter[Any] = collections.Counter()
+    for table in tables:
+        words = [
+            bounding_table.join_identities([part, np.zeros((2, 0), np.uint64)]).T.tolist()
+            for part in (table.person, table.partition)
+        ]
+        value = integers.widen(table.values[0]).tolist()
+        for person, partition, number in zip(*words, value, strict=True):
+            pair = (partition[0], partition[1])
+            found[tuple(person), partition_keys.name_of(pair, table.names), number] += 1
+    return found
+
+
+def collected(rows: Sequence[object], found: Layout) -> list[Table]:
+    buffer = RowBuffer(found)
+    return [table for row in rows for table in buffer.add(row)] + buffer.flush()
+
+
+PEOPLE = st.integers(-3, 3) | st.sampled_from(["1", "a", "\ud800", None, 1.0, True, b"1"])
+DAYS = st.integers(0, 3) | st.sampled_from(["1", "a", None, True, "\ud800", 1.0, (1,)])
+DAYS |= st.just(datetime.date(2020, 1, 1))
+VALUES = st.integers(-5, 5) | st.sampled_from([1.5, None, "x", float("nan"), Decimal("0.1"), True])
+ROWS = st.lists(st.tuples(PEOPLE, DAYS, VALUES), max_size=12)
+
+
+@given(ROWS)
+def test_forms_agree_and_rows_are_independent(rows: list[tuple[Any, Any, Any]]) -> None:
+    found = layout()
+    together = lines(collected([Visit(*row)._asdict() for row in rows], found))
+    assert together == lines(collected([Visit(*row) for row in rows], found))
+    assert together == lines(collected([beam.Row(**Visit(*row)._asdict()) for row in rows], found))
+    apart = sum((lines(collected([Visit(*row)], found)) for row in rows), collections.Counter())
+    assert together == apart
+
+
+@given(st.lists(st.tuples(st.none() | st.integers(0, 3), st.none() | st.sampled_from("ab"),
+                          st.none() | st.floats(-5, 5)), min_size=1, max_size=12))  # fmt: skip
+def test_batches_agree_with_rows(rows: list[tuple[Any, Any, Any]]) -> None:
+    found = layout()
+    batch = pa.RecordBatch.from_pylist(
+        [Visit(*row)._asdict() for row in rows],
+        pa.schema([("person", pa.int64()), ("day", pa.string()), ("value", pa.float64())]),
+    )
+    expected = lines(collected([Visit(*row) for row in rows], found))
+    assert lines([found.from_batch(batch)]) == expected
+    assert lines([found.from_batch(part) for part in layouts.batches(pa.table(batch))]) == expected
+    assert (
+        lines([found.from_batch(batch.slice(0, 1)), found.from_batch(batch.slice(1))]) == expected
+    )
+
+
+def test_public_keys_drop_the_other_rows() -> None:
+    found = layout(public_keys.PublicKeys(((1,), ("a",))))
+    rows = [Visit(1, day, 1) for day in (1, "1", True, "a", "b", None, 2.0, Decimal(1))]
+    [table] = [table for table in collected(rows, found) if len(table)][:1]
+    places = [place for table in collected(rows, found) for place in table.partition[0].tolist()]
+    assert sorted(places) == [0, 0, 0, 0, 1] and not table.names
+
+
+class Loud(dict):
+    """A dict whose own methods raise."""
+
+    def get(self, *args: object) -> object:
+        raise RuntimeError
+
+    items = __getitem__ = __iter__ = get
+
+
+class Short(NamedTuple):
+    person: int
+
+
+class Odd:
+    """No row; it fails whatever is asked of it."""
+
+    __class__: Any = property(lambda self: 1 / 0)
+
+    def __getattribute__(self, name: str) -> object:
+        raise RuntimeError
+
+
+def fields_of(row: object) -> dict[str, object]:
+    """Return the fields that a row has."""
+    lists = FieldLists(Visit._fields)
+    lists.add(row)
+    found = zip(Visit._fields, lists.drain(), strict=True)
+    return {name: value for name, [value] in found if value is not None}
+
+
+def test_fields_of_rows_that_are_none() -> None:
+    assert fields_of(Loud(person=1)) == {"person": 1}
+    assert fields_of(Short(1)) == {"person": 1}
+    assert fields_of(tuple.__new__(Visit, (1,))) == {"person": 1}
+    assert fields_of(tuple.__new__(Visit, (1, 2, 3, 4))) == {"person": 1, "day": 2, "value": 3}
+    for row in (Odd(), None, 1, "person", [1], (1, 2), {1}, object(), iter([1]), Visit, int):
+        assert fields_of(row) == {}
+
+
+def test_rows_that_are_none_vanish() -> None:
+    good = Visit(1, "a", 1)
+    bad = [Odd(), None, 5, "text", b"", (1, "a", 1), [1, "a", 1], {}, Short(1), beam.Row(x=1), len]
+    bad += [{"day": "a", "value": 1}, {"person": 1, "value": 1}, (part for part in good)]
+    assert lines(collected([*bad, good, *bad], layout())) == lines(collected([good], layout()))
+    extra = {**good._asdict(), "more": Odd(), 5: 5}
+    assert lines(collected([extra], layout())) == lines(collected([good], layout()))
+
+
+def test_a_row_without_its_value_is_a_row() -> None:
+    assert lines(collected([{"person": 1, "day": "a"}], layout())) == lines(
+        collected([Visit(1, "a", None)], layout())
+    )
+
+
+def test_a_buffer_flushes_itself() -> None:
+    buffer = RowBuffer(layout())
+    sizes = [len(table) for _ in range(1 << 16) for table in buffer.add(Visit(1, "a", 1))]
+    assert sizes == [1 << 16] and buffer.flush() == []
+
+
+def test_no_partition_columns() -> None:
+    table = layout(partition=()).from_lists([[1, None, 2], [1, 1, None]])[0]
+    assert len(table) == 2 and not table.partition.any()
+
+
+BAD_SCHEMAS = [
+    ("person", pa.float64()), ("person", pa.binary()), ("person", pa.timestamp("us", "UTC")),
+    ("day", pa.list_(pa.int64())), ("day", pa.float32()), ("day", pa.uuid()),
+    ("value", pa.string()), ("value", pa.bool_()), ("value", pa.struct([("a", pa.int64())])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "kind"), BAD_SCHEMAS, ids=str)
+def test_types_are_refused_by_name_without_a_value(name: str, kind: pa.DataType) -> None:
+    good = {"person": pa.int64(), "day": pa.string(), "value": pa.float64(), name: kind}
+    batch = pa.RecordBatch.from_pylist([], pa.schema(list(good.items())))
+    with pytest.raises(TypeError, match=f"column '{name}' must hold") as caught:
+        layout().from_batch(batch)
+    assert str(kind) in str(caught.value)
+
+
+def test_missing_and_doubled_columns_are_refused() -> None:
+    one = pa.array([1])
+    with pytest.raises(ValueError, match="column 'day' must occur once in every batch, not 0"):
+        layout().from_batch(pa.RecordBatch.from_arrays([one, one], ["person", "value"]))
+    doubled = pa.RecordBatch.from_arrays([one] * 4, ["person", "day", "day", "value"])
+    with pytest.raises(ValueError, match="not 2 times"):
+        layout().from_batch(doubled)
+
+
+def test_batches_are_bounded_and_never_empty() -> None:
+    table = pa.table({"person": pa.array(range((1 << 18) + 5))})
+    assert [len(batch) for batch in layouts.batches(table)] == [1 << 18, 5]
+    assert list(layouts.batches(table.slice(0, 0))) == []
+
+
+def test_every_run_has_a_key_of_its_own() -> None:
+    drawn = {layouts.fresh_key() for _ in range(100)}
+    assert len(drawn) == 100 and {len(key) for key in drawn} == {32}

@@ -1,0 +1,211 @@
+"""Private partition keys keep type and value."""
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beam_dp.transforms.columns import ids, partition_keys
+from beam_dp.transforms.columns.partition_keys import (
+    Key,
+    are_clean,
+    clean,
+    decode,
+    encode,
+    name_keys,
+    name_of,
+)
+from beam_dp.transforms.columns.public_keys import PublicKeys
+
+KEY = bytes(range(32))
+INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
+TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
+PART = INT64 | TEXT | st.booleans() | st.dates()
+KEYS = st.lists(PART, min_size=1, max_size=3).map(tuple)
+
+
+def typed(key: Key) -> list[tuple[type, object]]:
+    """Return a key in a form in which 1 and True differ."""
+    return [(type(part), part) for part in key]
+
+
+def names_of(*columns: pa.Array) -> list[Key | None]:
+    """Return the key that a release would show for each row; None for dropped rows."""
+    found, valid, names = name_keys(list(columns), KEY)
+    second = found[1] if len(found) > 1 else np.zeros(len(valid), np.uint64)
+    pairs = zip(found[0].tolist(), second.tolist(), strict=True)
+    return [name_of(pair, names) if ok else None for pair, ok in zip(pairs, valid, strict=True)]
+
+
+@given(KEYS)
+def test_encode_and_decode(key: Key) -> None:
+    assert typed(decode(encode(key))) == typed(key)
+
+
+@given(KEYS, KEYS)
+def test_different_keys_have_different_encodings(left: Key, right: Key) -> None:
+    assert (encode(left) == encode(right)) == (typed(left) == typed(right))
+
+
+def test_lengths_are_part_of_the_encoding() -> None:
+    assert encode(("ab", "c")) != encode(("a", "bc")) != encode(("abc",)) != encode(("abc", ""))
+
+
+COLUMNS: list[tuple[st.SearchStrategy[Any], pa.DataType]] = [
+    (st.integers(-128, 127), pa.int8()),
+    (st.integers(0, 255), pa.uint8()),
+    (INT64, pa.int64()),
+    (st.integers(0, (1 << 63) - 1), pa.uint64()),
+    (st.integers(-(10**18), 10**18), pa.decimal128(38, 0)),
+    (st.booleans(), pa.bool_()),
+    (TEXT, pa.string()),
+    (TEXT, pa.large_string()),
+    (TEXT, pa.string_view()),
+    (st.dates(), pa.date32()),
+    (st.dates(), pa.date64()),
+]
+
+
+def drawn_column(data: st.DataObject, size: int) -> tuple[list[object], pa.Array]:
+    """Return Python values, and a column of them that is sliced or a dictionary at random."""
+    strategy, kind = data.draw(st.sampled_from(COLUMNS))
+    values = data.draw(st.lists(st.none() | strategy, min_size=size + 1, max_size=size + 1))
+    made = values
+    if pa.types.is_decimal(kind):
+        made = [None if value is None else Decimal(value) for value in values]
+    column = pa.array(made, kind)
+    if data.draw(st.booleans()) and kind != pa.string_view():
+        column = column.dictionary_encode()
+    return values[1:], column.slice(1)
+
+
+@given(st.data())
+def test_one_private_column_keeps_type_and_value(data: st.DataObject) -> None:
+    values, column = drawn_column(data, 6)
+    expected = [None if value is None else typed((value,)) for value in values]
+    assert [key and typed(key) for key in names_of(column)] == expected
+
+
+@given(st.data())
+def test_several_private_columns_keep_type_and_value(data: st.DataObject) -> None:
+    drawn = [drawn_column(data, 5) for _ in range(data.draw(st.integers(2, 3)))]
+    rows = zip(*(values for values, _ in drawn), strict=True)
+    expected = [None if None in row else typed(row) for row in rows]
+    assert [key and typed(key) for key in names_of(*(c for _, c in drawn))] == expected
+
+
+@given(st.sampled_from([pa.int8(), pa.int32(), pa.uint64(), pa.decimal128(5, 0)]), st.booleans())
+def test_an_integer_is_one_partition_from_every_width(kind: pa.DataType, encoded: bool) -> None:
+    numbers = [Decimal(5), None] if pa.types.is_decimal(kind) else [5, None]
+    column = pa.array(numbers, kind)
+    found, valid, names = name_keys([column.dictionary_encode() if encoded else column], KEY)
+    assert found[:, 0].tolist() == [5] and valid.tolist() == [True, False] and not names
+
+
+@given(st.lists(PART, min_size=2, max_size=2))
+def test_private_identities_are_equal_where_keys_are(parts: list[Any]) -> None:
+    columns = [ids.to_array([part]) for part in parts]
+    found = [name_keys([column], KEY)[0] for column in columns]
+    assert (ids.join([found[0]]) == ids.join([found[1]])).all() == (
+        typed((parts[0],)) == typed((parts[1],))
+    )
+
+
+def test_a_dictionary_as_large_as_its_index_type() -> None:
+    texts = pa.array([f"v{number}" for number in range(128)])
+    column = pa.DictionaryArray.from_arrays(pa.array([0, None, 127], pa.int8()), texts)
+    assert names_of(column) == [("v0",), None, ("v127",)]
+    assert names_of(column, pa.array([1, 2, 3])) == [("v0", 1), None, ("v127", 3)]
+
+
+def test_a_dictionary_with_null_and_with_doubles() -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3]), pa.array(["a", None, "a", ""]))
+    assert names_of(column) == [("a",), None, ("a",), ("",)]
+    found = name_keys([column], KEY)[0]
+    assert found[:, 0].tolist() == found[:, 2].tolist()
+
+
+def test_text_that_is_no_utf8_is_named_by_replacement() -> None:
+    offsets = pa.py_buffer(np.array([0, 2, 4, 6], np.int32))
+    column = pa.Array.from_buffers(
+        pa.string(), 3, [None, offsets, pa.py_buffer(b"\xff\xfe\xed\xa0ok")]
+    )
+    for kind in (pa.string(), pa.large_string(), pa.string_view()):
+        assert names_of(column.cast(kind)) == [("\ufffd\ufffd",)] * 2 + [("ok",)]
+        public = PublicKeys((("ok",),))
+        assert public.places([column.cast(kind)], KEY).tolist() == [-1, -1, 0]
+    assert names_of(column.dictionary_encode())[2] == ("ok",)
+
+
+def test_dates_that_python_cannot_name_are_no_keys() -> None:
+    first, last = datetime.date.min, datetime.date.max
+    days = pa.array([first, last]).cast(pa.int32()).to_pylist()
+    days += [days[0] - 1, days[1] + 1, -(1 << 31), (1 << 31) - 1]
+    column = pa.array(days, pa.int32()).cast(pa.date32())
+    assert names_of(column) == [(first,), (last,), None, None, None, None]
+    assert names_of(column, column)[1:3] == [(last, last), None]
+    instants = pa.array([-(1 << 63), (1 << 63) - 1, -1, 86_400_001], pa.int64()).cast(pa.date64())
+    assert names_of(instants)[:2] == [None, None]
+    assert names_of(instants)[2:] == [(datetime.date(1969, 12, 31),), (datetime.date(1970, 1, 2),)]
+
+
+def test_null_columns_and_no_rows() -> None:
+    assert names_of(pa.nulls(2)) == [None, None]
+    assert names_of(pa.nulls(1), pa.array(["a"])) == [None]
+    for kind in (pa.int64(), pa.uint64(), pa.string(), pa.string_view(), pa.date64(), pa.bool_()):
+        assert names_of(pa.array([], kind)) == names_of(pa.array([], kind), pa.array([])) == []
+
+
+def test_integers_beyond_64_bits_are_no_keys() -> None:
+    assert names_of(pa.array([1 << 63, (1 << 63) - 1], pa.uint64())) == [None, ((1 << 63) - 1,)]
+    assert names_of(pa.array([Decimal(10**30), Decimal(7)], pa.decimal128(38, 0))) == [None, (7,)]
+
+
+CLEAN = [
+    (1, 1), (np.int8(1), 1), (Decimal("1.0"), 1), (True, True), (np.bool_(False), False),
+    ("a", "a"), (np.str_("a"), "a"), (datetime.date(2020, 1, 1), datetime.date(2020, 1, 1)),
+    (1.0, None), (None, None), (float("nan"), None), (b"a", None), ("\ud800", None), (1 << 63, None),
+    (np.uint64(1 << 63), None), (datetime.datetime(2020, 1, 1), None), ([1], None), ((1,), None),
+    (np.timedelta64(1, "ns"), None), (np.timedelta64("NaT"), None), (Decimal("1.5"), None),
+    (Decimal("NaN"), None), (Decimal("1E+999999999"), None), (object(), None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("part", "expected"), CLEAN)
+def test_clean(part: object, expected: object) -> None:
+    assert clean(part) == expected and type(clean(part)) is type(expected)
+
+
+def without_types(key: Key) -> bytes:
+    """A broken twin: the parts' text, joined."""
+    return "".join(map(str, key)).encode()
+
+
+def test_the_properties_catch_an_encoding_without_types_and_lengths() -> None:
+    assert without_types((1,)) == without_types(("1",)) and encode((1,)) != encode(("1",))
+    assert without_types(("ab", "c")) == without_types(("a", "bc"))
+    assert partition_keys.decode(encode((1, "1", True))) == (1, "1", True)
+
+
+@pytest.mark.parametrize(
+    ("listed", "plain"),
+    [
+        ([(1,), (-(1 << 63),)], True),
+        ([(1 << 63,), (1,)], False),
+        ([("a",), ("\ud800",)], False),
+        ([("\ud83d",), ("\ude00",)], False),
+        ([(1,), (True,)], False),
+        ([(1,), ("a",)], False),
+        ([(1,), (1, 2)], False),
+        ([(1.0,)], False),
+        ([(datetime.date(2020, 1, 2), "a")], True),
+    ],
+)
+def test_what_is_called_clean_is_left_as_it_is_by_clean(listed, plain):
+    assert are_clean(listed) == plain
+    assert not plain or [tuple(map(clean, key)) for key in listed] == listed

@@ -1,0 +1,144 @@
+"""Public partition keys: a list in columns, found by canonical form."""
+
+import datetime
+import pickle
+import time
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beam_dp.transforms.columns import ids
+from beam_dp.transforms.columns.key_list import KeyList
+from beam_dp.transforms.columns.partition_keys import Key
+from beam_dp.transforms.columns.public_keys import PublicKeys
+from tests.transforms.columns.test_partition_keys import INT64, KEY, PART, TEXT, typed
+
+
+@given(st.integers(1, 3), st.data())
+def test_a_list_of_keys_is_the_same_in_columns(parts: int, data: st.DataObject) -> None:
+    key = st.tuples(*(data.draw(st.sampled_from([PART, INT64, TEXT])) for _ in range(parts)))
+    listed = data.draw(st.lists(key, min_size=1, max_size=20))
+    found = KeyList.of(listed)
+    assert list(map(typed, found)) == list(map(typed, listed)) and len(found) == len(listed)
+    assert found == tuple(listed) and found == pickle.loads(pickle.dumps(found))
+    assert hash(found) == hash(KeyList.of(listed))
+    places = data.draw(st.lists(st.integers(0, len(listed) - 1)))
+    taken = found.take(np.array(places, np.int64))
+    assert list(map(typed, taken)) == [typed(listed[place]) for place in places]
+    assert typed(found[-1:][0]) == typed(listed[-1]) == typed(found[len(listed) - 1])
+    assert found.different() == len(set(listed))
+    assert len(found.columns) == parts
+    if found.plain:
+        assert list(zip(*(part.to_pylist() for part in found.columns), strict=True)) == listed
+    for place, part in enumerate(zip(*listed, strict=True)):
+        assert found.kinds(place) == set(map(type, part))
+
+
+@pytest.mark.parametrize("values", [[], [None], [1, None], [1, "1"], [1.5], [2**63], ["\ud800"]])
+def test_what_is_not_plain_is_left_to_others(values: list[object]) -> None:
+    assert KeyList.of_plain(values) is None
+
+
+def test_plain_values_are_listed_once_in_their_order() -> None:
+    assert KeyList.of_plain(["b", "a", "b"]) == (("b",), ("a",))
+    assert KeyList.of_plain(range(3)) == ((0,), (1,), (2,))
+
+
+PUBLIC = PublicKeys(((1,), ("a",), (datetime.date(2020, 1, 2),), ("\u00e9",), (0,), ("",)))
+
+
+def test_public_keys_match_by_canonical_form() -> None:
+    texts = pa.array(
+        ["1", "01", "a", "A", "2020-01-02", "\u00e9", "e\u0301", "0", "", None, "True"]
+    )
+    expected = [0, -1, 1, -1, 2, 3, -1, 4, 5, -1, -1]
+    for kind in (pa.string(), pa.large_string(), pa.string_view()):
+        assert PUBLIC.places([texts.cast(kind)], KEY).tolist() == expected
+    assert PUBLIC.places([texts.dictionary_encode()], KEY).tolist() == expected
+    assert PUBLIC.places([pa.array([1, 2, None, 0])], KEY).tolist() == [0, -1, -1, 4]
+    assert PUBLIC.places([pa.array([True, False])], KEY).tolist() == [0, 4]
+    assert PUBLIC.places([pa.array([datetime.date(2020, 1, 2)])], KEY).tolist() == [2]
+    assert PUBLIC.places([pa.nulls(1)], KEY).tolist() == [-1]
+
+
+@given(st.lists(PART, min_size=1, max_size=30), st.lists(PART, max_size=8))
+def test_public_places_are_those_of_the_canonical_list(listed: list[Any], asked: list[Any]) -> None:
+    once = {ids.canonical(part): part for part in listed}
+    public = PublicKeys(tuple((part,) for part in once.values()))
+    for part in asked + listed:
+        places = public.places([ids.to_array([part])], KEY)
+        form = ids.canonical(part)
+        assert places.tolist() == [list(once).index(form) if form in once else -1]
+
+
+@given(st.lists(st.tuples(INT64, TEXT), min_size=1, max_size=20, unique=True))
+def test_public_keys_of_two_columns(listed: list[tuple[int, str]]) -> None:
+    forms = {tuple(map(ids.canonical, key)): key for key in listed}
+    public = PublicKeys(tuple(forms.values()))
+    numbers, texts = (pa.array(part) for part in zip(*public.keys, strict=True))
+    assert public.places([numbers, texts], KEY).tolist() == list(range(len(forms)))
+    elsewhere = pa.array([text + "x" for _, text in public.keys])
+    absent = public.places([numbers, elsewhere], KEY).tolist()
+    found = {(number, ids.canonical(text + "x")) for number, text in public.keys}
+    assert all(place == -1 for place in absent) or found & set(forms)
+
+
+@pytest.mark.parametrize("keys_", [((1,), ("1",)), ((1,), (True,)), ((0, "a"), (False, "a"))])
+def test_public_keys_that_are_one_partition_are_refused(keys_: tuple[Key, ...]) -> None:
+    with pytest.raises(ValueError, match="differ in more than their type"):
+        PublicKeys(keys_)
+
+
+def test_a_million_public_keys() -> None:
+    public = PublicKeys(tuple((f"key {number}",) for number in range(1 << 17)))
+    column = pa.array(["key 5", "key x", f"key {(1 << 17) - 1}"])
+    assert public.places([column], KEY).tolist() == [5, -1, (1 << 17) - 1]
+    start = time.perf_counter()
+    public.places([column], KEY)
+    assert time.perf_counter() - start < 0.05  # the table is made once
+    sparse = PublicKeys(tuple((number * 1_000_003,) for number in range(1000)))
+    assert sparse.places([pa.array([0, 1, 999 * 1_000_003])], KEY).tolist() == [0, -1, 999]
+
+
+def test_a_key_far_above_a_negative_public_key_is_not_in_the_list():
+    # key - lowest wraps around in int64: it was an IndexError that spelled the key out, or a match.
+    for listed in (((-1,), (1,)), ((-(2**63),), (-(2**63) + 2,))):
+        public = PublicKeys(listed)
+        for number in (2**63 - 1, 0, -(2**63) + 1):
+            found = public.places([pa.array([number, listed[0][0]])], b"k")
+            assert found.tolist() == [-1, 0]
+
+
+@pytest.mark.parametrize(
+    "listed", [((1,), (2,)), (("a", 1), ("b", 2)), ((1,), ("a",), (datetime.date(2020, 1, 2),))]
+)
+def test_public_keys_survive_pickling_and_are_one_object_in_a_process(listed):
+    packed = pickle.dumps(PublicKeys(listed))
+    first, second = pickle.loads(packed), pickle.loads(packed)
+    assert first.keys == listed and first is second
+    assert first.lookup(KEY) is first.lookup(KEY)
+
+
+class _Forgetful(dict):
+    """A cache that another thread clears as soon as something is in it."""
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value)
+        self.clear()
+
+
+def test_a_table_is_found_though_other_runs_clear_the_cache():
+    public = PublicKeys(((1,), (2,)))
+    object.__setattr__(public, "_lookups", _Forgetful())
+    assert public.places([pa.array([2, 1, 3])], KEY).tolist() == [1, 0, -1]
+
+
+def test_several_runs_with_the_same_keys_keep_their_tables():
+    public = PublicKeys(((1,), (2,)))
+    runs = [bytes([number]) * 32 for number in range(3)]
+    tables = [public.lookup(run) for run in runs]
+    assert [public.lookup(run) for run in runs] == tables

@@ -1,0 +1,564 @@
+"""ReadRows: what is read, what is dropped, and that no word of the content gets out."""
+
+import csv
+import gc
+import gzip
+import io
+import json
+import logging
+import traceback
+import tracemalloc
+import warnings
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from apache_beam.testing.util import assert_that
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from beam_dp.transforms.io import csv_files, json_lines, parquet, records
+from beam_dp.transforms.io.read_rows import ReadRows
+
+HEADER = b"who,what\n"
+FOUND: list[Any] = []
+
+
+def csv_rows(path: Path, columns: tuple[str, ...], numbers: tuple[str, ...] = ()) -> list[Any]:
+    batches = csv_files.read_csv(str(path), str(path), columns, numbers)
+    return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+
+
+def read_csv_bytes(tmp_path: Path, content: bytes, numbers: tuple[str, ...] = ()) -> list[Any]:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(content)
+    return csv_rows(path, ("who", "what"), numbers)
+
+
+def read_jsonl_bytes(tmp_path: Path, content: bytes) -> list[Any]:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(content)
+    return [
+        tuple(row.values()) for row in json_lines.read_jsonl(str(path), "rows", ("who", "what"))
+    ]
+
+
+def keep(elements: list[Any]) -> None:
+    for element in elements:
+        rows = element.to_pylist() if isinstance(element, pa.RecordBatch) else [element]
+        FOUND.extend(tuple(row.values()) for row in rows)
+
+
+def read_all(pattern: str, columns: list[str], numbers: tuple[str, ...] = ()) -> list[Any]:
+    """The rows of a whole pipeline, sorted."""
+    FOUND.clear()
+    with beam.Pipeline(runner="FnApiRunner") as p:
+        assert_that(p | ReadRows(pattern, columns, numbers), keep)
+    return sorted(FOUND)
+
+
+def failure_of(pattern: str, columns: list[str], numbers: tuple[str, ...] = ()) -> BaseException:
+    with pytest.raises(Exception) as raised:
+        read_all(pattern, columns, numbers)
+    return raised.value
+
+
+def everything_said(error: BaseException) -> str:
+    """The texts of an error, of all it was raised from, and of all that was being handled."""
+    said, seen = [], {id(None)}
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        now = waiting.pop()
+        if id(now) not in seen:
+            seen.add(id(now))
+            said += [repr(now), "".join(traceback.format_exception(now))]
+            waiting += [now.__cause__, now.__context__]
+    return "\n".join(said)
+
+
+# --- Parquet
+
+
+def write_parquet(path: Path, table: pa.Table, rows: int = 100) -> str:
+    pq.write_table(table, path, row_group_size=rows)
+    return str(path)
+
+
+def test_parquet_gives_every_row_of_every_file_once(tmp_path: Path) -> None:
+    for part in range(3):
+        table = pa.table({"who": range(part * 250, part * 250 + 250), "other": ["x"] * 250})
+        write_parquet(tmp_path / f"part-{part}.parquet", table)
+    assert read_all(f"{tmp_path}/*.parquet", ["who"]) == [(who,) for who in range(750)]
+
+
+def test_parquet_takes_several_patterns(tmp_path: Path) -> None:
+    first = write_parquet(tmp_path / "a.parquet", pa.table({"who": [1]}))
+    second = write_parquet(tmp_path / "b.parquet", pa.table({"who": [2]}))
+    assert read_all(f"{first},{second}", ["who"]) == [(1,), (2,)]
+
+
+def test_parquet_batches_are_bounded_whatever_the_row_groups(tmp_path: Path) -> None:
+    rows = 3 * parquet.SLICE + 1
+    path = write_parquet(tmp_path / "a.parquet", pa.table({"who": range(rows)}), rows)
+    [part] = parquet.ranges([path], path, ["who"])
+    sizes = [batch.num_rows for batch in parquet.read_parquet(part, path, ["who"])]
+    assert sum(sizes) == rows
+    assert max(sizes) <= parquet.SLICE
+
+
+def test_parquet_is_split_into_ranges_at_row_groups(tmp_path: Path) -> None:
+    rows = 2 * parquet.RANGE_ROWS + 10
+    path = write_parquet(tmp_path / "a.parquet", pa.table({"who": range(rows)}), 100_000)
+    parts = parquet.ranges([path], path, ["who"])
+    read = [b for part in parts for b in parquet.read_parquet(part, path, ["who"])]
+    assert len(parts) == 2
+    assert pa.Table.from_batches(read)["who"].to_pylist() == list(range(rows))
+
+
+def test_parquet_text_is_a_dictionary_where_it_repeats_only(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "day": ["Monday", "Tuesday"] * 5000,
+            "id": [f"a-long-identifier-{row}" for row in range(10_000)],
+        }
+    )
+    path = write_parquet(tmp_path / "a.parquet", table, 10_000)
+    [part] = parquet.ranges([path], path, ["day", "id"])
+    [batch] = parquet.read_parquet(part, path, ["day", "id"])
+    assert pa.types.is_dictionary(batch.schema.field("day").type)
+    assert batch.schema.field("id").type == pa.string()
+    assert batch.to_pydict() == table.to_pydict()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([1, None, 3]),
+        pa.array([1.5, None, float("nan")]),
+        pa.array(["a", None, "a"], pa.large_string()),
+        pa.array(["a", None, "a"]).dictionary_encode(),
+        pa.array(["a", None, "a"], pa.string_view()),
+        pa.array([f"{n}-long-and-different" for n in range(500)], pa.string_view()),
+        pa.array([b"a", None, b"b"], pa.binary_view()),
+        pa.array([b"a", None, b"b"]),
+        pa.array([True, None, False]),
+        pa.array([1, None, 2], pa.date32()),
+        pa.array([1, None, 2], pa.timestamp("us", "UTC")),
+        pa.array([1, None, 2]).cast(pa.decimal128(21, 2)),
+        pa.array([], pa.int64()),
+    ],
+    ids=lambda values: f"{values.type}-{len(values)}",
+)
+def test_parquet_keeps_types_and_nulls(tmp_path: Path, values: pa.Array) -> None:
+    path = write_parquet(tmp_path / "a.parquet", pa.table({"what": values}))
+    parts = parquet.ranges([path], path, ["what"])
+    batches = [b for part in parts for b in parquet.read_parquet(part, path, ["what"])]
+    cells = [cell for batch in batches for cell in batch.column(0).to_pylist()]
+    assert not any("view" in str(batch.schema.field(0).type) for batch in batches)
+    assert [repr(cell) for cell in cells] == [repr(cell) for cell in values.to_pylist()]
+
+
+@pytest.mark.parametrize("indices", [pa.int8(), pa.int32(), pa.int64(), pa.uint16()], ids=str)
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()], ids=str)
+def test_parquet_text_that_is_not_utf8_spoils_no_dictionary_column(
+    tmp_path: Path, indices: pa.DataType, kind: pa.DataType
+) -> None:
+    """Such are the category columns of pandas."""
+    cells = [b"a", b"Jos\xe9", b"b", None]
+    text = pa.array(cells[:3], pa.binary()).view(pa.string())
+    if kind == pa.large_string():
+        text = pa.array(cells[:3], pa.large_binary()).view(kind)
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None], indices), text)
+    path = write_parquet(tmp_path / "a.parquet", pa.table({"what": column}))
+    [part] = parquet.ranges([path], path, ["what"])
+    [batch] = parquet.read_parquet(part, path, ["what"])
+    assert batch.column(0).cast(pa.binary()).to_pylist() == cells
+
+
+def test_parquet_names_the_missing_column(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "a.parquet", pa.table({"who": [1]}))
+    said = str(failure_of(path, ["who", "spent"]))
+    assert f"ReadRows: column 'spent' must stand once in every file of '{path}'" in said
+
+
+def test_parquet_names_the_column_of_two_types(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "a.parquet", pa.table({"who": [1]}))
+    write_parquet(tmp_path / "b.parquet", pa.table({"who": ["1"]}))
+    said = str(failure_of(f"{tmp_path}/*.parquet", ["who"]))
+    assert "column 'who' must have one type" in said
+    assert "not integer and text" in said
+
+
+def test_parquet_column_of_nulls_fits_any_type(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "a.parquet", pa.table({"who": [1]}))
+    write_parquet(tmp_path / "b.parquet", pa.table({"who": pa.nulls(1)}))
+    found = parquet.ranges([str(p) for p in tmp_path.iterdir()], "x", ["who"])
+    assert sorted(part.kinds for part in found) == [("integer",), ("null",)]
+
+
+# --- CSV
+
+NUMBERS = {
+    "1": 1.0,
+    "-1": -1.0,
+    "+2.50": 2.5,
+    "1e3": 1000.0,
+    "1.5E-2": 0.015,
+    "007": 7.0,
+    "0.1": 0.1,
+    "9007199254740993": 9007199254740992.0,
+    "1e999": float("inf"),
+    "-1e999": float("-inf"),
+    "1e-999": 0.0,
+    "9" * 1000: float("inf"),
+}
+NO_NUMBERS = (
+    *(" 1", "1 ", "1_000", "nan", "NaN", "inf", "-infinity", "١٢", "１", "0x10", "1,5"),
+    *("1.", ".5", ".", "+", "-", "e5", "1e", "--1", "1e1.5", "true", "1d", "1\n", "1\x00", "½"),
+    *("9" * 1001, "", "1L", "1 000", "\u22121"),
+)
+
+
+@pytest.mark.parametrize("text", NUMBERS)
+def test_csv_number_is_the_nearest_float(text: str) -> None:
+    assert csv_files.to_numbers(pa.array([text])).to_pylist() == [NUMBERS[text]]
+
+
+@pytest.mark.parametrize("text", NO_NUMBERS)
+def test_csv_text_outside_the_grammar_is_null(text: str) -> None:
+    assert csv_files.to_numbers(pa.array([text, None])).to_pylist() == [None, None]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**300), 10**300))
+def test_csv_numbers_that_python_writes_read_back(number: float) -> None:
+    assert csv_files.to_numbers(pa.array([repr(number)])).to_pylist() == [float(number)]
+
+
+CSV_CASES = {
+    "plain": (b"a,1\nb,2\n", [("a", "1"), ("b", "2")]),
+    "no last line break": (b"a,1\nb,2", [("a", "1"), ("b", "2")]),
+    "CRLF": (b"a,1\r\nb,2\r\n", [("a", "1"), ("b", "2")]),
+    "CRCRLF": (b"a,1\r\r\nb,2\r\r\n", [("a", "1"), ("b", "2")]),
+    "CR": (b"a,1\rb,2\r", []),
+    "quoted line break and comma": (b'"a\n,b",1\nc,2\n', [("a\n,b", "1"), ("c", "2")]),
+    "doubled quote": (b'"a""b",1\n', [('a"b', "1")]),
+    "quote inside a cell": (b'5" pipe,1\nc,2\n', [('5" pipe', "1"), ("c", "2")]),
+    "quotes and breaks of both sorts": (
+        b'x"y,"1\n2"\n"q""\n""r",3\n',
+        [('x"y', "1\n2"), ('q"\n"r', "3")],
+    ),
+    "short and long rows": (b"a\nb,1\nc,2,3\n", [("b", "1")]),
+    "blank lines": (b"\n\na,1\n\nb,2\n", [("a", "1"), ("b", "2")]),
+    "empty cells": (b'a,\n,""\n', [("a", None), (None, None)]),
+    "not UTF-8": (b"\xff\xfe,1\nb,\x80\nc,3\n", [(None, "1"), ("b", None), ("c", "3")]),
+    "NUL": (b"a\x00b,1\n", [("a\x00b", "1")]),
+    "quote never closed": (b'a,1\nb,"2\nc,3\n', [("a", "1"), ("c", "3")]),
+    "nothing": (b"", []),
+}
+
+
+@pytest.mark.parametrize("case", CSV_CASES)
+@pytest.mark.parametrize("block", [1, 3, 7, 64, 1 << 20])
+def test_csv_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, block: int) -> None:
+    defaults = (records.RECORD_LIMIT, records.LOOK_LIMIT, block)
+    monkeypatch.setattr(records.whole_records, "__defaults__", defaults)
+    content, rows = CSV_CASES[case]
+    assert read_csv_bytes(tmp_path, HEADER + content) == rows
+    assert read_csv_bytes(tmp_path, records.BYTE_ORDER_MARK + HEADER + content) == rows
+
+
+def test_csv_types_do_not_depend_on_the_data(tmp_path: Path) -> None:
+    for content in (b"1,2\n", b"x,y\n", b"2020-01-01,true\n", b",\n"):
+        path = tmp_path / "rows.csv"
+        path.write_bytes(HEADER + content)
+        [batch] = csv_files.read_csv(str(path), "rows", ("who", "what"), ("what",))
+        assert batch.schema.types == [pa.string(), pa.float64()]
+
+
+def test_csv_columns_come_in_the_order_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b'"a b",skip,c\n1,2,3\n')
+    assert csv_rows(path, ("c", "a b")) == [("3", "1")]
+
+
+def test_csv_file_without_bytes_has_no_rows(tmp_path: Path) -> None:
+    assert read_csv_bytes(tmp_path, b"") == []
+
+
+@pytest.mark.parametrize(
+    "header", [b"\n\n", b"who\n", b"who,what,what\n", b"Who,What\n", b"\xff,\xfe\n"]
+)
+def test_csv_names_the_missing_column(tmp_path: Path, header: bytes) -> None:
+    with pytest.raises(ValueError, match=r"ReadRows: column '(who|what)' must stand once"):
+        read_csv_bytes(tmp_path, header + b"a,b\n")
+
+
+def test_csv_overlong_cell_takes_only_its_own_line(tmp_path: Path) -> None:
+    huge = b"x" * (9 * records.RECORD_LIMIT)
+    content = HEADER + b"a,1\n" + huge + b",2\nb,3\n"
+    assert read_csv_bytes(tmp_path, content) == [("a", "1"), ("b", "3")]
+
+
+def test_csv_open_quote_takes_only_its_own_line(tmp_path: Path) -> None:
+    line = b"some,row\n"
+    count = 3 * records.RECORD_LIMIT // len(line)
+    rows = read_csv_bytes(tmp_path, HEADER + b'a,"1\n' + line * count)
+    assert rows == [("some", "row")] * count
+
+
+def test_gzip_is_unpacked_in_bounded_pieces(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv.gz"
+    with gzip.open(path, "wb") as file:
+        for _ in range(64):
+            file.write(b"x" * (1 << 20))
+        file.write(b"\n")
+    assert path.stat().st_size < 1 << 17
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="with a header of at most 1 MiB"):
+        csv_rows(path, ("who",))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 48 << 20
+
+
+TEXT = st.text(st.sampled_from('ab,"\n\r \u00e9'), max_size=6)
+
+
+ROWS = st.lists(st.tuples(TEXT, TEXT), max_size=8)
+
+
+def written(rows: list[tuple[str, str]]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()
+
+
+@settings(deadline=None, max_examples=200)
+@given(rows=ROWS)
+def test_csv_that_the_standard_writer_wrote_reads_back(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "written.csv"
+    path.write_bytes(HEADER + written(rows))
+    assert csv_rows(path, ("who", "what")) == [tuple(cell or None for cell in row) for row in rows]
+
+
+@settings(deadline=None, max_examples=300)
+@given(rows=ROWS, block=st.integers(1, 40))
+def test_every_piece_is_made_of_whole_records(rows: list[tuple[str, str]], block: int) -> None:
+    form = records.Form.QUOTED_CELLS
+    pieces = records.whole_records(io.BytesIO(written(rows)), form, block=block)
+    texts = [io.StringIO(piece.only(piece.good).decode(), newline="") for piece in pieces]
+    assert [tuple(row) for text in texts for row in csv.reader(text) if row] == rows
+
+
+# --- JSON Lines
+
+JSONL_CASES = {
+    "plain": (b'{"who": 1, "what": "x", "other": [1]}', (1, "x")),
+    "missing": (b'{"who": 1}', (1, None)),
+    "null": (b'{"who": null, "what": true}', (None, True)),
+    "fraction": (b'{"who": 0.1, "what": 1e3}', (0.1, 1000.0)),
+    "too large for a float": (b'{"who": 1e999, "what": -1e999}', (float("inf"), float("-inf"))),
+    "large integer": (
+        b'{"who": 123456789012345678901234567890, "what": -1}',
+        (int("1234567890" * 3), -1),
+    ),
+    "constants": (b'{"who": NaN, "what": -Infinity}', (None, None)),
+    "nested": (b'{"who": {"a": 1}, "what": [1]}', (None, None)),
+    "twice the same key": (b'{"who": 1, "who": 2, "what": 3}', (2, 3)),
+    "lone surrogate": (b'{"who": "\\ud800", "what": "\\u00e9"}', (None, "\u00e9")),
+    "CRLF": (b'{"who": 1, "what": 2}\r', (1, 2)),
+    "CRs between": (b'\r{"who"\r:\r1, "what": 2}\r\r', (1, 2)),
+    "line ends of other standards": (
+        '{"who": "a\u2028b\u2029", "what": "c\u0085d\u007f"}'.encode(),
+        ("a\u2028b\u2029", "c\u0085d\u007f"),
+    ),
+    "NUL, written": (b'{"who": "a\\u0000", "what": 1}', ("a\0", 1)),
+}
+JSONL_DROPPED = (
+    *(b"", b"[1]", b"1", b'"who"', b"null", b"{", b'{"who": 1,}', b"{'who': 1}", b'{"who": 01}'),
+    *(b'{"who": "\xff"}', b'{"who": ' + b"9" * 5000 + b"}", b"[" * 100_000, b'{"who":' * 100_000),
+    b'{"who": "' + b"x" * (2 * records.RECORD_LIMIT) + b'"}',
+    '{"who": 1}'.encode("utf-16"),
+    *(b'{"who":1}\r{"who":2}', b'{"who": "a\r"}', b'{"who":1}\f{"who":2}', b'{"who":1}\v'),
+    *(b'{"who":1}\x1c{"who":2}', b'{"who": "\0"}', b'{"who":1}\0', b"\0", b"\x1a"),
+    *('{"who":1}\u2028{"who":2}'.encode(), '{"who":1}\u0085'.encode(), '\ufeff{"who":1}'.encode()),
+)
+
+
+@pytest.mark.parametrize("case", JSONL_CASES)
+def test_jsonl_rows(tmp_path: Path, case: str) -> None:
+    line, row = JSONL_CASES[case]
+    assert read_jsonl_bytes(tmp_path, line + b"\n" + line) == [row, row]
+
+
+@pytest.mark.parametrize("line", JSONL_DROPPED, ids=range(len(JSONL_DROPPED)))
+def test_jsonl_bad_line_drops_alone(tmp_path: Path, line: bytes) -> None:
+    good = b'{"who": 1, "what": 2}'
+    content = records.BYTE_ORDER_MARK + b"\n".join([good, line, good])
+    assert read_jsonl_bytes(tmp_path, content) == [(1, 2), (1, 2)]
+
+
+# --- The transform
+
+
+@pytest.mark.parametrize("quotes", [True, False])
+def test_quotes_of_csv_through_a_pipeline(tmp_path: Path, quotes: bool) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b'who,what\nq,"oops\n"a",1\n')
+    FOUND.clear()
+    with beam.Pipeline(runner="FnApiRunner") as p:
+        assert_that(p | ReadRows(str(path), ["who", "what"], quotes=quotes), keep)
+    assert FOUND == ([("a", "1")] if quotes else [("q", '"oops'), ('"a"', "1")])
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_csv_and_jsonl_through_a_pipeline(tmp_path: Path, packed: bool) -> None:
+    text = {"csv": b"who,what\na,1\nb,x\n", "jsonl": b'{"who": "a", "what": 1}\n{"who": "b"}\n'}
+    for kind, content in text.items():
+        path = tmp_path / f"rows.{kind}{'.gz' if packed else ''}"
+        path.write_bytes(gzip.compress(content) if packed else content)
+        found = read_all(str(path), ["who", "what"], ("what",))
+        assert found == [("a", 1), ("b", None)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        (("rows.txt", ["a"]), "pattern must end in one of .parquet, .csv, .csv.gz"),
+        (("directory/", ["a"]), 'For a directory write "directory/*.parquet"'),
+        (("a.csv,b.parquet", ["a"]), "the same for all its parts"),
+        (("", ["a"]), "pattern must end in"),
+        ((None, ["a"]), "pattern must be a string"),
+        (("a.csv", []), "columns must name a column"),
+        (("a.csv", "a"), "columns must be a list"),
+        (("a.csv", ["a", "a"]), "columns must name each column once"),
+        (("a.csv", ["a", 1]), "columns must be the name of a column"),
+        (("a.csv", ["a"], ["b"]), "numbers must be among columns, not 'b'"),
+        (("a.csv", ["a"], (), "none"), "quotes must be True or False, not 'none'"),
+        (("a.parquet", ["a"], (), False), "quotes must be left out for .parquet files"),
+        (("a.jsonl.gz", ["a"], (), False), "quotes must be left out for .jsonl.gz files"),
+    ],
+)
+def test_wrong_parameters_are_refused_at_construction(arguments: Any, rule: str) -> None:
+    with pytest.raises((TypeError, ValueError), match="^ReadRows: ") as raised:
+        ReadRows(*arguments)
+    assert rule in str(raised.value)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl.gz"])
+def test_pattern_that_matches_nothing_fails_the_job_in_one_line(tmp_path: Path, kind: str) -> None:
+    pattern = f"{tmp_path}/none-*.{kind}"
+    said = str(failure_of(pattern, ["who"]))
+    assert f"ReadRows: pattern must match a file, and {pattern!r} matches none." in said
+
+
+# --- Nothing of the content gets out
+
+SECRET = "s3cr3t-Zebra"
+
+
+def bad_csv() -> bytes:
+    secrets = [f"{SECRET}-{number}".encode() for number in range(9)]
+    return HEADER + b"\n".join(
+        [
+            secrets[0],
+            secrets[1] + b",2,3",
+            b"\xff" + secrets[2] + b"," + secrets[3],
+            b'"' + secrets[4] + b'"' + secrets[5] + b',"\x80"',
+            secrets[6] * 200_000 + b",1",
+            b'a,"' + secrets[7],
+            secrets[8],
+        ]
+    )
+
+
+def bad_jsonl() -> bytes:
+    return b"\n".join(
+        [
+            SECRET.encode(),
+            b'{"who": "\xff' + SECRET.encode() + b'"}',
+            b'{"who": {"' + SECRET.encode() + b'": 1}}',
+            json.dumps({SECRET: SECRET}).encode()[:-1],
+            b'["' + SECRET.encode() + b'"]' + b"[" * 50_000,
+        ]
+    )
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_bad_rows_never_fail_and_never_show(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str], kind: str
+) -> None:
+    path = tmp_path / f"rows.{kind}"
+    path.write_bytes(bad_csv() if kind == "csv" else bad_jsonl())
+    with caplog.at_level(logging.DEBUG), beam.Pipeline(runner="FnApiRunner") as p:
+        _ = p | ReadRows(str(path), ["who", "what"], ["what"]) | beam.combiners.Count.Globally()
+    captured = capfd.readouterr()
+    assert SECRET not in caplog.text + captured.out + captured.err
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "jsonl", "jsonl.gz"])
+def test_files_are_closed(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"rows.{kind}"
+    content = HEADER + b"a,1\n"
+    path.write_bytes(gzip.compress(content) if kind.endswith(".gz") else content)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if kind.startswith("csv"):
+            csv_rows(path, ("who", "what"))
+        else:
+            list(json_lines.read_jsonl(str(path), "rows", ("who",)))
+        gc.collect()
+    assert caught == []
+
+
+def damaged_files() -> dict[str, bytes]:
+    sink = pa.BufferOutputStream()
+    who = [f"{SECRET}-{number}" for number in range(10_000)]
+    pq.write_table(pa.table({"who": who, "what": who}), sink, compression="none")
+    table = sink.getvalue().to_pybytes()
+    middle = len(table) // 2
+    rows = HEADER + SECRET.encode() * 1000
+    return {
+        "no-footer.parquet": table[:-8],
+        "half.parquet": table[:middle],
+        "text.parquet": SECRET.encode() * 100,
+        "header.parquet": b"PAR1" + SECRET.encode() * 100 + b"PAR1",
+        "empty.parquet": b"",
+        "page.parquet": table[:4] + SECRET.encode() * 8 + table[4 + len(SECRET) * 8 :],
+        "truncated.csv.gz": gzip.compress(rows)[:-9],
+        "plain.csv.gz": rows,
+        "truncated.jsonl.gz": gzip.compress(rows)[:-9],
+        "missing.csv": SECRET.encode() + b",b\n" + rows,
+        "latin.csv": b"\xff" + SECRET.encode() + b"\n" + rows,
+    }
+
+
+@pytest.mark.parametrize("name", damaged_files())
+def test_damaged_file_fails_the_job_without_its_content(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+    name: str,
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(damaged_files()[name])
+    with caplog.at_level(logging.DEBUG):
+        error = failure_of(str(path), ["who", "what"], ("what",))
+    captured = capfd.readouterr()
+    assert f"of {str(path)!r} must be" in str(error) or "must stand once" in str(error)
+    assert SECRET not in everything_said(error) + caplog.text + captured.out + captured.err
+
+
+def test_the_canary_sees_a_reader_that_lets_the_original_error_through(tmp_path: Path) -> None:
+    with pytest.raises(ValueError) as raised:
+        try:
+            pa.array([SECRET]).cast(pa.float64())
+        except pa.ArrowInvalid:
+            raise ValueError("a cell is no number") from None
+    assert SECRET in everything_said(raised.value)

@@ -1,0 +1,289 @@
+"""WriteRows: one whole file of the very name, sorted, safe in a spreadsheet."""
+
+import csv
+import datetime
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.typehints.row_type import RowTypeConstraint
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from beam_dp.transforms.io import table_files, whole_files
+from beam_dp.transforms.io.write_rows import WriteRows
+
+ROOT = Path(__file__).parents[3]
+SCHEMA = RowTypeConstraint.from_fields([("day", str), ("count", int), ("sum", float)])
+
+
+class Released(NamedTuple):
+    day: str
+    count: int
+
+
+def row_of(cells: Sequence[Any]) -> beam.Row:
+    return beam.Row(day=cells[0], count=cells[1], sum=cells[2])
+
+
+def write(path: Path, rows: list[tuple[Any, ...]], **options: Any) -> Path:
+    with beam.Pipeline(runner="FnApiRunner") as p:
+        released = (
+            p | beam.Create(rows, reshuffle=False) | beam.Map(row_of).with_output_types(SCHEMA)
+        )
+        assert_that(released | WriteRows(str(path), **options), equal_to([str(path)]))
+    return path
+
+
+def read(path: Path) -> list[list[str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+ROWS = [("b", 2, 0.1), ("a", 10, float("inf")), ("a", 9, -1e300)]
+
+
+def test_csv_is_sorted_by_typed_cells(tmp_path: Path) -> None:
+    path = write(tmp_path / "out.csv", ROWS)
+    assert path.read_bytes() == (b"day,count,sum\r\na,9,-1e+300\r\na,10,inf\r\nb,2,0.1\r\n")
+
+
+def test_jsonl_is_sorted_by_typed_cells(tmp_path: Path) -> None:
+    text = write(tmp_path / "out.jsonl", ROWS).read_text()
+    assert [tuple(json.loads(line).values()) for line in text.splitlines()] == [
+        ("a", 9, -1e300),
+        ("a", 10, "inf"),
+        ("b", 2, 0.1),
+    ]
+
+
+def test_parquet_has_the_types_of_the_schema(tmp_path: Path) -> None:
+    table = pq.read_table(write(tmp_path / "out.parquet", ROWS))
+    assert table.schema.types == [pa.string(), pa.int64(), pa.float64()]
+    assert [tuple(row.values()) for row in table.to_pylist()] == sorted(ROWS)
+
+
+@pytest.mark.parametrize("rows", [ROWS, ROWS[::-1], [*ROWS[1:], ROWS[0]]])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_order_of_the_rows_leaves_no_trace(
+    tmp_path: Path, rows: list[tuple[Any, ...]], kind: str
+) -> None:
+    again = write(tmp_path / f"again.{kind}", rows).read_bytes()
+    assert again == write(tmp_path / f"out.{kind}", ROWS).read_bytes()
+
+
+def test_no_rows_still_give_a_file(tmp_path: Path) -> None:
+    assert write(tmp_path / "out.csv", []).read_bytes() == b"day,count,sum\r\n"
+    assert write(tmp_path / "out.jsonl", []).read_bytes() == b""
+    schema = pq.read_schema(write(tmp_path / "out.parquet", []))
+    assert schema.types == [pa.string(), pa.int64(), pa.float64()]
+
+
+def test_columns_are_chosen_and_ordered(tmp_path: Path) -> None:
+    path = write(tmp_path / "out.csv", ROWS[:1], columns=["count", "day"])
+    assert read(path) == [["count", "day"], ["2", "b"]]
+
+
+def test_named_tuples_carry_their_schema(tmp_path: Path) -> None:
+    with beam.Pipeline(runner="FnApiRunner") as p:
+        _ = p | beam.Create([Released("a", 1)]) | WriteRows(str(tmp_path / "out.csv"))
+    assert read(tmp_path / "out.csv") == [["day", "count"], ["a", "1"]]
+
+
+def test_nothing_is_left_beside_the_file(tmp_path: Path) -> None:
+    write(tmp_path / "new" / "out.csv", ROWS)
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["out.csv"]
+
+
+def test_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = write(tmp_path / "out.csv", ROWS)
+    before = path.read_bytes()
+    with pytest.raises(Exception, match="no attribute 'missing'"):
+        write(path, ROWS, columns=["missing"], overwrite=True)
+    assert path.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+CELLS = {
+    "=1+1": "'=1+1",
+    "+1": "'+1",
+    "-1": "'-1",
+    "@cmd": "'@cmd",
+    "\tx": "'\tx",
+    "\rx": "'\rx",
+    "a=b": "a=b",
+    "'=x": "'=x",
+    "": "",
+    "\ud800": "\\ud800",
+    -1: "-1",
+    2**70: str(2**70),
+    -0.5: "-0.5",
+    np.float64(0.1): "0.1",
+    np.int64(-3): "-3",
+    math.inf: "inf",
+    -math.inf: "-inf",
+    True: "true",
+    None: "",
+    b"\xff\x00": "ff00",
+    datetime.date(2024, 2, 29): "2024-02-29",
+    datetime.datetime(2024, 2, 29, 1, 2, 3): "2024-02-29T01:02:03",
+    Decimal("1.50"): "1.50",
+}
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=repr)
+def test_csv_cell(tmp_path: Path, cell: Any) -> None:
+    with (tmp_path / "out.csv").open("wb") as file:
+        table_files.write_csv(file, ["x"], [None], [(cell, "end")])
+    assert read(tmp_path / "out.csv")[1:] == [[CELLS[cell], "end"]]
+
+
+@example([0, 0.0, -0.0, False])
+@given(st.lists(st.text() | st.floats() | st.integers() | st.none() | st.booleans(), min_size=1))
+def test_any_cells_can_be_sorted(cells: list[Any]) -> None:
+    rows = [(cell,) for cell in cells]
+    reversed_rows = rows[::-1]
+    assert repr(sorted(reversed_rows, key=table_files.order)) == repr(
+        sorted(rows, key=table_files.order)
+    )
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "written"),
+    [
+        ([2**70, None, -(2**70)], int, [2**63 - 1, None, -(2**63)]),
+        ([1, 2.5], int, [1.0, 2.5]),
+        ([1, 2**1100], float, [1.0, math.inf]),
+        (["a", 1], None, ["a", "1"]),
+        (["a"], int, ["a"]),
+        ([np.int64(1)], None, [1]),
+        ([datetime.date(2024, 1, 1)], None, [datetime.date(2024, 1, 1)]),
+    ],
+)
+def test_parquet_cells(tmp_path: Path, cells: list[Any], kind: Any, written: list[Any]) -> None:
+    with (tmp_path / "out.parquet").open("wb") as file:
+        table_files.write_parquet(file, ["x"], [kind], [(cell,) for cell in cells])
+    assert pq.read_table(tmp_path / "out.parquet")["x"].to_pylist() == written
+
+
+@pytest.mark.parametrize("path", ["out.txt", "out", "", None, "out.csv.gz", b"out.csv"])
+def test_unknown_extension_is_refused_at_construction(path: Any) -> None:
+    with pytest.raises(ValueError, match=r"WriteRows: path must end in .csv, .parquet, .jsonl"):
+        WriteRows(path)
+
+
+def test_existing_file_is_refused_at_construction_unless_asked(tmp_path: Path) -> None:
+    path = write(tmp_path / "out.csv", ROWS)
+    with pytest.raises(ValueError, match="WriteRows: path must name a new file"):
+        WriteRows(str(path))
+    assert len(read(write(path, ROWS[:1], overwrite=True))) == 2
+
+
+def test_a_place_where_nothing_can_be_written_is_refused_at_construction(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "nowhere").symlink_to(tmp_path / "missing")
+    rule = "WriteRows: path must be one that can be written, not "
+    for place in ("file/out.csv", "file/a/out.csv", f"{'a' * 300}.csv", "nowhere/a.csv"):
+        for overwrite in (False, True):
+            with pytest.raises(ValueError, match=rule):
+                WriteRows(str(tmp_path / place), overwrite=overwrite)
+    for overwrite in (False, True):
+        with pytest.raises(ValueError, match="WriteRows: path must name a file, not the directory"):
+            WriteRows(str(tmp_path / "folder.csv"), overwrite=overwrite)
+    assert {path.name for path in tmp_path.iterdir()} == {"file", "folder.csv", "nowhere"}
+
+
+@pytest.mark.parametrize(
+    "name", ["out.csv", "new/deep/out.csv", f"{'a' * 251}.csv", "é" * 125 + ".csv"]
+)
+def test_a_place_that_can_be_written_is_left_as_it_was_and_is_one(
+    tmp_path: Path, name: str
+) -> None:
+    WriteRows(str(tmp_path / name))
+    assert list(tmp_path.iterdir()) == []
+    assert len(read(write(tmp_path / name, ROWS))) == 4
+    assert len(read(write(tmp_path / name, ROWS[:1], overwrite=True))) == 2
+    assert [path.name for path in (tmp_path / name).parent.iterdir()] == [Path(name).name]
+
+
+def test_other_file_systems_are_not_tried_but_must_be_known() -> None:
+    with pytest.raises(ValueError, match="zz://a.csv"):
+        WriteRows("zz://a.csv", overwrite=True)
+
+
+def test_who_reads_while_a_file_is_replaced_sees_the_old_one_or_the_new_one(tmp_path: Path) -> None:
+    path = write(tmp_path / "out.csv", ROWS)
+    before = path.read_bytes()
+    with path.open("rb") as old, whole_files.written(str(path)) as file:
+        file.write(b"new")
+        assert path.read_bytes() == old.read() == before
+    assert path.read_bytes() == b"new"
+
+
+FULL = """
+import os, resource, sys
+import pipelines  # without a remark of Beam
+from beam_dp.transforms.files import tables, whole
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    with whole.written(sys.argv[1]) as file:
+        rows = [("a" * 100, place) for place in range(10_000)]
+        {"csv": tables.write_csv, "jsonl": tables.write_jsonl, "parquet": tables.write_parquet}[
+            sys.argv[1].rpartition(".")[2]](file, ["a", "b"], [str, int], rows)
+except OSError as error:
+    sys.exit(error.strerror)
+"""
+
+
+@pytest.mark.parametrize("old", [None, b"mine"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_a_disk_that_is_full_leaves_what_was_there(
+    tmp_path: Path, kind: str, old: bytes | None
+) -> None:
+    """Files above 100,000 bytes fail in the middle of the writing, or when they are closed."""
+    path = tmp_path / f"out.{kind}"
+    if old:
+        path.write_bytes(old)
+    code = FULL if kind != "parquet" else FULL.replace('"a" * 100', "os.urandom(50).hex()")
+    words = [sys.executable, "-c", code, str(path)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "File too large\n")
+    assert {left.name: left.read_bytes() for left in tmp_path.iterdir()} == (
+        {path.name: old} if old else {}
+    )
+
+
+def test_only_the_unfinished_files_of_ended_processes_are_removed(tmp_path: Path) -> None:
+    """Brackets and stars in a name are no patterns."""
+    path = tmp_path / "out[1]*.csv"
+    with whole_files.written(str(path)) as file:
+        file.write(b"1")
+        [partial] = tmp_path.iterdir()
+        whole_files.remove_unfinished(str(path), [os.getpid() + 1])
+        whole_files.remove_unfinished(str(tmp_path / "out1x.csv"), [os.getpid()])
+        whole_files.remove_unfinished(str(tmp_path / "out.csv"), [os.getpid()])
+        assert partial.exists()
+    with pytest.raises(OSError), whole_files.written(str(path)):
+        whole_files.remove_unfinished(str(path), [os.getpid()])
+        assert [left.name for left in tmp_path.iterdir()] == [path.name]
+    assert path.read_bytes() == b"1"
+
+
+def test_rows_without_a_schema_need_columns(tmp_path: Path) -> None:
+    p = beam.Pipeline(runner="FnApiRunner")
+    rows = p | beam.Create([1])
+    with pytest.raises(ValueError, match="WriteRows: columns must be given"):
+        _ = rows | WriteRows(str(tmp_path / "out.csv"))

@@ -1,0 +1,166 @@
+"""Released blocks: cut, typed, as rows and as batches, all the same numbers."""
+
+import datetime
+import math
+import pickle
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import beam_dp as dp
+from beam_dp.transforms.columns import layout
+from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.steps import output_rows
+from beam_dp.transforms.steps.released_block import Block, cut, typed
+
+SEEN: list[Any] = []
+
+
+def see(element: Any) -> None:
+    SEEN.append(element)
+
+
+NAMES = ("day", "place", "count", "count_error", "sum", "sum_error")
+KEYS = PublicKeys(((1, "a"), (2, "b"), (3, "c")))
+NUMBERS = (
+    np.array([5, 2**80, -(2**70)], object),
+    np.array([1.0, math.inf, 0.0]),
+    np.array([1, 2, 3]),
+    np.array([0.5, 0.25, 0.0]),
+)
+
+
+@given(st.integers(0, 40), st.integers(1, 12))
+def test_a_cut_block_shows_everything_once(size: int, part: int) -> None:
+    whole = Block(np.arange(size), (np.arange(size) * 2, np.arange(size) / 2), (3.0, 4.0))
+    parts = list(cut(whole, part))
+    assert [row for block in parts for row in zip(*block.numbers, strict=True)] == list(
+        zip(*whole.numbers, strict=True)
+    )
+    assert [key for block in parts for key in block.keys] == list(range(size))
+    assert all(len(block.keys) <= part for block in parts)
+    shown = [sum(people) for people in zip(*(block.shown for block in parts), strict=True)]
+    assert shown == ([3.0, 4.0] if size else [])
+
+
+EDGES = [0, -1, 127, -128, 128, 2**31, -(2**31) - 1, 2**62, -(2**63)]
+FLOATS = [0.0, -0.0, 1.5, math.inf, -math.inf, math.nan]
+
+
+@given(st.data(), st.integers(0, 9))
+def test_a_block_that_was_stored_is_the_same_to_the_last_bit(data: Any, size: int) -> None:
+    def column(values: list[Any], kind: type) -> np.ndarray:
+        choices = data.draw(st.sampled_from([values, values[1:2]]))  # any of them, or one for all
+        drawn = data.draw(st.lists(st.sampled_from(choices), min_size=size, max_size=size))
+        return np.array(drawn, kind)
+
+    numbers = (column(EDGES, np.int64), column(FLOATS, float), column([2**80, 1], object))
+    block = Block(column(EDGES, np.int64), numbers, (1.0, 0.0))
+    again = pickle.loads(pickle.dumps(block))
+    assert again.shown == block.shown
+    before, after = (block.keys, *block.numbers), (again.keys, *again.numbers)
+    assert [part.dtype for part in after] == [part.dtype for part in before]
+    assert [part.tobytes() for part in after[:3]] == [part.tobytes() for part in before[:3]]
+    assert after[3].tolist() == before[3].tolist()
+
+
+def test_a_stored_block_is_small() -> None:
+    size = 1 << 12
+    block = Block(np.arange(size), (np.arange(size) % 100, np.full(size, 7.5)))
+    assert len(pickle.dumps(block)) < 3 * size + 1000  # places in 2 bytes, counts in 1, errors once
+
+
+def test_whole_numbers_saturate_at_64_bits_and_others_are_floats() -> None:
+    assert typed(NUMBERS[0], True).tolist() == [5, 2**63 - 1, -(2**63) + 1]
+    assert typed(np.array([1.0, 2.0]), True).dtype == np.int64
+    assert typed(NUMBERS[0], False).tolist() == [5.0, 2.0**80, -(2.0**70)]
+
+
+def test_rows_and_batches_hold_the_same() -> None:
+    block = Block(np.array([2, 0, 1]), NUMBERS)
+    listed = [row.as_dict() for row in output_rows.as_rows(block, NAMES, [True, False], KEYS)]
+    assert [list(row) for row in listed] == [list(NAMES)] * 3
+    assert [(row["day"], row["place"]) for row in listed] == [(3, "c"), (1, "a"), (2, "b")]
+    batch = output_rows.as_batch(block, NAMES, [True, False], KEYS)
+    assert batch.to_pylist() == listed
+    kinds = [pa.int64(), pa.string(), pa.int64(), pa.float64(), pa.float64(), pa.float64()]
+    assert batch.schema.types == kinds
+
+
+def release(**options: Any) -> dp.PrivateAggregate:
+    days = [datetime.date(2020, 1, day) for day in range(1, 32)]
+    partitions = options.pop("partitions", dp.PublicPartitions(days))
+    bounds = dp.ContributionBounds(1)
+    return dp.PrivateAggregate(
+        "who", [dp.Count(), dp.Sum("x")], dp.Budget(1.0, 1e-6), ["day"], bounds, partitions,
+        **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_a_file_of_batches_is_that_of_their_rows(tmp_path: Path, kind: str) -> None:
+    """One release, read twice: its batches, and the same as rows."""
+    given_rows = [{"who": who, "day": datetime.date(2020, 1, 1), "x": 1.5} for who in range(50)]
+    schema = output_rows.output_type(("day",), (dp.Count(), dp.Sum("x")), rows_layout())
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        found = pipeline | beam.Create(given_rows) | release(batches=True)
+        _ = found | "WriteBatches" >> dp.WriteRows(str(tmp_path / f"batches.{kind}"))
+        single = found | beam.FlatMap(pa.RecordBatch.to_pylist)
+        single = single | beam.Map(lambda row: beam.Row(**row)).with_output_types(schema)
+        _ = single | "WriteSingle" >> dp.WriteRows(str(tmp_path / f"rows.{kind}"))
+    batches, single = tmp_path / f"batches.{kind}", tmp_path / f"rows.{kind}"
+    if kind == "parquet":
+        assert pq.read_table(batches).equals(pq.read_table(single))
+        assert pq.read_table(batches).num_rows == 31
+    else:
+        assert batches.read_bytes() == single.read_bytes()
+        assert len(batches.read_bytes().splitlines()) == 31 + (kind == "csv")
+
+
+def rows_layout() -> Any:
+    days = tuple((datetime.date(2020, 1, day),) for day in range(1, 32))
+    return layout.Layout("who", ("day",), (), (), PublicKeys(days), bytes(32))
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_no_batches_are_a_file_too(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"nothing.{kind}"
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        nothing = pipeline | beam.Create([]).with_output_types(pa.RecordBatch)
+        _ = nothing | dp.WriteRows(str(path), ["a", "b"])
+    expected = {"csv": b"a,b\r\n", "jsonl": b""}
+    assert path.exists() and path.read_bytes() == expected.get(kind, path.read_bytes())
+    assert kind != "parquet" or pq.read_table(path).column_names == ["a", "b"]
+
+
+def test_chosen_columns_of_batches(tmp_path: Path) -> None:
+    batch = pa.record_batch({"a": [2, 1, None], "b": ["=x", "y", "z"], "c": [1.0, 2.0, math.nan]})
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        given_batches = pipeline | beam.Create([batch]).with_output_types(pa.RecordBatch)
+        _ = given_batches | dp.WriteRows(str(tmp_path / "out.csv"), ["b", "a"])
+    assert (tmp_path / "out.csv").read_bytes() == b"b,a\r\n'=x,2\r\ny,1\r\nz,\r\n"
+
+
+def test_batches_are_refused_with_private_partitions() -> None:
+    with pytest.raises(ValueError, match="batches must be False with private partitions"):
+        release(partitions=dp.PrivatePartitions(), batches=True)
+    with pytest.raises(ValueError, match="public keys of one column have several types"):
+        release(partitions=dp.PublicPartitions([True, "true"]), batches=True)
+    with pytest.raises(TypeError, match="batches must be True or False, not 1"):
+        release(batches=1)
+
+
+def test_a_release_without_partition_columns_in_batches() -> None:
+    SEEN.clear()
+    transform = dp.PrivateAggregate("who", [dp.Count()], dp.Budget(1.0), batches=True)
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        _ = pipeline | beam.Create([{"who": 1}]) | transform | beam.Map(see)
+    [batch] = SEEN
+    assert batch.schema.names == ["count", "count_error"] and batch.num_rows == 1

@@ -1,0 +1,245 @@
+"""The road to the summaries: the same bits however the rows are cut, spread and repeated."""
+
+import collections
+import typing
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.summaries import wire
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure, Summary
+from beam_dp.transforms.columns import public_keys
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.steps import block_votes, settle
+from beam_dp.transforms.steps.collect import Collect
+from beam_dp.transforms.steps.settle import SHARED, Settle
+from beam_dp.transforms.steps.summarise import Summarise
+
+KEY = bytes(range(32))
+TOP = (1 << 200,)
+GRID = (1 << 20, 1 << 30, 1 << 40)
+FIELDS = (Field(0, "sum"), Field(0, "max"))
+MEASURES = (
+    Measure(PEOPLE), Measure(ROWS, 1, TOP), Measure(0, 1, GRID), Measure(0, -1, GRID),
+    Measure(1, 1, (), 3, False),
+)  # fmt: skip
+SHARED_MEASURES = (Measure(0, 0, GRID), Measure(ROWS, 1, (1, 2, 4)))
+BOUNDS = ContributionBounds(2, 2, 3)
+
+
+class Visit(NamedTuple):
+    person: int
+    day: str
+    value: float
+
+
+def layout(public: public_keys.PublicKeys | None = None) -> Layout:
+    return Layout("person", ("day",), ("value",), (Fraction(1, 10**6),), public, KEY)
+
+
+def visits(size: int = 400) -> list[Visit]:
+    """Return rows of 40 people in 12 partitions, some rows equal."""
+    return [
+        Visit(row * row % 41, f"day {row * 7 % 12}", (row % 11 - 5) * 1.25) for row in range(size)
+    ]
+
+
+def facts(packed: Sequence[bytes], measures: Sequence[Measure]) -> list[tuple[Any, ...]]:
+    """Return the merged, reduced summary of a bucket as plain lines."""
+    found = settle.open_summary(packed, measures)
+    columns = [found.measure, found.bucket, found.people, found.total]
+    return sorted(
+        (tuple(partition), *line)
+        for partition, line in zip(
+            found.partition.T.tolist(),
+            zip(*(column.tolist() for column in columns), strict=True),
+            strict=True,
+        )
+    )
+
+
+def check(element: tuple[int, typing.Iterable[bytes]]) -> tuple[int, list[tuple[Any, ...]]]:
+    measures = SHARED_MEASURES if element[0] == SHARED else MEASURES
+    return element[0], facts(list(element[1]), measures)
+
+
+SEEN: list[Any] = []
+
+
+def see(element: Any) -> None:
+    SEEN.append(element)
+
+
+def run(
+    rows: Sequence[object], bounds: ContributionBounds = BOUNDS, **options: Any
+) -> dict[int, Any]:
+    """Return the facts of every bucket after a pipeline with this many bundles or so."""
+    shards, buckets = options.pop("shards", 8), options.pop("buckets", 3)
+    bounder = Bounder(bounds, FIELDS, KEY)
+    transform = Summarise(layout(), bounder, MEASURES, SHARED_MEASURES, buckets, shards)
+    SEEN.clear()
+    flags = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **options})
+    with beam.Pipeline(options=flags) as pipeline:
+        collection = pipeline | beam.Create(rows, reshuffle=len(rows) > 1)
+        _ = collection | transform | beam.Map(check) | beam.Map(see)
+    return dict(SEEN)
+
+
+def merged(found: dict[int, Any]) -> list[Any]:
+    return sorted(line for bucket, lines in found.items() if bucket != SHARED for line in lines)
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[int, Any]:
+    return run([visit._asdict() for visit in visits()])
+
+
+WAYS: dict[str, Any] = {
+    "backwards": lambda: run([visit._asdict() for visit in reversed(visits())]),
+    "named tuples": lambda: run(visits()),
+    "Rows": lambda: run([beam.Row(**visit._asdict()) for visit in visits()]),
+    "one batch": lambda: run([pa.RecordBatch.from_pylist([v._asdict() for v in visits()])]),
+    "many tables": lambda: run(tables(visits(), 7)),
+    "repeated bundles": lambda: run(visits(), direct_runner_bundle_repeat=1),
+    "threads": lambda: run(visits(), direct_running_mode="multi_threading", direct_num_workers=2),
+    "one shard": lambda: run(visits(), shards=1),
+    "many shards": lambda: run(visits(), shards=256),
+}
+
+
+def tables(rows: Sequence[Visit], size: int) -> list[pa.Table]:
+    table = pa.Table.from_pylist([row._asdict() for row in rows])
+    return [table.slice(start, size) for start in range(0, len(table), size)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_gives_the_same_bits(way: str, expected: dict[int, Any]) -> None:
+    assert WAYS[way]() == expected
+
+
+def test_buckets_only_spread(expected: dict[int, Any]) -> None:
+    found = run(visits(), buckets=1)
+    assert set(found) == {0, SHARED} and merged(found) == merged(expected)
+    assert len([bucket for bucket in expected if expected[bucket]]) > 2
+
+
+def test_the_bounds_hold(expected: dict[int, Any]) -> None:
+    people = collections.Counter(visit.person for visit in visits())
+    lines = merged(expected)
+    reached = sum(line[3] for line in lines if line[1] == 0)
+    rows = sum(line[4] for line in lines if line[1] == 1)
+    assert reached == 2 * len(people)
+    assert rows <= 3 * len(people)
+
+
+def test_one_person_of_many_rows_is_one_of_few() -> None:
+    rows = [{"person": 1, "day": f"day {row % 1000}", "value": 1.0} for row in range(20_000)]
+    lines = merged(run([*rows, {"person": 2, "day": "day 1", "value": 1.0}]))
+    assert sum(line[3] for line in lines if line[1] == 0) == 3
+
+
+class GiveTables(beam.DoFn):
+    """Yields whole Arrow tables where rows of a schema are expected, as Beam's readers do."""
+
+    @beam.DoFn.yields_batches
+    def process(self, start: int) -> Iterator[pa.Table]:
+        yield from tables(visits(), 50)
+
+    def infer_output_type(self, input_type: object) -> object:
+        return Visit
+
+
+def test_rows_with_a_schema_arrive_as_tables(expected: dict[int, Any]) -> None:
+    assert_schema_run(lambda p: p | beam.Create([0]) | beam.ParDo(GiveTables()), expected)
+
+
+def test_rows_with_a_schema_arrive_as_rows(expected: dict[int, Any]) -> None:
+    assert_schema_run(
+        lambda p: p | beam.Create(visits()) | beam.Map(lambda row: row).with_output_types(Visit),
+        expected,
+    )
+
+
+def assert_schema_run(source: Any, expected: dict[int, Any]) -> None:
+    SEEN.clear()
+    bounder = Bounder(BOUNDS, FIELDS, KEY)
+    transform = Summarise(layout(), bounder, MEASURES, SHARED_MEASURES, 3, 8)
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        _ = source(pipeline) | transform | beam.Map(check) | beam.Map(see)
+    assert dict(SEEN) == expected
+
+
+def test_empty_input_still_fills_every_bucket() -> None:
+    assert run([], buckets=4) == {0: [], 1: [], 2: [], 3: [], SHARED: []}
+
+
+@pytest.mark.parametrize("shards", [0, 3, -1, 1.0, True, "8", None, 1 << 17])
+def test_shards_are_a_power_of_two(shards: Any) -> None:
+    with pytest.raises(ValueError, match="shards must be a power of two from 1 to 65536"):
+        run([{"person": 1}], shards=shards)
+
+
+def test_a_schema_without_a_column_is_refused() -> None:
+    rows = beam.Pipeline(runner="FnApiRunner") | beam.Create([beam.Row(person=1, day="a")])
+    with pytest.raises(ValueError, match="column 'value' must be one of .'person', 'day'"):
+        rows | Summarise(layout(), Bounder(BOUNDS, FIELDS, KEY), MEASURES)
+
+
+def test_shards_are_decided_by_the_person() -> None:
+    collect = Collect(layout(), Bounder(ContributionBounds(None), FIELDS, KEY), 8)
+    collect.setup()
+    collect.start_bundle()
+    for visit in visits():
+        assert list(collect.process(visit)) == []
+    owner: dict[int, int] = {}
+    for value in collect.finish_bundle():
+        shard, blob = value.value
+        for person in wire.unpack_table(blob).person[0].tolist():
+            assert owner.setdefault(person, shard) == shard
+    collect.teardown()
+    assert len(owner) == len({visit.person for visit in visits()})
+    assert len(set(owner.values())) > 2
+
+
+def test_a_failed_bundle_leaves_nothing_behind() -> None:
+    collect = Collect(layout(), Bounder(BOUNDS, FIELDS, KEY), 8)
+    collect.setup()
+    collect.start_bundle()
+    list(collect.process(Visit(1, "a", 1.0)))
+    for table in tables(visits(), 50):
+        list(collect.process(table))
+    collect.start_bundle()
+    assert list(collect.finish_bundle()) == []
+    collect.teardown()
+    settle = Settle(Bounder(BOUNDS, FIELDS, KEY), MEASURES, (), 1)
+    settle.start_bundle()
+    assert list(settle.process((0, []))) == [] and list(settle.finish_bundle()) == []
+
+
+def test_the_parts_of_a_person_meet_before_the_bounds_settle() -> None:
+    """A broken twin settles every bundle by itself: then a person reaches more partitions."""
+    bounder = Bounder(ContributionBounds(2), FIELDS, KEY)
+    days = [
+        layout().from_lists([[1] * 3, days, [1.0] * 3])[0]
+        for days in (["a", "b", "c"], ["d", "e", "f"])
+    ]
+    parts = [wire.pack_table(bounder.reduce(bounder.prepare(table))) for table in days]
+    right = settle.gather(parts, bounder)
+    wrong = [settle.gather([part], bounder) for part in parts]
+    assert right is not None and len(right) == 2
+    assert sum(len(table) for table in wrong if table is not None) == 4
+
+
+def test_an_empty_summary() -> None:
+    found = settle.open_summary([b"", b""], MEASURES)
+    assert isinstance(found, Summary) and len(found) == 0
+    assert np.array_equal(block_votes.bucket_of(np.empty((1, 0), np.uint64), 4, KEY), [])

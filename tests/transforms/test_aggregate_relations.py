@@ -1,0 +1,324 @@
+"""Statistics of rows, values and owners through whole pipelines, in every form of rows.
+
+What the profiles must be is brute force over all sets of people, and the direct call of the
+functions in `removal`, both of `tests.relations`.
+"""
+
+import dataclasses
+import itertools
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+import beam_dp as dp
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.summaries import wire
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.removal_loss import measures_of
+from beam_dp.transforms.steps import collect
+from beam_dp.transforms.steps import settle as settling
+from tests.hostile import support
+from tests.relations import (
+    BOUNDS,
+    FREE,
+    KEY,
+    ONE_OWNER,
+    REMOVALS,
+    STATISTICS,
+    Row,
+    Rows,
+    Statistic,
+    as_dicts,
+    brute,
+    bundle,
+    by_day,
+    compiled,
+    data_of,
+    grouped,
+    moves,
+    views,
+)
+
+HUGE = dp.Budget(1e6)
+PUBLIC = dp.PublicPartitions([0, 1, 2, 77])
+
+
+def person_of(statistic: Statistic) -> str | list[str]:
+    return ["person", statistic.second] if statistic.second else "person"
+
+
+def as_table(rows: Rows) -> pa.Table:
+    """Return rows as an Arrow table; items as a dictionary of texts, 7 and "7" alike."""
+    items = pa.array([None if row.item is None else str(row.item) for row in rows])
+    return pa.table(
+        {
+            "day": pa.array([row.day for row in rows], pa.int32()),
+            "to": pa.array([None if row.to is None else str(row.to) for row in rows]),
+            "person": pa.array([row.person for row in rows], pa.uint16()),
+            "item": items.dictionary_encode(),
+            "value": pa.array([row.value for row in rows], pa.float64()),
+        }
+    )
+
+
+def in_form(rows: Rows, form: str) -> list[Any]:
+    """Return rows as dicts, as Arrow batches and tables, or as some of each."""
+    table = as_table(rows)
+    if form == "dict":
+        return as_dicts(rows)
+    if form == "Arrow":
+        return [table.slice(0, 7), *table.slice(7).to_batches(max_chunksize=9)]
+    return [*as_dicts(rows[:9]), table.slice(9)]
+
+
+def run(given: Sequence[Any], transform: beam.PTransform, **flags: Any) -> list[Any]:
+    options = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **flags})
+    with beam.Pipeline(options=options) as pipeline:
+        return support.keep(support.start(pipeline, given) | transform)
+
+
+def found(
+    given: Sequence[Any], statistic: Statistic, partition: Sequence[str] = ("day",), **options: Any
+) -> dict[Any, list[float]]:
+    options = {"removals": REMOVALS, **options}
+    transform = dp.RemovalLoss(statistic.metric, person_of(statistic), partition, **options)
+    seen = run(given, transform)
+    assert all(type(level) is float for row in seen for level in row.profile)
+    return {getattr(row, "day", None): list(row.profile) for row in seen}
+
+
+def check(profile: list[float], rows: Rows, statistic: Statistic) -> None:
+    """Exact where that is claimed; else B[0] is, and the rest is the direct call's."""
+    exact = [float(level) for level in brute(rows, statistic.f)]
+    if statistic.direct is None:
+        assert profile == exact[: len(profile)]
+        return
+    assert profile[0] == exact[0]
+    assert all(level <= bound for level, bound in zip(profile, exact, strict=True))
+    assert profile == [float(level) for level in statistic.direct(rows)]
+
+
+@pytest.mark.parametrize("form", ["dict", "Arrow", "both"])
+@pytest.mark.parametrize("name", STATISTICS)
+def test_losses_are_those_of_all_sets_of_people(name: str, form: str) -> None:
+    """Per found partition, for public ones (one of them empty), and for everybody at once."""
+    statistic = STATISTICS[name]
+    rows = data_of(statistic, 12, seed=21).rows
+    data = by_day(rows)
+    losses = found(in_form(rows, form), statistic)
+    assert set(losses) == set(data)
+    for day, profile in losses.items():
+        check(profile, data[day], statistic)
+    public = found(in_form(rows, form), statistic, partitions=PUBLIC)
+    assert set(public) == {0, 1, 2, 77}
+    assert all(profile == losses[day] for day, profile in public.items() if day != 77)
+    assert len(set(public[77])) == 1 and public[77][0] == float(statistic.f([]))
+    few = [row._replace(day=0) for row in data[1]]
+    check(found(in_form(few, form), statistic, ())[None], few, statistic)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_order_and_shards_change_nothing(name: str) -> None:
+    statistic = STATISTICS[name]
+    rows = data_of(statistic, 6, 2, seed=22).rows
+    expected = found(as_dicts(rows), statistic)
+    random.Random(1).shuffle(rows)
+    assert found(in_form(rows, "both"), statistic, shards=1) == expected
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_one_person_moves_every_loss_by_at_most_one(name: str) -> None:
+    statistic = STATISTICS[name]
+    made = data_of(statistic, 100, seed=23)
+    before, after = (found(as_dicts(rows), statistic) for rows in (made.before, made.rows))
+    old, new = ({day: tuple(one) for day, one in each.items()} for each in (before, after))
+    assert any(moves(old, new))
+
+
+@pytest.mark.parametrize("bounds", ["L0", "Linf", "all"])
+@pytest.mark.parametrize("name", ONE_OWNER)
+def test_bounds_hold_in_pipelines(name: str, bounds: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key of the run is fixed, so that neighbours keep the same rows of everybody else."""
+    monkeypatch.setattr("beam_dp.transforms.columns.layout.fresh_key", lambda: bytes(32))
+    statistic = ONE_OWNER[name]
+    made = data_of(statistic, 40, 4, seed=24)
+    losses = [
+        {day: tuple(profile) for day, profile in
+         found(as_dicts(rows), statistic, bounds=BOUNDS[bounds]).items()}
+        for rows in (made.before, made.rows)
+    ]  # fmt: skip
+    moves(*losses)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_repeated_bundles_count_once(name: str) -> None:
+    """What is seen is stored once or more often, always the same."""
+    statistic = STATISTICS[name]
+    rows = data_of(statistic, 4, seed=25).rows
+    transform = dp.RemovalLoss(statistic.metric, person_of(statistic), ["day"], REMOVALS)
+    seen = run(as_dicts(rows), transform, direct_runner_bundle_repeat=1)
+    expected = found(as_dicts(rows), statistic)
+    assert {row.day for row in seen} == set(expected)
+    assert all(list(row.profile) == expected[row.day] for row in seen)
+
+
+METRICS = {
+    "one owner": [
+        dp.KthLargest("value", 2),
+        dp.Median("value"),
+        dp.Quantile("value", 0.25, per="row"),
+        dp.DistinctCount("item"),
+        dp.DistinctCount("item", one_sided=True, name="one_sided"),
+        dp.MaxFrequency("item"),
+        dp.SumOfSquares("item"),
+        dp.SumOfSquares("item", relaxation="pairs", people=6_324, name="by_pairs"),
+        dp.CustomProfile(
+            "value", ONE_OWNER["custom"].metric.profile, candidates=dp.Candidates.linear(0, 99, 1)
+        ),
+        dp.Sum("value"),
+        dp.Count(),
+    ],
+    "two owners": [dp.Count(), dp.Sum("value"), dp.Max("value"), dp.Min("value")],
+}
+KINDS: dict[str, Any] = {
+    "public": dp.PublicPartitions(["a", "b", "empty"]),
+    "private": dp.PrivatePartitions(),
+    "none": None,
+}
+
+
+def crowd(size: int) -> list[Row]:
+    """Return people with 3 rows each, of whom each tenth is in partition 1."""
+    return [
+        Row(person, "b" if person % 10 == 0 else "a", float(person % 50), person % 20, person + 1)
+        for person in range(size)
+        for _ in range(3)
+    ]
+
+
+TRUTH = {
+    "a": {"distinct_item": 18, "one_sided": 18, "count": 1620, "max_frequency_item": 90},
+    "b": {"distinct_item": 2, "one_sided": 2, "count": 180, "max_frequency_item": 90},
+    "empty": {"distinct_item": 0, "one_sided": 0, "count": 0, "max_frequency_item": 0},
+}
+
+
+@pytest.mark.parametrize("form", ["dict", "Arrow"])
+@pytest.mark.parametrize(
+    ("kind", "owners"), [("public", 1), ("private", 1), ("none", 1), ("public", 2), ("none", 2)]
+)
+def test_all_metrics_are_released_together(kind: str, owners: int, form: str) -> None:
+    """At epsilon 10^6 each released number strays with probability below e^-1000."""
+    budget = dp.Budget(1e6, 1e-6) if kind == "private" else HUGE
+    asked = METRICS["two owners" if owners == 2 else "one owner"]
+    options: dict[str, Any] = {}
+    if kind != "none":
+        options = {"partition": ["day"], "partitions": KINDS[kind]}
+    if kind == "private":
+        options["bounds"] = dp.ContributionBounds(1)
+    person = ["person", "to"] if owners == 2 else "person"
+    rows = crowd(600)
+    given = as_dicts(rows) if form == "dict" else [table_of_text(rows)]
+    seen = run(given, dp.PrivateAggregate(person, asked, budget, **options))
+    days = {"public": ["a", "b", "empty"], "private": ["a", "b"], "none": [None]}[kind]
+    assert sorted(str(getattr(row, "day", None)) for row in seen) == sorted(map(str, days))
+    for row in seen:
+        values = row._asdict()
+        assert set(values) >= {
+            name for one in asked for name in (named(one), named(one) + "_error")
+        }
+        for name, truth in TRUTH.get(values.get("day"), {}).items():
+            assert name not in values or type(values[name]) is int
+            assert name not in values or abs(values[name] - truth) <= 2**-16 * truth
+
+
+def named(metric: Any) -> str:
+    return str(metric.output).replace(".", "_")
+
+
+def table_of_text(rows: Rows) -> pa.Table:
+    table = as_table([row._replace(day=0) for row in rows])
+    place = table.schema.get_field_index("day")
+    return table.set_column(place, "day", pa.array([str(row.day) for row in rows]))
+
+
+ITEMS = {
+    "int8": pa.int8(), "uint64": pa.uint64(), "string": pa.string(),
+    "large_string": pa.large_string(), "dictionary": pa.dictionary(pa.int8(), pa.string()),
+    "decimal": pa.decimal128(19, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ITEMS)
+def test_items_of_every_type_are_the_same_items(kind: str) -> None:
+    """Integers, their decimal text and decimals of each width; null is no item."""
+    plain: list[Any] = [1, 2, 2, None, 3]
+    if "string" in str(ITEMS[kind]):
+        plain = [None if item is None else str(item) for item in plain]
+    column = pa.array(plain, pa.string()).dictionary_encode() if kind == "dictionary" else pa.array(
+        plain, pa.int64() if kind == "decimal" else ITEMS[kind])  # fmt: skip
+    column = column.cast(ITEMS[kind])
+    batch = pa.table({"person": [1, 2, 3, 4, 5], "item": column})
+    rows = [{"person": 6, "item": 1}, {"person": 7, "item": "2"}, {"person": 8, "item": "x"}]
+    for statistic, expected in (("distinct", 4.0), ("frequency", 3.0), ("squares", 4 + 9 + 1 + 1)):
+        profile = found([batch, *rows], STATISTICS[statistic], ())[None]
+        assert profile[0] == expected
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.binary(), pa.timestamp("us"), pa.list_(pa.int8()), pa.decimal128(9, 2)], ids=str
+)
+def test_item_columns_of_other_types_are_refused_by_name(kind: pa.DataType) -> None:
+    batch = pa.table({"person": [1], "item": pa.nulls(1, kind)})
+    with pytest.raises(TypeError, match="column 'item' must hold"):
+        found([batch], STATISTICS["distinct"], ())
+
+
+def test_a_person_and_an_item_are_one_however_they_are_written() -> None:
+    given = [{"person": person, "item": item, "day": 0} for person, item in
+             itertools.product((17, "17"), (1, "1"))]  # fmt: skip
+    assert found(given, STATISTICS["squares"]) == {0: [16.0, 0.0, 0.0, 0.0, 0.0]}
+    assert found(given, STATISTICS["distinct"]) == {0: [1.0, 0.0, 0.0, 0.0, 0.0]}
+
+
+def test_a_column_can_be_a_value_and_an_item_and_name_people_and_partitions() -> None:
+    metrics = [dp.DistinctCount("value"), dp.Sum("value"), dp.MaxFrequency("person"),
+               dp.DistinctCount("day")]  # fmt: skip
+    given = [{"person": person, "day": 1, "value": person % 5} for person in range(300)]
+    public = dp.PublicPartitions([1, 2])
+    one, two = sorted(run(given, dp.PrivateAggregate(
+        "person", metrics, HUGE, ["day"], partitions=public)), key=lambda row: row.day)  # fmt: skip
+    assert (one.distinct_value, one.max_frequency_person, one.distinct_day) == (5, 1, 1)
+    assert (two.distinct_value, two.max_frequency_person, two.distinct_day) == (0, 0, 0)
+    assert abs(one.sum_value - 600) < 1
+
+
+def test_metrics_can_differ_in_everything_but_their_names() -> None:
+    statistic = ONE_OWNER["2-th"].metric
+    metrics = [dataclasses.replace(statistic, k=k, name=f"k{k}") for k in (1, 2, 3)]
+    given = [{"person": person, "value": float(person)} for person in range(100)]
+    grid = dp.Candidates.linear(0, 200, 1)
+    asked = [dataclasses.replace(metric, candidates=grid) for metric in metrics]
+    [row] = run(given, dp.PrivateAggregate("person", asked, HUGE))
+    assert (row.k1, row.k2, row.k3) == (99, 98, 97)
+
+
+@pytest.mark.parametrize(("name", "most"), [("distinct", 5), ("1-th", 5), ("5-th", 25)])
+def test_no_more_is_held_than_removals_can_bring_to_light(name: str, most: int) -> None:
+    """Already what a part of the people hands on is that small, whoever else there is."""
+    loss = compiled(ONE_OWNER[name])
+    rows = as_dicts([Row(person, 0, float(person), "a") for person in range(400)])
+    for shards in (1, 4):
+        [view] = views(rows, loss, bundles=3, shards=shards)
+        assert len(view.cells.owned(1)[0].people) == most
+        layout = Layout("person", ("day",), loss.columns, loss.units, None, KEY, loss.items, False)
+        bounder = Bounder(FREE, loss.fields, KEY, keep_rows=True)
+        collected = bundle(collect.Collect(layout, bounder, shards), rows)
+        settle = settling.Settle(bounder, measures_of(loss), (), 1)
+        settled = bundle(settle, grouped([collected]).items())
+        assert sum(len(wire.unpack_owned(b)) for _, b in settled if wire.is_owned(b)) == most

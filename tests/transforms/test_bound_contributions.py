@@ -1,0 +1,221 @@
+"""BoundContributions: rows within the bounds, as many as they allow, the same however cut."""
+
+import collections
+import datetime
+import uuid
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from hypothesis import given
+from hypothesis import strategies as st
+
+import beam_dp as dp
+from beam_dp.transforms.columns import plain_values
+from tests.hostile import support
+
+KEY = bytes(range(16))
+Bounds = dp.ContributionBounds
+
+
+def bounded(
+    rows: Iterable[object], bounds: Bounds, values: Sequence[str] = ("value",), **options: Any
+) -> list[tuple[Any, ...]]:
+    """Return the kept rows of a pipeline as sorted tuples."""
+    repeats = options.pop("repeats", 0)
+    flags = {"runner": "FnApiRunner", "direct_runner_bundle_repeat": repeats}
+    with beam.Pipeline(options=PipelineOptions.from_dictionary(flags)) as pipeline:
+        transform = dp.BoundContributions(
+            "person", ["day"], bounds, values, **{"key": KEY, **options}
+        )
+        seen = support.keep(support.start(pipeline, rows) | transform)
+    return sorted((tuple(row) for row in seen), key=repr)
+
+
+def visits(size: int = 600) -> list[dict[str, Any]]:
+    return [
+        support.as_dict((row * row % 31, f"d{row * 7 % 11}", float(row % 5))) for row in range(size)
+    ]
+
+
+LIMITS = [(1,), (3,), (None, 2), (2, 1), (None, None, 4), (2, 2, 3), (3, None, 2), (50, 50, 5000)]
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+def test_each_person_keeps_as_much_as_the_bounds_allow(limits: tuple[Any, ...]) -> None:
+    bounds = Bounds(*limits)
+    owned: dict[int, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    for visit in visits():
+        owned[visit["person"]][visit["day"]] += 1
+    kept: dict[int, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    for person, day, _ in bounded(visits(), bounds):
+        kept[person][day] += 1
+    most = {"pairs": bounds.partitions or 10**9, "each": bounds.rows_per_partition or 10**9}
+    for person, days in owned.items():
+        mine = kept[person]
+        assert len(mine) <= most["pairs"] and max(mine.values()) <= most["each"]
+        assert all(mine[day] <= days[day] for day in mine)
+        if bounds.rows is None:
+            assert len(mine) == min(len(days), most["pairs"])
+            assert all(mine[day] == min(days[day], most["each"]) for day in mine)
+        else:
+            # Pairs are chosen first, so the rows kept are at least those of the smallest pairs.
+            smallest = sorted(min(count, most["each"]) for count in days.values())
+            least = sum(smallest[: bounds.partitions])
+            assert min(bounds.rows, least) <= sum(mine.values()) <= bounds.rows
+
+
+WAYS: dict[str, Any] = {
+    "backwards": lambda bounds: bounded(visits()[::-1], bounds),
+    "named tuples": lambda bounds: bounded([support.Visit(**v) for v in visits()], bounds),
+    "one batch": lambda bounds: bounded([pa.RecordBatch.from_pylist(visits())], bounds),
+    "slices": lambda bounds: bounded(
+        [pa.Table.from_pylist(visits()).slice(start, 7) for start in range(0, 600, 7)], bounds
+    ),
+    "repeated": lambda bounds: bounded(visits(), bounds, repeats=1)[::2],
+    "shards": lambda bounds: bounded(visits(), bounds, shards=1),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("bounds", [Bounds(2), Bounds(2, 2, 3)], ids=["pairs", "all"])
+def test_every_way_keeps_the_same_rows(way: str, bounds: Bounds) -> None:
+    assert WAYS[way](bounds) == bounded(visits(), bounds)
+
+
+def test_another_person_changes_nobody_elses_rows() -> None:
+    more = [*visits(), *(support.as_dict(("new", f"d{n}", 1.0)) for n in range(20))]
+    kept = [row for row in bounded(more, Bounds(2, 2)) if row[0] != "new"]
+    assert kept == bounded(visits(), Bounds(2, 2))
+
+
+def test_the_key_decides_which_rows_stay() -> None:
+    assert bounded(visits(), Bounds(1), key=b"other") != bounded(visits(), Bounds(1))
+    assert bounded(visits(), Bounds(1), key=None) != bounded(visits(), Bounds(1), key=None)
+
+
+def test_equal_rows_are_kept_with_their_number() -> None:
+    row = support.as_dict((1, "a", 2.0))
+    assert bounded([row] * 10, Bounds(None, 4)) == [(1, "a", 2.0)] * 4
+    assert bounded([row] * 10, Bounds(1)) == [(1, "a", 2.0)] * 10
+
+
+def test_public_partitions_come_first() -> None:
+    rows = [support.as_dict((1, f"x{n}", 1.0)) for n in range(30)] + [
+        support.as_dict((1, "a", 1.0))
+    ]
+    public = dp.PublicPartitions(["a"])
+    assert bounded(rows, Bounds(1), partitions=public) == [(1, "a", 1.0)]
+
+
+VALUES = [
+    1, -1, 1 << 90, True, 1.5, -0.0, float("inf"), "text", "", "a\0b", "\ud800", b"\xff", None,
+    datetime.date(2020, 1, 2), datetime.datetime(2020, 1, 2, 3, 4, 5, 6), Decimal("1.50"),
+    Decimal("NaN"), uuid.UUID(int=9), datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: ascii(value)[:30])
+def test_plain_values_come_back(value: object) -> None:
+    found = plain_values.restored(plain_values.plain(value))
+    assert type(found) is type(value) and repr(found) == repr(value)
+
+
+OTHERS = [[1], {1: 2}, {1}, 1j, support.Hostile(), object(), np.datetime64("2020-01-01"), len,
+          np.timedelta64("NaT"), np.array([1]), Ellipsis, datetime.timedelta(1), np.longdouble(1)]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", range(len(OTHERS)))
+def test_other_values_become_none(place: int) -> None:
+    assert plain_values.plain(OTHERS[place]) is None
+
+
+def test_numpy_scalars_become_plain() -> None:
+    given_ = [
+        np.int8(1),
+        np.uint64(1 << 63),
+        np.float32(0.5),
+        np.bool_(True),
+        np.str_("a"),
+        np.bytes_(b"b"),
+    ]
+    found = [plain_values.restored(plain_values.plain(value)) for value in given_]
+    assert found == [1, 1 << 63, 0.5, True, "a", b"b"]
+    assert [type(value) for value in found] == [int, int, float, bool, str, bytes]
+
+
+INVALID = pa.Array.from_buffers(
+    pa.string(), 2, [None, pa.py_buffer(np.array([0, 2, 3], np.int32)), pa.py_buffer(b"\xff\xfea")]
+)
+DAYS = pa.array([0, 1 << 30], pa.int32()).cast(pa.date32())
+ARROW: list[tuple[pa.Array, list[object]]] = [
+    (INVALID, [None, "a"]),
+    (INVALID.dictionary_encode(), [None, "a"]),
+    (INVALID.cast(pa.string_view()), [None, "a"]),
+    (DAYS, [datetime.date(1970, 1, 1), None]),
+    (pa.array([0, 1 << 62], pa.int64()).cast(pa.timestamp("s")), [datetime.datetime(1970, 1, 1), None]),
+    (pa.array([1, -(1 << 62)], pa.int64()).cast(pa.timestamp("us")), [datetime.datetime(1970, 1, 1, 0, 0, 0, 1), None]),
+    (pa.array([1001, None], pa.int64()).cast(pa.timestamp("ns")), [datetime.datetime(1970, 1, 1, 0, 0, 0, 1), None]),
+    (pa.array([[1], None]), [None, None]),
+    (pa.array([{"a": 1}]), [None]),
+    (pa.array([1, None], pa.uint8()), [1, None]),
+    (pa.array([1.5, None], pa.float32()), [1.5, None]),
+    (pa.array([True, None]), [True, None]),
+    (pa.array([Decimal("1.5"), None]), [Decimal("1.5"), None]),
+    (pa.array([b"\xff", None]), [b"\xff", None]),
+    (pa.array([b"\xff"], pa.large_binary()), [b"\xff"]),
+    (pa.array([1], pa.duration("s")), [None]),
+    (pa.array([1], pa.time64("ns")), [None]),
+    (pa.nulls(2), [None, None]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", range(len(ARROW)), ids=lambda place: str(ARROW[place][0].type))
+def test_arrow_columns_become_lists_and_never_fail(place: int) -> None:
+    column, expected = ARROW[place]
+    assert plain_values.to_list(column) == expected
+    assert plain_values.to_list(column.slice(1)) == expected[1:]
+
+
+@given(st.lists(st.datetimes() | st.none()), st.sampled_from(["us", "ms", "s"]))
+def test_timestamps_that_python_holds_come_back(values: list[Any], unit: str) -> None:
+    whole = [value and value.replace(microsecond=0) for value in values]
+    inner = [value if value is None or 1 < value.year < 9999 else None for value in whole]
+    assert plain_values.to_list(pa.array(inner, pa.timestamp(unit))) == inner
+
+
+def test_bad_rows_vanish_alone() -> None:
+    good = [support.as_dict((person, "a", 1.0)) for person in (1, "x", uuid.UUID(int=1))]
+    bad: list[object] = [
+        support.as_dict((person, "a", 1.0)) for person in (None, 1.0, b"x", "\ud800")
+    ]
+    bad += [support.as_dict((1, day, 1.0)) for day in (None, 1.0, [1], "\udfff")]
+    bad += [None, 5, support.Hostile(), {}, support.as_dict((support.Hostile(), "a", 1.0))]
+    assert bounded([*bad, *good, *bad], Bounds(2, 5)) == bounded(good, Bounds(2, 5))
+    assert len(bounded(good, Bounds(2, 5))) == 3
+    batch = support.as_batch((INVALID, pa.array(["a", "a"]), pa.array([1.0, 2.0])))
+    assert bounded([batch], Bounds(1)) == [("a", "a", 2.0)]
+
+
+@pytest.mark.parametrize("column", [pa.array([1.0]), pa.array([b"x"]), pa.array([[1]])], ids=str)
+def test_columns_of_other_types_are_refused_as_ids(column: pa.Array) -> None:
+    with pytest.raises(TypeError, match="column 'person' must hold integers, text"):
+        bounded([support.as_batch((column, "a", 1.0))], Bounds(1))
+
+
+BAD: list[dict[str, Any]] = [
+    {"person": 1}, {"partition": "day"}, {"bounds": 3}, {"bounds": Bounds(None)}, {"key": "x"},
+    {"key": b""}, {"key": bytes(65)}, {"shards": 0}, {"shards": 3}, {"values": "value"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", BAD, ids=str)
+def test_bad_parameters_are_refused(changes: dict[str, Any]) -> None:
+    options = {"person": "person", "partition": ["day"], "bounds": Bounds(1), **changes}
+    with pytest.raises((TypeError, ValueError), match="BoundContributions: .* must "):
+        dp.BoundContributions(**options)
