@@ -87,7 +87,9 @@ def test_the_other_job_takes_the_quotes_too(tmp_path: Path) -> None:
     source, out = tmp_path / "in.csv", tmp_path / "out.csv"
     source.write_bytes(HEADER + b'q,1,"oops\n' + rows(range(400)) + b'r,2,fine",\n')
     given = ["--input", str(source), "--output", str(out), *WORDS, "--epsilon", "20", *RUN]
-    asked = ["--max", "spent", "--candidates", "0:3:0.5", "--max_partitions", "3"]
+    # 1.5 is the largest candidate, and at 1 or below are 400 people too few: at epsilon 20 / 3 for
+    # each partition noise of such a size has a probability below e^-100.
+    asked = ["--max", "spent", "--candidates", "0:1.5:0.5", "--max_partitions", "3"]
     assert shifted_inverse.main([*given, *asked, "--csv_quotes", "none"]) == 0
     with out.open(newline="") as file:
         assert [row["max_spent"] for row in csv.DictReader(file)] == ["1.5"] * 3

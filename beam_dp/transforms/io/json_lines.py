@@ -11,6 +11,9 @@ _PLAIN = frozenset((int, float, bool))
 def read_jsonl(path: str, pattern: str, columns: Sequence[str]) -> Iterator[dict[str, object]]:
     """Yield one dict with exactly the wanted columns for every line that is a JSON object.
 
+    A line ends with LF or with the file; CR is white space of JSON. Text in JSON cannot hold either
+    of them, so no row, whatever it holds, has a say in what happens to another one.
+
     Integers stay exact Python integers; numbers with a fraction or an exponent become the
     nearest float64 (infinite beyond the largest).
 
@@ -20,7 +23,7 @@ def read_jsonl(path: str, pattern: str, columns: Sequence[str]) -> Iterator[dict
     cannot write (a lone surrogate) become None. Of a key given twice the last counts.
 
     Raises:
-        ValueError: the file is damaged (gzip); the message names the pattern only.
+        ValueError: a .gz file ends early or is damaged; the message names the pattern only.
     """
     message = open_files.unreadable(pattern, "JSON Lines in UTF-8 (.gz: by gzip)")
     for piece in open_files.guarded(_pieces(path), message):

@@ -32,13 +32,13 @@ class Quoted:
     """The quoted cells of a text.
 
     Args:
-        edges: the quotes that open and close, in turn.
+        edges: which bytes are quotes that open and close, in turn; none if there is no such cell.
         spoiled: the quotes at the start of a cell that do not close.
         waiting: the first opening quote whose fate is decided by what follows the text, or
             None; of what comes after it nothing is known.
     """
 
-    edges: Positions
+    edges: Flags | None
     spoiled: Positions
     waiting: int | None = None
 
@@ -51,35 +51,28 @@ def find(content: Bytes, look: int, final: bool) -> Quoted:
         look: how far behind its opening quote a cell must have ended.
         final: whether nothing follows; the last byte is LF then.
     """
-    quotes = np.flatnonzero(content == QUOTE)
-    before = content[quotes - 1]
-    before[quotes == 0] = LINE_FEED
-    if not _between_cells(before).any():
-        return Quoted(quotes[:0], quotes[:0])
-    return _find_in_turn(content, quotes, before, look, final) or _find_among_strays(
-        content, quotes, look, final
-    )
+    are_quotes = content == QUOTE
+    quotes = np.flatnonzero(are_quotes)
+    known = len(content) <= look and not final
+    found = _find_in_turn(content, are_quotes, quotes) if known and quotes.size else None
+    return found or _find_among_strays(content, quotes, look, final)
 
 
-def _find_in_turn(
-    content: Bytes, quotes: Positions, before: Bytes, look: int, final: bool
-) -> Quoted | None:
+def _find_in_turn(content: Bytes, are_quotes: Flags, quotes: Positions) -> Quoted | None:
     """Find the cells where all quotes open and close in turn: the fast way, for proper files."""
-    if len(content) > look or final:
-        return None
     # What follows the quotes at the very end is unknown: the cell they belong to has to wait.
     known = int(np.searchsorted(quotes, len(content) - 2))
     used = quotes if known == len(quotes) else quotes[: known | 1]
-    opens = before[: len(used) : 2]
+    opens = _before(content, used[::2])
     # A doubled quote closes a cell and opens it again, which comes to the same.
     may_open = _between_cells(opens) | (opens == QUOTE)
     if not may_open.all() or not _all_close(content, used[1::2]):
         return None
     if len(used) % 2 == 0:
-        return Quoted(used, used[:0])
+        return Quoted(are_quotes, used[:0])
     # The last cell opens at the last quote that is not the second of a pair.
-    opened = int(np.flatnonzero(opens != QUOTE)[-1]) * 2
-    return Quoted(used[:opened], used[:0], int(used[opened]))
+    opened = np.flatnonzero(opens != QUOTE)[-1] * 2
+    return Quoted(are_quotes, used[:0], int(used[opened]))
 
 
 def _all_close(content: Bytes, closing: Positions) -> bool:
@@ -89,12 +82,20 @@ def _all_close(content: Bytes, closing: Positions) -> bool:
     return bool(ended.all())
 
 
+def _before(content: Bytes, places: Positions) -> Bytes:
+    found = content[places - 1]
+    found[places == 0] = LINE_FEED
+    return found
+
+
 def _between_cells(before: Bytes) -> Flags:
     return np.asarray((before == COMMA) | (before == LINE_FEED), np.bool_)
 
 
 def _find_among_strays(content: Bytes, quotes: Positions, look: int, final: bool) -> Quoted:
     opening, closing = _openings(content, quotes)
+    if not opening.size:
+        return Quoted(None, opening)
     proper, decided = _fates(content, opening, closing, look)
     lines = np.flatnonzero(content == LINE_FEED)
     line = np.searchsorted(lines, opening)
@@ -105,7 +106,8 @@ def _find_among_strays(content: Bytes, quotes: Positions, look: int, final: bool
     stop = np.flatnonzero(live & ~decided)
     waiting = int(opening[stop[0]]) if stop.size else None
     live[stop[0] if stop.size else len(live) :] = False
-    edges = np.stack([opening[live & proper], closing[live & proper]], axis=1).ravel()
+    edges = np.zeros(len(content), np.bool_)
+    edges[opening[live & proper]] = edges[closing[live & proper]] = True
     return Quoted(edges, opening[live & ~proper], waiting)
 
 
@@ -114,8 +116,7 @@ def _openings(content: Bytes, quotes: Positions) -> tuple[Positions, Positions]:
     firsts = np.flatnonzero(np.diff(quotes, prepend=-2) != 1)
     first, last = quotes[firsts], quotes[np.append(firsts[1:], len(quotes)) - 1]
     odd = np.flatnonzero((last - first) % 2 == 0)
-    before = np.where(first > 0, content[first - 1], LINE_FEED)
-    runs = np.flatnonzero(_between_cells(before))
+    runs = np.flatnonzero(_between_cells(_before(content, first)))
     # Behind the opening quote an even run is odd, so it closes; an odd one is pairs only.
     is_odd = (last[runs] - first[runs]) % 2 == 0
     ends = np.append(last[odd], len(content))

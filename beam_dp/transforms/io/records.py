@@ -8,6 +8,7 @@ from itertools import chain
 from typing import BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
 from beam_dp.transforms.io import quotes
 from beam_dp.transforms.io.quotes import Flags, Positions
@@ -20,7 +21,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Stands for the beginning of a dropped record: no line end, no cell's start.
 _DROPPED = b"x"
 _NONE = np.empty(0, np.int64)
-_NO_QUOTES = quotes.Quoted(_NONE, _NONE)
+_NO_QUOTES = quotes.Quoted(None, _NONE)
 
 
 class Form(enum.Enum):
@@ -49,11 +50,11 @@ class Piece:
 
     def have_cells(self, count: int) -> Flags:
         """Return which records have as many cells."""
-        starts = np.append(0, self.ends[:-1])
-        # The narrowest type that cannot overflow: a record has fewer commas than bytes.
-        narrow = np.min_scalar_type(int((self.ends - starts).max()))
-        commas = self.commas[: self.ends[-1]].view(np.uint8)
-        return np.asarray(np.add.reduceat(commas, starts, dtype=narrow) == count - 1, np.bool_)
+        words, ends = _words(self.commas), self.ends - 1
+        upto = np.cumsum(np.bitwise_count(words), dtype=np.int64)
+        word, bit = ends >> 6, (ends & 63).astype(np.uint64)
+        commas = upto[word] - np.bitwise_count(words[word] >> bit)
+        return np.asarray(np.diff(commas, prepend=0) == count - 1, np.bool_)
 
     def only(self, kept: Flags) -> bytes:
         """Return the text of some of the records."""
@@ -134,8 +135,8 @@ def _cut(
     found = _NO_QUOTES
     if form is Form.QUOTED_CELLS and b'"' in text:
         found = quotes.find(content, look, final)
-    if found.edges.size:
-        outside = _outside(found.edges, len(text))
+    outside = None if found.edges is None else _outside(found.edges)
+    if outside is not None:
         breaks &= outside
         commas &= outside
     ends = np.flatnonzero(breaks) + 1
@@ -145,13 +146,13 @@ def _cut(
     good[:1] &= not dropped
     spoiled = [found.spoiled]
     if form is not Form.LINES and b"\r" in text:
-        spoiled.append(_lone_returns(content, ends, found.edges))
+        spoiled.append(_lone_returns(content, ends, outside))
     places = np.searchsorted(ends, np.concatenate(spoiled), "right")
     good[places[places < len(ends)]] = False
     return Piece(text, ends, good, commas), found.waiting
 
 
-def _lone_returns(content: quotes.Bytes, ends: Positions, edges: Positions) -> Positions:
+def _lone_returns(content: quotes.Bytes, ends: Positions, outside: Flags | None) -> Positions:
     """Return the CRs outside of quotes that spoil a record: neither a CR nor LF follows."""
     returns = content == quotes.CARRIAGE_RETURN
     if np.count_nonzero(returns) == np.count_nonzero(returns[np.maximum(ends - 2, 0)]):
@@ -159,23 +160,27 @@ def _lone_returns(content: quotes.Bytes, ends: Positions, edges: Positions) -> P
     following = content[1:]
     others = (following != quotes.LINE_FEED) & (following != quotes.CARRIAGE_RETURN)
     lone = np.flatnonzero(returns[:-1] & others)
-    return np.asarray(lone[np.searchsorted(edges, lone) % 2 == 0], np.int64)
+    return lone if outside is None else np.asarray(lone[outside[lone]], np.int64)
 
 
-def _outside(edges: Positions, size: int) -> Flags:
+def _words(flags: Flags) -> npt.NDArray[np.uint64]:
+    """Return flags as the bits of words, the first flag as the lowest bit."""
+    packed = np.packbits(flags, bitorder="little")
+    return np.append(packed, np.zeros(-len(packed) % 8, np.uint8)).view("<u8")
+
+
+def _outside(edges: Flags) -> Flags:
     """Return which bytes have an even number of edges up to themselves.
 
     All at once: in words of 64 bits, each bit is combined with all lower ones by doubling the
     distance; then the highest bit of each word, which is its whole parity, is carried on.
     """
-    flags = np.zeros(-size % 64 + size, np.bool_)
-    flags[edges] = True
-    words = np.packbits(flags, bitorder="little").view("<u8")
+    words = _words(edges)
     for distance in (1, 2, 4, 8, 16, 32):
         words ^= words << np.uint64(distance)
     carried = np.bitwise_xor.accumulate(words >> np.uint64(63))
     words[1:] ^= np.uint64(0) - carried[:-1]
-    return np.unpackbits(~words.view(np.uint8), count=size, bitorder="little").view(np.bool_)
+    return np.unpackbits(~words.view(np.uint8), count=len(edges), bitorder="little").view(np.bool_)
 
 
 def _pass(text: bytes, waiting: int | None, blocks: _Blocks, look: int) -> bytes:
