@@ -161,7 +161,7 @@ class NoisyBinarySearch:
         return _leaves(losses, answer, -1, len(losses) - 1)
 
     def fits(self, n: int) -> bool:
-        """Say whether this search is possible for n candidates: yes, but for "bit" of a tiny rho."""
+        """Say whether n candidates are possible: always, but for "bit" with a tiny rho."""
         checks.positive_integer(_OWNER, "n", n)
         return n == 1 or self.noise != "bit" or self._bits(n) is not None
 

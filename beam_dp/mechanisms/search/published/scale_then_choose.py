@@ -66,11 +66,11 @@ class ScaleThenChoose:
     (d) step 3 draws no v with u(v) = 0 if there is one with u >= I0 + 1. An answer v with
     u(v) >= 1 has s_T <= v <= s_0, which is to be shown. Step 2 gives a cell with s_t in it, t in I.
     For j = 0, v = s_t. Otherwise either half of the cell has at most k - 1 of the k values. Say s_t
-    is in the lower half; z' is the middle. If I0 + 1 values are >= z', then u(z') >= I0 + 1, for s_t and the
-    T - t >= I0 values after it are below z'. If not, s_I0 < z' and so all k values are below z',
-    but not all in the lower half: s_{T-I0} < z, while s_t and the t >= I0 values before it are
-    >= z, so u(z) >= I0 + 1. If s_t is in the upper half, the same holds upside down for z' and the
-    first index after the cell.
+    is in the lower half; z' is the middle. If I0 + 1 values are >= z', then u(z') >= I0 + 1, for
+    s_t and the T - t >= I0 values after it are below z'. If not, s_I0 < z' and so all k values are
+    below z', but not all in the lower half: s_{T-I0} < z, while s_t and the t >= I0 values before
+    it are >= z, so u(z) >= I0 + 1. If s_t is in the upper half, the same holds upside down for z'
+    and the first index after the cell.
 
     Edge cases: one candidate is returned as it is, with shift 0. A profile above the top candidate
     counts as the top.
