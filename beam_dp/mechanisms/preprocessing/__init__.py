@@ -1,7 +1,8 @@
 """Cummings and Durfee's preprocessing: g, the function near f that no person moves beyond Delta.
 
-`mean`, `median`, ... give g of one database in double precision, `general` and its kin exactly for
-few people, `Preprocessed` and `noisy` exactly on a grid of integers, which is what is released.
+`mean`, `median`, ... give g of one database in double precision. `general` and its neighbours give
+g exactly, for few people. `Preprocessed` and `noisy` give g exactly on a grid of integers: only
+that is released.
 """
 
 from beam_dp.mechanisms.preprocessing.error_bounds import (

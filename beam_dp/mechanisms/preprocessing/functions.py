@@ -1,4 +1,4 @@
-"""g of the usual statistics, in double precision: for looking at, not for a release.
+"""g of the usual statistics in double precision: for looking at, not for a release.
 
 Each function takes the values of one database, Delta, and f(empty), and returns the g of Cummings
 and Durfee (2020, Definition 3.1), which one person moves by at most Delta, to about 13 digits of
@@ -22,16 +22,16 @@ from beam_dp.mechanisms.preprocessing.variances import Spread, least
 from beam_dp.mechanisms.preprocessing.windows import Windows
 
 Values = Sequence[Real] | np.ndarray
-_DIGITS = 50  # bits of the largest value that the variance is computed from
+_DIGITS = 50  # bits to which the largest value counts in a variance
 _LARGE = 1e290  # sums of values below cannot overflow
 
 
 def mean(values: Values, sensitivity: Real, empty: Real = 0) -> float:
     """Return g of the mean, in O(n log n).
 
-    It is the mean itself if the range of the values and |mean - empty| are at most n Delta.
+    g is the mean itself if the range of the values and |mean - empty| are at most n Delta.
 
-    Edge cases: no values give `empty`; one value gives it cut to [empty - Delta, empty + Delta].
+    Edge cases: no values give `empty`; one value is cut to [empty - Delta, empty + Delta].
 
     Args:
         values: one number per person, finite, in any order.
@@ -50,8 +50,8 @@ def trimmed_mean(
 ) -> float:
     """Return g of the mean without the floor(trim n) smallest and as many largest values.
 
-    O(n) and a sort for each of a few dozen guesses: about a second for 100,000 values, and much
-    less where a saddle proves it.
+    A sort, and O(n) for each of a few dozen guesses: about a second for 100,000 values, and much
+    less where a saddle proves g (see `saddle`).
 
     Args:
         values: as for `mean`.
@@ -67,15 +67,15 @@ def trimmed_mean(
 
 
 def median(values: Values, sensitivity: Real, empty: Real = 0) -> float:
-    """Return g of the median (of two middle values their mean), in O(n) and a sort.
+    """Return g of the median (the mean of two middle values), in O(n) and a sort.
 
-    It lies between `empty` and the median. The arguments are those of `mean`.
+    g lies between `empty` and the median. The arguments are those of `mean`.
     """
     column, step, nobody, scale = _prepare("median", values, sensitivity, empty)
     if not len(column):
         return nobody
-    found = doubled_medians(column, *_whole(column), 2 * step, 2 * nobody)
-    return scale * float(found[0]) / 2
+    doubled = doubled_medians(column, *_whole(column), 2 * step, 2 * nobody)
+    return scale * float(doubled[0]) / 2
 
 
 def maximum(values: Values, sensitivity: Real, empty: Real = 0) -> float:
@@ -97,7 +97,7 @@ def minimum(values: Values, sensitivity: Real, empty: Real = 0) -> float:
 def variance(values: Values, sensitivity: Real, sample: bool = False) -> float:
     """Return g of the variance, 0 for nobody: never above the variance.
 
-    Mostly O(n log n); see `variances`. The values count to 50 bits of the one farthest from the
+    Mostly O(n log n); see `variances`. Values count to 50 bits of the value farthest from the
     median.
 
     Args:
@@ -106,18 +106,18 @@ def variance(values: Values, sensitivity: Real, sample: bool = False) -> float:
         sample: divide by n - 1 (the variance of one value is 0), not by n.
     """
     column = _column("variance", values)
-    price = _at_least_0("variance", sensitivity)
+    delta = _at_least_0("variance", sensitivity)
     if not len(column):
         return 0.0
-    centred = column / 2 - column[len(column) // 2] / 2  # halves: the range may overflow
+    centred = column / 2 - column[len(column) // 2] / 2  # halved, as the range may overflow
     bits = _DIGITS - math.frexp(float(np.abs(centred).max()))[1]
     units = np.rint(np.ldexp(centred, bits)).astype(np.int64)
     worth = Fraction(4) ** (1 - bits)
-    return _to_float(least(Spread(units, sample), price / worth) * worth)
+    return _to_float(least(Spread(units, sample), delta / worth) * worth)
 
 
 def checked_trim(owner: str, trim: Real) -> Fraction:
-    """Return a trimmed share as the decimal that was meant, or raise."""
+    """Return a share to trim as the decimal that the user wrote, or raise."""
     share = checks.decimal(owner, "trim", trim)
     checks.require(
         0 <= share < Fraction(1, 2), owner, "trim", f"be from 0 to below 1/2, not {trim!r}"
@@ -128,9 +128,9 @@ def checked_trim(owner: str, trim: Real) -> Fraction:
 def _prepare(
     owner: str, values: Values, sensitivity: Real, empty: Real
 ) -> tuple[np.ndarray, float, float, float]:
-    """Return the values in order, Delta, f(empty), all divided by a power of 2, and that power.
+    """Return the sorted values, Delta, f(empty), all divided by a power of 2, and that power.
 
-    Delta beyond the range of all values and f(empty) cuts nothing, and is taken as that range.
+    A Delta beyond the range of all values and f(empty) cuts nothing, and is taken as that range.
     """
     column = _column(owner, values)
     step = _to_float(_at_least_0(owner, sensitivity))
@@ -146,15 +146,15 @@ def _prepare(
 def _column(owner: str, values: Values) -> np.ndarray:
     column = np.asarray(values, np.float64)
     checks.require(column.ndim == 1, owner, "values", "be one number per person")
-    # Nothing of the values is shown: they are data.
+    # No value is shown: they are data.
     checks.require(bool(np.isfinite(column).all()), owner, "values", "be finite")
     return np.sort(column)
 
 
 def _at_least_0(owner: str, sensitivity: Real) -> Fraction:
-    price = checks.number(owner, "sensitivity", sensitivity)
-    checks.require(price >= 0, owner, "sensitivity", f"be at least 0, not {sensitivity!r}")
-    return price
+    delta = checks.number(owner, "sensitivity", sensitivity)
+    checks.require(delta >= 0, owner, "sensitivity", f"be at least 0, not {sensitivity!r}")
+    return delta
 
 
 def _whole(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,22 +1,21 @@
-"""The preprocessed median, in one pass over sorted values.
+"""g of the median, the maximum and the minimum, from sorted values.
 
-With M_k the median of all but the k largest values, f0 = f(empty) and M_0 >= f0 (else mirror all
-signs): f0 <= g <= f on every database with f >= f0, so its lower bound never binds and one child,
-the one without the largest value, is enough (Cummings, Durfee 2020, section 5):
+*The median*, in one pass. With M_k the median of all but the k largest values, f0 = f(empty) and
+M_0 >= f0 (else mirror all signs): f0 <= g <= f on every database with f >= f0. So the lower bound
+of g never binds, and one smaller database, that without the largest value, is enough (Cummings,
+Durfee 2020, section 5):
 
     g = min( min_k M_k + k Delta, f0 + n Delta )                   if no M_k is below f0;
     g = min( min_{k < k0 - 1} M_k + k Delta, G + (k0 - 1) Delta )  for the first M_{k0} below f0,
 
-where G is g of the smallest n - k0 + 1 = s values: one more value and their median is below f0.
-For s odd, f0 is within reach: G = min(M, f0 + Delta), M = M_{k0 - 1}. For s even, M is the mean of
-two values of which the lower is below f0, and what remains after the removal of either is that
-value's neighbour: G = min(M, max(x_{s/2} + Delta, f0)).
+where G is g of the smallest n - k0 + 1 = s values: without the largest of them, their median
+is below f0. For s odd, f0 is within reach: G = min(M, f0 + Delta), M = M_{k0 - 1}. For s even, M is
+the mean of two values of which the lower is below f0, and after the removal of either the median is
+the other: G = min(M, max(x_{s/2} + Delta, f0)).
 
-All numbers here are doubled, so that the mean of two values is their sum.
+`doubled_medians` doubles all of these numbers, so that the mean of two values is their sum.
 
-The preprocessed maximum and minimum, in closed form.
-
-With x_(k) the k-th smallest of n values and f0 = f(empty),
+*The maximum and the minimum*, in closed form. With x_(k) the k-th smallest of n values,
 
     g = min( f0 + n Delta, min_{t < n} max(x_(n-t), f0 - (n - t) Delta) + t Delta ),
 
@@ -33,23 +32,23 @@ Number = int | float
 def doubled_medians(
     values: np.ndarray, starts: np.ndarray, sizes: np.ndarray, sensitivity: Number, empty: Number
 ) -> np.ndarray:
-    """Return twice g of each group.
+    """Return twice g of the median of each group.
 
     Args:
         values: the groups one after the other, each ascending; a column.
-        starts: where each group starts.
-        sizes: how many values each has, at least 1.
+        starts: per group the index of its first value.
+        sizes: per group the number of its values, at least 1.
         sensitivity: Delta, doubled.
         empty: f of nobody, doubled.
     """
     middles = values[starts + (sizes - 1) // 2] + values[starts + sizes // 2]
     below = np.asarray(middles < empty, bool)
-    found = np.empty_like(middles)
-    for sign, places in ((1, np.flatnonzero(~below)), (-1, np.flatnonzero(below))):
-        if len(places):
-            part = _above(values, starts[places], sizes[places], sensitivity, empty, sign)
-            found[places] = sign * part
-    return np.asarray(found)
+    doubled = np.empty_like(middles)
+    for sign, groups in ((1, np.flatnonzero(~below)), (-1, np.flatnonzero(below))):
+        if len(groups):
+            medians = _above(values, starts[groups], sizes[groups], sensitivity, empty, sign)
+            doubled[groups] = sign * medians
+    return np.asarray(doubled)
 
 
 def _above(
@@ -60,20 +59,20 @@ def _above(
     empty: Number,
     sign: int,
 ) -> np.ndarray:
-    """Return twice g of the groups of `sign` times the values, whose medians are above empty."""
+    """Return twice g of groups of `sign` times the values, whose medians are not below empty."""
     empty = sign * empty
-    firsts = starts if sign == 1 else starts + sizes - 1  # the smallest, when counted by sign
+    firsts = starts if sign == 1 else starts + sizes - 1  # the smallest of sign times the values
     offsets = np.cumsum(sizes) - sizes
     removed = np.arange(int(sizes.sum())) - np.repeat(offsets, sizes)
     left = np.repeat(sizes, sizes) - removed
     first = np.repeat(firsts, sizes)
     medians = values[first + sign * ((left - 1) // 2)] + values[first + sign * (left // 2)]
     medians *= sign
-    crossing = np.where(medians < empty, removed, removed + left)  # n where none is below
+    crossing = np.where(medians < empty, removed, removed + left)  # n where no median is below
     crossing = np.minimum.reduceat(crossing, offsets)
     crosses = crossing < sizes
     stop = np.where(crosses, crossing - 1, sizes)
-    # What is out of the range counts as M_0: it takes part anyway, in G if not by itself.
+    # Out of the range M_0 stands in: it takes part anyway, in G if not by itself.
     bounds = np.where(
         removed < np.repeat(stop, sizes),
         medians + removed.astype(values.dtype) * sensitivity,
@@ -94,16 +93,16 @@ def maxima(
 
     Args:
         values: the groups one after the other, each ascending; a column in steps.
-        starts: where each group starts.
-        sizes: how many values each has, at least 1.
+        starts: per group the index of its first value.
+        sizes: per group the number of its values, at least 1.
         sensitivity: Delta, in steps.
         empty: f of nobody, in steps.
     """
     offsets = np.cumsum(sizes) - sizes
     rank = np.arange(1, int(sizes.sum()) + 1) - np.repeat(offsets, sizes)
     removed = (np.repeat(sizes, sizes) - rank).astype(values.dtype)
-    place = rank - 1 + np.repeat(starts, sizes)
-    reachable = np.maximum(values[place], empty - rank.astype(values.dtype) * sensitivity)
+    index = rank - 1 + np.repeat(starts, sizes)
+    reachable = np.maximum(values[index], empty - rank.astype(values.dtype) * sensitivity)
     least = np.minimum.reduceat(reachable + removed * sensitivity, offsets)
     return np.minimum(least, empty + sizes.astype(values.dtype) * sensitivity)
 

@@ -1,8 +1,8 @@
-"""Release g with noise: integers on a public grid, so that the proof holds to the last bit.
+"""Release g with noise, as integers on a public grid, so that the proof holds to the last bit.
 
-g is computed in whole steps of a grid that parameters fix, by `groups`, without any rounding that
-depends on the data; one person moves it by at most Delta steps, exactly. Integer noise for that
-sensitivity follows, and the step is the scale of the result alone.
+`groups` computes g in whole steps of a grid that parameters fix, without any rounding that depends
+on the data; one person moves g by at most Delta steps, exactly. Integer noise for that sensitivity
+is added. The size of a step only scales the result.
 """
 
 import dataclasses
@@ -31,13 +31,13 @@ STATISTICS = (
 
 @dataclasses.dataclass(frozen=True)
 class PreprocessedStatistic:
-    """A statistic of one integer per person, made to depend on one person by Delta at most.
+    """A statistic of one integer per person, preprocessed: one person moves it by Delta at most.
 
-    With D a group and D - i the same without one person, the two numbers differ by at most
+    For D a group and D - i the same group without one person, the two results differ by at most
     `sensitivity`, as integers, whatever the values.
 
-    Edge cases: a group without values gives `empty`. `variance` and `sample_variance` have
-    f(empty) = 0.
+    Edge cases: a group without values gives `empty`, which is 0 for `variance` and
+    `sample_variance`.
 
     Args:
         statistic: one of `STATISTICS`.
@@ -77,7 +77,7 @@ class PreprocessedStatistic:
         object.__setattr__(self, "trim", checked_trim(owner, self.trim))
 
     def values(self, units: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        """Return g of each group in steps, not yet noisy: not for release.
+        """Return g of each group in steps, without noise: not for release.
 
         Args:
             units: one integer per person and group, none missing: int64, or Python integers.
@@ -86,19 +86,19 @@ class PreprocessedStatistic:
         return self.of(Groups(units, offsets))
 
     def of(self, found: Groups) -> np.ndarray:
-        """Return g of each group in steps; the groups may serve several statistics."""
+        """Return g of each group in steps, without noise; other statistics may share the groups."""
         grid = Grid(self.sensitivity, self.empty, Fraction(self.resolution))
         if self.statistic == "trimmed_mean":
             return groups.means(found, grid, Fraction(self.trim))
         if self.statistic.endswith("variance"):
             return groups.variances(found, grid, self.statistic == "sample_variance")
-        named = {
+        functions = {
             "mean": groups.means,
             "median": groups.medians,
             "maximum": groups.maxima,
             "minimum": groups.minima,
         }
-        return named[self.statistic](found, grid)
+        return functions[self.statistic](found, grid)
 
 
 def noisy(
@@ -118,9 +118,9 @@ def noisy(
         statistic: what is released.
         units: as for `Preprocessed.values`.
         offsets: as for `Preprocessed.values`.
-        budget: per group.
+        budget: what each group costs.
         noise: the randomness; the system's by default.
     """
-    found = statistic.values(units, offsets)
-    sensitivities = np.full(len(found), statistic.sensitivity, object)
-    return AdditiveNoise(budget).add(found, sensitivities, noise or Noise())
+    exact = statistic.values(units, offsets)
+    sensitivities = np.full(len(exact), statistic.sensitivity, object)
+    return AdditiveNoise(budget).add(exact, sensitivities, noise or Noise())

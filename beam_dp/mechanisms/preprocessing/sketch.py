@@ -1,7 +1,7 @@
-"""Guess where a saddle lies, from a few thousand places of n: what is guessed is proved later.
+"""Guess where a saddle lies, from a few thousand of n rows and columns; `saddle` tests the guess.
 
-The places of the row and the column are searched on a coarse mesh and then, ever finer, around
-what was found there. A wrong guess costs time only (see `saddle`).
+The row and the column are searched on a coarse mesh and then, on ever finer ones, around the last
+guess. A wrong guess costs time only.
 """
 
 from collections.abc import Callable
@@ -11,10 +11,10 @@ import numpy as np
 from beam_dp.mechanisms.preprocessing.windows import Windows
 
 Number = int | float
-_POINTS = 1 << 11
-_REACH = 32
+_POINTS = 1 << 11  # of a mesh
+_REACH = 32  # spacings of the last mesh that the next one reaches, to either side
 _ZOOMS = 12
-_SMALL = 200
+_SMALL = 200  # sizes of small windows
 _Reply = Callable[[int], int]
 
 
@@ -24,7 +24,7 @@ def likely(windows: Windows, sensitivity: Number, empty: Number) -> tuple[int, i
     Args:
         windows: of one database.
         sensitivity: Delta, in the steps of the windows.
-        empty: f of nobody, in the same.
+        empty: f of nobody, in the same steps.
     """
     size = windows.size
     coarse = _mesh(0, size)
@@ -51,7 +51,7 @@ def _mesh(low: int, high: int) -> np.ndarray:
 
 
 class _Sketch:
-    """Phi on some columns and rows only."""
+    """The function phi of `saddle` on some columns and rows only."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class _Sketch:
         self._highs: dict[int, Number] = {}
 
     def settle(self) -> tuple[int, int]:
-        """Return the column with the greatest least phi, and the row with the least greatest."""
+        """Return the column of the greatest least phi, and the row of the least greatest phi."""
         _halve(self._columns, self._column, self._row)
         _halve(self._rows, self._row, self._column)
         lows, highs = self._lows, self._highs
@@ -80,40 +80,40 @@ class _Sketch:
     def _column(self, s: int) -> int:
         """Return the row of the least phi in a column."""
         rows = self._replies(self._rows, self._windows.size - s)
-        found = self._phi(rows, np.full(len(rows), s))
-        place = int(found.argmin())
-        self._lows[s] = found[place]
-        return int(rows[place])
+        phis = self._phi(rows, np.full(len(rows), s))
+        index = int(phis.argmin())
+        self._lows[s] = phis[index]
+        return int(rows[index])
 
     def _row(self, t: int) -> int:
         """Return the column of the greatest phi in a row."""
         columns = self._replies(self._columns, self._windows.size - t)
-        found = self._phi(np.full(len(columns), t), columns)
-        place = int(found.argmax())
-        self._highs[t] = found[place]
-        return int(columns[place])
+        phis = self._phi(np.full(len(columns), t), columns)
+        index = int(phis.argmax())
+        self._highs[t] = phis[index]
+        return int(columns[index])
 
     def _replies(self, places: np.ndarray, last: int) -> np.ndarray:
-        """Return the places up to the last, and those that leave a small window only."""
+        """Return the indexes up to the last, and those that leave a small window only."""
         kept = places[: int(np.searchsorted(places, last, "right"))]
         return np.concatenate([kept, last - self._small[: int(np.searchsorted(self._small, last))]])
 
     def _phi(self, t: np.ndarray, s: np.ndarray) -> np.ndarray:
         stops = self._windows.size - t
         kind = self._windows.values.dtype
-        found = np.full(len(t), self._empty, kind)
-        some = s < stops
-        found[some] = self._windows.between(s[some], stops[some])
-        return np.asarray(found + (t - s).astype(kind) * self._step)
+        values = np.full(len(t), self._empty, kind)
+        filled = s < stops
+        values[filled] = self._windows.between(s[filled], stops[filled])
+        return np.asarray(values + (t - s).astype(kind) * self._step)
 
 
 def _halve(places: np.ndarray, ask: _Reply, reply: _Reply) -> None:
-    """Look for the place that is the reply to its own answer."""
+    """Search, by halving, for an index that is the reply to its own answer."""
     low, high = 0, len(places) - 1
     while low <= high:
         middle = (low + high) // 2
-        place = int(places[middle])
-        found = reply(ask(place))
-        if found == place:
+        index = int(places[middle])
+        replied = reply(ask(index))
+        if replied == index:
             return
-        low, high = (middle + 1, high) if found > place else (low, middle - 1)
+        low, high = (middle + 1, high) if replied > index else (low, middle - 1)

@@ -1,28 +1,28 @@
-"""g of a database-ordered function, exactly, by windows that grow: n of n^2 for each guess.
+"""g of a database-ordered function, exactly: by walks over a few windows, or by all windows.
 
-Of the windows [s, n - t) let G(s, t) = g(s, t) + (t - s) Delta and phi(s, t) = f(s, t) +
-(t - s) Delta. The recursion (`recursion`) is then, without any Delta,
+*Walks* (`settled`) look at n of n^2 windows for each guess of g. Of the windows [s, n - t) let
+G(s, t) = g(s, t) + (t - s) Delta and phi(s, t) = f(s, t) + (t - s) Delta. The recursion (below) is
+then, without any Delta,
 
     G(s, t) = max(G(s + 1, t), min(phi(s, t), G(s, t + 1))),
     G(s, n - s) = f(empty) + (n - 2s) Delta.
 
 *G does not fall with t where s + t is fixed*, that is G(s + 1, t) <= G(s, t + 1): both windows are
 one person away from [s + 1, n - t - 1), so their g differ by at most 2 Delta. (On the last line,
-s + t = n, it is obvious.) So for any level y the places of the line s + t = k with G >= y are
-those from some t_k on. By the recursion, all t >= t_{k+1} are among them, of the others only
-t = t_{k+1} - 1 may be, and it is if and only if phi >= y there. One window per line, that is:
-from the place where f(empty) + (2t - n) Delta passes y, let the window grow, to the right where
+s + t = n, it is obvious.) So for any level y, on the line s + t = k the t with G >= y are
+those from some t_k on. By the recursion, all t >= t_{k+1} are among them; of the others only
+t = t_{k+1} - 1 may be, and it is if and only if phi >= y there. So one window per line is enough:
+from the t where f(empty) + (2t - n) Delta passes y, let the window grow, to the right where
 phi >= y and to the left where not. Then g(x) >= y if and only if the right end is passed first.
 
-Whether the level is a bit higher or lower changes no step until it meets a phi that was seen; so
-each walk moves a bound on g to one of these, and the bounds meet after about as many walks as the
+A level that is a bit higher or lower changes no step until it meets a phi of the walk; so each walk
+moves a bound on g to one of these phi, and the bounds meet after about as many walks as the
 distance between them has bits.
 
-The recursion over all windows: exact for every database-ordered function.
-
+*The recursion over all windows* (`recursed`) is exact for every database-ordered function:
 g(i, j) = f(x_i..x_j) cut to [g(i + 1, j) - Delta, g(i, j - 1) + Delta] (Cummings, Durfee 2020,
-section 5): among all databases that lack one person of a window, the one without the largest has
-the least g and the one without the smallest the greatest, because all persons have the same Delta.
+section 5). Among all databases that lack one person of a window, the one without the largest has
+the least g and the one without the smallest the greatest, because all people have the same Delta.
 It takes n^2 / 2 steps, in one vector per size of the windows.
 """
 
@@ -38,12 +38,12 @@ Number = int | float
 
 
 def settled(windows: Windows, sensitivity: Number, empty: Number) -> Number:
-    """Return g: by a saddle where there is one, else by walks between its bounds.
+    """Return g: by a saddle where there is one, else by walks between the bounds of `saddle`.
 
     Args:
         windows: of one database, of at least one value.
         sensitivity: Delta, in the steps of the windows.
-        empty: f of nobody, in the same.
+        empty: f of nobody, in the same steps.
     """
     low, high = saddle.bounds(windows, sensitivity, empty)
     if low >= high:
@@ -64,7 +64,7 @@ def _between(low: Number, high: Number) -> Number:
 
 
 class Walks:
-    """Whether g of one database reaches a level.
+    """Walks that tell whether g of one database reaches a level.
 
     Args:
         windows: of one database.
@@ -83,13 +83,13 @@ class Walks:
         self._divide = operator.floordiv if exact else operator.truediv
 
     def reach(self, level: Number) -> tuple[bool, Number]:
-        """Return whether g >= level, and the bound on g from that side that the walk has shown."""
+        """Return whether g >= level, and the bound on g that the walk has shown on that side."""
         size, step, divide = len(self._last) - 1, self._step, self._divide
         sums, cuts, counts = self._sums, self._cuts, self._counts
-        place = bisect.bisect_left(self._last, level)
-        above = self._last[min(place, size)]
-        below = self._last[max(place - 1, 0)]
-        start, stop = size - place, size + 1 - place  # one person
+        t = bisect.bisect_left(self._last, level)
+        above = self._last[min(t, size)]
+        below = self._last[max(t - 1, 0)]
+        start, stop = size - t, size + 1 - t  # one person
         while start >= 0 and stop <= size:
             width = stop - start
             cut = cuts[width]
@@ -105,16 +105,16 @@ class Walks:
 
 
 def recursed(windows: Windows, sensitivity: Number, empty: Number) -> np.ndarray:
-    """Return g of each database (row of values), exact on integers.
+    """Return g of each database (a row of values), exact on integers.
 
     Args:
         windows: of one database, or of several of one size.
         sensitivity: Delta, in the steps of the windows.
-        empty: f of nobody, in the same.
+        empty: f of nobody, in the same steps.
     """
     values = windows.values
-    found = np.full((*values.shape[:-1], windows.size + 1), empty, values.dtype)
+    results = np.full((*values.shape[:-1], windows.size + 1), empty, values.dtype)
     for size in range(1, windows.size + 1):
-        cut = np.minimum(windows.row(size), found[..., :-1] + sensitivity)
-        found = np.maximum(cut, found[..., 1:] - sensitivity, out=cut)
-    return np.asarray(found[..., 0])
+        cut = np.minimum(windows.row(size), results[..., :-1] + sensitivity)
+        results = np.maximum(cut, results[..., 1:] - sensitivity, out=cut)
+    return np.asarray(results[..., 0])

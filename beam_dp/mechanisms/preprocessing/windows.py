@@ -1,14 +1,14 @@
-"""Means of windows of sorted values: what the recursion and the bracket are computed on.
+"""Means of windows of sorted values, for the recursion in `staircase` and the bounds in `saddle`.
 
 A database-ordered function (Cummings, Durfee 2020, Definition 5.1) is preprocessed on the
-contiguous windows of the sorted values only. `Windows` gives f of any of them from prefix sums: the
+contiguous windows of the sorted values only. `Windows` gives f of any window from prefix sums: the
 mean, or the trimmed mean, which leaves out floor(trim m) of m values at each end.
 
-Every function of this package that takes a *column* works on three forms of numbers alike:
+Every function of this package that takes a *column* accepts three types of numbers:
 
-* int64 or Python integers (object): f is rounded down to whole steps of a grid and everything else
-  is exact;
-* float64: f is divided as usual. For looking at g, not for a release.
+* int64 or Python integers (object): f is rounded down to whole steps of a grid; everything else is
+  exact;
+* float64: f is divided as usual, for looking at g, not for a release.
 
 Rounding down loses no proof: for integer sensitivities, g of floor(f) is floor(g of f). For g(D) is
 the median of f(D), max_i g(D-i) - Delta_i and min_i g(D-i) + Delta_i, and rounding down commutes
@@ -36,10 +36,10 @@ def divide(numerators: np.ndarray, divisors: np.ndarray | int) -> np.ndarray:
 
 
 def fitting(column: np.ndarray, factor: int, *others: int) -> np.ndarray:
-    """Return `factor` times the column, as int64 only if values and `others` have room there.
+    """Return `factor` times the column, as int64 only if the values and `others` fit.
 
-    That is, if four times the largest magnitude and `others` are below 2^61; Python integers
-    otherwise. A column of floats is returned as it is.
+    They fit if four times the largest magnitude and `others` are below 2^61; else the result holds
+    Python integers. A column of floats is returned as it is.
     """
     if column.dtype == np.float64:
         return column
@@ -50,10 +50,10 @@ def fitting(column: np.ndarray, factor: int, *others: int) -> np.ndarray:
 
 
 def scaled(column: np.ndarray, factor: int, *others: int) -> tuple[np.ndarray, int]:
-    """Return the values and the factor of `Windows` that together are `factor` times the column.
+    """Return values and a factor for `Windows`, which together are `factor` times the column.
 
-    Where sums of the column times the factor leave int64, but neither the sums nor the values times
-    the factor do, the factor is left to `Windows`: Python integers are ten times as slow.
+    Where the sums times the factor leave int64, but neither the sums nor the values times the
+    factor do, the factor is left to `Windows`: Python integers are ten times as slow.
     """
     if column.dtype in (np.float64, object):
         return fitting(column, factor, *others), 1
@@ -80,8 +80,8 @@ class Windows:
     Attributes:
         values: a column.
         divisor: the denominator of the resolution.
-        trim: what share of a window is left out at each end; below 1/2.
-        factor: what the values must still be multiplied with, see `scaled`.
+        trim: the share of a window that is left out at each end; below 1/2.
+        factor: by what the values must still be multiplied, see `scaled`.
         sums: the prefix sums of the values.
     """
 
@@ -100,7 +100,7 @@ class Windows:
         return int(self.values.shape[-1])
 
     def between(self, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
-        """Return f of the windows [start, stop), none of them empty."""
+        """Return f of the windows [start, stop), of which none is empty."""
         sizes = stops - starts
         cuts = self.cuts(sizes)
         sums = self.sums[..., stops - cuts] - self.sums[..., starts + cuts]
@@ -131,13 +131,14 @@ class Windows:
         return self._over(self.sums[stop] - self.sums[:stop], sizes)
 
     def _over(self, sums: np.ndarray, counts: np.ndarray | int) -> np.ndarray:
-        """Return factor sums / (counts divisor): two divisions in turn round down like one."""
-        found = divide(sums, counts)
+        """Return factor sums / (counts divisor); two divisions in turn round down like one."""
+        means = divide(sums, counts)
         if self.factor != 1:
-            # With sums = q counts + r, the whole part of factor sums / counts is this, too.
-            rest = sums - found * counts
-            found = found * self.factor + divide(rest * self.factor, counts)
-        return found if self.divisor == 1 else divide(found, self.divisor)
+            # With sums = q counts + r, floor(factor sums / counts) is factor q plus
+            # floor(factor r / counts).
+            remainders = sums - means * counts
+            means = means * self.factor + divide(remainders * self.factor, counts)
+        return means if self.divisor == 1 else divide(means, self.divisor)
 
     def cuts(self, sizes: Any) -> Any:
         """Return how many values are left out at each end of windows of these sizes."""

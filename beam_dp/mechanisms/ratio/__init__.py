@@ -5,18 +5,18 @@
 | `kulesza_suresh_wang` | pure epsilon-DP, the default | (1 - p (1 - p)) / (epsilon b) |
 | `naive` | pure epsilon-DP, to compare with | 2 (1 + p + p^2) / ((1 + p) epsilon b) |
 | `local_sensitivity` | (epsilon, delta)-DP | max(p, 1 - p) / (epsilon_2 b) and more for small b |
-| `automatic` | (epsilon, delta)-DP | the better of the first and the last, for epsilon_2 |
+| `automatic` | (epsilon, delta)-DP | the better of the first and the third, for epsilon_2 |
 
-At p = 0 and p = 1, where outputs are cut, it is half of that. Everywhere but near p = 1/2 and
-b >= 2000 / epsilon the default is the best. There
-`local_sensitivity` is better, by about a quarter for small epsilon (by 18% for epsilon 1), as long
-as epsilon / rows is not far above 1: integer noise on the counts is then mostly 0. Between
-add-remove neighbours both are better than `naive` wherever it was measured, for b from 10 to 10^5
-(`python -m benchmarks.ratio`).
+At p = 0 and p = 1, where outputs are clipped to [0, 1], the error is half of that. The default is
+the best but near p = 1/2 with b >= 2000 / epsilon. There `local_sensitivity` is better, by about a
+quarter for small epsilon (by 18% for epsilon 1), as long as epsilon / rows is not far above 1;
+far above, integer noise on the counts is mostly 0. Between add-remove neighbours both are better
+than `naive` wherever that was measured, for b from 10 to 10^5 (`python -m benchmarks.ratio`).
 
 Between *substitution* neighbours the default needs twice the noise. `local_sensitivity` does not:
-it has 1 / (epsilon_2 b) for every p (which near p = 1/2 is twice what it was), and is the better
-one from b = 600 / epsilon on. Below that it is the default for nine tenths of the budget.
+its error is 1 / (epsilon_2 b) for every p (near p = 1/2 twice that for add-remove neighbours), and
+it is the better one from b = 600 / epsilon on. For smaller b it is the default for nine tenths of
+the budget.
 
 Each function gives one ratio; the records `KuleszaSureshWang`, `Naive` and `LocalSensitivity` give
 columns of them, with error bounds.
@@ -71,13 +71,13 @@ def kulesza_suresh_wang(
     neighbours: str = ADD_REMOVE,
     noise: Noise | None = None,
 ) -> float:
-    """Return a / b, by noise on a and on b - a: the whole budget for each, nothing for delta.
+    """Return a / b from noisy a and b - a: each gets the whole budget, and no delta is spent.
 
-    epsilon-DP for Budget(epsilon), rho-zCDP for Budget.zcdp(rho). The output is in [0, 1]. Nothing
-    raises where b is 0; 0 / 0 of the noisy counts is 1/2.
+    epsilon-DP for Budget(epsilon), rho-zCDP for Budget.zcdp(rho). The output is in [0, 1]. b = 0
+    raises no error; 0 / 0 of the noisy counts is 1/2.
 
     Args:
-        a: the rows that count, from 0 to b.
+        a: the rows that count for the ratio, from 0 to b.
         b: all rows.
         budget: what the release costs.
         rows: the most rows of one person.
@@ -102,7 +102,7 @@ def naive(
     neighbours: str = ADD_REMOVE,
     noise: Noise | None = None,
 ) -> float:
-    """Return a / b, by noise on a and on b for half of the budget each: the comparison.
+    """Return a / b from noisy a and b, for half of the budget each: to compare with.
 
     epsilon-DP for Budget(epsilon), rho-zCDP for Budget.zcdp(rho), between neighbours of both kinds.
     Parameters and edge cases are those of `kulesza_suresh_wang`.
@@ -128,7 +128,7 @@ def local_sensitivity(
     is in [0, 1]; 0 / 0 is 1/2.
 
     Args:
-        a: the rows that count, from 0 to b.
+        a: the rows that count for the ratio, from 0 to b.
         b: all rows.
         budget: what the release costs; delta must be above 0.
         rows: the most rows of one person.
@@ -157,11 +157,11 @@ def automatic(
     share: checks.Real = SHARE,
     noise: Noise | None = None,
 ) -> float:
-    """Return a / b by the better of both forms, as far as noisy counts tell.
+    """Return a / b by `kulesza_suresh_wang` or `local_sensitivity`, as noisy counts tell.
 
     (epsilon, delta)-DP. The noisy counts of `local_sensitivity` choose: they have been paid for, so
-    what is expected of both forms at them is a function of what was released. Where the default is
-    chosen this costs it `share` of the budget; with delta 0 it is the default, for all of it.
+    the errors expected at them are a function of what was released. Where the default is chosen,
+    the choice costs it `share` of the budget; with delta 0 it is the default, for the whole budget.
 
     Parameters and errors are those of `local_sensitivity`.
     """
@@ -196,12 +196,12 @@ def best_method(
 ) -> str:
     """Return the method with the least expected error at counts that have been released.
 
-    It costs nothing if a and b are private already (released beside the ratio, say, or last
-    week's): then the whole budget is left for the method. Never give it the data. Ties, and empty
+    The choice costs nothing if a and b are private already (released beside the ratio, say, or last
+    week): then the whole budget is left for the method. Never give it the data. Ties, and empty
     counts, go to the default.
 
     Args:
-        a: a released count of the rows that count.
+        a: a released count of the rows that count for the ratio.
         b: a released count of all rows.
         budget: what the ratio may cost.
         rows: the most rows of one person.

@@ -1,4 +1,4 @@
-"""What one person may do to a and b, and what the releases of a / b return.
+"""How far one person may move a and b, and what the releases of a / b share.
 
 Every row adds 1 to b, or 1 to a and to b; a person owns at most `rows` of them. With the parts a
 and z = b - a, every row adds 1 to one of the two.
@@ -6,9 +6,9 @@ and z = b - a, every row adds 1 to one of the two.
 *Add-remove*: x' has one person more, or fewer. With L = rows, a and b move by at most L each, and
 the parts by at most L *together*.
 
-*Substitution*: one person's rows (from none to L) become other ones (from none to L). So it has
-add-remove as a special case, and b need not stay the same. a and b still move by at most L each,
-but now the parts do too: a by L one way and z by L the other.
+*Substitution*: one person's rows (from none to L) become other ones (from none to L). So add-remove
+is a special case, and b need not stay the same. a and b still move by at most L each, but now so do
+both parts: a by L one way and z by L the other.
 """
 
 import abc
@@ -26,12 +26,12 @@ from beam_dp.mechanisms.numerics import checks, integers
 
 ADD_REMOVE, SUBSTITUTION = "add-remove", "substitution"
 EMPTY = 0.5
-"""What 0 / 0 is: the middle of the range, a constant. Nothing raises for an empty partition."""
+"""The value of 0 / 0: the middle of the range, a constant. An empty partition raises no error."""
 ALPHA = Fraction(1, 20)
-"""The error bounds that are returned fail with at most this probability."""
+"""The released error bounds fail with at most this probability."""
 
 HUGE = 10**300
-"""Numbers beyond are not told apart in estimates of errors, which are floats."""
+"""Estimates of errors are floats: they do not tell larger numbers apart."""
 
 Counts = npt.NDArray[Any]  # int64, or Python integers where they need more
 Floats = npt.NDArray[np.float64]
@@ -39,7 +39,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclasses.dataclass(frozen=True)
 class Estimates:
-    """Released ratios; all of it is private.
+    """Released ratios with their error bounds; both are differentially private.
 
     Attributes:
         values: the ratios, in [0, 1].
@@ -53,7 +53,7 @@ class Estimates:
 
 @dataclasses.dataclass(frozen=True)
 class Mechanism(abc.ABC):
-    """A release of ratios: its budget, and who are neighbours.
+    """A release of ratios: its budget, and which databases are neighbours.
 
     Attributes:
         budget: what one release costs, per ratio.
@@ -79,7 +79,7 @@ class Mechanism(abc.ABC):
 
     @property
     def substitution(self) -> bool:
-        """Whether neighbours have other rows of one person, not one person more or fewer."""
+        """Whether neighbours differ in one person's rows, not by one person more or fewer."""
         return self.neighbours == SUBSTITUTION
 
     def release(
@@ -102,7 +102,7 @@ class Mechanism(abc.ABC):
         """
         if not total > 0:
             return EMPTY
-        ratio = min(max(ones, 0.0), total) / total  # of integers that may be beyond floats
+        ratio = min(max(ones, 0.0), total) / total  # integers may be beyond floats
         return min(self._expected(ratio, min(total, HUGE)), EMPTY)
 
     @abc.abstractmethod
@@ -115,19 +115,19 @@ class Mechanism(abc.ABC):
 
 
 def add_noise(adder: AdditiveNoise, rows: int, counts: Counts, noise: Noise) -> Counts:
-    """Return counts that one person moves by at most `rows`, with noise."""
+    """Return counts with noise, for one person who moves each by at most `rows`."""
     return adder.add(counts, np.full(len(counts), rows), noise)
 
 
 def plus(counts: Counts, number: int) -> Counts:
-    """Return counts and a number of any size, exactly."""
+    """Return counts plus a number of any size, exactly."""
     return integers.add(counts, integers.narrow(np.array([number], object)))
 
 
 def quotient(ones: Counts, zeros: Counts, empty: float = EMPTY) -> Floats:
-    """Return a / (a + z) of noisy parts, each taken for 0 where it is negative; else `empty`.
+    """Return a / (a + z) of noisy parts, negative ones taken for 0; `empty` where both are 0.
 
-    It rises with a, falls with z, and is in [0, 1]: the ratio of the noisy numbers themselves may
+    The result rises with a, falls with z, and is in [0, 1]. The ratio of the raw noisy numbers may
     be anything (-5 / (-5 + 3) is above 2), and their sum may be 0.
     """
     ones, zeros = np.maximum(ones, 0), np.maximum(zeros, 0)

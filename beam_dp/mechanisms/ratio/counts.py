@@ -1,4 +1,4 @@
-"""Ratios of two noisy counts: the naive one, and that of Kulesza, Suresh and Wang.
+"""Ratios of two noisy counts: the naive ratio, and that of Kulesza, Suresh and Wang.
 
 With noise X, Y on two counts and small relative errors, a first-order expansion at p = a / b gives
 
@@ -23,8 +23,8 @@ from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.ratio.base import HUGE, Counts, Estimates, Mechanism, add_noise, estimates
 
 _HALF = Fraction(1, 2)
-_COARSE = 0.5  # from this rate on the noise is seen to be discrete
-_FAR = 60  # e^-30 of the noise is beyond
+_COARSE = 0.5  # from this rate on it matters that the noise is discrete
+_FAR = 60  # e^-30 of the noise is beyond this
 _GRID = 64
 
 
@@ -33,7 +33,7 @@ class Naive(Mechanism):
     """Add noise to a and to b, each for half of the budget, and divide.
 
     One person moves a and b by at most `rows` each, so epsilon / 2 for each is epsilon in all (and
-    rho / 2 each is rho), between neighbours of both kinds. The comparison for the others.
+    rho / 2 each is rho), between neighbours of both kinds. It is there to compare with.
     """
 
     def __post_init__(self) -> None:
@@ -60,7 +60,7 @@ class KuleszaSureshWang(Mechanism):
     """Add noise to a and to z = b - a, and release a / (a + z): the default, pure epsilon-DP.
 
     Between add-remove neighbours the parts move by at most `rows` together (L1, and so L2): noise
-    for the *whole* budget on each is private, half of the naive noise. Between substitution
+    for the *whole* budget on each part is private: half of the naive noise. Between substitution
     neighbours each part may move by `rows`, so each gets half of the budget: twice the noise.
 
     With p = a / b the mean absolute error is about rows (1 - p (1 - p)) / (epsilon b), and less for
@@ -94,8 +94,8 @@ def mean_combination(budget: Budget, rows: int, c: float, d: float) -> float:
 
     Continuous Laplace noise of scale s: with c > d, the density of c X + d Y is
     (c^2 Lap_c - d^2 Lap_d) / (c^2 - d^2), so the mean is s (c^3 - d^3) / (c^2 - d^2). The discrete
-    noise that is drawn has less than that for large rates: by its standard deviation below rate 1/2
-    (within 2%), by summation above (with c and d to 1 / 64).
+    noise that is drawn has a smaller mean for large rates, which is estimated by its standard
+    deviation below rate 1/2 (within 2%), and by summation above (with c and d to 1 / 64).
     """
     if rows > HUGE:
         return math.inf

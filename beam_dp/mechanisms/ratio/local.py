@@ -22,28 +22,29 @@ _WIDEST = Fraction(1, 2)
 
 @dataclasses.dataclass(frozen=True)
 class BoundedLocalSensitivity(Mechanism):
-    """Ask for noisy counts, bound the local sensitivity by them, release a / b with that noise.
+    """Draw noisy counts, bound the local sensitivity by them, release a / b with noise to match.
 
     (epsilon, delta)-DP by the theorem of `noise.bounded_sensitivity`: the counts cost epsilon_1 =
     share epsilon, and all lie within t of the truth but for probability delta, t from the exact
     tail of the discrete Laplace distribution; `local_bound` is then an upper bound of the local
     sensitivity.
 
-    What is asked, between add-remove neighbours: the `"parts"` a and b - a with noise for epsilon_1
-    each (a person moves both by at most `rows` together), or `"total"`, the article's a and b for
-    epsilon_1 / 2 each, with twice the noise. Substitution neighbours need b alone: LS <= rows / b.
+    The counts, between add-remove neighbours, are the `"parts"` a and b - a with noise for
+    epsilon_1 each (a person moves both by at most `rows` together), or `"total"`, the article's a
+    and b for epsilon_1 / 2 each, with twice the noise. Substitution neighbours need b alone:
+    LS <= rows / b.
 
     *The bail-out*: the bound is useless where the counts leave it possible that b <= rows (the
     article's rule), and where its noise is expected to be larger than that of the naive ratio for
-    the whole budget, which for b near 2 t it is by far. Then the ratio of Kulesza, Suresh and Wang
-    is released for what is left, epsilon_2 = epsilon - epsilon_1. With `switch` that is done
-    wherever it is expected to be closer. Both are decided by the noisy counts: they have been paid
+    the whole budget (for b near 2 t, by far). Then the ratio of Kulesza, Suresh and Wang is
+    released for the rest of the budget, epsilon_2 = epsilon - epsilon_1. With `switch` it is also
+    released wherever it is expected to be closer. The noisy counts decide both: they have been paid
     for, so the choice costs nothing, and the theorem allows for it.
 
     Attributes:
         share: the part of epsilon for the counts.
         queries: "parts" or "total".
-        switch: whether to take the better of both, not only the bail-out.
+        switch: whether to release the better of both ratios, not only to bail out.
     """
 
     share: checks.Real = SHARE
@@ -57,16 +58,16 @@ class BoundedLocalSensitivity(Mechanism):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of(self._owner, "queries", self.queries, (PARTS, TOTAL))
-        _ = self._asker, self._rival, self.fallback  # they refuse what is too small for them
+        _ = self._asker, self._rival, self.fallback  # each refuses too small a budget
 
     @property
     def costs(self) -> tuple[Budget, Budget]:
-        """What the counts cost (delta is spent here), and what the ratio."""
+        """What the counts cost (delta is spent here), and what the ratio costs."""
         return shares(self._owner, self.budget, self.share)
 
     @property
     def fallback(self) -> KuleszaSureshWang:
-        """What is released where the bound is useless."""
+        """The mechanism that releases where the bound is useless."""
         return KuleszaSureshWang(self.costs[1], self.rows, self.neighbours)
 
     @property
@@ -77,7 +78,7 @@ class BoundedLocalSensitivity(Mechanism):
 
     @property
     def straying(self) -> int:
-        """How far a count strays, but for its part of delta: half, or all of it on one side."""
+        """How far a count strays, but for its part of delta: half, or all of delta on one side."""
         delta = self.budget.delta
         alpha = min(2 * delta, _WIDEST) if self.substitution else delta / 2
         return laplace_bound(self._asker.budget.amount / self.rows, alpha)
@@ -88,7 +89,7 @@ class BoundedLocalSensitivity(Mechanism):
         Args:
             first: the noisy a (not used for substitution neighbours).
             second: the noisy b - a, or b for queries="total" and for substitution neighbours.
-            straying: how far from the truth both may be; `self.straying`, if it is known.
+            straying: how far from the truth both may be; None: `self.straying` is computed.
         """
         far = self.straying if straying is None else straying
         if self.substitution:
@@ -102,15 +103,15 @@ class BoundedLocalSensitivity(Mechanism):
         return bounds.of_parts(ones, zeros, self.rows) if ones[0] + zeros[0] > self.rows else None
 
     def _draw(self, ones: Counts, totals: Counts, noise: Noise, alpha: Fraction) -> Estimates:
-        found = self._bounds(ones, totals, noise)
-        local = np.array([bound is not None for bound in found], bool)
-        other = self.fallback.release(ones[~local], totals[~local], noise, alpha)
-        values, errors = np.empty(len(found)), np.empty(len(found))
-        values[~local], errors[~local] = other.values, other.errors
+        limits = self._bounds(ones, totals, noise)
+        local = np.array([bound is not None for bound in limits], bool)
+        fallback = self.fallback.release(ones[~local], totals[~local], noise, alpha)
+        values, errors = np.empty(len(limits)), np.empty(len(limits))
+        values[~local], errors[~local] = fallback.values, fallback.errors
         values[local], errors[local] = self._around(
             ones[local].tolist(),
             totals[local].tolist(),
-            [each for each in found if each],
+            [bound for bound in limits if bound],
             noise,
             alpha,
         )
@@ -124,7 +125,7 @@ class BoundedLocalSensitivity(Mechanism):
         noise: Noise,
         alpha: Fraction,
     ) -> tuple[list[float], list[float]]:
-        """Return a / b with the noise of each bound, and how far that strays."""
+        """Return a / b with the noise of each bound, and how far that noise strays."""
         grid = GridLaplace(self.costs[1].amount)
         drawn = noise.discrete_laplace(grid.rate, len(found)).tolist()
         reach, values, errors = grid.reach(alpha), [], []
@@ -137,7 +138,7 @@ class BoundedLocalSensitivity(Mechanism):
         return values, [min(error, 1.0) for error in errors]
 
     def _bounds(self, ones: Counts, totals: Counts, noise: Noise) -> list[Rational | None]:
-        """Ask for the counts and return the bound of each pair; None: use the fallback."""
+        """Draw the noisy counts and return the bound of each pair; None: use the fallback."""
         asker, far = self._asker, self.straying
         second = totals
         if self.queries == PARTS and not self.substitution:
@@ -147,12 +148,12 @@ class BoundedLocalSensitivity(Mechanism):
         if not self.substitution:
             noisy_first = add_noise(asker, self.rows, ones, noise).tolist()
         pairs = list(zip(noisy_first, noisy_second, strict=True))
-        found = [self.bound(*pair, far) for pair in pairs]
-        return self._useful(pairs, found)
+        limits = [self.bound(*pair, far) for pair in pairs]
+        return self._useful(pairs, limits)
 
     @property
     def _rival(self) -> Mechanism:
-        """What a bound must be expected to beat."""
+        """The mechanism that the noise of a bound must be expected to beat."""
         if self.switch:
             return self.fallback
         return Naive(self.budget.without_delta(), self.rows, self.neighbours)
@@ -160,7 +161,7 @@ class BoundedLocalSensitivity(Mechanism):
     def _useful(
         self, pairs: list[tuple[int, int]], found: list[Rational | None]
     ) -> list[Rational | None]:
-        """Return the bounds, None for the bail-out."""
+        """Return the bounds; None for those that bail out."""
         rival, epsilon = self._rival, float(min(self.costs[1].amount, Fraction(HUGE)))
         return [
             bound
@@ -170,9 +171,9 @@ class BoundedLocalSensitivity(Mechanism):
         ]
 
     def _seen(self, first: float, second: float) -> tuple[float, float]:
-        """Return a and b as the noisy counts show them; half of b where only b was asked.
+        """Return a and b as the noisy counts show them; a is half of b where only b was drawn.
 
-        That is where the default does best.
+        At a = b / 2 the default does best.
         """
         if self.substitution:
             return second // 2, second

@@ -1,4 +1,4 @@
-"""The local sensitivity of a / b, and its maximum over what noisy counts leave possible.
+"""The local sensitivity of a / b, and its maximum over the counts that noisy counts leave possible.
 
 With L rows per person, z = b - a and b > L:
 
@@ -22,7 +22,7 @@ not, but its bound must grow: near a = b / 2 it is 1 / (2 b - 2), and the substi
 
 *The maximum over a box.* g(b) = (b - c) / (b (b - L)) for b > L: g' has the sign of
 -(b^2 - 2 c b + c L), so g rises between c - s and c + s, s = sqrt(c^2 - c L), and falls elsewhere
-(everywhere if c < L); below c - s it is negative. Over the integers of [low, high] its maximum, if
+(everywhere if c < L); below c - s g is negative. Over the integers of [low, high] its maximum, if
 positive, is at low, high, or next to c + s: at floor(c + s) or floor(c + s) + 1.
 
 Source: Harrison, "Privately bounding local sensitivity" (2024), whose code exchanges the lower and
@@ -65,7 +65,7 @@ def of_parts(ones: Span, zeros: Span, rows: int) -> Rational:
 def _peak(c: int, low: int, high: int, rows: int) -> Rational:
     """Return max of (b - c) / (b (b - rows)) over the integers low <= b <= high, low > rows.
 
-    Where nothing there is positive it may be any value of them.
+    Where no value there is positive, the result may be any of them.
     """
     best = _larger(_slope(c, low, rows), _slope(c, high, rows))
     if c >= rows:

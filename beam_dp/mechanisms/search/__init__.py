@@ -1,8 +1,9 @@
 """The searches: from a removal profile to one candidate, privately.
 
-All of them have the same face, `Search`, but `UnboundedSearch`, which has no number of candidates;
-`auto` takes the one with the smallest proved shift. Each relies on one fact only, proved in
-`profiles.profile`: adding a person moves every loss by 0 or by 1, all in the same direction.
+All of them offer the methods of `Search` in `search.common`, but `UnboundedSearch`, which has no
+number of candidates. `auto` takes the search with the smallest proved shift. Each relies on one
+fact only, proved in `profiles.profile`: adding a person moves every loss by 0 or by 1, all in the
+same direction.
 """
 
 from beam_dp.mechanisms.search.above_threshold import AboveThreshold as AboveThreshold

@@ -1,4 +1,4 @@
-"""AboveThreshold: walk up the candidates, stop where the noisy loss is small. The default."""
+"""AboveThreshold, the default: walk up the candidates, stop where the noisy loss is small."""
 
 import math
 from collections.abc import Iterator
@@ -19,27 +19,28 @@ from beam_dp.mechanisms.search.stop_chances import stop_chances
 from beam_dp.mechanisms.search.thresholds import Thresholds, guarded_thresholds, thresholds
 
 _OWNER = "AboveThreshold"
-_STRAY = 0.03
+_STRAY = 0.03  # the 3% of a gate
 _SLACK = 1e-9  # relative, far above the rounding of the logarithms
 
 
 @dataclass(frozen=True)
 class AboveThreshold:
-    """Choose the first candidate whose noisy loss is small: one-sided geometric noise.
+    """Choose the first candidate whose noisy loss is small, by one-sided geometric noise.
 
     The release is epsilon-DP (rho-zCDP for `Budget.zcdp(rho)`) when one person is added or removed,
     and with probability at least 1 - beta it lies between f without its `shift(n)` most important
     people and f itself, both rounded up onto the candidates.
 
     With rho ~ Geo(eps1), nu_i ~ Geo(eps2), P(Geo(e) = k) = (1 - e^-e) e^(-e k), k >= 0:
-    for i = 0..N-2, if `loss(y_i) <= theta_i + nu_i - rho` return y_i; else return y_{N-1}. All
-    theta_i are theta, but for theta_0 with a gate (below).
+    for i = 0..N-2, if `loss(y_i) <= theta_i + nu_i - rho` return y_i; else return y_{N-1}. Every
+    theta_i is theta, but for theta_0 with a gate (below).
 
     Theorem. For x' = x + one person and every i, `ln P_x'(i) / P_x(i) <= eps1 + eps2` and
-    `ln P_x(i) / P_x'(i) <= eps2`. Both are attained.
+    `ln P_x(i) / P_x'(i) <= eps2`. Both bounds are attained.
 
-    Proof. Let l, l' be the losses, l <= l' <= l + 1, F(t) = P(nu >= t) = e^(-eps2 max(t, 0)), both
-    less theta_i, and P_x(i) = sum_r P(rho = r) prod_{j < i} (1 - F(l_j + r)) F(l_i + r).
+    Proof. Let l, l' be the losses minus theta_i, so l <= l' <= l + 1, and
+    F(t) = P(nu >= t) = e^(-eps2 max(t, 0)). Then
+    P_x(i) = sum_r P(rho = r) prod_{j < i} (1 - F(l_j + r)) F(l_i + r).
 
     1. P_x >= e^-(eps1 + eps2) P_x': in P_x replace r by r + 1. P(rho = r + 1) = e^-eps1 P(rho = r);
        l_j + 1 >= l'_j, so 1 - F(l_j + r + 1) >= 1 - F(l'_j + r); and
@@ -51,10 +52,11 @@ class AboveThreshold:
 
     *A gate.* Where people are fewer than the shift, all candidates below the data have the same
     loss, and the walk may stop at any of them, far from the data. With `gate=True` the first
-    candidate stands for that, and theta_0 = theta + m is larger, m the least integer with
-    N e^(-eps2 (m + 1)) / (1 + e^-eps2) <= 0.03. Who passes it has a loss of at least theta + m + 1
-    + nu_0 - rho, and E e^(-eps2 nu_0) = 1 / (1 + e^-eps2): the chance to stop at another candidate
-    of that loss is 3% at most. The guarantee above is then one for all answers but the first.
+    candidate stands for such data, and theta_0 = theta + m is larger, m the least integer with
+    N e^(-eps2 (m + 1)) / (1 + e^-eps2) <= 0.03. A walk that goes on beyond the first candidate
+    has a loss there of at least theta + m + 1 + nu_0 - rho, and E e^(-eps2 nu_0) =
+    1 / (1 + e^-eps2): the chance to stop at another candidate of that loss is 3% at most. The
+    guarantee above then holds for all answers but the first.
 
     Edge cases: one candidate is returned as it is, with shift 0. `Budget(epsilon, delta)` spends
     epsilon only. A profile above the top candidate counts as the top.
@@ -62,9 +64,9 @@ class AboveThreshold:
     Args:
         budget: what one choice may spend.
         beta: the failure probability of the shift; the shift grows like ln(1 / beta) / eps1.
-        overshoot: if given, the chance of an answer above f is at most this (and beta bounds the
-            other kind of failure, one below f without its shift largest people); for clips,
-            where an answer above everybody is worse than one that cuts some.
+        overshoot: if given, the most chance of an answer above f (beta then bounds the other
+            failure, an answer below f without its shift largest people); for clips, where an
+            answer above everybody's values is worse than a clip that cuts some of them.
         gate: return the first candidate where there are hardly more people than the shift.
 
     Raises:
@@ -97,13 +99,13 @@ class AboveThreshold:
 
     def cap(self, n: int) -> int:
         """Return a K such that B[0..K] decides like the whole profile but for 1e-12."""
-        return self.reach(n, LOG_COUPLING + math.log(2))  # half of it for each of two coupled runs
+        return self.reach(n, LOG_COUPLING + math.log(2))  # half of 1e-12 per coupled run
 
     def reach(self, n: int, rarity: float) -> int:
         """Return a K such that this stops at a loss above K with a chance of e^-rarity at most.
 
-        With a union bound over N candidates it does so with a chance of at most
-        N sum_r P(rho = r) e^(-eps2 (K + 1 - theta + r)), and for a gate e^(eps2 m) more.
+        By a union bound over N candidates that chance is at most
+        N sum_r P(rho = r) e^(-eps2 (K + 1 - theta + r)); a gate adds e^(eps2 m) to N.
         """
         checks.positive_integer(_OWNER, "n", n)
         if n == 1:
@@ -124,7 +126,7 @@ class AboveThreshold:
         rho = int(noise.geometric(chosen.first, 1)[0])
         words = noise.words(len(profile.values) + 2).tolist()
         for (need, start, stop), word in zip(self._needs(profile, candidates), words, strict=False):
-            # nu >= need + rho has probability e^(-eps2 (need + rho)), alike for all of them.
+            # nu >= need + rho has probability e^(-eps2 (need + rho)) at each candidate of a run.
             # The last candidate is returned whether it passes or not.
             passed = failures_before_success(chosen.second, need + rho, stop - start, word, noise)
             if passed < stop - start:
@@ -132,7 +134,7 @@ class AboveThreshold:
         return candidates[candidates.size - 1]
 
     def _needs(self, profile: Profile, candidates: Candidates) -> Iterator[tuple[int, int, int]]:
-        """Yield loss - theta_i with the run of candidates that have it."""
+        """Yield (loss - theta_i, start, stop) of each run of candidates of equal difference."""
         theta, first = self._thresholds(candidates.size).theta, self._first_theta(candidates.size)
         for loss, start, stop in profile.plateaus(candidates):
             if start == 0 and self.gate:
@@ -145,16 +147,16 @@ class AboveThreshold:
     ) -> npt.NDArray[np.int64]:
         """Return the index of one private draw for each row of losses (partitions, candidates).
 
-        Row p follows the same distribution as `choose` for a profile with these losses, independent
-        of the others. Made for many partitions and few candidates.
+        Row p follows the distribution of `choose` for a profile with these losses, independently
+        of all other rows. Made for many partitions and few candidates.
 
         Args:
             losses: non-negative integers, non-increasing along each row.
         """
         rows, n = losses.shape
-        found = np.full(rows, n - 1, dtype=np.int64)
+        indexes = np.full(rows, n - 1, dtype=np.int64)
         if n == 1 or rows == 0:
-            return found
+            return indexes
         chosen, theta = self._thresholds(n), self._first_theta(n)
         active = np.arange(rows)
         rho = noise.geometric(chosen.first, rows)
@@ -163,11 +165,11 @@ class AboveThreshold:
             column = losses[active, i].astype(rho.dtype, copy=False)
             need = column - (chosen.theta if i else theta) + rho[active]
             stops = need <= noise.geometric(chosen.second, active.size)
-            found[active[stops]] = i
+            indexes[active[stops]] = i
             active = active[~stops]
             if active.size == 0:
                 break
-        return found
+        return indexes
 
     def distribution(self, profile: Profile, candidates: Candidates) -> list[float]:
         """Return the exact output probabilities (each to about 1e-13 of itself), for audits.

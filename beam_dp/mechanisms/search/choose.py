@@ -1,6 +1,7 @@
-"""Choose a search: by its class, or the one with the smallest proved shift, and say why.
+"""Choose a search by its class, or the one with the smallest proved shift, and say why.
 
-A metric names its search by a class or a word; it is checked early, and built with a budget.
+A metric names its search by a class or a word: `check_search` checks that name early, and
+`build_search` makes the search with its budget.
 """
 
 from collections.abc import Callable
@@ -25,8 +26,8 @@ class Alternative:
     """One search with the shift that is proved for it.
 
     Attributes:
-        name: its class, and the noise of a binary search.
-        search: with the whole budget.
+        name: the name of its class, and the noise of a binary search.
+        search: the search, with the whole budget.
         shift: T, for the number of candidates that was asked about.
     """
 
@@ -38,9 +39,9 @@ class Alternative:
 def auto(budget: Budget, n: int, beta: float = 0.05) -> Known:
     """Return the search with the smallest proved shift T for n candidates.
 
-    What it costs is the `cost` of what it returns: within the budget, and without delta unless the
-    search needs one. The choice depends on these public parameters only, and is always the same:
-    of equal shifts the first of the order in `alternatives` wins.
+    The `cost` of that search is within the budget, and without delta unless the search needs one.
+    The choice depends on these public parameters only and is always the same: of equal shifts the
+    first in the order of `alternatives` wins.
 
     Args:
         budget: what one choice may spend.
@@ -57,8 +58,8 @@ def auto(budget: Budget, n: int, beta: float = 0.05) -> Known:
 def why(budget: Budget, n: int, beta: float = 0.05) -> str:
     """Return one line that says which search `auto` takes and what the others would guarantee."""
     best, *others = alternatives(budget, n, beta)
-    rest = ", ".join(f"{other.name} {other.shift}" for other in others)
-    return f"{best.name}, of the smallest proved shift T = {best.shift} ({rest})"
+    shifts = ", ".join(f"{alternative.name} {alternative.shift}" for alternative in others)
+    return f"{best.name}, of the smallest proved shift T = {best.shift} ({shifts})"
 
 
 def alternatives(budget: Budget, n: int, beta: float = 0.05) -> tuple[Alternative, ...]:
@@ -79,21 +80,21 @@ def alternatives(budget: Budget, n: int, beta: float = 0.05) -> tuple[Alternativ
 
 @lru_cache(maxsize=256)
 def _alternatives(budget: Budget, n: int, beta: float) -> tuple[Alternative, ...]:
-    found = [_named(search, n) for search in _affordable(budget, n, beta)]
-    return tuple(sorted(found, key=lambda alternative: alternative.shift))  # stable
+    named = [_named(search, n) for search in _affordable(budget, n, beta)]
+    return tuple(sorted(named, key=lambda alternative: alternative.shift))  # stable
 
 
 def _affordable(budget: Budget, n: int, beta: float) -> list[Known]:
     makers: list[Callable[[Budget, float], Known]]
     makers = [AboveThreshold, ExponentialMechanism, NoisyBinarySearch]
-    found = [make(budget, beta) for make in makers]
+    searches = [make(budget, beta) for make in makers]
     if not budget.is_zcdp and budget.delta == 0:
-        return found
-    found.append(NoisyBinarySearch(budget, beta, "gaussian"))
+        return searches
+    searches.append(NoisyBinarySearch(budget, beta, "gaussian"))
     if not budget.is_zcdp:
-        return [*found, ScaleThenChoose(budget, beta)]
+        return [*searches, ScaleThenChoose(budget, beta)]
     bit = NoisyBinarySearch(budget, beta, "bit")
-    return [*found, bit] if bit.fits(n) else found
+    return [*searches, bit] if bit.fits(n) else searches
 
 
 def _named(search: Known, n: int) -> Alternative:
@@ -110,8 +111,8 @@ SearchKind = (
 )
 """How a search is asked for: by its class, or "auto" for the smallest proved shift. Its budget
 comes from the plan; "auto" gets no delta, as for delta <= 1e-6 and up to 2^256 candidates no search
-that spends one has a smaller shift than the others. "two-phase" is no search: what one person
-counts is chosen, then noise is added."""
+that spends delta has a smaller shift than the others. "two-phase" is no search: a clip for what one
+person counts is chosen, then noise is added."""
 
 TWO_PHASE: Literal["two-phase"] = "two-phase"
 
@@ -135,9 +136,9 @@ def build_search(search: SearchKind, budget: Budget, beta: float, size: int) -> 
     """Return the search with its budget; binary search takes the noise that suits it.
 
     Args:
-        search: what was asked for.
+        search: the class or the word that a metric named.
         budget: what one choice may spend.
-        beta: how often it may fail.
+        beta: the failure probability of the shift.
         size: the number of candidates.
     """
     if isinstance(search, str):

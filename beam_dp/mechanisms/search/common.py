@@ -1,4 +1,4 @@
-"""What the searches share: their checks, and roots rounded to the safe side."""
+"""What all searches share: checks of parameters, the limits of audits, and the face `Search`."""
 
 import math
 from fractions import Fraction
@@ -11,16 +11,17 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.profiles.profile import Profile
 
-# A profile cut at `cap(n)` gives another result than the whole one with at most this chance.
+# ln(1 / chance): a profile cut at `cap(n)` gives another result than the whole one with at most
+# this chance.
 LOG_COUPLING = math.log(1e12)
-SYSTEM_NOISE = Noise()  # without state: every draw reads the operating system
-ENOUGH = Fraction(2**20)  # an epsilon that is spent at most: floats stay finite
+SYSTEM_NOISE = Noise()  # holds no state: every draw reads the entropy of the operating system
+ENOUGH = Fraction(2**20)  # the most epsilon that is spent: floats stay finite
 _FINEST = 1 << 100
-AUDITED = 64  # candidates that `distribution` takes
+AUDITED = 64  # the most candidates that `distribution` takes
 
 
 def check(owner: str, budget: object, beta: object) -> None:
-    """Refuse what is no budget, and a failure probability that is not inside (0, 1)."""
+    """Refuse a budget that is no `Budget`, and a failure probability outside of (0, 1)."""
     if not isinstance(budget, Budget):
         raise checks.ParameterTypeError(
             owner, "budget", f"be a Budget, not {checks.shown(budget)}", "Write Budget(1.0)."
@@ -32,8 +33,8 @@ def check_share(owner: str, p: checks.Real) -> None:
     """Refuse a p whose rates per unit of Q no float could hold; 30 digits are fine.
 
     Args:
-        owner: who asks.
-        p: above 0 and below 1.
+        owner: the class that errors name.
+        p: the share of rows below the quantile, above 0 and below 1.
 
     Raises:
         ValueError: for another p.
@@ -63,7 +64,7 @@ class Search(Protocol):
 
     @property
     def beta(self) -> float:
-        """How often the shift may fail."""
+        """The probability with which the shift may fail."""
 
     @property
     def cost(self) -> Budget:

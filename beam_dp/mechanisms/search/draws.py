@@ -1,4 +1,4 @@
-"""Exact draws that the searches share, made of the ones of `noise.sampling`."""
+"""Exact random draws that the searches share, made of those in `noise.sampling`."""
 
 import bisect
 import itertools
@@ -26,10 +26,10 @@ def draw_below(count: int, noise: Noise) -> int:
 
 
 def draw_by_score(groups: Sequence[tuple[int, int]], half_epsilon: Fraction, noise: Noise) -> int:
-    """Return g with a probability exactly proportional to size_g e^(-half_epsilon score_g).
+    """Return a group g with a probability exactly proportional to size_g e^(-half_epsilon score_g).
 
-    With U uniform in [0, 1) and W_g the cumulative weights, g is the one with
-    W_{g-1} <= U W < W_g; U and all W_g are enclosed by rationals, ever tighter until that is sure.
+    With U uniform in [0, 1) and W_g the cumulative weights, g is the group with
+    W_{g-1} <= U W < W_g. U and all W_g are enclosed by rationals, ever tighter until g is certain.
 
     Args:
         groups: pairs (size, score), of any magnitude.
@@ -45,15 +45,15 @@ def draw_by_score(groups: Sequence[tuple[int, int]], half_epsilon: Fraction, noi
         lows = list(itertools.accumulate(size * low for size, low, _ in ends))
         highs = list(itertools.accumulate(size * high for size, _, high in ends))
         least, most = uniform.interval(bits)
-        found = bisect.bisect_right(highs, least * lows[-1])
-        if most * highs[-1] <= lows[found]:
-            return found
+        group = bisect.bisect_right(highs, least * lows[-1])
+        if most * highs[-1] <= lows[group]:
+            return group
         bits *= 2
 
 
 @lru_cache(maxsize=64)
 def _weights(half_epsilon: Fraction, bits: int) -> Callable[[int], tuple[int, int]]:
-    """Return a function of i >= 0 that encloses 2^bits e^(-half_epsilon i), and remembers."""
+    """Return a function that encloses 2^bits e^(-half_epsilon i) for i >= 0, with a cache."""
 
     @lru_cache(maxsize=4096)
     def weight(i: int) -> tuple[int, int]:
@@ -66,19 +66,19 @@ def _weights(half_epsilon: Fraction, bits: int) -> Callable[[int], tuple[int, in
 def failures_before_success(
     unit: Fraction, multiple: int, limit: int, word: int, noise: Noise
 ) -> int:
-    """Return a draw like `noise.first_success(rate, limit)`, of one word where success is rare.
+    """Return a draw like `noise.first_success(rate, limit)`, from one word where success is rare.
 
     With rate = unit multiple, success has probability p = e^-rate per trial, so P(g) = p (1 - p)^g
     for g < limit. For some b >= limit p: with probability b propose g, uniform below limit, and
-    accept it with probability (limit p / b) (1 - p)^g. That gives b (1 / limit) (limit p / b) (1 -
-    p)^g = P(g), exactly.
+    accept it with probability (limit p / b) (1 - p)^g. That gives
+    b (1 / limit) (limit p / b) (1 - p)^g = P(g), exactly.
 
     Args:
         unit: above 0.
         multiple: where it is 0 or below, the first trial succeeds.
         limit: at least 0; `limit` is returned if no trial below it succeeds.
         word: a uniform 64-bit word that is used nowhere else.
-        noise: the source of what else is needed.
+        noise: the source of all further randomness.
     """
     bound = _bound(float(unit) * multiple, limit)
     if bound is not None and word >= bound:
@@ -86,7 +86,7 @@ def failures_before_success(
     rate = unit * multiple
     if bound is None:
         return noise.first_success(rate, limit)
-    place = draw_below(limit, noise)
+    proposed = draw_below(limit, noise)
     excess = Fraction(limit << _WORD, bound)  # limit / b
     extra = max(0, excess.numerator.bit_length() - excess.denominator.bit_length() + 1)
 
@@ -94,12 +94,12 @@ def failures_before_success(
         low, high = exp_interval(-rate, bits + extra)
         return low * excess, min(high * excess, Fraction(1))
 
-    accepted = noise.bernoulli_below(ratio) and noise.first_success(rate, place) == place
-    return place if accepted else limit
+    accepted = noise.bernoulli_below(ratio) and noise.first_success(rate, proposed) == proposed
+    return proposed if accepted else limit
 
 
 def _bound(rate: float, limit: int) -> int | None:
-    """Return 2^64 b for some b >= limit e^-rate, or None where that is not far below 1."""
+    """Return 2^64 b for some b >= limit e^-rate, or None where b is not far below 1."""
     if rate <= 0 or limit == 0:
         return None
     size = math.log(limit)

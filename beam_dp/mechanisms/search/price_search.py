@@ -1,4 +1,4 @@
-"""PriceSearch: how much one person may count, chosen privately from what all prices make of f."""
+"""PriceSearch: choose a clip privately, from the statistic f as clipped at each of the prices."""
 
 import math
 from collections.abc import Callable
@@ -14,34 +14,35 @@ from beam_dp.mechanisms.search.common import ENOUGH, SYSTEM_NOISE, check
 from beam_dp.mechanisms.search.stop_chances import stop_chances
 
 Extension = Callable[[Fraction], Fraction]
-"""E(D) for a price D > 0, of one database: see `PriceSearch`."""
+"""A function of the price D > 0: E(D) of one database, see `PriceSearch`."""
 STEP = 8
-"""a: E(D) is compared with E(D / a)."""
-_MESH = 16
-_FIRST = Fraction(3, 5)  # of epsilon, for rho; the rest is for the nu
-_RARER = 1e-4
+"""a in `PriceSearch`: E(D) is compared with E(D / a)."""
+_MESH = 16  # M
+_FIRST = Fraction(3, 5)  # the part of epsilon for rho; the nu get the rest
+_RARER = 1e-4  # of `missed`: for prices beyond the usual ones
 _SLACK = 1e-9  # relative, far above the rounding of the logarithms
 _OWNER = "PriceSearch"
 
 
 @dataclass(frozen=True)
 class PriceSearch:
-    """Choose the first of the prices 1, 2, 3, 4, 6, 8, 12, ... at which few people are cut.
+    """Choose the first of the prices 1, 2, 3, 4, 6, 8, 12, ... that clips few people.
 
-    An extension E is any function of a database and a price D with, for x' = x + one person,
-    `0 <= E'(D) - E(D) <= D` (such as `lipschitz_extension.ProfileExtension`). The choice is
-    epsilon-DP ((epsilon^2 / 2)-zCDP for `Budget.zcdp`) when one person is added or removed.
+    A price is the most that one person may count. An extension E is any function of a database and
+    a price D with, for x' = x + one person,
+    `0 <= E'(D) - E(D) <= D` (such as `lipschitz_extension.ProfileExtension`). The choice
+    is epsilon-DP ((epsilon^2 / 2)-zCDP for `Budget.zcdp`) when one person is added or removed.
 
     With the mesh M = 16, a = 8 and Q_j = floor(M (E(D_j) - E(D_j / a)) / (D_j / a)), D_j the j-th
     price (see `price_at`), rho ~ Geo(r1), nu_j ~ Geo(r2), P(Geo(r) = k) = (1 - e^-r) e^(-r k),
     k >= 0: for j = 0..top, if `Q_j <= theta_j + nu_j - rho` return j; else return None. theta_j is
     theta up to j = usual, and theta + extra beyond.
 
-    *Steps of Q.* E'(D) - E(D) is from 0 to D = a (D / a), E'(D / a) - E(D / a) from 0 to D / a: the
-    quotient moves by -1 to a, and its floor at mesh M, as M is whole, by d_j from -M to a M.
+    *Steps of Q.* E'(D) - E(D) is from 0 to D = a (D / a), E'(D / a) - E(D / a) from 0 to D / a. So
+    the quotient moves by -1 to a, and its floor at mesh M, as M is whole, by d_j from -M to a M.
 
     Theorem. ln P_x'(j) / P_x(j) <= a M r1 + (a + 1) M r2 = epsilon, and ln P_x(j) / P_x'(j) is at
-    most M r1 + (a + 1) M r2, which is no more.
+    most M r1 + (a + 1) M r2, which is no larger.
 
     Proof. Let F(t) = P(nu >= t) = e^(-r2 max(t, 0)), and
     P_x(j) = sum_r P(rho = r) prod_{i < j} (1 - F(Q_i - theta_i + r)) F(Q_j - theta_j + r).
@@ -54,25 +55,25 @@ class PriceSearch:
 
     Without a stop the last factor is absent: the same, with less to lose.
 
-    *What is chosen.* Where E(D) = min_k (B[k] + k D), it is concave in D, and its slope is the k
-    that is cut, which falls: so (E(D) - E(D / a)) / (D - D / a) is at least the k of D. But for a
-    chance of `alarm` no price up to the usual is returned at which more than `shift` people are
-    cut: a stop at Q_j >= theta + s has a chance of at most c e^(-r2 s), c = (1 - e^-r1) / (1 -
-    e^-(r1 + r2)), and there are usual + 1. With theta the least integer with e^(-r1 (theta + 1)) <=
-    `missed`, a price at whose eighth nobody is cut is passed over with a chance of at most that (so
-    where people are alike D is up to eight times what one of them counts). All that
-    are left are passed over far less often (they share rho, so the chance to pass over m more of
-    them falls like a power of m), but what they cost grows as fast as the prices: so beyond `usual`
-    extra makes that chance smaller by 10^-4, at the price of more people who are cut.
+    *What is chosen.* Where E(D) = min_k (B[k] + k D), E is concave in D. Its slope is the number k
+    of people who are clipped, which falls: so (E(D) - E(D / a)) / (D - D / a) is at least the k of
+    D. But for a chance of `alarm` no price up to the usual one is returned that clips more than
+    `shift` people: a stop at Q_j >= theta + s has a chance of at most c e^(-r2 s),
+    c = (1 - e^-r1) / (1 - e^-(r1 + r2)), and there are usual + 1 of these prices. With theta the
+    least integer with e^(-r1 (theta + 1)) <= `missed`, a price whose eighth clips nobody is passed
+    over with a chance of at most `missed` (so where people are alike, D is up to eight times what
+    one of them counts). All later prices are passed over far less often (they share rho, so the
+    chance to pass over m more falls like a power of m), but the error this costs grows as fast as
+    the prices: so beyond `usual` extra makes that chance smaller by 10^-4, and clips more people.
 
     *The constants.* a = 8, prices by halves of a doubling, `missed` and the 3 : 2 of the rates were
-    settled on the questions of `benchmarks.published`: a = 4 and whole doublings erred by up to a
-    half more in the middle there, and many times as much in their means.
+    settled on the questions of `benchmarks.published`: there, a = 4 and whole doublings erred by up
+    to a half more in the middle, and many times as much in their means.
 
     Args:
         budget: what one choice may spend.
-        alarm: the chance of a price at which more people are cut than `shift`.
-        missed: the chance to pass over a price at whose eighth nobody is cut.
+        alarm: the chance of a price that clips more people than `shift`.
+        missed: the chance to pass over a price whose eighth clips nobody.
 
     Raises:
         TypeError: if budget is no Budget.
@@ -93,7 +94,7 @@ class PriceSearch:
         return self.budget.without_delta()
 
     def shift(self, prices: int) -> int:
-        """Return how many people may be cut at the price, but for `alarm`, of so many prices."""
+        """Return how many people the chosen one of `prices` prices may clip, but for `alarm`."""
         checks.positive_integer(_OWNER, "prices", prices)
         first, second = map(float, self._rates)
         ratio = math.log(math.expm1(-first) / math.expm1(-first - second))
@@ -103,12 +104,12 @@ class PriceSearch:
     def choose(
         self, extension: Extension, top: int, usual: int | None = None, noise: Noise = SYSTEM_NOISE
     ) -> int | None:
-        """Return j for `price_at(j)`, a private draw; None where none of 0..top was taken.
+        """Return j for `price_at(j)`, a private draw; None where none of 0..top was chosen.
 
         Args:
             extension: E, of one database; it is asked for at most top + 7 prices.
             top: public, or released before.
-            usual: public, or released before; prices beyond are taken only for want of others.
+            usual: public, or released before; larger prices are chosen only for want of others.
             noise: the randomness.
         """
         first, second = self._rates
@@ -133,13 +134,13 @@ class PriceSearch:
         return _FIRST * epsilon / (STEP * _MESH), (1 - _FIRST) * epsilon / ((STEP + 1) * _MESH)
 
     def _theta(self, beyond: int) -> int:
-        """Return theta_j for a j that is so far beyond the usual ones."""
+        """Return theta_j for j = usual + `beyond`."""
         chance = float(self.missed) * (_RARER if beyond > 0 else 1)
         return max(0, math.ceil(-math.log(chance) / float(self._rates[0]) * (1 + _SLACK) - 1))
 
 
 def price_at(j: int) -> int:
-    """Return D_j: 1, 2, 3, 4, 6, 8, 12, 16, ... for j = 0, 1, 2, ...: 2^i and 3 / 2 of it."""
+    """Return D_j: 1, 2, 3, 4, 6, 8, 12, 16, ... for j = 0, 1, 2, ...: every 2^i and 3 / 2 of it."""
     doublings, half = divmod(j + 1, 2)
     return 1 if j == 0 else (3 << doublings - 1 if half else 1 << doublings)
 

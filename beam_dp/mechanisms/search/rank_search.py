@@ -21,10 +21,10 @@ from beam_dp.mechanisms.search.draws import failures_before_success
 RESOLUTION = 6_983_776_800
 """2^5 3^3 5^2 7 11 13 17 19, a multiple of 1, ..., 22: shares of so many rows are exact."""
 _OWNER = "RankSearch"
-_PARTS = 256  # shares of eps1 that are tried
+_PARTS = 256  # eps1 is tried at multiples of 1/256 of its most
 _SLACK = 1e-9  # relative, far above the rounding of the logarithms
-_REACH = 2**22  # values of rho that `distribution` sums
-_BLOCK = 2**16  # of them at a time
+_REACH = 2**22  # the most values of rho that `distribution` sums
+_BLOCK = 2**16  # values of rho at a time
 
 
 def increments(
@@ -34,11 +34,11 @@ def increments(
 
     For a person with c_i(y) of m_i rows at or below candidate y the share is
     G_i(y) = floor(D c_i(y) / m_i), D the resolution: it depends on that person alone, does not
-    decrease in y, and is D from their largest row on. The pairs of two groups of people (each
-    person in one of them) are simply put together. Each person adds D in all.
+    decrease in y, and is D from their largest row on. The pairs of disjoint groups of people are
+    simply put together. Each person adds D in all.
 
     Args:
-        people: per line a code; all lines of a person must be here.
+        people: per line the code of its person; all lines of a person must be here.
         buckets: per line the index of a candidate, at least 0.
         counts: per line how many rows, at least 1; lines of one person and bucket add up.
         resolution: D, public.
@@ -57,7 +57,7 @@ def increments(
 
 
 def _order(people: np.ndarray, buckets: np.ndarray) -> np.ndarray:
-    """Return the order by people, then buckets: by one key where it fits, which is faster."""
+    """Return the order by people, then buckets: by one int64 key where it fits, which is faster."""
     width = int(buckets.max(initial=0)) + 1
     if (int(people.max(initial=0)) + 1) * width < WIDE:
         return np.argsort(people * width + buckets)
@@ -65,7 +65,7 @@ def _order(people: np.ndarray, buckets: np.ndarray) -> np.ndarray:
 
 
 def _merged(buckets: np.ndarray, amounts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each bucket once, rising, with the exact sum of its amounts."""
+    """Return each bucket once, in rising order, with the exact sum of its amounts."""
     order = np.argsort(buckets)  # sums are exact: equal buckets may come in any order
     buckets = buckets[order]
     new = np.append(True, buckets[1:] != buckets[:-1])[: len(buckets)]
@@ -78,9 +78,9 @@ class RankProfile:
     """The sum over people of their shares at every candidate; private data, not private by itself.
 
     Args:
-        buckets: indexes of candidates, in any order, also several times.
-        amounts: by how much the sum rises there; see `increments`.
-        resolution: D; what one person adds in all.
+        buckets: indexes of candidates, in any order; an index may stand there several times.
+        amounts: per bucket, by how much the sum rises; see `increments`.
+        resolution: D, what one person adds in all.
     """
 
     buckets: np.ndarray
@@ -132,14 +132,14 @@ class RankSearch:
 
     With F_i(y) the share of person i's rows at or below y, n people and q(y) = sum_i (F_i(y) - p),
     the released y_i has `q(y_i) >= -T` and `q(y_(i-1)) <= T` with probability at least 1 - beta,
-    T = `shift(n)`: the rank p n is between those of y_(i-1) and y_i but for T people. The first
-    needs no y_(i-1), and the last is taken for the end of all data. The release is epsilon-DP
-    (rho-zCDP for `Budget.zcdp(rho)`) when one person is added or removed.
+    T = `shift(n)`: the rank p n is between those of y_(i-1) and y_i but for T people. For the
+    first candidate no y_(i-1) is needed, and the last one is taken for the end of all data. The
+    release is epsilon-DP (rho-zCDP for `Budget.zcdp(rho)`) when one person is added or removed.
 
     For p <= 1/2, with rho ~ Geo(eps1), nu_i ~ Geo(eps2), P(Geo(e) = k) = (1 - e^-e) e^(-e k):
     for i = 0..N-2, if `Q(y_i) + nu_i >= level + rho` return y_i; else return y_{N-1}. All is in
-    integers: Q = b D q, p = a / b, shares in units of 1 / D, and eps1, eps2 below per person, so
-    eps1 / (b D) per unit. For p > 1/2 the same goes down, by -Q(y_(i-1)) and with 1 - p for p.
+    integers: Q = b D q, p = a / b, shares are in units of 1 / D; eps1, eps2 below are per person,
+    so eps1 / (b D) per unit. For p > 1/2 the walk goes down, by -Q(y_(i-1)) and with 1 - p for p.
 
     Theorem. For x' = x + one person and every i, `ln P_x(i) / P_x'(i)` is at most
     max((1 - p) eps1, p eps2), and `ln P_x'(i) / P_x(i)` is at most p eps1 + eps2.
@@ -163,8 +163,8 @@ class RankSearch:
     *zCDP.* The ratio ranges over an interval of length max((1 - p) eps1, p eps2) + p eps1 + eps2
     = max(eps1 + eps2, p eps1 + (1 + p) eps2) = eta, so it is eta^2 / 8-zCDP (Cesar, Rogers 2021).
 
-    *Shift.* It fails only where it stops at some Q <= -T - 1 (of N - 1 chances) or goes on at the
-    first Q >= T. With theta = T - level, tau = T + level + 1, c = (1 - e^-eps1) /
+    *Shift.* The walk fails only where it stops at some Q <= -T - 1 (of N - 1 chances) or goes on at
+    the first Q >= T. With theta = T - level, tau = T + level + 1, c = (1 - e^-eps1) /
     (1 - e^-(eps1 + eps2)) and c' = (1 - e^-eps2) / (1 - e^-(eps1 + eps2)), in units of Q,
 
         failure <= (N - 1) c e^(-eps2 tau) + c' e^(-eps1 (theta + 1)) = beta1 + beta2.
@@ -173,14 +173,14 @@ class RankSearch:
     ln(1 / beta) / eps1 people; eps1 and eps2 minimise it.
 
     Edge cases: one candidate is returned as it is, with shift 0. `Budget(epsilon, delta)` spends
-    epsilon only. With nobody it draws as if all ranks were right. A share that is no multiple of
+    epsilon only. With nobody the draw is as if all ranks were right. A share that is no multiple of
     1 / D is rounded down: the ranks of n people are off by less than n / D.
 
     Args:
         budget: what one choice may spend.
         p: the share of rows below, above 0 and below 1; a float is read as the decimal it prints.
         beta: the failure probability of the shift.
-        resolution: D; a small one makes an exact `distribution` possible.
+        resolution: D; a small D makes an exact `distribution` possible.
 
     Raises:
         TypeError: if budget is no Budget.
@@ -204,14 +204,14 @@ class RankSearch:
         return self.budget.without_delta()
 
     def shift(self, n: int) -> int:
-        """Return the T (in people, rounded up) of probability 1 - beta for n candidates."""
+        """Return the T, in people, rounded up, that holds with probability 1 - beta."""
         checks.positive_integer(_OWNER, "n", n)
         return 0 if n == 1 else math.ceil(Fraction(self._parameters(n).shift, self._unit))
 
     def choose_from(
         self, profile: RankProfile, candidates: Candidates, noise: Noise = SYSTEM_NOISE
     ) -> Number:
-        """Return one candidate: a private draw; its time does not grow with their number."""
+        """Return one candidate: a private draw, in a time that does not grow with their number."""
         n = self._checked(profile, candidates)
         if n == 1:
             return candidates[0]
@@ -220,14 +220,14 @@ class RankSearch:
         rho = int(noise.geometric(chosen.first, 1)[0])
         over = integers.add(_alone(chosen.level + rho), -scores)
         words = noise.words(len(scores))
-        found = n - 1
+        index = n - 1
         for run in _suspects(float(chosen.second), over, stops - starts, words):
             need, length, word = int(over[run]), int(stops[run] - starts[run]), int(words[run])
             passed = failures_before_success(chosen.second, need, length, word, noise)
             if passed < length:
-                found = int(starts[run]) + passed
+                index = int(starts[run]) + passed
                 break
-        return candidates[found if self._rises else n - 1 - found]
+        return candidates[index if self._rises else n - 1 - index]
 
     def distribution(self, profile: RankProfile, candidates: Candidates) -> list[float]:
         """Return the exact output probabilities (each to about 1e-13 of itself), for audits.
@@ -285,9 +285,9 @@ class RankSearch:
 def _suspects(
     rate: float, over: np.ndarray, lengths: np.ndarray, words: np.ndarray
 ) -> Iterator[int]:
-    """Yield, in order, all runs in which `failures_before_success` may find a success.
+    """Yield, in order, all runs in which `failures_before_success` may meet a success.
 
-    Its bound is e^exponent 2^64 + 2 at most; here a little more is taken, so none is missed.
+    The bound of `draws` is e^exponent 2^64 + 2 at most; a little more is taken, to miss no run.
     """
     exponents = np.log(lengths) - rate * over.astype(np.float64) * (1 - 1e-9) + 1e-6
     rare = np.exp(np.minimum(exponents, 0.0)) * 2.0**64 + 4
@@ -298,7 +298,7 @@ def _suspects(
 def _rates(
     amount: Fraction, is_zcdp: bool, share: Fraction, n: int, beta: float
 ) -> tuple[Fraction, Fraction]:
-    """Return eps1 and eps2 per person with the least shift: for p = `share` <= 1/2.
+    """Return eps1 and eps2 per person with the least shift, for p = `share` <= 1/2.
 
     Pure: (1 - p) eps1 <= epsilon and p eps1 + eps2 <= epsilon; then p eps2 <= epsilon too.
     zCDP: eps1 + eps2 <= eta and p eps1 + (1 + p) eps2 <= eta, for eta = sqrt(8 rho).
@@ -312,8 +312,8 @@ def _rates(
         if is_zcdp:
             second = min(limit - first, second / (1 + share))
         pairs.append((first, second))
-    each, one = math.log(n - 1) - math.log(beta), -math.log(beta)
-    return min(pairs, key=lambda pair: each / float(pair[1]) + one / float(pair[0]))
+    log_alarms, log_misses = math.log(n - 1) - math.log(beta), -math.log(beta)
+    return min(pairs, key=lambda pair: log_alarms / float(pair[1]) + log_misses / float(pair[0]))
 
 
 @lru_cache(maxsize=1024)
@@ -331,10 +331,10 @@ def _levels(first: Fraction, second: Fraction, n: int, beta: float) -> _Paramete
 
 
 def _parts(queries: npt.NDArray[np.float64], chosen: _Parameters) -> Iterator[list[float]]:
-    """Yield the summands of every P(i), for one block of values of rho after the other."""
+    """Yield the summands of every P(i), one block of values of rho at a time."""
     first, second = float(chosen.first), float(chosen.second)
     # From the largest rho that leaves a hazard of 6 on, every product over j is above 1/2 and all
-    # terms fall like e^(-eps1 r) or faster: 45 / eps1 later the rest is below 1e-18 of the sum.
+    # terms fall like e^(-eps1 r) or faster: 45 / eps1 later, the rest is below 1e-18 of the sum.
     start = max(0, math.ceil(queries.max(initial=0.0)) - chosen.level)
     reach = start + math.ceil(6 / second + 45 / first)
     owner, mend = f"{_OWNER}.distribution", "Write resolution=2."

@@ -10,13 +10,13 @@ _BLOCK = 2**16  # values of rho at a time
 
 
 def stop_chances(needs: Sequence[int], first: float, second: float) -> list[float]:
-    """Return the chance to stop at each query, and as the last entry that of passing all of them.
+    """Return the chance to stop at each query; the last entry is that of passing all queries.
 
-    Each is right to about 1e-13 of itself. With rho ~ Geo(first) and nu_i ~ Geo(second), query i
-    stops iff needs[i] + rho <= nu_i.
+    Each chance is right to about 1e-13 of itself. With rho ~ Geo(first) and nu_i ~ Geo(second),
+    query i stops iff needs[i] + rho <= nu_i.
 
     Args:
-        needs: at most 64 of them.
+        needs: per query, how far it is from its threshold; at most 64 of them.
         first: the rate of rho.
         second: the rate of every nu.
     """
@@ -25,10 +25,10 @@ def stop_chances(needs: Sequence[int], first: float, second: float) -> list[floa
 
 
 def _parts(needs: npt.NDArray[np.float64], first: float, second: float) -> Iterator[list[float]]:
-    """Yield the summands of every chance, for one block of values of rho after the other."""
+    """Yield the summands of every chance, one block of values of rho at a time."""
     # From the largest rho = z / second - needs[i], z = ln(64) + 1, on, every product is above
-    # (1 - 1 / (64 e))^64 > 1/2 and all terms fall like e^(-first r): 45 / first later the rest is
-    # below 1e-18 of what was summed.
+    # (1 - 1 / (64 e))^64 > 1/2 and all terms fall like e^(-first r). 45 / first later, the terms
+    # left out are below 1e-18 of the sum.
     reach = max(0, -int(needs.min(initial=0))) + math.ceil(6 / second + 45 / first)
     for start in range(0, reach, _BLOCK):
         rho = np.arange(start, min(start + _BLOCK, reach), dtype=np.float64)

@@ -2,17 +2,17 @@
 
 The search (see `above_threshold`) passes over candidates in increasing order with
 rho ~ Geo(eps1), nu_i ~ Geo(eps2), P(Geo(e) = k) = (1 - e^-e) e^(-e k), and stops at the first with
-`loss <= theta + nu_i - rho`. Let tau = T + 1 - theta. Given rho = r it fails only if
+`loss <= theta + nu_i - rho`. Let tau = T + 1 - theta. Given rho = r the search fails only if
 
-* it stops at one of the candidates of loss >= T + 1: each with chance at most
-  P(nu >= tau + r) = e^(-eps2 (tau + r)), and there are at most N - 1 (the last one is never asked);
+* it stops at one of the candidates of loss >= T + 1, each with chance at most
+  P(nu >= tau + r) = e^(-eps2 (tau + r)); there are at most N - 1 (the last one is never asked);
 * or it goes on where the loss is 0 for the first time: with chance
   P(nu < r - theta) = 1 - e^(-eps2 max(r - theta, 0)).
 
     failure <= sum_r (1 - e^-eps1) e^(-eps1 r) [1 - A(r) C(r)],
     A(r) = (1 - e^(-eps2 (tau + r)))^(N-1),   C(r) = e^(-eps2 max(r - theta, 0)).
 
-With N - 2 for N - 1 this is attained by the step profile. A rises and C falls with r: over a block
+With N - 2 for N - 1 the step profile attains this bound. A rises and C falls with r: over a block
 of values of r the bracket is at most 1 - A(first) C(last), so the sum over blocks that `_failure`
 forms is an upper bound, and the guarantee of T does not hang on the number of blocks.
 """
@@ -30,7 +30,7 @@ from beam_dp.mechanisms.search.common import ENOUGH
 
 Floats = npt.NDArray[np.float64]
 _COARSE, _FINE = 256, 2048  # blocks
-_REST = math.log(1e9)  # the part of rho's tail that counts as failed: beta / 1e9
+_REST = math.log(1e9)  # rho's tail of chance beta / 1e9 counts as failed
 _SLACK = 1e-9  # relative, far above the rounding of the sums (about 1e-13)
 _PARTS = 200  # eps1 is a multiple of 1/200 of the scale
 
@@ -67,7 +67,7 @@ def thresholds(amount: Fraction, is_zcdp: bool, n: int, beta: float) -> Threshol
     Pure: eps1 + eps2 <= epsilon. zCDP: the log ratio of two neighbours ranges over an interval of
     length eps1 + 2 eps2 (it is at most eps1 + eps2 one way and eps2 the other), and a mechanism of
     bounded range eta is eta^2 / 8-zCDP (Cesar and Rogers 2021, "Bounding, Concentrating, and
-    Truncating"), so eps1 + 2 eps2 <= sqrt(8 rho). This includes every choice of
+    Truncating"), so eps1 + 2 eps2 <= sqrt(8 rho). This allows every choice of
     eps1 + eps2 <= sqrt(2 rho), and more.
     """
     scale = min(root_below(8 * amount) if is_zcdp else amount, ENOUGH)
@@ -81,7 +81,7 @@ def thresholds(amount: Fraction, is_zcdp: bool, n: int, beta: float) -> Threshol
 def guarded_thresholds(
     amount: Fraction, is_zcdp: bool, n: int, beta: float, overshoot: float
 ) -> Thresholds:
-    """Return parameters that go beyond f with a chance of at most `overshoot`, far below beta.
+    """Return parameters with a chance of at most `overshoot`, far below beta, to go beyond f.
 
     The two kinds of failure are bounded apart: theta is the least integer with
 
@@ -117,21 +117,21 @@ def _quiet(problem: _Problem, part: int, tau: int) -> bool:
 
 
 def _smallest(problem: _Problem) -> tuple[int, int, int]:
-    """Return (part, theta, T) with a failure of at most beta and T as small as it was found."""
+    """Return (part, theta, T) with a failure of at most beta and the smallest T of those tried."""
     middle = min(range(5, _PARTS, 5), key=lambda part: _sketch(problem, part)[0])
     near = range(max(1, middle - 6), min(_PARTS, middle + 7))
-    found = sorted(choice for part in near for choice in _choices(problem, part))
-    shift, part, tau = _least_allowed(problem, found[0], found[:40])
+    choices = sorted(choice for part in near for choice in _choices(problem, part))
+    shift, part, tau = _least_allowed(problem, choices[0], choices[:40])
     return part, shift + 1 - tau, shift
 
 
 def _least_allowed(
     problem: _Problem, allowed: tuple[int, int, int], found: list[tuple[int, int, int]]
 ) -> tuple[int, int, int]:
-    """Return a choice with the smallest T that the exact sum allows, given one that is allowed.
+    """Return a choice with the smallest T that the exact sum allows, starting from an allowed one.
 
     The choices bound A by 1 in the second kind of failure; the exact sum allows a little less, and
-    for a beta near 1 far less. It falls as theta grows: T is found by doubling, then halving.
+    for a beta near 1 far less. The sum falls as theta grows: T is sought by doubling, then halving.
     """
     step = 1
     while better := _first_allowed(problem, allowed[0] - step, found):
@@ -160,7 +160,7 @@ def _sketch(problem: _Problem, part: int) -> tuple[float, float]:
     """Return the smallest real T for this part, and its tau, on a coarse scale."""
     first, second = problem.rates(part)
     # Union bound on the first kind of failure: e^(-eps2 tau) (N-1) (1-e^-eps1) / (1-e^-(eps1+eps2))
-    # is beta1; tau is tried where that is from 1/50 of beta to 3 beta (the bound is loose).
+    # is beta1; tau is tried where beta1 is from 1/50 of beta to 3 beta (the bound is loose).
     ratio = math.log(math.expm1(-first) / math.expm1(-first - second))
     tried = np.linspace(math.log(0.02), math.log(3), 32) + math.log(problem.beta)
     taus = np.maximum((problem.log_queries + ratio - tried) / second, 1.0)
@@ -180,7 +180,7 @@ def _choices(problem: _Problem, part: int) -> list[tuple[int, int, int]]:
 
 
 def _blocks(first: float, beta: float, most: int) -> tuple[Floats, int, Floats, float]:
-    """Return the starts of blocks of r, their length, their probabilities, and the rest's."""
+    """Return the starts of blocks of r, their length, their chances, and that of all larger r."""
     reach = math.ceil((_REST - math.log(beta)) / first) + 1
     length = -(-reach // most)
     starts = np.arange(0, reach, length, dtype=np.float64)
@@ -191,7 +191,7 @@ def _blocks(first: float, beta: float, most: int) -> tuple[Floats, int, Floats, 
 def _log_no_alarm(problem: _Problem, second: float, distance: Floats) -> Floats:
     """Return ln A = (N - 1) ln(1 - e^-z), z = eps2 (tau + r), for any N: by ln of its negative."""
     z = second * distance
-    # Each form of ln(1 - e^-z) where it is precise; for z > 40 it is -e^-z up to one part in e^40.
+    # Each form of ln(1 - e^-z) where it is precise; for z > 40 that is -e^-z up to a part in e^40.
     small = np.log(-np.expm1(-np.minimum(z, 1.0)))
     large = np.log1p(-np.exp(-np.clip(z, 1.0, 40.0)))
     hazard = np.where(z > 40.0, -z, np.log(-np.where(z < 1.0, small, large)))
@@ -201,13 +201,13 @@ def _log_no_alarm(problem: _Problem, second: float, distance: Floats) -> Floats:
 def _false_alarm(problem: _Problem, part: int, taus: Floats, most: int) -> Floats:
     """Bound, for each tau, the chance to stop too early: sum_r P(r) (1 - A(r))."""
     first, second = problem.rates(part)
-    starts, _, masses, rest = _blocks(first, problem.beta, most)
+    starts, _, masses, tail = _blocks(first, problem.beta, most)
     alarms = -np.expm1(_log_no_alarm(problem, second, taus[:, None] + starts))
-    return np.asarray(alarms @ masses + rest)
+    return np.asarray(alarms @ masses + tail)
 
 
 def _real_theta(problem: _Problem, part: int, false_alarm: Floats) -> Floats:
-    """Return the theta that leaves a failure of beta (infinite where there is none).
+    """Return the theta that leaves a failure of beta (infinite where no theta does).
 
     sum_{r > theta} P(r) (1 - C(r)) = e^(-eps1 (theta + 1)) (1 - e^-eps2) / (1 - e^-(eps1 + eps2)).
     """
@@ -221,7 +221,7 @@ def _real_theta(problem: _Problem, part: int, false_alarm: Floats) -> Floats:
 def _failure(problem: _Problem, part: int, tau: int, theta: int) -> float:
     """Bound the probability of failure from above (see the module's docstring)."""
     first, second = problem.rates(part)
-    starts, length, masses, rest = _blocks(first, problem.beta, _FINE)
+    starts, length, masses, tail = _blocks(first, problem.beta, _FINE)
     log_right = _log_no_alarm(problem, second, tau + starts)
     log_right -= second * np.maximum(starts + (length - 1 - theta), 0)
-    return (float(masses @ -np.expm1(log_right)) + rest) * (1 + _SLACK)
+    return (float(masses @ -np.expm1(log_right)) + tail) * (1 + _SLACK)

@@ -6,13 +6,13 @@ the discrete gradient at x is the k by |X| matrix of the forward differences f(x
     Delta_p(f) = sup over x of || grad f(x) ||_{1 -> p},
 
 where ||M||_{1 -> p} = sup over ||v||_1 <= 1 of ||M v||_p is the largest p-norm of a column (the sup
-of a convex function over a cross-polytope is at one of its corners), and p is in [1, inf]. What the
-articles say, corrected:
+of a convex function over a cross-polytope is at one of its corners), and p is in [1, inf]. The
+articles, corrected:
 
-- At one x the identity is false: the neighbours of x include x - e_i, and grad f(x) does not see
-  them. f(x) = [x >= 1] has grad f(1) = 0 and local sensitivity 1. `local_sensitivity` looks both
-  ways. The global identity is true: every pair of neighbours is (x, x + e_i) for one of the two.
-- Histograms are no vector space, so it is a norm of columns, and a sup that need not be reached.
+- At a single x the identity is false: the neighbours of x include x - e_i, and grad f(x) does not
+  see them. f(x) = [x >= 1] has grad f(1) = 0 and local sensitivity 1. `local_sensitivity` looks
+  both ways. The global identity is true: every pair of neighbours is (x, x + e_i) for one of them.
+- Histograms are no vector space, so the norm is one of columns, and the sup need not be attained.
 - The mean: mean(x + e_i) - mean(x) = (i - mean(x)) / (||x||_1 + 1), with a 1 where 123 was printed.
   For ages 0 to 122 its global sensitivity is 61 on non-empty data ({0}, then {0, 122}), 122 if the
   mean of nobody is 0, and 61 if that is 61; never 123.

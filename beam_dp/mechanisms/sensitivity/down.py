@@ -1,4 +1,4 @@
-"""Sensitivity of statistics of people: how far removals move them."""
+"""Down sensitivity: how much of a statistic the removal of k people can take away."""
 
 import math
 from collections.abc import Iterable
@@ -26,26 +26,25 @@ def down_sensitivity(
     limit: int = EVALUATIONS,
     person: str | None = None,
 ) -> Number:
-    """Return DS^k(x) = max over |R| <= k of f(x) - f(x without R): what k removals can take away.
+    """Return DS^k(x) = max over |R| <= k of f(x) - f(x without R): what k removals can take from f.
 
-    Exact for every statistic that has a profile: it is B[0] - B[k] (Steinke, "Beyond Local
-    Sensitivity via Down Sensitivity", 2023). A search with shift T releases a value between
-    f - DS^T and f. It is a property of the data and not private by itself.
+    Exact for every statistic that has a removal profile: DS^k is B[0] - B[k] (Steinke, "Beyond
+    Local Sensitivity via Down Sensitivity", 2023). A search with shift T releases a value between
+    f - DS^T and f. DS^k is a property of the data and not private by itself.
 
     With k or more people, all may be removed. Two floats are subtracted as floats; an int and a
     float as Fractions; two equal infinities are 0 apart.
 
     Args:
-        f: a `Profile`, a `Monotone`, or a monotone function of a tuple of people's records, which
-            is searched (`Monotone` says what that costs and what must be true of it). Or a metric
-            like `Count()`, of rows with one owner: of any number of people for counts, sums (people
-            below 0 count as 0), extremes (of `Min`, its mirror -min) and the k-th largest; of
-            `CustomProfile` what its own profile says; else searched like a function. The statistic
-            is that of the given values, not rounded to the metric's unit; values that are no
-            numbers, or None where they are compared, are absent. Items are equal where Python says
-            so.
-        people: one record per person, for a function; the rows, as dicts, for a metric; else they
-            are known and it must be None.
+        f: a `Profile`, a `Monotone`, or a monotone function of a tuple of people's records, whose
+            removals are searched (`Monotone` says at what cost, and what must be true of f). Or a
+            metric like `Count()`, of rows with one owner: for any number of people with counts,
+            sums (people below 0 count as 0), extremes (of `Min`, its mirror -min) and the k-th
+            largest; `CustomProfile` by its own profile; every other metric is searched like a
+            function. The values are not rounded to the metric's unit; values that are no numbers,
+            or None where items are compared, are absent. Items are equal where Python says so.
+        people: one record per person, for a function; the rows, as dicts, for a metric; None for a
+            `Profile` or a `Monotone`, where they are known.
         k: how many people may be removed, from 0.
         limit: the most evaluations of a function.
         person: for a metric, the column that identifies a person.

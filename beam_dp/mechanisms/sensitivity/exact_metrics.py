@@ -1,4 +1,4 @@
-"""Metrics as monotone functions of people whose rows are given: small data, in memory, exact."""
+"""Metrics as exact monotone functions of the people of given rows: for small data, in memory."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -17,17 +17,17 @@ from beam_dp.mechanisms.sensitivity.monotone import Monotone
 def monotone(
     owner: str, metric: Metric, rows: Iterable[Mapping[str, Any]], person: str, limit: int
 ) -> Monotone:
-    """Return what a metric is of these rows, as a function of the people who are kept.
+    """Return a metric of these rows, as a function of the people who are kept.
 
-    A person's record is the tuple of their values, one for each row. The statistic is the exact
-    one, of which the removal loss of a release may be a relaxation.
+    A person's record is the tuple of their values, one per row. The statistic is exact; the removal
+    loss of a release may be a relaxation of it.
 
     Args:
-        owner: who asks.
-        metric: a monotone one.
+        owner: the function that errors name.
+        metric: a monotone metric.
         rows: dicts with the columns of the metric and of the person.
         person: the column that identifies a person; rows without one are dropped.
-        limit: the most evaluations where removals are searched.
+        limit: the most evaluations of the statistic where removals are searched.
 
     Raises:
         TypeError: for metrics that are not monotone, and rows that are no dicts.
@@ -41,7 +41,7 @@ def monotone(
                 owner, "people", f"be rows, as dicts, not {type(row).__name__}"
             )
         if row.get(column) is not None:
-            values = [read(row.get(each.name)) for each in metric.columns()]
+            values = [read(row.get(wanted.name)) for wanted in metric.columns()]
             groups.setdefault(row[column], []).append(values[0] if values else None)
     people: Iterable[People] = map(tuple, groups.values())
     if exact.of_values:
@@ -68,7 +68,7 @@ def _reader(metric: Metric) -> Callable[[object], object]:
 
 
 def _number(value: object) -> Fraction | None:
-    """Return a number as the decimal that it prints as; None for all else, which is absent."""
+    """Return a number as the decimal that it prints; None for other values, which are absent."""
     try:
         return checks.decimal("rows", "value", value)
     except (TypeError, ValueError):
@@ -76,5 +76,5 @@ def _number(value: object) -> Fraction | None:
 
 
 def _item(value: object) -> object:
-    """Return a value that is compared; None for NaN, which is absent."""
+    """Return an item, which is compared; None for NaN, which is absent."""
     return None if isinstance(value, float) and math.isnan(value) else value

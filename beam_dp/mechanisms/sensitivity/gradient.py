@@ -1,4 +1,4 @@
-"""The discrete gradient of a function of histograms, and the sensitivities that it gives."""
+"""The discrete gradient of a function of histograms, and the sensitivities that follow from it."""
 
 import itertools
 import math
@@ -17,7 +17,7 @@ from beam_dp.mechanisms.sensitivity.norms import check_p, norm
 Matrix = npt.NDArray[Any]
 Histogram = Sequence[int] | npt.NDArray[Any]
 Function = Callable[[Any], Any]
-"""A number, or a vector of numbers, for a histogram given as an array of integers."""
+"""From a histogram, as an array of integers, to a number or a vector of numbers."""
 Vector = tuple[Number, ...]
 
 
@@ -29,8 +29,8 @@ def discrete_gradient(f: Function, x: Histogram) -> Matrix:
     integers, of floats, or of Python numbers (dtype object) where it holds Fractions or both.
 
     Args:
-        f: a real number, or a flat sequence or array of them, for a histogram, which it is given as
-            an integer array of its own. True counts as 1.
+        f: from a histogram, a new integer array, to a real number or a flat sequence or array of
+            real numbers. True counts as 1.
         x: the counts per bin, ints from 0.
 
     Raises:
@@ -48,8 +48,8 @@ def discrete_gradient(f: Function, x: Histogram) -> Matrix:
 def local_sensitivity(f: Function, x: Histogram, p: checks.Real = 1) -> Number:
     """Return the local sensitivity of f at x: the largest ||f(x) - f(x')||_p over neighbours x'.
 
-    The neighbours are x + e_i for every bin i, and x - e_i for every bin that is not empty: the
-    gradient at x does not see those. Exact where `norm` is. It is data, not private.
+    The neighbours are x + e_i for every bin i, and x - e_i for every bin that is not empty, which
+    the gradient at x does not see. Exact where `norm` is. The result is data, not private.
 
     Args:
         f: as for `discrete_gradient`.
@@ -71,12 +71,12 @@ def global_sensitivity(
 ) -> Number:
     """Return the supremum over x in a finite domain of ||grad f(x)||: the sensitivity of f there.
 
-    It looks from every x of the domain to every x + e_i. That is all pairs of neighbours with the
-    smaller one in the domain; with `within` only those with both in it. Exact where `norm` is.
+    Every x of the domain is compared with every x + e_i: all pairs of neighbours whose smaller one
+    is in the domain; with `within` only pairs with both in the domain. Exact where `norm` is.
 
     Args:
         f: as for `discrete_gradient`.
-        domain: histograms of one length, `histograms(3, 5)` say; it is walked through once.
+        domain: histograms of one length, `histograms(3, 5)` say; it is iterated once.
         p: the norm, from 1 to `math.inf`.
         within: whether x + e_i must be in the domain too (f may not be defined outside).
 
@@ -90,8 +90,8 @@ def global_sensitivity(
         len({len(x) for x in starts}) <= 1, owner, "domain", "have histograms of one length"
     )
     pairs = ((x, i) for x in starts for i in range(len(x)))
-    looked = (pair for pair in pairs if not within or step(*pair, 1) in starts)
-    return max((norm(values.difference(*pair), power) for pair in looked), default=0)
+    compared = (pair for pair in pairs if not within or step(*pair, 1) in starts)
+    return max((norm(values.difference(*pair), power) for pair in compared), default=0)
 
 
 def histograms(bins: int, people: int, least: int = 0) -> Iterator[tuple[int, ...]]:
@@ -122,7 +122,7 @@ class Values:
     """The values of f on histograms, each computed once.
 
     Args:
-        owner: who is named in errors.
+        owner: the function that errors name.
         f: the function.
     """
 
@@ -138,8 +138,8 @@ class Values:
     def __call__(self, x: tuple[int, ...]) -> Vector:
         """Return f(x) as a tuple of Python numbers."""
         if x not in self._known:
-            given = self._f(integers.narrow(np.array(x, object)))
-            entries = given if _is_vector(given) else (given,)
+            result = self._f(integers.narrow(np.array(x, object)))
+            entries = result if _is_vector(result) else (result,)
             vector = tuple(_real(f"{self._owner}: f", entry) for entry in entries)
             self._length = len(vector) if self._length is None else self._length
             checks.require(
@@ -192,7 +192,7 @@ def _is_vector(value: object) -> bool:
 
 
 def _real(owner: str, value: object) -> Number:
-    """Return an entry as a Python number; True is 1, numpy's integers leave no Fraction."""
+    """Return an entry as a Python number; True is 1, and a Fraction holds Python integers."""
     if isinstance(value, (bool, np.bool_)):
         return int(value)
     if isinstance(value, np.ndarray) and value.ndim == 0:

@@ -32,9 +32,9 @@ def check_p(owner: str, p: object) -> Number:
 def norm(vector: Iterable[Any], p: checks.Real = 1) -> Number:
     """Return the p-norm of a vector.
 
-    Exact for ints and Fractions wherever it is rational by itself: for p = 1 and p = inf, for
+    Exact for ints and Fractions wherever the norm is rational by itself: for p = 1 and p = inf, for
     vectors with at most one entry that is not 0, and for p = 2 where the sum of squares is a
-    square. Else, and for floats, it is a float, right to a few units in the last place.
+    square. Else, and for floats, the result is a float, right to a few units in the last digit.
 
     Args:
         vector: real numbers; infinities give inf.
@@ -62,7 +62,7 @@ def operator_norm(matrix: Iterable[Iterable[Any]], p: checks.Real = 1) -> Number
     Exact where `norm` is. A matrix without columns, or without rows, has norm 0.
 
     Args:
-        matrix: rows of real numbers, as `discrete_gradient` gives them.
+        matrix: rows of real numbers, as `discrete_gradient` returns them.
         p: from 1 to `math.inf`.
 
     Raises:
@@ -95,12 +95,12 @@ def _power_norm(sizes: list[Number], power: Number) -> Number:
         root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
         if root * root == square:
             return _plain(root)
-    largest = max(exact)  # relative to it no power leaves the floats
+    largest = max(exact)  # powers of size / largest stay within floats
     total = math.fsum(float(size / largest) ** power for size in exact)
     root = Fraction(total ** (1 / power)) * largest
     return float(root) if root < _FLOATS_END else root
 
 
 def _plain(value: Fraction) -> Number:
-    """Return an int where the value is one."""
+    """Return the value, as an int where it is an integer."""
     return value.numerator if value.denominator == 1 else value

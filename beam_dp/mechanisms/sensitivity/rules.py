@@ -1,20 +1,21 @@
-"""Upper bounds of sensitivities from those of the parts: the calculus of differences.
+"""Upper bounds of the sensitivity of sums, products, quotients and compositions of functions.
 
-With d_i f(x) = f(x + e_i) - f(x), for f, g with values in R (f may be a vector, with a norm):
+They follow from the calculus of differences. With d_i f(x) = f(x + e_i) - f(x), for f, g with
+values in R (f may be a vector, with a norm):
 
     d_i (f + g)(x) = d_i f(x) + d_i g(x),
     d_i (f g)(x)   = f(x + e_i) d_i g(x) + g(x) d_i f(x),
     d_i (f / g)(x) = d_i f(x) / g(x + e_i) - f(x) d_i g(x) / (g(x) g(x + e_i)).
 
 *There is no chain rule*: d_i (h o f)(x) is not h'(f(x)) d_i f(x), nor bounded by sup |h'| over the
-values that f takes. For f(x) = x and h(t) = sin^2(pi t / 2), h' is 0 at every integer, and h o f
+values that f takes. For f(x) = x and h(t) = sin^2(pi t / 2), h' is 0 at every integer, but h o f
 still moves by 1 with every person: h' says nothing about the jump between two values. What holds is
 |h(s) - h(t)| <= Lip(h) |s - t|, with the Lipschitz constant on a convex set around the values (or
 on the values themselves, compared two by two).
 
 All bounds hold for local sensitivities as well, if the sup and the inf are over x and all of its
-neighbours. Every result is exact for ints and Fractions; floats are taken for the numbers that they
-are.
+neighbours. Every result is exact for ints and Fractions; a float counts as the exact number it
+holds.
 
 Source: "Sensitivity as the Operator Norm of a Derivative", with the rules for differences.
 """
@@ -26,12 +27,12 @@ from beam_dp.mechanisms.numerics import checks
 
 
 def sum_bound(*sensitivities: checks.Real) -> Fraction:
-    """Return an upper bound of the sensitivity of f + g + ...: the sum of theirs."""
-    return sum((_at_least_0("sum_bound", "each", each) for each in sensitivities), Fraction(0))
+    """Return an upper bound of the sensitivity of f + g + ...: the sum of their sensitivities."""
+    return sum((_at_least_0("sum_bound", "each", delta) for delta in sensitivities), Fraction(0))
 
 
 def scaled_bound(factor: checks.Real, sensitivity: checks.Real) -> Fraction:
-    """Return the sensitivity of c f: |c| times that of f."""
+    """Return the sensitivity of c f: |c| times the sensitivity of f."""
     exact = checks.number("scaled_bound", "factor", factor)
     return abs(exact) * _at_least_0("scaled_bound", "sensitivity", sensitivity)
 
@@ -85,8 +86,8 @@ def quotient_bound(
 def composition_bound(lipschitz: checks.Real, sensitivity: checks.Real) -> Fraction:
     """Return an upper bound of the sensitivity of h o f: Lip(h) Delta(f).
 
-    It is the Lipschitz constant of h between *all* values of f, not its derivative at some of them:
-    the chain rule is false for differences (see the module).
+    Lip(h) is the Lipschitz constant of h between *all* values of f, not its derivative at some of
+    them: the chain rule is false for differences (see the module).
 
     Args:
         lipschitz: at least |h(s) - h(t)| / |s - t| for all values s, t of f.

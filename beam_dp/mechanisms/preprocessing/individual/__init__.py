@@ -1,1 +1,1 @@
-"""Preprocessing with a Delta of their own for each person."""
+"""Preprocessing in which each person has their own Delta."""

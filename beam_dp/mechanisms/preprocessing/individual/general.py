@@ -1,13 +1,12 @@
-"""Algorithm 1 of Cummings and Durfee (2020): any function of few people, exactly.
+"""g of any function of few people, exactly: Algorithm 1 of Cummings and Durfee (2020).
 
 g(empty) = f(empty), and for a database D
 
     UB(D) = min_{i in D} g(D - i) + Delta_i,   LB(D) = max_{i in D} g(D - i) - Delta_i,
     g(D)  = f(D) cut to [LB(D), UB(D)]                                       (Definition 3.1),
 
-over all 2^n subsets as bit masks, by size, each computed once, in rational arithmetic (integers
-over a common denominator): |g(D) - g(D - i)| <= Delta_i holds exactly for every person of every
-subset.
+over all 2^n subsets as bit masks, by size, each once, in rational arithmetic (integers over a
+common denominator). So |g(D) - g(D - i)| <= Delta_i holds exactly for every person of every subset.
 """
 
 import math
@@ -34,10 +33,11 @@ def general(
     """Return g of any function of at most 20 people.
 
     |g(D) - g(D - i)| <= Delta_i for each person i, exactly. f is called once per subset of the
-    people, with a tuple in their order; it must be a function of who is there.
+    people, with a tuple in their order; it must depend on who is in the subset only.
 
-    The result is a float if f ever returned one, and a Fraction otherwise. Rounding that float
-    costs the last bit; release on a grid of steps, rounded down, with whole steps for each Delta_i.
+    The result is a float if f ever returned one, and a Fraction otherwise. That float is rounded,
+    at the cost of its last bit: for a release, round down to the steps of a grid, with whole steps
+    for each Delta_i.
 
     Args:
         f: a finite real number for a tuple of people.
@@ -64,7 +64,7 @@ def plane(
     """Return g of a function into the plane: |g(D) - g(D - i)|_1 <= Delta_i.
 
     In the coordinates u = f1 + f2 and v = f1 - f2 the L1 ball is a square, |(x, y)|_1 =
-    max(|x + y|, |x - y|); so two runs on u and v, each with Delta_i, are the construction in the
+    max(|x + y|, |x - y|). So two runs on u and v, each with Delta_i, are the construction in the
     plane, and g1 = (g_u + g_v) / 2, g2 = (g_u - g_v) / 2. No such turn exists in three dimensions.
 
     Args:
@@ -88,7 +88,7 @@ def coordinates(
     sensitivities: Sequence[Sensitivities],
     empty: Sequence[Real] | None = None,
 ) -> tuple[Real, ...]:
-    """Return g of a function into d dimensions, each coordinate on its own.
+    """Return g of a function into d dimensions, coordinate by coordinate.
 
     |g_c(D) - g_c(D - i)| <= Delta_{c,i} for each coordinate c, so one person moves g by at most
     sum_c Delta_{c,i} in L1 and max_c Delta_{c,i} in the largest coordinate.
@@ -96,31 +96,31 @@ def coordinates(
     Args:
         f: d finite real numbers for a tuple of people.
         people: as for `general`, at most 20.
-        sensitivities: per coordinate, what `general` takes.
+        sensitivities: per coordinate, as for `general`.
         empty: f of nobody; None: f is asked.
     """
     owner = "coordinates"
-    prices = [per_person(owner, each, len(people)) for each in sensitivities]
+    prices = [per_person(owner, deltas, len(people)) for deltas in sensitivities]
     values = on_subsets(owner, f, people, len(prices), empty)
-    found = [_cut(column, each) for column, each in zip(values, prices, strict=True)]
-    return tuple(_plain(number, values) for number in found)
+    results = [_cut(column, deltas) for column, deltas in zip(values, prices, strict=True)]
+    return tuple(_plain(number, values) for number in results)
 
 
 def per_person(owner: str, sensitivities: Sensitivities, count: int) -> list[Fraction]:
     """Return Delta_i for each of `count` people, checked, from one number or a list."""
     if isinstance(sensitivities, (Sequence, np.ndarray)):
         checks.require(len(sensitivities) == count, owner, "sensitivities", "be one per person")
-        found = [checks.number(owner, "sensitivities", value) for value in sensitivities]
+        deltas = [checks.number(owner, "sensitivities", value) for value in sensitivities]
     else:
-        found = [checks.number(owner, "sensitivities", sensitivities)] * count
-    checks.require(all(value >= 0 for value in found), owner, "sensitivities", "be at least 0")
-    return found
+        deltas = [checks.number(owner, "sensitivities", sensitivities)] * count
+    checks.require(all(value >= 0 for value in deltas), owner, "sensitivities", "be at least 0")
+    return deltas
 
 
 def finite(owner: str, value: object, rule: str = "f must return finite real numbers") -> Real:
     """Return a value, or what a user's function returned, if it is a finite real number.
 
-    It is data, so it is not shown.
+    An error does not show the value, which is data.
     """
     try:
         number = checks.number(owner, "f", value)
@@ -142,16 +142,16 @@ def on_subsets(
     )
     subsets: list[tuple[Any, ...]] = [()]
     for person in people:
-        subsets += [(*some, person) for some in subsets]
-    rows = [_row(owner, f(some), width) for some in subsets[0 if empty is None else 1 :]]
+        subsets += [(*subset, person) for subset in subsets]
+    rows = [_row(owner, f(subset), width) for subset in subsets[0 if empty is None else 1 :]]
     rows = rows if empty is None else [_row(owner, empty, width), *rows]
     return [list(column) for column in zip(*rows, strict=True)]
 
 
 def _row(owner: str, value: Any, width: int) -> list[Real]:
-    """Return the numbers of a vector, or a single number."""
+    """Return the numbers of a vector, or of a single number."""
     several = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
-    row = [finite(owner, each) for each in (value if several else [value])]
+    row = [finite(owner, number) for number in (value if several else [value])]
     checks.require(len(row) == width, owner, "f", f"return {width} number(s)")
     return row
 
@@ -160,16 +160,16 @@ def _cut(values: Sequence[Real], prices: Sequence[Fraction]) -> Fraction:
     """Return g of everybody, from f of all subsets."""
     numbers = [Fraction(value) for value in values]
     scale = math.lcm(*(number.denominator for number in [*numbers, *prices]))
-    found = _whole([number * scale for number in numbers])
+    table = _whole([number * scale for number in numbers])
     steps = _whole([price * scale for price in prices])
-    beyond = abs(found).max() + steps.max(initial=0) + 1  # more than any bound
+    beyond = abs(table).max() + steps.max(initial=0) + 1  # above every bound
     if beyond < 1 << 60:
-        found, steps = found.astype(np.int64), steps.astype(np.int64)
-    masks = np.arange(len(found))
+        table, steps = table.astype(np.int64), steps.astype(np.int64)
+    masks = np.arange(len(table))
     sizes = sum((masks >> person & 1 for person in range(len(prices))), np.zeros_like(masks))
     for size in range(1, len(prices) + 1):
-        _cut_subsets(found, masks[sizes == size], steps, beyond)
-    return Fraction(int(found[-1]), scale)
+        _cut_subsets(table, masks[sizes == size], steps, beyond)
+    return Fraction(int(table[-1]), scale)
 
 
 def _cut_subsets(found: np.ndarray, masks: np.ndarray, steps: np.ndarray, beyond: int) -> None:
@@ -178,9 +178,9 @@ def _cut_subsets(found: np.ndarray, masks: np.ndarray, steps: np.ndarray, beyond
     low = -high
     for person, step in enumerate(steps):
         present = np.flatnonzero(masks >> person & 1)
-        less = found[masks[present] & ~(1 << person)]
-        high[present] = np.minimum(high[present], less + step)
-        low[present] = np.maximum(low[present], less - step)
+        without = found[masks[present] & ~(1 << person)]
+        high[present] = np.minimum(high[present], without + step)
+        low[present] = np.maximum(low[present], without - step)
     found[masks] = np.maximum(np.minimum(found[masks], high), low)
 
 

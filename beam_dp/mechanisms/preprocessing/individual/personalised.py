@@ -1,7 +1,7 @@
-"""Each person their own epsilon: noise of one scale behind a g of individual sensitivities.
+"""An epsilon for each person: noise of one scale on a g with a Delta per person.
 
-The epsilon of a person is public, like the rules of the release: it must not depend on the data
-(a person who asks for less because of what the data say about them gives that away).
+A person's epsilon is public, like the rules of the release, and must not depend on the data: a
+person who asks for less because of what the data say about them gives that away.
 """
 
 import dataclasses
@@ -29,15 +29,14 @@ class Personalised:
     * `laplace`: integer noise with P(k) proportional to e^(-|k| / b); the ratio is at most
       e^(|g(D) - g(D - i)| / b) <= e^(Delta_i / b) (Cummings, Durfee 2020, Proposition 7.3);
     * `exponential`: an index with probability proportional to e^(score / (2 b)), for scores that
-      person i moves by at most Delta_i each: a factor e^(Delta_i / (2 b)) for the weight, and one
-      for their sum (Proposition 7.5).
+      person i moves by at most Delta_i each: a factor e^(Delta_i / (2 b)) for the weight, and
+      another for the sum of weights (Proposition 7.5).
 
-    What is spent on person i is Delta_i / b (`guarantee`), which is epsilon_i for those for whom
-    the maximum is taken and less for the others. `proportional` makes it epsilon_i for all.
+    Person i spends Delta_i / b (`guarantee`): epsilon_i for people who attain the maximum in b,
+    less for all others. `proportional` makes it epsilon_i for all.
 
     Args:
-        sensitivities: Delta_i per person, ints of at least 0 in steps of the grid that g is on;
-            not all 0.
+        sensitivities: Delta_i per person, ints of at least 0 in steps of g's grid; not all 0.
         epsilons: what each person allows; above 0, public.
 
     Raises:
@@ -70,10 +69,10 @@ class Personalised:
         return tuple(step / self.scale for step in self.sensitivities)
 
     def laplace(self, steps: Sequence[int] | np.ndarray, noise: Noise | None = None) -> np.ndarray:
-        """Return numbers plus noise; each of them costs person i `guarantee[i]`.
+        """Return numbers plus noise; each number costs person i `guarantee[i]`.
 
         Args:
-            steps: integers that person i moves by at most Delta_i, each.
+            steps: integers, each of which person i moves by at most Delta_i.
             noise: the randomness; the system's by default.
         """
         column = np.asarray(steps)
@@ -81,7 +80,7 @@ class Personalised:
         return integers.add(column, drawn)
 
     def exponential(self, scores: Sequence[int], noise: Noise | None = None) -> int:
-        """Return the index of a high score; person i is charged `guarantee[i]`.
+        """Return the index of a high score; the draw costs person i `guarantee[i]`.
 
         Args:
             scores: at least one integer; person i moves each by at most Delta_i.
@@ -103,11 +102,11 @@ class Personalised:
 def proportional(epsilons: Sequence[Real], scale: Real) -> tuple[int, ...]:
     """Return the largest sensitivities for a given noise: Delta_i = epsilon_i scale, rounded down.
 
-    With noise of this scale (in steps) person i is charged Delta_i / scale, so these are the
-    largest Delta_i that the epsilons allow. Larger Delta_i never raise the bound of `error_bound`
+    With noise of this scale (in steps) person i spends Delta_i / scale, so these are the largest
+    Delta_i that the epsilons allow. Larger Delta_i never raise the bound of `error_bound`
     on |f - g|, so no other choice has a smaller bound at the same noise.
 
-    Edge cases: a person with epsilon_i scale < 1 gets 0: what they have counts for nothing.
+    Edge cases: a person with epsilon_i scale < 1 gets Delta_i = 0, and counts for nothing.
 
     Args:
         epsilons: what each person allows; above 0, public.

@@ -1,17 +1,18 @@
-"""A sensitivity for each person: exact by classes, for monotone functions, or not at all.
+"""g with a Delta for each person: by classes of equal Delta, or for monotone functions.
 
-The window recursion needs one Delta for all: it takes for granted that the database without the
-larger of two values has the smaller g, which the exchange of two people proves only if their Delta
-are equal. For the mean of (0, 0, 4) with Delta = (1, 1/2, 2) and f(empty) = 0 it gives 4/3 where
-g = 3/2, and its results have no bounded sensitivity. So:
+A person's Delta is also called a price: what their removal costs. The window recursion of
+`staircase` needs one Delta for all: it takes for granted that the database without the larger of
+two values has the smaller g, which the exchange of two people proves only if their Delta are equal.
+For the mean of (0, 0, 4) with Delta = (1, 1/2, 2) and f(empty) = 0 it gives 4/3 where g = 3/2, and
+its results have no bounded sensitivity. So there are:
 
-* `classes`: with c different Delta, whoever leaves a class is its smallest or its largest value.
-  The state is one window per class: prod_c (n_c (n_c + 1) / 2 + 1) databases instead of 2^n.
+* `classes`: with c different Delta, only the smallest or the largest value leaves a class. The
+  state is one window per class: prod_c (n_c (n_c + 1) / 2 + 1) databases instead of 2^n.
 * monotone functions: LB never binds, and g = min over R of f(x without R) + sum of Delta_i over R
   (`monotone`, `total`, `largest`; `from_profile` for one Delta).
 * `general` for at most 20 people.
 
-Anything else is refused.
+Everything else is refused.
 """
 
 import heapq
@@ -46,7 +47,7 @@ _Tiers = list[tuple[Fraction, list[Real]]]
 def individual(
     f: Function, values: Sequence[Real], sensitivities: Sensitivities, empty: Real = 0
 ) -> Real:
-    """Return g of a database-ordered f with Delta_i per person, if there is a way to compute it.
+    """Return g of a database-ordered f with Delta_i per person, where it can be computed.
 
     |g(D) - g(D - i)| <= Delta_i for each person i, exactly.
 
@@ -86,7 +87,7 @@ def classes(
 
     g(D - i) >= g(D - j) where x_i <= x_j and Delta_i = Delta_j: the two databases differ by one
     value, and the exchange of i and j maps all their sub-databases onto each other. So in each
-    class only its smallest and its largest matter. With one class it is the window recursion.
+    class only the smallest and the largest matter. One class gives the window recursion.
 
     Args:
         f: as for `individual`.
@@ -109,7 +110,7 @@ def classes(
     members = defaultdict(list)
     for value, price in zip(values, prices, strict=True):
         members[price].append(value)
-    tiers = [(price, sorted(each)) for price, each in members.items()]
+    tiers = [(price, sorted(equals)) for price, equals in members.items()]
     return _climb(owner, f, tiers, Fraction(checks.number(owner, "empty", empty)))
 
 
@@ -132,44 +133,44 @@ def _states(prices: Sequence[Fraction]) -> int:
 
 
 def _climb(owner: str, f: Function, tiers: _Tiers, empty: Fraction) -> Fraction:
-    """Return g of all, from one window per class, by the number of people."""
+    """Return g of all people, by going up from windows (one per class) of few people to many."""
     sizes = [len(values) for _, values in tiers]
-    found: _Found = {((0, 0),) * len(tiers): empty}
+    below: _Found = {((0, 0),) * len(tiers): empty}
     for count in range(1, sum(sizes) + 1):
         level = {}
         for windows in _of_size(sizes, count):
             kept = [values[i:j] for (i, j), (_, values) in zip(windows, tiers, strict=True)]
             value = finite(owner, f(tuple(sorted(itertools.chain(*kept)))))
-            level[windows] = _cut(Fraction(value), windows, tiers, found)
-        found = level
-    return next(iter(found.values()))
+            level[windows] = _cut(Fraction(value), windows, tiers, below)
+        below = level
+    return next(iter(below.values()))
 
 
 def _cut(value: Fraction, windows: _Windows, tiers: _Tiers, found: _Found) -> Fraction:
     highs: list[Fraction] = []
     lows: list[Fraction] = []
-    for place, (start, stop) in enumerate(windows):
+    for index, (start, stop) in enumerate(windows):
         if start < stop:
-            price = tiers[place][0]
-            highs.append(_without(windows, place, (start, stop - 1), found) + price)
-            lows.append(_without(windows, place, (start + 1, stop), found) - price)
+            price = tiers[index][0]
+            highs.append(_without(windows, index, (start, stop - 1), found) + price)
+            lows.append(_without(windows, index, (start + 1, stop), found) - price)
     return max(min(value, *highs), *lows)
 
 
 def _without(windows: _Windows, place: int, shorter: tuple[int, int], found: _Found) -> Fraction:
-    """Return g where the window at `place` is a shorter one; all empty windows are (0, 0)."""
-    less = shorter if shorter[0] < shorter[1] else (0, 0)
-    return found[(*windows[:place], less, *windows[place + 1 :])]
+    """Return g with a shorter window for the class of index `place`; empty windows are (0, 0)."""
+    window = shorter if shorter[0] < shorter[1] else (0, 0)
+    return found[(*windows[:place], window, *windows[place + 1 :])]
 
 
 def _of_size(sizes: Sequence[int], count: int) -> Iterator[_Windows]:
-    """Return all tuples of windows, one per class, with `count` values together."""
+    """Return all tuples of windows, one per class, that hold `count` values together."""
     if not sizes:
         if count == 0:
             yield ()
         return
-    rest = sum(sizes[1:])
-    for size in range(max(0, count - rest), min(sizes[0], count) + 1):
+    elsewhere = sum(sizes[1:])
+    for size in range(max(0, count - elsewhere), min(sizes[0], count) + 1):
         for tail in _of_size(sizes[1:], count - size):
             for start in range(sizes[0] - size + 1 if size else 1):
                 yield ((start, start + size) if size else (0, 0), *tail)
@@ -180,19 +181,19 @@ def monotone(
 ) -> Fraction:
     """Return g of a monotone f: the least f(people without R) + sum of Delta_i over R.
 
-    A person more never lowers f, so LB <= f in Definition 3.1 (induct: g(D - i) <= f(D - i) <=
-    f(D)), and only the bound from above is left. The sets R are tried in the order of their price
-    until the price alone, plus f(empty), is no less than the best.
+    One more person never lowers f, so LB <= f in Definition 3.1 (induct: g(D - i) <= f(D - i) <=
+    f(D)), and only the bound from above is left. The sets R are tried in the order of their price,
+    the sum of Delta_i, until the price plus f(empty) is no less than the best value so far.
 
     Args:
-        f: a finite number for a tuple of people; it must not fall when one comes.
+        f: a finite number for a tuple of people; it must not fall when a person is added.
         people: one record per person, any number.
         sensitivities: Delta for all, or Delta_i per person; at least 0.
         empty: f of nobody; None: f is asked.
 
     Raises:
-        ValueError: if more than `EVALUATIONS` sets would have to be tried. That depends on the
-            data; mind it where their number is private.
+        ValueError: if more than `EVALUATIONS` sets would have to be tried. Whether that is so
+            depends on the data; mind it where they are private.
     """
     owner = "monotone"
     prices = per_person(owner, sensitivities, len(people))
@@ -202,7 +203,7 @@ def monotone(
     for price, gone in itertools.islice(tried, EVALUATIONS):
         if price + lowest >= best:
             return best
-        kept = tuple(person for place, person in enumerate(people) if place not in gone)
+        kept = tuple(person for index, person in enumerate(people) if index not in gone)
         best = min(best, price + (Fraction(finite(owner, f(kept))) if kept else lowest))
     checks.require(
         next(tried, None) is None,
@@ -216,7 +217,7 @@ def monotone(
 
 
 def _by_price(prices: Sequence[Fraction]) -> Iterator[tuple[Fraction, frozenset[int]]]:
-    """Return all sets of places by the sum of their prices, each once."""
+    """Return all sets of indexes, each once, by the sum of their prices."""
     order = sorted(range(len(prices)), key=prices.__getitem__)
     yield Fraction(0), frozenset()
     heap: list[tuple[Fraction, tuple[int, ...]]] = [(prices[order[0]], (0,))] if order else []
@@ -246,16 +247,16 @@ def largest(values: Sequence[Real], sensitivities: Sensitivities, empty: Real = 
     """Return g of max(empty, the largest value): the least y + sum of Delta_i over all x_i > y.
 
     |g(D) - g(D - i)| <= Delta_i, exactly, for any number of people: that maximum is monotone, and
-    to bring it to y, all people above must go. y is `empty` or one of the values.
+    to lower it to y, all people above y must go. y is `empty` or one of the values.
     """
     owner = "largest"
     prices = per_person(owner, sensitivities, len(values))
     lowest = checks.number(owner, "empty", empty)
     numbers = [max(lowest, Fraction(finite(owner, value, _FINITE))) for value in values]
     best, price = None, Fraction(0)
-    for number, each in sorted(zip(numbers, prices, strict=True), reverse=True):
+    for number, delta in sorted(zip(numbers, prices, strict=True), reverse=True):
         best = number + price if best is None else min(best, number + price)
-        price += each
+        price += delta
     return lowest + price if best is None else min(best, lowest + price)
 
 
@@ -263,7 +264,7 @@ def from_profile(profile: Sequence[Real], lowest: Real, sensitivity: Real) -> Fr
     """Return g of a monotone f with one Delta, from its removal profile B[0..K].
 
     min(min_{k <= K} B[k] + k Delta, lowest + (K + 1) Delta) is the least y + Delta min(l(y), K + 1)
-    over all y, for the removal loss l: it moves by at most Delta per person for every K. The last
+    over all y, for the removal loss l. It moves by at most Delta per person for every K. The last
     term is needed: without it, a profile that was cut off at K has no bounded sensitivity.
 
     Args:

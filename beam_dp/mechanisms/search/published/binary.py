@@ -1,10 +1,10 @@
-"""NoisyBinarySearch: halve the candidates by noisy comparisons of the loss.
+"""NoisyBinarySearch: find a candidate of small loss by halving, with noisy comparisons.
 
-Left out: the search that tolerates wrong answers (Steinke, "Beyond Local Sensitivity via Down
+Left out is the search that tolerates wrong answers (Steinke, "Beyond Local Sensitivity via Down
 Sensitivity", 2023, footnote 7; Karp and Kleinberg 2007, Gretta and Price 2023). Its privacy is
 that of M adaptive comparisons, but no shift T is proved for a finite N: losses from 1 to T may be
-answered in any way, which no finite bound allows for. Even without such losses, T at beta = 0.05
-would be (walk: a walk with backtracking, by the exact binomial tail; ideal: the bound
+answered in any way, which no finite bound allows for. Even without such losses, its T at
+beta = 0.05 would be (walk: a walk with backtracking, by the exact binomial tail; ideal: the bound
 N (1/2 + sqrt(p (1 - p)))^M of Burnashev and Zigangirov 1974)
 
     budget         log2 N   walk   ideal   gaussian   bit   AboveThreshold
@@ -68,11 +68,11 @@ class NoisyBinarySearch:
       Theorem 3.7, Cor. 3.3), which is (epsilon, delta)-DP iff
       Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu) <= delta (there, Cor. 2.13).
     * bit: the answer is a coin of exact rational chances that fall off as fast as rho / m-zCDP is
-      proved to allow (see `bit_answers`): of all answers for this rho nearly the best, with a shift
-      12 to 20% below that of gaussian noise.
+      proved to allow (see `bit_answers`). Of all answers for this rho it is nearly the best, with a
+      shift 12 to 20% below that of gaussian noise.
 
-    Guarantee: an answer is wrong only where it goes up at l = 0 or down at l >= T + 1. Each has
-    probability at most err = 1 - (1 - beta)^(1/m), and the answers have independent noise.
+    Guarantee: an answer is wrong only where it goes up at l = 0 or down at l >= T + 1. Either has
+    a probability of at most err = 1 - (1 - beta)^(1/m), and the noise of answers is independent.
 
     Edge cases: one candidate is returned as it is, with shift 0. "laplace" with
     `Budget(epsilon, delta)` spends epsilon only. A profile above the top counts as the top.
@@ -126,7 +126,7 @@ class NoisyBinarySearch:
     def cap(self, n: int) -> int:
         """Return a K such that B[0..K] decides like the whole profile but for 1e-12.
 
-        Only an answer "down" at a loss above K could differ: 1e-12 / m for each of the m.
+        Only an answer "down" at a loss above K could differ: a chance of 1e-12 / m per answer.
         """
         checks.positive_integer(_OWNER, "n", n)
         return 0 if n == 1 else self._answer(n).reach(LOG_COUPLING + math.log(_comparisons(n)))
@@ -161,7 +161,7 @@ class NoisyBinarySearch:
         return _leaves(losses, answer, -1, len(losses) - 1)
 
     def fits(self, n: int) -> bool:
-        """Say whether it can be used for n candidates: always, but for bits of a tiny rho."""
+        """Say whether n candidates are possible: always, but for "bit" with a tiny rho."""
         checks.positive_integer(_OWNER, "n", n)
         return n == 1 or self.noise != "bit" or self._bits(n) is not None
 
@@ -191,7 +191,7 @@ class _Laplace:
 
     @property
     def shift(self) -> int:
-        """Return the T that these answers keep."""
+        """The T that these answers guarantee."""
         return 2 * self.theta
 
     def reach(self, log_chance: float) -> int:
@@ -199,7 +199,7 @@ class _Laplace:
         return self.theta + math.ceil(log_chance / float(self.rate))
 
     def drawn(self, m: int, noise: Noise) -> Callable[[int], bool]:
-        """Return a function of the loss that gives a fresh answer (True: down), m times."""
+        """Return a function of the loss that gives a fresh answer (True: down), for m calls."""
         noises = iter(noise.discrete_laplace(self.rate, m).tolist())
         return lambda loss: loss + next(noises) <= self.theta
 
@@ -262,7 +262,7 @@ def _required(answer: BitAnswer | None) -> BitAnswer:
 
 
 def _leaves(losses: list[int], answer: _Answer, low: int, high: int) -> list[float]:
-    """Return the probabilities of y_{low+1}..y_high, given that the search is between them."""
+    """Return the probabilities of y_{low+1}..y_high for a search narrowed down to them."""
     if high - low == 1:
         return [1.0]
     middle = (low + high) // 2
@@ -294,7 +294,7 @@ def _gaussian_rho(budget: Budget) -> Fraction:
     """Return mu^2 / 2 for nearly the largest mu such that mu-GDP is within (epsilon, delta)-DP.
 
     Rounding cannot break this: `_is_private` allows for it, and every smaller mu is private too.
-    Below 1e-200 floats lack the range for the formula; the conversion of zCDP is exact there.
+    For a delta below 1e-200 floats lack the range of the formula; there zCDP converts exactly.
     """
     epsilon, delta = float(min(budget.amount, Fraction(50))), float(budget.delta)
     if delta < 1e-200:
@@ -314,8 +314,8 @@ def _is_private(mu: float, epsilon: float, delta: float) -> bool:
     """Say whether mu-GDP is (epsilon, delta)-DP, with a margin of 1e-12 of both terms.
 
     Phi is taken at |z| < 38, where a relative error of 2^-51 of z moves it by at most
-    z^2 2^-51 < 7e-13 of itself, erfc and e^epsilon (epsilon <= 50) by a few 1e-16 more; beyond,
-    both terms are below 1e-300. delta and epsilon as floats are within 2^-53 of themselves.
+    z^2 2^-51 < 7e-13 of itself, erfc and e^epsilon (epsilon <= 50) by a few 1e-16 more; for larger
+    |z| both terms are below 1e-300. delta and epsilon as floats are within 2^-53 of themselves.
     """
     plus = math.erfc((epsilon / mu - mu / 2) / math.sqrt(2)) / 2
     minus = math.exp(epsilon) * math.erfc((epsilon / mu + mu / 2) / math.sqrt(2)) / 2

@@ -1,8 +1,8 @@
-"""The zCDP answer of binary search: of the coins that rho allows, the one that falls off fastest.
+"""The zCDP answer of binary search: the coin whose chances fall off fastest for a given rho.
 
 A comparison releases one bit, so it needs no noise, only a chance of "down" for every loss l. Away
 from the threshold the less likely bit has the chances q_0 > q_1 > ..., and losses that differ by 1
-get neighbours of that list. Each q is as small as rho allows, for all orders alpha > 1 and both
+have neighbours in that list. Each q is as small as rho allows, for all orders alpha > 1 and both
 ways: D_alpha(q_k || q_{k+1}) <= alpha rho, proved as follows, without a search over alpha.
 
 Let a coin P have the rare chance p and Q have q, with the logits a = ln((1 - p) / p) and b of q,
@@ -21,9 +21,9 @@ is to be shown for all t > 0. K'(0) = KL(P || Q).
    K(t) = t x + ln p + ln(1 + e^(a - t g)) <= t x - s,  s = -ln p - ln(1 + e^(a - t1 g)),
    and rho t (t + 1) - t x + s >= 0 for all t if (x - rho)^2 <= 4 rho s.
 
-kappa falls with |a|, so 1 is hardest for the coin nearer to 1/2: that one may use 2, the other one
+kappa falls with |a|, so 1 is hardest for the coin nearer to 1/2: that coin may use 2, the other
 must satisfy 1. The pair 1 - q, q on the two sides of a threshold between two losses has the gap
-2 b and kappa(b): 1 asks b tanh(b / 2) <= rho, which KL = b tanh(b / 2) shows to be the best.
+2 b and kappa(b): 1 asks b tanh(b / 2) <= rho, and KL = b tanh(b / 2) shows that to be the best.
 """
 
 import math
@@ -34,15 +34,15 @@ from functools import lru_cache
 
 from beam_dp.mechanisms.noise.sampling import Noise
 
-# Part of rho that is left unused. Gaps are above 1e-3 (see LONGEST) and logits, with the rounding
-# of each q, are known to 1e-15; KL and x are formed without cancellation of large numbers. So both
-# sides of the comparisons below are right to 1e-10 of themselves.
+# The part of rho that is left unused. Gaps are above 1e-3 (see LONGEST), and logits, with the
+# rounding of each q, are known to 1e-15; KL and x are formed without cancellation of large numbers.
+# So both sides of the comparisons below are right to 1e-10 of themselves.
 _UNUSED = 1e-9
 _HALVINGS = 40
 LONGEST = 4096
-"""Losses that a table may have on one side of its threshold."""
+"""The most losses that a table may have on one side of its threshold."""
 REST = 1e-13
-"""A chance, over all comparisons, from which on the coin stays the same."""
+"""The chance, over all comparisons, below which coins are not told apart."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +50,17 @@ class BitAnswer:
     """The answer to "is l at most the threshold": a coin that depends on l alone.
 
     Attributes:
-        tails: q_0, q_1, ...: the chances of the less likely answer, the last one for all that
-            follow. For an odd T the threshold is the loss (T + 1) / 2, whose q_0 is 1/2; for an
-            even T it is between T / 2 and T / 2 + 1, which both have q_0.
-        shift: the T that these answers keep.
+        tails: q_0, q_1, ..., the chances of the less likely answer; the last one stands for all
+            later ones. For an odd T the threshold is the loss (T + 1) / 2, whose q_0 is 1/2; for
+            an even T it is between T / 2 and T / 2 + 1, which both have q_0.
+        shift: the T that these answers guarantee.
     """
 
     tails: tuple[float, ...]
     shift: int
 
     def reach(self, _: float) -> int:
-        """Return a loss from which on the answer is always the same coin."""
+        """Return a loss from which on every answer is the same coin."""
         return (self.shift + 1) // 2 + len(self.tails)
 
     def drawn(self, _: int, noise: Noise) -> Callable[[int], bool]:
@@ -90,12 +90,12 @@ def bit_answer(rho: Fraction, error: float, rest: float) -> BitAnswer | None:
     """Return the rho-zCDP answer with the smallest T whose errors at 0 and T + 1 are <= `error`.
 
     Args:
-        rho: for one comparison.
-        error: how often one comparison may be wrong.
+        rho: what one comparison may spend.
+        error: the chance that one comparison may be wrong.
         rest: the chance at which the table ends.
 
     Returns:
-        None where the table would be longer than `LONGEST`: for gaussian noise.
+        None where the table would be longer than `LONGEST`: use gaussian noise there.
     """
     allowed = float(rho) * (1 - _UNUSED)
     last = _logit(min(rest, error / 2))
@@ -119,7 +119,7 @@ def _tails(start: float, rho: float, last: float) -> Iterator[float]:
 
 
 def _gap(inner: float, rho: float) -> float:
-    """Return nearly the largest gap to the next logit; what it returns is allowed."""
+    """Return nearly the largest allowed gap to the next logit; the returned gap is allowed."""
     low = math.sqrt(rho / _curvature(inner)) * (1 - 1e-15)
     high = 2 * low
     for _ in range(_HALVINGS):

@@ -25,7 +25,7 @@ _OWNER = "ExponentialMechanism"
 
 
 class _Group(NamedTuple):
-    """`size` candidates from `start` on that share one score l*."""
+    """A run of `size` candidates from `start` on that share one score l*."""
 
     score: int
     start: int
@@ -43,13 +43,13 @@ class ExponentialMechanism:
     With the strict loss lbar_i = l_{i-1}, l*_i = max(l_i - tau, tau - lbar_i), where y_0, whose
     lbar is infinite, has l*_0 = l_0 - tau. Both l and lbar move by at most 1 between neighbours, so
     l* does (up or down, hence the 2), which makes the choice epsilon-DP (McSherry and Talwar 2007).
-    Its range is bounded by epsilon, so it is epsilon^2 / 8-zCDP (Cesar and Rogers 2021): for rho,
-    epsilon = sqrt(8 rho).
+    Its range is bounded by epsilon, so it is epsilon^2 / 8-zCDP (Cesar and Rogers 2021); for a
+    budget of rho, epsilon = sqrt(8 rho).
 
     Guarantee. l*_i < tau implies lbar_i >= 1 and l_i <= T = 2 tau - 1. The good candidates have
-    together at least the weight 2, for some i has l_i <= tau < lbar_i: if it is good alone, then
-    l_i = 0, lbar_i >= 2 tau and its weight is e^(epsilon tau / 2); two have at least
-    2 cosh(epsilon (tau - l) / 2) >= 2. All others have at most p = e^(-epsilon tau / 2). So the
+    together at least the weight 2, for some i has l_i <= tau < lbar_i: if y_i alone is good, then
+    l_i = 0, lbar_i >= 2 tau and its weight is e^(epsilon tau / 2); two good ones have at least
+    2 cosh(epsilon (tau - l) / 2) >= 2. Every other one has at most p = e^(-epsilon tau / 2). So the
     failure is at most the larger of (N-2) p / (2 + (N-2) p) and (N-1) p / (1/p + (N-1) p).
 
     Edge cases: one candidate is returned as it is, with shift 0. `Budget(epsilon, delta)` spends
@@ -84,7 +84,7 @@ class ExponentialMechanism:
         """Return a K such that B[0..K] decides like the whole profile but for 1e-12.
 
         Each candidate of loss above K has a weight of at most e^(-epsilon (K - tau) / 2), against
-        good ones of at least 1; half of 1e-12 for each of the two coupled runs.
+        1 at least for good ones; half of 1e-12 goes to each of the two coupled runs.
         """
         checks.positive_integer(_OWNER, "n", n)
         if n == 1:
@@ -140,7 +140,7 @@ class ExponentialMechanism:
 
 
 def _groups(profile: Profile, candidates: Candidates, tau: int) -> list[_Group]:
-    """Return the candidates by score: the first of each plateau apart, for its lbar is larger."""
+    """Return the candidates by score, the first of a plateau by itself: its lbar is larger."""
     before = 2 * tau  # any lbar >= 2 tau gives l* = l - tau, as for the infinite one of y_0
     groups = []
     for loss, start, stop in _rounded_up(list(profile.plateaus(candidates))):
@@ -152,7 +152,7 @@ def _groups(profile: Profile, candidates: Candidates, tau: int) -> list[_Group]:
 
 
 def _rounded_up(plateaus: list[Plateau]) -> list[Plateau]:
-    """Give the top candidate the loss 0, which it has once f is rounded up onto the candidates."""
+    """Give the top candidate the loss 0, as f is rounded up onto the candidates."""
     loss, start, stop = plateaus[-1]
     if loss == 0:
         return plateaus

@@ -1,7 +1,7 @@
-"""The parameters of ScaleThenChoose: shares of epsilon, thresholds and the shift T.
+"""The parameters of ScaleThenChoose: its shares of epsilon, its thresholds and its shift T.
 
 Let beta' = beta / 4, one for each way to fail. For rho ~ Geo(a1) and nu ~ Geo(a2)
-(P(Geo(e) = k) = (1 - e^-e) e^(-e k)), summed over the other one,
+(P(Geo(e) = k) = (1 - e^-e) e^(-e k)), summed over the other variable,
 
     P(nu - rho >= g) = e^(-a2 g) (1 - e^-a1) / (1 - e^-(a1 + a2)),
     P(rho - nu >= g) = e^(-a1 g) (1 - e^-a2) / (1 - e^-(a1 + a2)).
@@ -15,7 +15,7 @@ for which each way to fail has a chance of at most beta':
   as that needs k + nu < alarm + rho, or rho - nu >= g2;
 * margin I0: 2 e^(-e4 (I0 + 1) / 2) <= beta', for the choice among three.
 
-k stands in C by its logarithm only: it is raised until all of them hold. T = 2 I0 + k - 1.
+C depends on k by its logarithm only: k is raised until all of them hold. T = 2 I0 + k - 1.
 """
 
 import itertools
@@ -30,17 +30,17 @@ _STEPS = 100  # every share is a multiple of 1/100 of epsilon
 
 @dataclass(frozen=True)
 class Scales:
-    """The exact parameters of one search.
+    """The exact parameters of one `ScaleThenChoose`.
 
     Attributes:
         first: a1, the rate of the noise on the threshold of the scales.
         second: a2, the rate of the noise on each scale.
         third: e3, for the choice of a cell.
-        fourth: e4, for the choice inside of it.
+        fourth: e4, for the choice inside of a cell.
         delta: for the choice of a cell, at most e3 / 2.
         alarm: the threshold of the scales.
         inner: k, the number of values of the profile that are counted.
-        margin: I0, how many values are left out at either end.
+        margin: I0, the number of values left out at either end.
     """
 
     first: Fraction
@@ -54,7 +54,7 @@ class Scales:
 
     @property
     def shift(self) -> int:
-        """The T that is kept: the counted values are B[I0] to B[T - I0]."""
+        """The T that is guaranteed: the counted values are B[I0] to B[T - I0]."""
         return 2 * self.margin + self.inner - 1
 
     @property
@@ -73,7 +73,7 @@ def scales(epsilon: Fraction, delta: Fraction, scale_count: int, beta: float) ->
         epsilon: above 0.
         delta: above 0.
         scale_count: m, how many scales are asked at most.
-        beta: how often the search may fail.
+        beta: the failure probability of the shift.
     """
     shares = (14, 14, 38)  # a1, a2 and e3; e4 is the rest
     best = _with_shares(epsilon, delta, scale_count, beta, shares)
@@ -84,9 +84,9 @@ def scales(epsilon: Fraction, delta: Fraction, scale_count: int, beta: float) ->
             for moves in itertools.product((-width, 0, width), repeat=3):
                 tried = shares[0] + moves[0], shares[1] + moves[1], shares[2] + moves[2]
                 if min(tried) >= 1 and tried[0] + 2 * tried[1] + tried[2] < _STEPS:
-                    found = _with_shares(epsilon, delta, scale_count, beta, tried)
-                    if found.shift < best.shift:
-                        best, shares, improved = found, tried, True
+                    attempt = _with_shares(epsilon, delta, scale_count, beta, tried)
+                    if attempt.shift < best.shift:
+                        best, shares, improved = attempt, tried, True
     return best
 
 
@@ -103,12 +103,12 @@ def _with_shares(
     crowd, inner = 1, max(1, before + after - 1)
     delta = min(delta, third / 2)  # the proof asks for delta <= e^(e3 / 2) - 1
     while True:
-        found = Scales(
+        chosen = Scales(
             first, second, third, fourth, delta, crowd + before - 1, inner, max(0, margin)
         )
-        needed = 1 + _up((math.log(found.nothing) - log_failure) / half)
+        needed = 1 + _up((math.log(chosen.nothing) - log_failure) / half)
         if needed <= crowd:
-            return found
+            return chosen
         crowd, inner = needed, max(1, needed + before + after - 2)
 
 

@@ -1,4 +1,4 @@
-"""UnboundedSearch: AboveThreshold over 0, step, 2 step, ... without a largest candidate."""
+"""UnboundedSearch: AboveThreshold over 0, step, 2 step, ..., without a largest candidate."""
 
 import itertools
 import math
@@ -23,26 +23,26 @@ _SLACK = 1e-12  # relative, above the rounding of the logarithms
 
 @dataclass(frozen=True)
 class UnboundedSearch:
-    """Choose the first multiple of a step whose noisy loss is small; no bound is asked at all.
+    """Choose the first multiple of a step whose noisy loss is small; no bound is needed.
 
     The release is epsilon-DP (rho-zCDP for `Budget.zcdp(rho)`) when one person is added or removed,
     and with probability at least 1 - beta the answer y_i = i step lies between f without its
     `shift_at(i)` most important people and f itself, both rounded up to a multiple of the step. The
-    shift is that of the answer's own index: it is known once the answer is, and is at most the one
-    of f's index.
+    shift is that of the answer's own index: it is known once the answer is, and is at most that of
+    f's index.
 
     With rho ~ Geo(eps1), nu_i ~ Geo(eps2): return y_i for the first i = 0, 1, 2, ... with
     `loss(y_i) <= theta + nu_i - rho`.
 
     Privacy is that of `AboveThreshold`, whose proof looks at one output at a time and needs no last
-    one. It ends with probability 1: from f on (or from where an infinite f leaves the loss) every
-    candidate stops it with one and the same chance, which is above 0.
+    candidate. The search ends with probability 1: from f on (or, for an infinite f, from the last
+    finite step of the loss on) every candidate stops it with the same chance, which is above 0.
 
     Guarantee. Give the candidates public prior weights w_i > 0 that sum to 1, and let
     tau_i = T_i + 1 - theta. A candidate with a loss above T_i stops the search with a chance of at
     most sum_r P(rho = r) e^(-eps2 (tau_i + r)) = e^(-eps2 tau_i) c, c = (1 - e^-eps1) /
     (1 - e^-(eps1 + eps2)). So T_i is the smallest integer with c e^(-eps2 tau_i) <= w_i beta1, and
-    all of them together have beta1. The search passes over the first loss of 0 with a chance of
+    all candidates together have beta1. The search passes over the first loss of 0 with a chance of
     e^(-eps1 (theta + 1)) (1 - e^-eps2) / (1 - e^-(eps1 + eps2)) <= beta2 = beta - beta1.
 
     The 2^j candidates from 2^j - 1 to 2^(j+1) - 2 share the weight 1 / (2 (d + 1) (d + 2)), d the
@@ -51,7 +51,7 @@ class UnboundedSearch:
     little: at epsilon 1 it is 36 (for 33) at i = 2^20 and 84 (for 74) at i = 2^64, or 76 there with
     typical=2**64.
 
-    Edge cases: losses of negative numbers are those of 0, the lowest candidate. An infinite profile
+    Edge cases: a negative number has the loss of 0, the lowest candidate. An infinite profile
     gives some large finite number. Answers are ints for an int step, else exact Fractions: no
     magnitude overflows. `Budget(epsilon, delta)` spends epsilon only.
 
@@ -60,7 +60,7 @@ class UnboundedSearch:
         beta: the failure probability of the shift.
         step: the distance of the candidates, above 0; floats are read as decimals.
         typical: the index whose shift is made the smallest; public, a rough idea of f / step. It
-            changes the shift by little, and privacy not at all.
+            changes the shift little, and privacy not at all.
 
     Raises:
         TypeError: if budget is no Budget.
@@ -105,18 +105,18 @@ class UnboundedSearch:
         for loss, start, stop in _plateaus(profile, step):
             rate = rates.second * (loss - rates.theta + rho)
             if stop is None:
-                place = start + _failures(rate, noise)
+                index = start + _failures(rate, noise)
                 break
-            place = start + noise.first_success(rate, stop - start)
-            if place < stop:
+            index = start + noise.first_success(rate, stop - start)
+            if index < stop:
                 break
-        answer = place * step
+        answer = index * step
         return answer.numerator if isinstance(self.step, int) else answer
 
     def distribution(self, profile: Profile, top: int) -> list[float]:
-        """Return the exact chances of the answers 0, step, ..., (top - 1) step, and of the rest.
+        """Return the exact chances of 0, step, ..., (top - 1) step, and of all larger answers.
 
-        Each is right to about 1e-13 of itself: for audits.
+        Each chance is right to about 1e-13 of itself: for audits.
 
         Raises:
             ValueError: unless 1 <= top <= 64.
@@ -157,7 +157,7 @@ class _Rates:
 
     @property
     def log_ratio(self) -> float:
-        """ln c."""
+        """ln c, c as in the guarantee of `UnboundedSearch`."""
         first, second = float(self.first), float(self.second)
         return math.log(math.expm1(-first) / math.expm1(-first - second))
 
@@ -200,7 +200,7 @@ def _with_shares(
 
 
 def _plateaus(profile: Profile, step: Fraction) -> Iterator[tuple[int, int, int | None]]:
-    """Yield (loss, start, stop) from the lowest candidate up; the last one has no stop."""
+    """Yield (loss, start, stop) of runs from the lowest candidate up; the last run has no stop."""
     start = 0
     for loss in range(len(profile.values), 0, -1):
         stop = _index(profile.values[loss - 1], step)
@@ -221,15 +221,16 @@ def _index(value: Number, step: Fraction) -> int | None:
 
 
 def _failures(rate: Fraction, noise: Noise) -> int:
-    """Return the failures before the first success, which has a chance of e^-rate per trial.
+    """Return the failures before the first success, where a trial succeeds with chance e^-rate.
 
-    A limit far above what is likely is met with a chance of e^-(2^64); then it goes on from there.
+    The limit is far above what is likely: it is met with a chance of e^-(2^64), and the draw then
+    goes on from there.
     """
     limit = 1 << (64 + 3 * max(0, math.ceil(rate)) // 2 + 1)
     total = 0
-    while (found := noise.first_success(rate, limit)) == limit:
+    while (failures := noise.first_success(rate, limit)) == limit:
         total += limit
-    return total + found
+    return total + failures
 
 
 def _require_index(i: object) -> None:
