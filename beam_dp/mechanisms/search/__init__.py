@@ -1,9 +1,9 @@
 """The searches: from a removal profile to one candidate, privately.
 
-All of them offer the methods of `Search` in `search.common`, but `UnboundedSearch`, which has no
-number of candidates. `auto` takes the search with the smallest proved shift. Each relies on one
-fact only, proved in `profiles.profile`: adding a person moves every loss by 0 or by 1, all in the
-same direction.
+Those that search a removal loss offer the methods of `Search` in `search.common`, but for
+`UnboundedSearch`, which has no number of candidates; `auto` takes the one with the smallest proved
+shift. They rely on one fact only, proved in `profiles.profile`: adding a person moves every loss by
+0 or by 1, all in the same direction. `RankSearch` searches ranks, with a proof of its own.
 """
 
 from beam_dp.mechanisms.search.above_threshold import AboveThreshold as AboveThreshold

@@ -32,7 +32,7 @@ def down_sensitivity(
     Local Sensitivity via Down Sensitivity", 2023). A search with shift T releases a value between
     f - DS^T and f. DS^k is a property of the data and not private by itself.
 
-    With k or more people, all may be removed. Two floats are subtracted as floats; an int and a
+    Where people are k or fewer, all may be removed. Two floats are subtracted as floats; an int and a
     float as Fractions; two equal infinities are 0 apart.
 
     Args:
