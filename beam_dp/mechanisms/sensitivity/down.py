@@ -32,8 +32,8 @@ def down_sensitivity(
     Local Sensitivity via Down Sensitivity", 2023). A search with shift T releases a value between
     f - DS^T and f. DS^k is a property of the data and not private by itself.
 
-    Where people are k or fewer, all may be removed. Two floats are subtracted as floats; an int and a
-    float as Fractions; two equal infinities are 0 apart.
+    Where people are k or fewer, all may be removed. Two floats are subtracted as floats; an int and
+    a float as Fractions; two equal infinities are 0 apart.
 
     Args:
         f: a `Profile`, a `Monotone`, or a monotone function of a tuple of people's records, whose

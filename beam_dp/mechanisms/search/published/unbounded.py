@@ -223,8 +223,8 @@ def _index(value: Number, step: Fraction) -> int | None:
 def _failures(rate: Fraction, noise: Noise) -> int:
     """Return the failures before the first success, where a trial succeeds with chance e^-rate.
 
-    The limit is far above what is likely: it is met with a chance of at most e^-(2^64), and the draw then
-    goes on from there.
+    The limit is far above what is likely: it is met with a chance of at most e^-(2^64), and the
+    draw then goes on from there.
     """
     limit = 1 << (64 + 3 * max(0, math.ceil(rate)) // 2 + 1)
     total = 0
