@@ -1,6 +1,6 @@
 """The ledger: what was spent on what, in exact rationals, and never more than the budget.
 
-`budget` says what the numbers mean, and why they add up.
+The module `budget` says what the numbers mean, and why they add up.
 """
 
 import dataclasses
@@ -28,15 +28,15 @@ class Ledger:
     not. Ten costs of the float 0.1 do not fit: that float is a little more than 1/10, and
     its exact value counts.
 
-    Edge cases: nothing is ever given back, for a failed job may have shown something. A
+    Edge cases: nothing is ever given back, for a failed job may have released something. A
     ledger refuses to be pickled or copied (each copy could spend the whole).
 
     Args:
-        budget: the whole.
+        budget: the most that may be spent.
 
     Attributes:
         amount: what was spent so far, in the measure of the budget; it may be 0.
-        delta: the same of delta.
+        delta: the delta that was spent so far.
     """
 
     def __init__(self, budget: Budget) -> None:
