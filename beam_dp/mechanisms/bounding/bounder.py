@@ -169,7 +169,7 @@ class Bounder:
 
 
 def _counted(limit: int | None) -> int | None:
-    """Return a limit cut to int64, more rows than anybody has."""
+    """Return a limit, cut to what int64 holds: nobody has more rows than that."""
     return None if limit is None else min(limit, _MOST)
 
 

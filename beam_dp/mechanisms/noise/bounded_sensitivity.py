@@ -43,7 +43,7 @@ _ROOT_BITS = 128
 
 @dataclass(frozen=True)
 class Bounded:
-    """The release: both of its fields are private.
+    """What was released; the guarantee covers both fields together.
 
     Attributes:
         value: the number with its noise; None where there was no bound and no fallback.
@@ -108,10 +108,10 @@ def bounded_local_sensitivity(
 ) -> Bounded:
     """Return f(data) with noise scaled to a private upper bound of its local sensitivity.
 
-    The release is (epsilon, delta)-DP by the module's theorem if `upper_bound` and `fallback` are
-    as is required below, for the neighbours for which they are. The data decide how good the bound
-    is: the error of one release is at most ln(1 / alpha) bound / ((1 - share) epsilon), but for
-    rounding and except with probability alpha.
+    The release is (epsilon, delta)-DP by the module's theorem if `upper_bound` and `fallback` do
+    what is required below; its neighbours are those for which they do. The data decide how good the
+    bound is: the error of one release is at most ln(1 / alpha) bound / ((1 - share) epsilon), but
+    for rounding and except with probability alpha.
 
     With a budget of rho, epsilon = sqrt(2 rho) is spent: delta-approximate rho-zCDP.
     A bound of 0 releases f(data) as it is.
@@ -126,7 +126,7 @@ def bounded_local_sensitivity(
         budget: what may be spent; delta must be above 0.
         share: which part of epsilon the bound gets, above 0 and below 1.
         fallback: (data, cost, noise) -> the value that is released where there is no bound:
-            epsilon-DP for the epsilon of its cost, for all data. Without a fallback it is None.
+            epsilon-DP for the epsilon of its cost, for all data. Without a fallback None.
         noise: the randomness.
 
     Raises:

@@ -88,7 +88,7 @@ class _Items(NamedTuple):
         weights: how many items have the same owners.
         owners: how many these owners are.
         least: the fewest items that one of these owners has.
-        pairs: the owners, those of one entry after those of the other.
+        pairs: the owners of all entries, one entry after the other.
     """
 
     weights: Integers

@@ -1,4 +1,4 @@
-"""Removal profiles of rows with two owners, which go when either does: sums, counts, maxima.
+"""Removal profiles of sums, counts and maxima of rows that disappear with either of two owners.
 
 A row of weight w >= 0 and owners a, b (one owner if a = b) stays by the relaxed weight
 
