@@ -1,7 +1,7 @@
-"""Checks for users' own tests: try to refute that a statistic, or its profile, is what it claims.
+"""Checks for users' own tests: try to refute a claim about a statistic or its removal profile.
 
-A check returns None, or a `Counterexample` to look at. It shows the records that it was given: run
-checks on made-up people. What None proves is in each docstring.
+A check returns None or a `Counterexample`, which shows the records that the check was given: run
+checks on made-up people. Each docstring says what None proves.
 """
 
 from beam_dp.testing.counterexample import Counterexample

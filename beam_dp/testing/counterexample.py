@@ -1,4 +1,4 @@
-"""What a check returns where a claim is false."""
+"""The counterexample that a check returns for a false claim."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,8 @@ class Counterexample:
     Attributes:
         rule: the claim.
         smaller: one record per person.
-        larger: the same people and one more; for a rule about one set only, that set again.
-        values: the two sides of the rule that do not agree with it, left one first.
+        larger: the same people and one more; for a rule about one set of people, the same set.
+        values: the left and the right side of the rule, which break it.
         at: the k of B[k], or the y of loss(y), where the rule has one.
     """
 

@@ -28,16 +28,16 @@ def check_monotone(
 ) -> Counterexample | None:
     """Try to find some of these people for whom f falls when one more of them joins.
 
-    With n people and 2^n <= attempts all sets are looked at: None then *proves* that f is monotone
-    on the subsets of these people, and says nothing of others. With more people it draws random
-    chains of sets, each with one person more, and walks from random neighbours towards a fall by
-    exchanging single people: None then proves nothing, and another call may find what this one did
-    not. It draws from the operating system; no run can be repeated.
+    With n people and 2^n <= attempts the check looks at all sets: None then *proves* that f is
+    monotone on the subsets of these people, and says nothing of other people. With more people it
+    draws random chains of sets, each with one person more, and walks from random neighbours towards
+    a fall by letting single people in or out: None then proves nothing, and another call may find
+    a counterexample. It draws from the operating system; no run can be repeated.
 
     Args:
         f: a number for a tuple of people's records.
         people: the records; take small, varied ones that are likely to break the claim.
-        attempts: at least 1; how many pairs of neighbours are drawn where not all are looked at.
+        attempts: at least 1; how many pairs of neighbours are drawn if not all are looked at.
 
     Raises:
         TypeError, ValueError: for other parameters, or if f returns what is not a number; an error
@@ -68,7 +68,7 @@ def _monotone_pairs(values: SetValues, attempts: int) -> Iterator[Pair]:
 
 
 def _descents(values: SetValues) -> Iterator[Pair]:
-    """Yield the neighbours of random walks on which f(S + p) - f(S) never grows, without end.
+    """Yield neighbours S, S + p of random walks on which f(S + p) - f(S) never grows, without end.
 
     A step lets another person into S or out of it.
     """

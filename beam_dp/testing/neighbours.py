@@ -1,4 +1,4 @@
-"""Which neighbouring sets of people a check looks at: all of them, or random chains."""
+"""The neighbouring sets of people that a check looks at: all of them, or random chains."""
 
 import itertools
 from collections.abc import Iterator
@@ -12,17 +12,17 @@ _CHAIN = 16  # neighbours that follow each other in one random chain
 
 
 def pairs(n: int, attempts: int, most: int) -> Iterator[Pair]:
-    """Yield all neighbours of at most `most` people if their sets are few, else random ones."""
+    """Yield all neighbours of at most `most` people if there are few sets, else random ones."""
     if most == n and 1 << n <= attempts:
         bits = [1 << i for i in range(n)]
-        yield (0, 0)  # an empty set alone, where nobody is there
+        yield (0, 0)  # the empty set alone: for n = 0 there is no other pair
         yield from ((s, s | bit) for s in range(1 << n) for bit in bits if not s & bit)
     else:
         yield from itertools.islice(chains(n, most), attempts)
 
 
 def chains(n: int, most: int) -> Iterator[Pair]:
-    """Yield neighbours along random chains of growing sets, of every size alike, without end."""
+    """Yield, without end, neighbours along random chains of growing sets, of all sizes alike."""
     while True:
         order = [1 << int(i) for i in Noise().words(n).argsort()]
         start = below(most)

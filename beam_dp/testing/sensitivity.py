@@ -16,7 +16,7 @@ from beam_dp.testing.counterexample import Counterexample
 from beam_dp.testing.neighbours import below
 
 _PATIENCE = 32  # moves of an ascent without a gain
-_ROUNDING = 1 + Fraction(1, 1 << 40)  # what floats may do by themselves
+_ROUNDING = 1 + Fraction(1, 1 << 40)  # by so much the rounding of floats may exceed a claim
 
 State = tuple[int, ...]
 Move = tuple[State, int]
@@ -36,23 +36,23 @@ def check_sensitivity(
     """Try to find neighbours between which f moves by more than is claimed, in the p-norm.
 
     Give either `people`, whose subsets are the databases, or `bins`, for all histograms of up to
-    `size` people. If they are at most `attempts`, all neighbours among them are looked at, and None
-    *proves* the claim for them. Else half of the attempts are random neighbours, and half are
-    ascents: at x it takes the largest column of the discrete gradient, and goes on to a database
-    near x where that is no smaller. None then proves nothing, and another call may find what this
-    one did not.
+    `size` people. If these databases are at most `attempts`, all neighbours among them are looked
+    at, and None *proves* the claim for them. Else half of the attempts are random neighbours, and
+    half are ascents: an ascent takes the largest column of the discrete gradient at x, and goes on
+    to a database near x where that is no smaller. None then proves nothing, and another call may
+    find a counterexample.
 
-    Ints and Fractions are compared exactly. Of floats, one part in 10^12 more than the claim is
-    taken for their rounding (which is a danger of its own: 2207.10635).
+    Ints and Fractions are compared exactly. Floats may exceed the claim by one part in 10^12, which
+    is taken for their rounding (a danger of its own: 2207.10635).
 
     Args:
         f: a real number, or a flat vector of them, for a tuple of people's records; with `bins`,
             for a histogram (an integer array).
-        claimed: at least the p-norm of f(x) - f(x') for all neighbours, as it is claimed.
+        claimed: the claim: for all neighbours at least the p-norm of f(x) - f(x').
         people: the records; take small, varied ones that are likely to break the claim.
         bins: the length of the histograms.
         p: the norm, from 1 to `math.inf`.
-        attempts: at least 1; how many pairs of neighbours are looked at where not all are.
+        attempts: at least 1; how many pairs of neighbours are looked at if not all are.
         size: the most people of a database; without it all of `people`, or 32.
 
     Returns:
@@ -78,7 +78,7 @@ def check_sensitivity(
 
 
 def exceeds(moved: Number, claimed: Number) -> bool:
-    """Return whether a norm refutes a claim; of a float, not by what rounding may do."""
+    """Return whether a norm refutes a claim; a float must exceed it by more than rounding may."""
     if isinstance(moved, float) and claimed != math.inf:
         return moved > Fraction(claimed) * _ROUNDING
     return moved > claimed
@@ -111,9 +111,9 @@ def _databases(
     if bins is not None:
         universe = tuple(range(checks.positive_integer(owner, "bins", bins)))
         return _Databases(Values(owner, f), universe, size or 32, size or 32)
-    given = records(owner, people if people is not None else ())
-    chosen = Values(owner, lambda x: f(tuple(given[i] for i in x.nonzero()[0])))
-    return _Databases(chosen, given, 1, min(size or len(given), len(given)))
+    listed = records(owner, people if people is not None else ())
+    chosen = Values(owner, lambda x: f(tuple(listed[i] for i in x.nonzero()[0])))
+    return _Databases(chosen, listed, 1, min(size or len(listed), len(listed)))
 
 
 class _Databases:
@@ -160,7 +160,7 @@ class _Databases:
         return [i for i, n in enumerate(x) if n < self._copies] if sum(x) < self._size else []
 
     def _random(self) -> Iterator[Move]:
-        """Yield random histograms, of every size and concentration alike, and who joins."""
+        """Yield random histograms, of all sizes and concentrations alike, and who joins."""
         while True:
             bins = [below(len(self._universe)) for _ in range(1 + below(len(self._universe)))]
             x = (0,) * len(self._universe)
@@ -171,9 +171,9 @@ class _Databases:
                 yield x, open_bins[below(len(open_bins))]
 
     def _ascents(self, p: Number) -> Iterator[Move]:
-        """Yield what is looked at on random walks on which the largest column never shrinks.
+        """Yield the moves that are tried on random walks where the largest column never shrinks.
 
-        The whole gradient is taken at the start; then its steepest column, and another one.
+        At the start it tries the whole gradient; then its steepest column, and another one.
         """
         for start, _ in self._random():
             x, near, patience = start, start, _PATIENCE
@@ -192,7 +192,7 @@ class _Databases:
                 near = self._beside(x, into if below(2) else below(len(x)))
 
     def _beside(self, x: State, into: int) -> State:
-        """Return a histogram with some people more in a bin, moved into it, or fewer in another."""
+        """Return x with some people more in the bin `into`, moved into it, or fewer in another."""
         kind, out, by = below(3), below(len(x)), 1 << below(self._copies.bit_length())
         if kind:  # 1: they leave, 2: they move
             by = min(by, x[out])

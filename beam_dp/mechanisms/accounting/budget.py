@@ -1,4 +1,4 @@
-"""Budget: what may be spent, in exact rationals. What was spent is in the `ledger`.
+"""The privacy budget: what may be spent, in exact rationals. `ledger` records what was spent.
 
 Two measures are kept apart. (epsilon, delta)-DP: P[M(x) in S] <= e^epsilon P[M(x') in S] +
 delta for neighbours x, x' (one person added or removed). And delta-approximate rho-zCDP
@@ -6,7 +6,7 @@ delta for neighbours x, x' (one person added or removed). And delta-approximate 
 probability at least 1 - delta, such that the Renyi divergence of order alpha between
 M(x) given E and M(x') given E' is at most alpha rho, both ways, for every alpha > 1.
 
-Both compose by addition of all parameters, so shares are exact parts of a whole and sums
+Both measures compose by addition of all parameters, so shares are exact parts of a whole and sums
 are compared without rounding.
 """
 
@@ -39,7 +39,7 @@ class Budget:
         delta: at least 0, below 1; 0 means pure differential privacy.
 
     Raises:
-        TypeError: for a parameter that is no int, float or Fraction (True is none).
+        TypeError: for a parameter that is no int, float or Fraction (True is refused).
         ValueError: for one out of range, NaN or infinite.
     """
 
@@ -56,8 +56,8 @@ class Budget:
     def zcdp(cls, rho: checks.Real, delta: checks.Real = 0) -> Self:
         """Make a budget of `delta`-approximate `rho`-zCDP (see the module's docstring).
 
-        By the conversion in `zcdp` the spender is (epsilon, delta + zcdp_delta(rho,
-        epsilon))-DP for every epsilon (Bun and Steinke 2016, Lemma 8.8).
+        By the conversion in `zcdp`, whatever spends this budget is (epsilon, delta +
+        zcdp_delta(rho, epsilon))-DP for every epsilon (Bun and Steinke 2016, Lemma 8.8).
 
         Args:
             rho: above 0; larger means more accurate and less private.
@@ -105,7 +105,7 @@ class Budget:
         return self._like(self.amount, Fraction(0))
 
     def to_zcdp(self) -> "Budget":
-        """Return the largest rho-zCDP budget whose spender is proved within this budget.
+        """Return the largest zCDP budget that is proved to cost at most this budget.
 
         Every rho-zCDP release with the returned rho is (epsilon, delta)-DP.
 
@@ -140,14 +140,14 @@ class Budget:
         return (Budget.zcdp if self.is_zcdp else Budget), (self.amount, self.delta)
 
     def __setstate__(self, state: object) -> NoReturn:
-        # No pickle of ours holds fields; one that does was made to go round the checks.
+        # Our own pickles hold no fields: one that does was made to avoid the checks.
         raise checks.ParameterTypeError(
             "Budget", "fields", "be set by the constructor, not by a pickle"
         )
 
 
 def readable(value: Fraction) -> str:
-    """Return `value` as a short decimal number, for people; also far outside of floats."""
+    """Return `value` as a short decimal number, for people; also beyond the range of floats."""
     exponent = value.numerator.bit_length() - value.denominator.bit_length()
     return str(float(value)) if abs(exponent) < 1000 or not value else f"about 2^{exponent}"
 
@@ -161,8 +161,8 @@ def _at_least(
     owner: str, name: str, value: object, least: Fraction, shown: str, mend: str
 ) -> Fraction:
     exact = checks.number(owner, name, value)
-    given = readable(value) if isinstance(value, Fraction) else repr(value)
-    checks.require(least <= exact, owner, name, f"be above 0 (at least {shown}), not {given}", mend)
+    text = readable(value) if isinstance(value, Fraction) else repr(value)
+    checks.require(least <= exact, owner, name, f"be above 0 (at least {shown}), not {text}", mend)
     return exact
 
 

@@ -1,6 +1,6 @@
 """The ledger: what was spent on what, in exact rationals, and never more than the budget.
 
-`budget` says what the numbers mean, and why they add up.
+The module `budget` says what the numbers mean, and why they add up.
 """
 
 import dataclasses
@@ -31,15 +31,15 @@ class Ledger:
     What it does not count: that two texts, as ids of people, share a hash, at most n 2^-127 for one
     person among n (see `numerics.hashing`).
 
-    Edge cases: nothing is ever given back, for a failed job may have shown something. A
+    Edge cases: nothing is ever given back, for a failed job may have released something. A
     ledger refuses to be pickled or copied (each copy could spend the whole).
 
     Args:
-        budget: the whole.
+        budget: the most that may be spent.
 
     Attributes:
         amount: what was spent so far, in the measure of the budget; it may be 0.
-        delta: the same of delta.
+        delta: the delta that was spent so far.
     """
 
     def __init__(self, budget: Budget) -> None:

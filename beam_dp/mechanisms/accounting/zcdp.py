@@ -1,4 +1,4 @@
-"""Convert zero-concentrated differential privacy to (epsilon, delta) and back, proved.
+"""Convert zero-concentrated differential privacy to (epsilon, delta) and back, by proved bounds.
 
 A release that is rho-zCDP is (epsilon, delta)-DP for every order alpha = 1 + b, b > 0, with
 
@@ -7,8 +7,8 @@ A release that is rho-zCDP is (epsilon, delta)-DP for every order alpha = 1 + b,
 (Canonne, Kamath, Steinke 2020, arXiv 2004.00010, Proposition 12 with the Renyi bound
 alpha rho of zCDP; (1 - 1/alpha)^alpha / (alpha - 1) is written as (b/alpha)^b / alpha).
 The order need not be the best one for the bound to hold. So the best order is looked for in
-floats, where nothing can go wrong but a little tightness; the bound itself is evaluated at
-that order (a float is a rational) in exact rationals, with each logarithm replaced by the
+floats, where an error costs a little tightness only; the bound itself is evaluated at that
+order (a float is a rational) in exact rationals, with each logarithm replaced by the
 worse end of an interval that holds it, 2^-256 wide.
 
 The best order is the one zero of an increasing function of b in each of the three tasks:
@@ -16,8 +16,8 @@ The best order is the one zero of an increasing function of b in each of the thr
     epsilon from (rho, delta):   b^2 rho + ln(1 + b) + ln delta = 0
     rho from (epsilon, delta):   b^2 r(b) + ln(1 + b) + ln delta = 0,
                                  r(b) = (epsilon + ln(1 + 1/b)) / (1 + 2b)
-(the derivative in b of ln delta, of epsilon and of rho; the third puts the first's rho,
-free of the cancellation in the bound, into the second).
+(the derivatives in b of ln delta, of epsilon and of rho; the third equation is the second with
+the rho of the first put in, which is free of the cancellation in the bound).
 """
 
 import math
@@ -27,11 +27,11 @@ from fractions import Fraction
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.intervals import exp_interval, log_interval
 
-# Orders from 1 + 2^-64 to 1 + 2^128. Times b the logarithms are still 2^-128 sharp, over b
-# 2^-192, which is little against a rho of 2^-120.
+# Orders from 1 + 2^-64 to 1 + 2^128. The error of a logarithm is at most 2^-128 when multiplied by
+# b and 2^-192 when divided by b, which is little against a rho of 2^-120.
 _LOWEST, _HIGHEST = -64.0, 128.0
 _LOG_BITS = 256
-# Far below the smallest float, 2^-1074, and its 53 bits.
+# Enough for the smallest float, 2^-1074, and 53 bits more.
 _EXP_BITS = 1200
 
 
@@ -102,8 +102,8 @@ def zcdp_rho(epsilon: checks.Real, delta: checks.Real) -> Fraction:
     exact_delta = checks.fraction_between("zcdp_rho", "delta", delta, 0, 1)
     log_target = _ln_below(exact_delta)
     b = _best_order(_approximate(target), float(log_target))
-    # ln delta >= b ((1 + b) rho - epsilon) - b ln(1 + 1/b) - ln(1 + b), solved for rho; all
-    # three logarithms stand on the side where less of them gives less rho.
+    # ln delta >= b ((1 + b) rho - epsilon) - b ln(1 + 1/b) - ln(1 + b), solved for rho: a smaller
+    # value of any of the three logarithms gives a smaller rho.
     slack = (log_target + _ln_below(1 + b)) / b + _ln_below(1 + 1 / b)
     return _round_down((target + slack) / (1 + b))
 

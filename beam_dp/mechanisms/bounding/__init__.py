@@ -1,1 +1,1 @@
-"""What one person may contribute: bounds, the table of rows, and what cuts it."""
+"""Contribution bounding: the bounds of one person, the table of rows, and how it is cut."""

@@ -1,4 +1,4 @@
-"""Hold the contributions of a stream of batches in bounded memory."""
+"""Collect the contributions of a stream of batches in bounded memory."""
 
 import numpy as np
 
@@ -9,23 +9,23 @@ from beam_dp.mechanisms.bounding.table import Table
 BATCH_LINES = 1 << 18
 HELD_LINES = 3 << 18
 _BLOCK = 1 << 15  # lines that are filtered at a time: their columns stay in the cache
-_HARDLY_LESS = 0.9  # a batch that keeps more is handed on: merging it would not pay
-_PASSED = 15  # as many batches after it are not even reduced
+_HARDLY_LESS = 0.9  # a batch that keeps more of its lines is returned: merging it would not pay
+_PASSED = 15  # so many batches after it are returned without being reduced
 _SLOTS = 1 << 20
 _SLOT_SHIFT = np.uint64(64 - 20)
 
 
 class Accumulator:
-    """Reduce batches of raw rows as they come, and hand out what no longer fits.
+    """Reduce batches of raw rows as they come, and return lines when memory is full.
 
-    Whatever is handed out, in whatever pieces, reduced or not, `Bounder.settle` makes the same of
-    it: dropping early is safe on any part of the data (`bounder`, "Mergeability"). At most
+    However the lines are cut into pieces, reduced or not, `Bounder.settle` makes the same of them:
+    dropping early is safe on any part of the data (`bounder`, "Mergeability"). At most
     `held + batch` lines are held between calls.
 
     Args:
         bounder: the bounding of the run.
-        batch: raw rows that are collected before they are reduced.
-        held: reduced lines that are held before they are handed out.
+        batch: how many raw rows are collected before they are reduced.
+        held: how many reduced lines are held before they are returned.
     """
 
     def __init__(self, bounder: Bounder, batch: int = BATCH_LINES, held: int = HELD_LINES) -> None:
@@ -39,7 +39,7 @@ class Accumulator:
         self._filter = _Hopeless(bounder)
 
     def add(self, table: Table) -> list[Table]:
-        """Take raw rows; return what must be handed on to make room."""
+        """Take raw rows; return the tables that must leave to make room."""
         step = min(_BLOCK, self._batch)
         for start in range(0, len(table), step):
             part = self._filter.drop(table.take(slice(start, start + step)))
@@ -51,15 +51,15 @@ class Accumulator:
         return self._make_room()
 
     def drain(self) -> list[Table]:
-        """Return everything that is held; the accumulator is empty afterwards."""
+        """Return all lines that are held; the accumulator is empty afterwards."""
         self._reduce_raw()
-        held, self._reduced, self._full = [*self._full, *self._reduced], [], []
-        if len(held) <= 1:
-            return held
-        return [self._reduced_of(held)]
+        tables, self._reduced, self._full = [*self._full, *self._reduced], [], []
+        if len(tables) <= 1:
+            return tables
+        return [self._reduced_of(tables)]
 
     def _reduced_of(self, tables: list[Table]) -> Table:
-        """Return the tables as one, reduced; the list is emptied, for its lines are held twice."""
+        """Return the tables as one, reduced; empty the list, lest its lines be held twice."""
         joined = table.concatenate(tables)
         tables.clear()
         return table.prune(self._bounder.reduce(joined))
@@ -77,7 +77,7 @@ class Accumulator:
         self._raw, self._raw_lines = [], 0
 
     def _pass_raw(self) -> None:
-        """Hand on a batch as it is: the one before hardly shrank, a sort would be for nothing."""
+        """Let a batch leave as it is: one before hardly shrank, so a sort would be for nothing."""
         self._full.append(table.concatenate(self._raw))
         self._raw, self._raw_lines = [], 0
         self._pass -= 1
@@ -97,19 +97,19 @@ class Accumulator:
 class _Hopeless:
     """Recognise lines that cannot be among their person's lowest pairs.
 
-    For some people the table holds the priority of their L0-th lowest pair seen so far: L0 pairs
-    up to there exist, so a line above it is dropped by every later reduction anyway. Dropping it
-    before the sort costs a look-up and saves most of the sorting on data in which people own
-    many rows. People are compared by their full identity, never by a hash. The three words of a
-    slot stand together: finding them is one access to memory.
+    For some people a slot holds the priority of their L0-th lowest pair seen so far: L0 pairs up to
+    there exist, so every later reduction drops a line above it anyway. To drop it before the sort
+    costs a look-up, and saves most of the sorting where people own many rows. People are compared
+    by their full identity, never by a hash. The words of a slot stand together: reading them is
+    one access to memory.
     """
 
     def __init__(self, bounder: Bounder) -> None:
         self._bounder = bounder
-        self._slots: np.ndarray | None = None  # per slot: priority, words of the person, nothing
+        self._slots: np.ndarray | None = None  # per slot: priority, two words of the person, 0
 
     def learn(self, merged: Table) -> None:
-        """Note the people who fill their L0 pairs in reduced lines (one line per pair)."""
+        """Note the people who have all of their L0 pairs in reduced lines (one line per pair)."""
         reach = self._bounder.bounds.reach
         if reach is None or self._bounder.by_row or len(merged) < reach:
             return

@@ -5,9 +5,9 @@ priority hash(key, pair, values). A person keeps
 
 * **L0**: the `partitions` pairs with the lowest priorities;
 * **Linf**: in each of them the `rows_per_partition` rows with the lowest priorities (equal rows
-  stand together, as a multiplicity);
-* **L1**: of what is left `rows` rows, taken in rounds, one from each pair in order of priority,
-  each pair giving its rows in order of theirs.
+  are one line with a multiplicity);
+* **L1**: of the rows that are left, `rows` rows, taken in rounds: one from each pair in order of
+  the pairs' priorities, and within a pair in order of the rows' priorities.
 
 *Sensitivity.* For a fixed key the kept rows of a person are a function of that person's rows
 alone, so adding or removing a person moves nobody else's.
@@ -18,8 +18,8 @@ in A is beyond them in X. With r = min(L0, L1) and d = min(Linf, L1) both cuts a
 any part of the data, before or after any merge: a round-robin choice of L1 rows reaches no pair
 beyond the L1 lowest and no row beyond the first L1 of its pair. Hence
 `settle(reduce(reduce(A) + reduce(B))) == settle(reduce(A + B))` for every way to cut the data into
-bundles, shards and batches, a repeated bundle changes nothing, and what is held of one person is
-at most r * d lines, however many rows they own.
+bundles, shards and batches, a repeated bundle changes nothing, and at most r * d lines are held of
+one person, however many rows they own.
 """
 
 import dataclasses
@@ -41,9 +41,9 @@ class Bounder:
 
     Attributes:
         bounds: the limits per person.
-        fields: what is aggregated per (person, partition); empty: the rows themselves.
-        key: the run's key. It decides which rows stay, it protects nothing.
-        keep_rows: bound rows and keep them apart, with their values; `aggregate` makes fields.
+        fields: the numbers to make per (person, partition); empty: the rows themselves.
+        key: the run's key. It decides which rows stay; it protects nothing.
+        keep_rows: return the bounded rows with their values; `aggregate` makes fields of them.
     """
 
     bounds: ContributionBounds
@@ -57,7 +57,7 @@ class Bounder:
         return self.keep_rows or (self.bounds.depth is not None and bool(self.fields))
 
     def prepare(self, table: Table) -> Table:
-        """Return raw rows in the form that `reduce` merges: fields, unless rows must stay."""
+        """Return raw rows in the form that `reduce` merges: fields, unless rows must stay apart."""
         if self.by_row:
             return table
         return dataclasses.replace(table, values=self._to_fields(table))
@@ -82,7 +82,7 @@ class Bounder:
         return self._reduce_rows(table) if self.by_row else self._reduce_pairs(table)
 
     def _order_pairs(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
-        """Return the order of the lines by pair, and where pairs begin; hashes are let go of."""
+        """Return the order of the lines by pair, and where pairs begin; free the hashes."""
         person_hash = self.person_hash(table)
         priority = self.priority(table, person_hash)
         return ordering.order_pairs(table.person, table.partition, person_hash, priority)
@@ -128,8 +128,8 @@ class Bounder:
     def settle(self, table: Table) -> Table:
         """Apply the final bounds to reduced lines and return one line per pair, with its fields.
 
-        The argument must hold every line of each person in it. With `keep_rows` the lines stay
-        rows and `rows` says how many copies of each are kept.
+        The table must hold every line of each of its people. With `keep_rows` the lines stay rows,
+        and `rows` is how many copies of each are kept.
         """
         table = self.reduce(table)
         if not len(table):
@@ -142,7 +142,7 @@ class Bounder:
         return self._finished(_first_rows(table, quota))
 
     def _finished(self, table: Table) -> Table:
-        """Turn bounded rows into fields, one line per pair, unless rows are asked for."""
+        """Return bounded rows as fields, one line per pair, unless `keep_rows` asks for rows."""
         return table if self.keep_rows or not self.by_row else self.aggregate(table)
 
     def aggregate(self, table: Table) -> Table:
@@ -169,7 +169,7 @@ class Bounder:
 
 
 def _counted(limit: int | None) -> int | None:
-    """Return a limit that int64 holds: nobody has more rows than that."""
+    """Return a limit, cut to what int64 holds: nobody has more rows than that."""
     return None if limit is None else min(limit, _MOST)
 
 
@@ -186,7 +186,7 @@ def _first_rows(table: Table, limit: int | np.ndarray | None) -> Table:
 
 
 def _field(field: Field, values: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return a field of single lines, each standing for `rows` equal rows."""
+    """Return the field of each single line, which stands for `rows` equal rows."""
     missing = integers.is_missing(values, integers.LOWEST)
     if field.operation == "max":
         return values
@@ -204,7 +204,7 @@ def _field(field: Field, values: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _merge(field: Field, column: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return a field of each segment of lines."""
+    """Return the field of each segment of lines."""
     if field.operation in ("max", "peak"):
         return np.maximum.reduceat(column, starts)
     if field.operation == "min":
@@ -221,6 +221,6 @@ def _distinct(column: np.ndarray, starts: np.ndarray) -> np.ndarray:
     column = column[order]
     new = np.ones(len(column), bool)
     new[1:] = column[1:] != column[:-1]
-    new[starts] = True  # the segments stand where they stood
+    new[starts] = True  # the sort moved no line out of its segment
     new &= ~integers.is_missing(column, integers.LOWEST)
     return np.add.reduceat(new.astype(np.int64), starts)

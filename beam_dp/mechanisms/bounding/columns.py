@@ -1,4 +1,4 @@
-"""What a column of the rows is read as: one record per column, from the metric to the table."""
+"""The columns that are read from the rows: one record per column, from the metric to the table."""
 
 import dataclasses
 import enum
@@ -25,9 +25,9 @@ class Column:
     """One column of the rows, read in one role. The same name may stand in several roles.
 
     Attributes:
-        name: of the column.
+        name: the column's name.
         role: what its values are for.
-        detail: of a `VALUE` the unit, of a `FLAG` what it is compared with, of an `EPSILON` the
+        detail: for a `VALUE` the unit, for a `FLAG` what it is compared with, for an `EPSILON` the
             public epsilons in rising order; None for the others.
         kind: the type of the detail, so that 1, 1.0 and True are three comparisons.
     """
@@ -42,7 +42,7 @@ class Column:
 
 
 def table_order(columns: Iterable[Column]) -> tuple[Column, ...]:
-    """Return each column once, by role, and within a role in the order given."""
+    """Return each column once, by role, and within a role in the order of the argument."""
     return tuple(sorted(dict.fromkeys(columns), key=lambda column: _ORDER[column.role]))
 
 

@@ -1,4 +1,4 @@
-"""How much of the data one person may reach."""
+"""The public bounds on what one person contributes."""
 
 import dataclasses
 
@@ -13,8 +13,8 @@ class ContributionBounds:
     `rows_per_partition` rows in each of them and at most `rows` rows in all.
 
     A larger bound loses less data and adds more noise: the noise of every metric grows with the
-    number of partitions that one person can reach. Counts and sums need no bound on rows, their
-    clip is chosen privately; give one only if you want heavy contributors cut before.
+    number of partitions that one person can reach. Counts and sums need no bound on rows, for
+    their clip is chosen privately; give one only to cut heavy contributors before that.
 
     Args:
         partitions: most partitions a person may reach (L0); None: no limit of this kind.
@@ -40,7 +40,7 @@ class ContributionBounds:
 
     @property
     def reach(self) -> int | None:
-        """The most partitions a person can have rows in: a row limit is a limit on these too."""
+        """The most partitions a person can have rows in: a limit on rows limits these too."""
         return _least(self.partitions, self.rows)
 
     @property

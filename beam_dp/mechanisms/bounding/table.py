@@ -1,4 +1,4 @@
-"""The table of contributions: one line per person, partition and different row, as columns."""
+"""The table of contributions, as columns: one line per person, partition and different row."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ class Field:
     """One number per (person, partition): an operation over the values of one column.
 
     Attributes:
-        column: which value column, by its place.
+        column: the index of the value column.
         operation: "sum", "max", "min", "count" (rows whose value is present), "peak" (the largest
-            magnitude), or "distinct" (its different values).
+            magnitude), or "distinct" (how many different values).
     """
 
     column: int
@@ -85,7 +85,7 @@ def concatenate(tables: Sequence[Table]) -> Table:
 
 
 def join_identities(columns: Sequence[np.ndarray]) -> np.ndarray:
-    """Return identity columns side by side; a missing second word is 0."""
+    """Return identity columns one after the other; a missing second word is 0."""
     width = max(column.shape[0] for column in columns)
     padded = [
         np.concatenate([column, np.zeros((width - column.shape[0], column.shape[1]), np.uint64)])

@@ -28,7 +28,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.numbers import WIDE, Number, is_nan
 
 _GRIDS = (tuple, LinearGrid, RoundedGrid, SymmetricGrid, MirroredGrid)
-MATERIALISED = 2**22  # values that a geometric grid may hold in memory
+MATERIALISED = 2**22  # most values of a geometric grid, which is held in memory
 
 
 def _plain(owner: str, name: str, value: object) -> Number:
@@ -40,7 +40,7 @@ def _plain(owner: str, name: str, value: object) -> Number:
 
 
 def _decimal(value: Number) -> Fraction:
-    """Return the rational that a person meant: 3/10 for 0.3, not its nearest binary fraction."""
+    """Return the rational that was meant: 3/10 for 0.3, not the nearest binary fraction."""
     return Fraction(repr(value)) if type(value) is float else Fraction(value)
 
 
@@ -90,9 +90,9 @@ class Candidates:
             ValueError: if step <= 0, high < low, or neighbours would round to the same float.
         """
         owner = "Candidates.linear"
-        given = [_plain(owner, *pair) for pair in (("low", low), ("high", high), ("step", step))]
-        whole = all(type(value) is int for value in given)
-        first, last, distance = map(_decimal, given)
+        plain = [_plain(owner, *pair) for pair in (("low", low), ("high", high), ("step", step))]
+        whole = all(type(value) is int for value in plain)
+        first, last, distance = map(_decimal, plain)
         checks.require(distance > 0, owner, "step", f"be above 0, not {step!r}")
         checks.require(last >= first, owner, "high", f"be at least low={low!r}, not {high!r}")
         size = (last - first) // distance + 1
@@ -113,14 +113,14 @@ class Candidates:
         Args:
             low: the smallest candidate, above 0.
             high: the largest candidate.
-            ratio: of neighbours; the grid error of a release is up to ratio - 1 of its value.
+            ratio: of neighbours; rounding onto the grid adds up to ratio - 1 of the value.
 
         Raises:
             ValueError: if low <= 0, ratio <= 1, high < low, or there were more than 2^22 values.
         """
         owner = "Candidates.geometric"
-        given = [_plain(owner, *pair) for pair in (("low", low), ("high", high), ("ratio", ratio))]
-        first, last, factor = map(_decimal, given)
+        plain = [_plain(owner, *pair) for pair in (("low", low), ("high", high), ("ratio", ratio))]
+        first, last, factor = map(_decimal, plain)
         checks.require(first > 0, owner, "low", f"be above 0, not {low!r}")
         checks.require(last >= first, owner, "high", f"be at least low={low!r}, not {high!r}")
         checks.require(factor > 1, owner, "ratio", f"be above 1, not {ratio!r}")
@@ -132,7 +132,7 @@ class Candidates:
             "ratio",
             f"be at least {1 + 1.01 * finest} for at most {MATERIALISED} values, not {ratio!r}",
         )
-        if all(type(value) is int for value in given):
+        if all(type(value) is int for value in plain):
             return Candidates(_whole_powers(int(first), int(last), int(factor)))
         _require_floats(owner, last, None)
         return Candidates(_float_powers(first, last, factor))
@@ -144,14 +144,14 @@ class Candidates:
         Neighbours differ by 1/divisor at first, then by 2^(1 - bits) of their size at most: a grid
         for numbers of any magnitude that takes no memory. `rounded(2**64, 8)` has 7,425 values, all
         ints below 256 and others at most 0.8% apart: AboveThreshold has the shift 26 on it and 74
-        on all ints up to 2^64 (epsilon 1), so it is better unless f loses less than 0.8% with 74
-        people. Searching first such a grid and then inside of one of its steps gains nothing in the
-        worst case: ln N1 + ln N2 = ln N, and whatever a search costs beside ln N is paid twice.
+        on all ints up to 2^64 (epsilon 1), so the grid is better unless f loses less than 0.8% with
+        74 people. To search such a grid first and then inside of one of its steps gains nothing in
+        the worst case: ln N1 + ln N2 = ln N, and what a search costs beside ln N is paid twice.
 
         Args:
-            high: an int; the largest candidate is the first such multiple of at least that.
+            high: an int; the largest candidate is the first such multiple of at least `high`.
             bits: of the mantissa, from 2 to 52.
-            divisor: an int; 1 gives ints, else floats come out.
+            divisor: an int; 1 gives ints, every other divisor floats.
 
         Raises:
             TypeError, ValueError: for other types, or values out of range.
@@ -238,9 +238,9 @@ class Candidates:
             array = array.astype(np.float64)
         elif array.dtype.kind in "iu" and array.dtype != np.uint64:
             array = array.astype(np.int64)
-        found = self._fast_indexes(array) if array.dtype in (np.float64, np.int64) else None
-        if found is not None:
-            return found
+        indexes = self._fast_indexes(array) if array.dtype in (np.float64, np.int64) else None
+        if indexes is not None:
+            return indexes
         return np.array([self.index(v) for v in array.ravel()], np.int64).reshape(array.shape)
 
     def _fast_indexes(self, array: npt.NDArray[np.float64] | Indexes) -> Indexes | None:
@@ -262,7 +262,7 @@ class Candidates:
 
     @property
     def gap(self) -> Fraction:
-        """The least distance of two neighbours, as a float has it; 0 for one candidate."""
+        """The least distance of two neighbours, in floats; 0 for a single candidate."""
         if isinstance(self.points, tuple):
             gaps = np.diff(np.array([float(point) for point in self.points]))
             return Fraction(float(gaps.min(initial=math.inf))) if len(gaps) else Fraction(0)
@@ -273,7 +273,7 @@ class Candidates:
         return Fraction(stride, grid.divisor)
 
     def nearest(self, value: Number) -> Number:
-        """Return the candidate that is nearest to a finite value, the higher of two."""
+        """Return the candidate nearest to a finite value; of two equally near ones the higher."""
         above = min(self.index(value), self.size - 1)
         below = max(0, above - 1)
         closer = Fraction(value) - Fraction(self[below]) < Fraction(self[above]) - Fraction(value)
@@ -281,14 +281,14 @@ class Candidates:
 
     @cached_property
     def _floors(self) -> npt.NDArray[np.float64]:
-        """Per candidate c the largest float <= c: for a float v, c >= v iff that floor >= v."""
+        """Per candidate c the largest float <= c: for a float v, c >= v iff that float is >= v."""
         return np.array([_float_below(point) for point in self], dtype=np.float64)
 
     @cached_property
     def _wholes(self) -> tuple[int, Indexes]:
-        """The candidates without fractions: for an int v, c >= v iff floor(c) >= v.
+        """How many candidates are below int64, and floor(c) of all others, cut to int64.
 
-        Those below int64 are counted apart; those above it are cut, which no int64 can notice.
+        For an int v, c >= v iff floor(c) >= v; no int64 can notice the cut of those above it.
         """
         bounds = np.iinfo(np.int64)
         floors = [math.floor(point) for point in self]
@@ -315,7 +315,7 @@ def _require_floats(owner: str, largest: Fraction, step: Fraction | None) -> Non
         "high and low",
         "be within the range of floats; three ints have no such limit",
     )
-    # Two reals further apart than the spacing of floats never round to the same one.
+    # Two reals further apart than the spacing of floats never round to the same float.
     spacing = Fraction(math.ulp(float(largest)))
     checks.require(
         step is None or step > spacing,

@@ -1,4 +1,4 @@
-"""Grids of values that are computed from a few numbers, so that they travel light."""
+"""Grids of candidates that are computed from a few numbers, so that little is sent to workers."""
 
 import bisect
 import functools
@@ -41,7 +41,7 @@ class LinearGrid:
         return i
 
     def indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes | None:
-        """Return index() for a whole array, or None where int64 and float64 are too small."""
+        """Return `index` of each value, or None where int64 and float64 are too small for it."""
         reach = max(abs(self.start), abs(self.start + self.size * self.stride))
         if self.whole:
             return self._whole_indexes(values) if reach < WIDE else None
@@ -49,7 +49,7 @@ class LinearGrid:
         return self._float_indexes(values) if exact else None
 
     def _whole_indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes:
-        # For an integer c: c >= v iff c >= ceil(v). fmin sends NaN above the top.
+        # For an integer c: c >= v iff c >= ceil(v). By fmin, NaN counts as above the top.
         if values.dtype.kind == "f":
             values = np.fmax(np.fmin(np.ceil(values), float(WIDE)), -float(WIDE)).astype(np.int64)
         inside = np.clip(values, self.start, int(self[self.size - 1]) + 1)
@@ -61,14 +61,13 @@ class LinearGrid:
         beyond = math.nextafter(self[self.size - 1], math.inf)
         inside = np.fmax(np.fmin(values.astype(np.float64), beyond), float(self[0]))
         guess = np.ceil((inside * self.divisor - self.start) / self.stride) - 4
-        found: Indexes = np.clip(guess, 0, self.size).astype(
-            np.int64
-        )  # the guess is off by at most 4
-        low = (found < self.size) & ((self.start + found * self.stride) / self.divisor < inside)
+        # The guess is at most 4 off.
+        first: Indexes = np.clip(guess, 0, self.size).astype(np.int64)
+        low = (first < self.size) & ((self.start + first * self.stride) / self.divisor < inside)
         while low.any():
-            found += low
-            low = (found < self.size) & ((self.start + found * self.stride) / self.divisor < inside)
-        return found
+            first += low
+            low = (first < self.size) & ((self.start + first * self.stride) / self.divisor < inside)
+        return first
 
 
 @dataclass(frozen=True)
@@ -131,17 +130,17 @@ class MirroredGrid:
 
     def index(self, value: Number) -> int:
         """Return the first i whose emitted value is >= `value`, which lies within the grid."""
-        place = self.grid.index(-value)
-        # That is the first of at least -value; what is wanted is the last of at most -value.
-        beyond = self.grid[place] > -value
-        return self.size - 1 - (place - 1 if beyond else place)
+        first = self.grid.index(-value)
+        # The first value of at least -value; the mirror needs the last one of at most -value.
+        beyond = self.grid[first] > -value
+        return self.size - 1 - (first - 1 if beyond else first)
 
 
 @dataclass(frozen=True)
 class SymmetricGrid:
     """0 and all +-m unit, m an integer up to 2^power of at most `bits` significant bits, as floats.
 
-    It is made as an array once per process, and travels as three numbers. All operations on floats
+    It is made as an array once per process, and pickled as three numbers. All operations on floats
     are correctly rounded, so that the values are the same on every machine; neighbours differ by at
     least 2^-bits of their size, far more than rounding moves them.
     """
@@ -163,11 +162,11 @@ class SymmetricGrid:
         return bisect.bisect_left(self._values, value, key=float)
 
     def indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes:
-        """Return `index` of each value, and the size above the top."""
+        """Return `index` of each value; `size` for those above the top."""
         grid = self._values
         if values.dtype.kind == "f":
             return np.asarray(np.searchsorted(grid, values), np.int64)
-        # For an int v, a float c is >= v iff floor(c) is. Below int64 no c is; above, each is.
+        # For an int v, a float c is >= v iff floor(c) is. A c below int64 never is, one above is.
         bounds = np.iinfo(np.int64)
         floors = [min(math.floor(c), bounds.max) for c in grid.tolist()]
         below = bisect.bisect_left(floors, bounds.min)
@@ -175,7 +174,7 @@ class SymmetricGrid:
 
     @property
     def _values(self) -> npt.NDArray[np.float64]:
-        # By plain integers: the hash of a Fraction takes longer than all else.
+        # The cache is asked by plain integers: to hash a Fraction takes longer than all else.
         return _symmetric(self.unit.numerator, self.unit.denominator, self.bits, self.power)
 
 
@@ -186,5 +185,5 @@ def _symmetric(above: int, below: int, bits: int, power: int) -> npt.NDArray[np.
     mantissas = np.arange(half, 2 * half, dtype=np.float64)
     powers = [mantissas * 2.0**p for p in range(1, power + 1 - bits)]
     whole = np.concatenate([np.arange(1, 2 * half), *powers, [2.0**power]])
-    found = whole * float(above) / float(below)
-    return np.asarray(np.concatenate([-found[::-1], [0.0], found]), np.float64)
+    positive = whole * float(above) / float(below)
+    return np.asarray(np.concatenate([-positive[::-1], [0.0], positive]), np.float64)

@@ -1,1 +1,1 @@
-"""Exact samplers of noise, its tails, and what is released by noise alone."""
+"""Noise: exact samplers, tail bounds, and the releases that need nothing but noise."""

@@ -1,4 +1,4 @@
-"""Integer noise for a sensitivity, and how far it strays."""
+"""Add integer noise for a sensitivity, and say how far it strays."""
 
 import dataclasses
 import math
@@ -30,13 +30,13 @@ class AdditiveNoise:
 
     def add(self, numbers: np.ndarray, sensitivities: np.ndarray, noise: Noise) -> np.ndarray:
         """Return the numbers with independent noise; sensitivities are ints of at least 1."""
-        each, which = np.unique(sensitivities, return_inverse=True)
-        if len(each) == 1:
-            return integers.add(numbers, self._draw(int(each[0]), len(numbers), noise))
-        groups = [np.flatnonzero(which == group) for group in range(len(each))]
+        different, group_of = np.unique(sensitivities, return_inverse=True)
+        if len(different) == 1:
+            return integers.add(numbers, self._draw(int(different[0]), len(numbers), noise))
+        groups = [np.flatnonzero(group_of == group) for group in range(len(different))]
         added = [
-            integers.add(numbers[places], self._draw(int(sensitivity), len(places), noise))
-            for sensitivity, places in zip(each, groups, strict=True)
+            integers.add(numbers[indexes], self._draw(int(sensitivity), len(indexes), noise))
+            for sensitivity, indexes in zip(different, groups, strict=True)
         ]
         joined = integers.concatenate([np.zeros(0, np.int64), *added])
         noisy = np.empty_like(joined)
@@ -49,7 +49,7 @@ class AdditiveNoise:
         return noise.discrete_laplace(self.budget.amount / sensitivity, size)
 
     def bound(self, sensitivity: int, alpha: Fraction) -> int:
-        """Return how far the noise strays but for probability alpha."""
+        """Return how far the noise strays, except with probability alpha."""
         if self.budget.is_zcdp:
             return gaussian_bound(sensitivity**2 / (2 * self.budget.amount), alpha)
         return laplace_bound(self.budget.amount / sensitivity, alpha)
@@ -68,5 +68,7 @@ class AdditiveNoise:
 
     def bounds(self, sensitivities: np.ndarray, alpha: Fraction) -> np.ndarray:
         """Return `bound` for each of several sensitivities, as floats."""
-        each, which = np.unique(sensitivities, return_inverse=True)
-        return np.array([float(self.bound(int(one), alpha)) for one in each], float)[which]
+        different, group_of = np.unique(sensitivities, return_inverse=True)
+        return np.array([float(self.bound(int(size), alpha)) for size in different], float)[
+            group_of
+        ]

@@ -12,9 +12,9 @@ Proof. Let x, x' be neighbours. For every set S of pairs, with S_b = {k : (b, k)
     P[(g(x), K(x)) in S] <= P[g(x) < LS(x)] + sum_{b >= LS(x)} P[g(x) = b] P[K_b(x) in S_b]
                          <= delta + sum_b e^epsilon_1 P[g(x') = b] e^epsilon_2 P[K_b(x') in S_b],
 
-since |f(x) - f(x')| <= LS(x) <= b in every term kept. LS(x') never enters, and x, x' may be
-exchanged. A constant, or what is epsilon_2-DP without any condition (a fallback), may stand for K_b
-at some b.
+since |f(x) - f(x')| <= LS(x) <= b in every term of the sum. LS(x') never enters, and x, x' may be
+exchanged. At some b, K_b may be a constant, or a mechanism that is epsilon_2-DP without any
+condition (a fallback).
 
 Source: Harrison, "Privately bounding local sensitivity" (2024), Theorem 1, corrected: its printed
 hypothesis is P[g <= LS] >= 1 - delta, the wrong way round, and its proof bounds an event of x,
@@ -35,7 +35,7 @@ from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.numerics.user_functions import check_callable, is_infinite, plain_number
 
 SHARE = Fraction(1, 10)
-"""How much of epsilon the upper bound costs."""
+"""The part of epsilon that the upper bound costs, unless told otherwise."""
 
 _FINEST = 1 << 10
 _ROOT_BITS = 128
@@ -43,7 +43,7 @@ _ROOT_BITS = 128
 
 @dataclass(frozen=True)
 class Bounded:
-    """What was released, all of it private.
+    """What was released; the guarantee covers both fields together.
 
     Attributes:
         value: the number with its noise; None where there was no bound and no fallback.
@@ -84,7 +84,7 @@ class GridLaplace:
         return top // (2 * value[1] * bound[0])
 
     def reach(self, alpha: Fraction) -> Fraction:
-        """Return how many bounds away from f(x) a release is, but for probability alpha."""
+        """Return how far from f(x) a release is, in bounds, except with probability alpha."""
         return Fraction(2 * laplace_bound(self.rate, alpha) + 1, 2 * self.resolution)
 
     def release(self, value: Fraction, bound: Fraction, noise: Noise) -> Fraction:
@@ -108,25 +108,25 @@ def bounded_local_sensitivity(
 ) -> Bounded:
     """Return f(data) with noise scaled to a private upper bound of its local sensitivity.
 
-    The release is (epsilon, delta)-DP by the module's theorem if `upper_bound` and `fallback` keep
-    what is asked of them below, where neighbours are whatever they were proved for. It is the data
-    that decides how good the bound is, so the error of one release is at most
-    ln(1 / alpha) bound / ((1 - share) epsilon), but for probability alpha and rounding.
+    The release is (epsilon, delta)-DP by the module's theorem if `upper_bound` and `fallback` do
+    what is required below; its neighbours are those for which they do. The data decide how good the
+    bound is: the error of one release is at most ln(1 / alpha) bound / ((1 - share) epsilon), but
+    for rounding and except with probability alpha.
 
     With a budget of rho, epsilon = sqrt(2 rho) is spent: delta-approximate rho-zCDP.
     A bound of 0 releases f(data) as it is.
 
     Args:
         f: data -> a finite int, float or Fraction. It must not raise: an error shows data.
-        upper_bound: (data, cost, noise) -> a bound of the local sensitivity of f, that spends
-            `cost` (which is epsilon share and all of delta): it must be epsilon-DP for the epsilon
-            of the cost alone, and below the local sensitivity with probability at most its delta,
-            for every data. None or infinity say that there is no useful bound.
+        upper_bound: (data, cost, noise) -> a bound of the local sensitivity of f. For all data it
+            must be epsilon-DP for the epsilon of `cost` alone, and below the local sensitivity with
+            probability at most the delta of `cost`, which is epsilon share and all of delta. None
+            or infinity say that there is no useful bound.
         data: what the two functions take.
         budget: what may be spent; delta must be above 0.
         share: which part of epsilon the bound gets, above 0 and below 1.
-        fallback: (data, cost, noise) -> what is released where there is no bound: epsilon-DP for
-            the epsilon of its cost, whatever the data. Without it that is None.
+        fallback: (data, cost, noise) -> the value that is released where there is no bound:
+            epsilon-DP for the epsilon of its cost, for all data. Without a fallback None.
         noise: the randomness.
 
     Raises:
@@ -146,12 +146,12 @@ def bounded_local_sensitivity(
         exact = _finite(f"{owner}: upper_bound", bound)
         checks.require(exact >= 0, owner, "upper_bound", "return numbers of at least 0")
         return Bounded(GridLaplace(second.amount).release(value, exact, noise), exact)
-    other = None if fallback is None else fallback(data, second, noise)
-    return Bounded(None if other is None else _finite(f"{owner}: fallback", other), None)
+    instead = None if fallback is None else fallback(data, second, noise)
+    return Bounded(None if instead is None else _finite(f"{owner}: fallback", instead), None)
 
 
 def shares(owner: str, budget: Budget, share: checks.Real) -> tuple[Budget, Budget]:
-    """Return what the bound costs (with all of delta), and what is left for the value.
+    """Return the cost of the bound (with all of delta), and the cost of the value.
 
     A budget of rho is spent as epsilon = sqrt(2 rho), rounded down: (epsilon, delta)-DP is
     delta-approximate epsilon^2 / 2-zCDP (see `Ledger`). The theorem itself does not hold for zCDP:
@@ -175,7 +175,7 @@ def shares(owner: str, budget: Budget, share: checks.Real) -> tuple[Budget, Budg
 
 
 def _finite(owner: str, value: object) -> Fraction:
-    """Return a function's finite number as a Fraction; no error shows it."""
+    """Return the finite number that a function returned as a Fraction; no error shows it."""
     number = plain_number(owner, value)
     if is_infinite(number):
         raise ValueError(f"{owner} must return finite numbers.")

@@ -27,7 +27,7 @@ def geometric(uniform: Bound, rate: Fraction) -> int:
     Args:
         uniform: bits -> (low, high), low <= U < high, at most 2^-bits apart; later calls
             refine the same U.
-        rate: exact; the time does not depend on it, but for its length in bits.
+        rate: exact; the time depends on nothing of it but its length in bits.
     """
     quick = _quick(uniform, rate, float, math.inf)
     return _exact(uniform, lambda _: (rate, rate), 64 + leading_zeros(rate), math.inf, quick)
@@ -41,7 +41,7 @@ def first_success(uniform: Bound, rate: Fraction, limit: int) -> int:
         rate: minus the logarithm of the chance of success of one trial.
         limit: as large as one likes; the time grows with its length in bits only.
     """
-    # G <= limit is known to less than 1 once the chance p is known to 2^-64 / limit of itself.
+    # G <= limit is known to less than 1 once the chance p is known to within p 2^-64 / limit.
     depth = min(limit.bit_length(), 3 * math.ceil(rate) // 2)
     bits = 64 + 2 * depth + leading_zeros(rate)
     quick = _quick(uniform, rate, _float_hazard, limit)

@@ -57,7 +57,7 @@ Words = npt.NDArray[np.uint64]
 
 @dataclasses.dataclass(frozen=True)
 class TruncatedGeometric:
-    """Keep a partition or not, by the number of its people; optimal for (epsilon, delta).
+    """Decide by the number of its people whether a partition is kept; optimal for (epsilon, delta).
 
     The decision on one partition is (epsilon, delta)-DP when one person is added or removed;
     a person in k partitions costs k times as much. A partition is never kept with fewer than
@@ -135,7 +135,7 @@ class TruncatedGeometric:
         return TruncatedGeometric, (self.epsilon, self.delta, self.pre_threshold)
 
     def __setstate__(self, state: object) -> NoReturn:
-        # No pickle of ours holds fields; one that does was made to go round the checks.
+        # Our own pickles hold no fields: one that does was made to avoid the checks.
         raise checks.ParameterTypeError(
             "TruncatedGeometric", "fields", "be set by the constructor, not by a pickle"
         )
@@ -144,8 +144,8 @@ class TruncatedGeometric:
 def _below(table: Words, index: npt.NDArray[np.int64], noise: Noise) -> npt.NDArray[np.bool_]:
     """Return whether fresh uniform numbers lie below the table's numbers, exactly.
 
-    Compared word by word from the most significant one; further words are drawn only where
-    all earlier ones are equal (one time in 2^64), which changes no probability.
+    They are compared word by word from the most significant one; a further word is drawn only
+    where all earlier ones are equal (one time in 2^64), which changes no probability.
     """
     below = np.zeros(index.shape, dtype=np.bool_)
     undecided = np.arange(index.size)

@@ -1,4 +1,4 @@
-"""Draw exact integer noise: the only place where randomness is drawn.
+"""Draw exact integer noise: the only module that draws randomness.
 
 Every bit comes from the operating system at the moment it is needed (`os.urandom`). There is
 no generator, no seed and no buffer, so nothing can be pickled, forked, seeded or replayed, and
@@ -41,7 +41,7 @@ BAND = 2.0**-20  # how wrong the float chance of a Gaussian coin may be
 
 
 class LazyUniform:
-    """One uniform real in [0, 1), known to as many bits as were asked so far.
+    """One uniform real in [0, 1), known to as many bits as were asked for so far.
 
     It cannot be copied or pickled: two copies would agree on bits that are yet to be drawn.
     """
@@ -201,13 +201,13 @@ class Noise:
         return geometric.first_success(self.uniform().interval, exact, limit)
 
     def _one_geometric(self, rate: Fraction) -> int:
-        """Return one geometric value by inversion; for tiny rates of its high digits only.
+        """Return one geometric value by inversion; for tiny rates only its high digits are.
 
         With Q = e^(-2^n rate), P(low + 2^n high) = P(low) (1 - Q) Q^high, P(low) proportional to
-        e^(-rate low) on 0 <= low < 2^n: uniform digits, kept with that chance, at least e^(-1/4).
+        e^(-rate low) on 0 <= low < 2^n: low is uniform, and kept with that chance, >= e^(-1/4).
         """
         count = leading_zeros(rate) - 4  # 2^count rate < 1/4
-        if count < 20:  # floats settle most values: see inversion.BAND
+        if count < 20:  # floats settle most values: see geometric.BAND
             return geometric.geometric(self.uniform().interval, rate)
         high = geometric.geometric(self.uniform().interval, rate * (1 << count))
         while True:
@@ -216,15 +216,15 @@ class Noise:
                 return high << count | low
 
     def _wide_geometric(self, rate: Fraction, size: int) -> Integers:
-        """Return values too wide for int64: 32 low digits, and the rest in the same way."""
+        """Return values too wide for int64: 32 low digits, and the digits above in the same way."""
         low = self._low_digits(rate, 32, size).astype(object)
         high = self.geometric(rate * (1 << 32), size).astype(object)
         values: Integers = low + (high << 32)
         return values
 
     def _block(self, rate: Fraction, size: int) -> npt.NDArray[np.int64]:
-        """Return int64 geometric values: the low digits, then what is left above them."""
-        # For 2^count rate >= 4 few values have anything above.
+        """Return int64 geometric values: the low digits, and the number above them."""
+        # As 2^count rate >= 4, few values have digits above these.
         count = leading_zeros(rate / 4)
         return self._low_digits(rate, count, size) + (self._runs(rate, count, size) << count)
 
@@ -243,7 +243,7 @@ class Noise:
         return total
 
     def _runs(self, rate: Fraction, count: int, size: int) -> npt.NDArray[np.int64]:
-        """Return geometric values of rate 2^count rate: successes in a row of e^-that."""
+        """Return geometric values of rate 2^count rate: heads in a row, of coins of e^-that."""
         bound = functools.partial(exp_interval, -rate * (1 << count))
         first = _first_run_bits(rate, count)
         runs = np.zeros(size, np.int64)
@@ -256,7 +256,7 @@ class Noise:
     def _coins(self, bound: Bound, first: int, size: int) -> npt.NDArray[np.bool_]:
         """Return exact coins of the p within `bound`, whose 16 leading bits are `first`.
 
-        16 uniform bits decide unless they equal those of p: then that uniform is extended.
+        16 uniform bits decide unless they equal those of p: then more bits are drawn.
         """
         uniforms = self.words(-(-size // 4)).view(np.uint16)[:size]
         heads = uniforms < first
@@ -270,8 +270,8 @@ class Noise:
         """Return exact coins of e^-gamma, gamma = (|draw| - variance / scale)^2 / (2 variance)."""
         # With r = |draw| / scale and s = variance / scale^2 < 1, gamma = (r - s)^2 / (2 s): no
         # overflow at any size. r and s have relative errors of 2^-52, which moves e^-gamma by less
-        # than 2^-48; any exp that is right to 2^-21 keeps within BAND. The uniforms inside the
-        # band, and NaN (s = 0 as a float), are decided with rationals.
+        # than 2^-48; any exp that is right to 2^-21 keeps within BAND. Rationals decide the
+        # uniforms inside the band, and NaN (s = 0 as a float).
         words = self.words(len(draws))
         uniforms = words * 2.0**-64
         with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""How far the noise strays: the error bounds that stand beside the releases.
+"""Bound how far noise strays: the error bounds beside the released numbers.
 
 They follow from parameters alone, so they cost no budget.
 """
@@ -19,7 +19,7 @@ from beam_dp.mechanisms.numerics.intervals import (
 
 @functools.lru_cache(maxsize=1024)
 def laplace_bound(rate: checks.Real, alpha: checks.Real) -> int:
-    """Return how far discrete Laplace noise strays but for probability alpha.
+    """Return how far discrete Laplace noise strays, except with probability alpha.
 
     It is the smallest t with P(|X| > t) <= alpha, where P(X = k) is proportional to
     e^(-rate |k|): exact for every rate > 0 and 0 < alpha < 1, no float is involved.
@@ -44,7 +44,7 @@ def laplace_bound(rate: checks.Real, alpha: checks.Real) -> int:
 
 @functools.lru_cache(maxsize=1024)
 def gaussian_bound(variance: checks.Real, alpha: checks.Real) -> int:
-    """Return how far discrete Gaussian noise strays but for probability alpha.
+    """Return how far discrete Gaussian noise strays, except with probability alpha.
 
     P(|X| > t) <= alpha, where P(X = k) is proportional to e^(-k^2 / (2 variance)): proved for
     every variance > 0 and 0 < alpha < 1. It is the smallest t with

@@ -15,7 +15,7 @@ import numpy as np
 
 Real = int | float | Fraction
 _REAL = (numbers.Rational, np.integer, float, np.floating)
-_NOT_REAL = (bool, np.bool_, np.timedelta64)  # the last is a np.integer to Python
+_NOT_REAL = (bool, np.bool_, np.timedelta64)  # numpy has timedelta64 among its integers
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 80
@@ -30,13 +30,13 @@ def shown(value: object) -> str:
 
 
 class _OfParameter(Exception):
-    """What a wrong parameter is told with.
+    """The error of a wrong parameter, in parts that a command line can put into its own words.
 
     Attributes:
         owner: the class or function that was called.
         name: its parameter.
-        rule: what the parameter must do or be, and what it is: "be above 0, not -1".
-        mend: what to write instead, in sentences; "" for nothing.
+        rule: what the parameter must do or be, and what it is now: "be above 0, not -1".
+        mend: sentences that say what to write instead; "" for none.
     """
 
     def __init__(self, owner: str, name: str, rule: str, mend: str = "") -> None:
@@ -56,7 +56,7 @@ class ParameterTypeError(_OfParameter, TypeError):
 
 
 def require(ok: bool, owner: str, name: str, rule: str, mend: str = "") -> None:
-    """Raise ParameterError unless `ok`; the other arguments are its parts."""
+    """Raise ParameterError unless `ok`; the other arguments are the parts of the error."""
     if not ok:
         raise ParameterError(owner, name, rule, mend)
 
@@ -86,7 +86,7 @@ def number(owner: str, name: str, value: object) -> Fraction:
 def decimal(owner: str, name: str, value: object) -> Fraction:
     """Return `value` as the rational that a person meant: 1/100 for 0.01, not its binary fraction.
 
-    For grids and units, where nothing is spent; else as `number`.
+    For grids and units, which spend no budget. All other types are read as by `number`.
     """
     exact = number(owner, name, value)
     return Fraction(repr(float(exact))) if isinstance(value, (float, np.floating)) else exact

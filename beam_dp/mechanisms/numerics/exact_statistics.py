@@ -1,6 +1,6 @@
-"""Monotone statistics of a few people whose records are given: in memory, exact, by definition.
+"""Exact monotone statistics of a few people in memory, computed from their definitions.
 
-A person's record is the tuple of their values, one for each row; None is an absent value.
+A person's record is the tuple of their values, one for each row; an absent value is None.
 """
 
 import collections
@@ -22,8 +22,8 @@ class Exact(NamedTuple):
 
     Attributes:
         statistic: the function.
-        profile: its removal profile, where that needs no search over subsets of people.
-        of_values: whether people without any value are left out before it is asked.
+        profile: its removal profile; None if that needs a search over subsets of people.
+        of_values: whether people without any value are left out before it is computed.
     """
 
     statistic: Statistic
@@ -32,7 +32,7 @@ class Exact(NamedTuple):
 
 
 def present(people: People) -> Iterator[Any]:
-    """Yield all values that are there."""
+    """Yield all values that are not None."""
     return (value for record in people for value in record if value is not None)
 
 
@@ -42,10 +42,10 @@ def occurrences(people: People) -> collections.Counter[Any]:
 
 
 def additive(part: Callable[[Any], Number]) -> Exact:
-    """Return the sum of a part of at least 0 per person: B[k] is it without the k largest parts.
+    """Return a sum of one part, at least 0, per person: B[k] is the sum without the k largest.
 
     Args:
-        part: of one record.
+        part: takes one person's record, returns a number of at least 0.
     """
 
     def profile(people: People) -> Iterator[Number]:
@@ -60,14 +60,14 @@ def additive(part: Callable[[Any], Number]) -> Exact:
 
 
 def total(record: People) -> Number:
-    """Return the sum of a person's values; 0 where that is below 0."""
+    """Return the sum of a person's values, but 0 for a negative sum."""
     return max(Fraction(0), sum(present((record,)), Fraction(0)))
 
 
 def extreme(sign: int) -> Exact:
-    """Return the largest value, or of -1 the mirror of the smallest; -inf for nobody.
+    """Return the largest sign * value: the maximum for 1, minus the minimum for -1.
 
-    B[k] is the largest value of the (k + 1)-th person.
+    It is -inf without values. B[k] is the (k + 1)-th highest of the people's own largest ones.
     """
 
     def statistic(people: People) -> Number:

@@ -17,7 +17,7 @@ from beam_dp.mechanisms.numerics import checks
 Interval = tuple[Fraction, Fraction]
 Bound = Callable[[int], Interval]
 
-# Up to here the platform's exp and erf answer, widened to 2^-25 each way: 2^15 times their
+# Up to so many bits the platform's exp and erf answer, widened by 2^-25 each way: 2^15 times their
 # error, if they are right to 2^-40 (libm's are right to 2^-50). It settles all but one in 2^23 of
 # the coins; every finer question is answered by proved arithmetic.
 QUICK_BITS = 24
@@ -71,7 +71,7 @@ def log_interval(x: Fraction, bits: int) -> Interval:
 
 
 def normal_cdf_interval(d: int, variance: Fraction, bits: int) -> Interval:
-    """Enclose Phi(d / sqrt(variance)), the chance of a standard normal below that.
+    """Enclose Phi(d / sqrt(variance)), Phi being the standard normal distribution function.
 
     The interval holds the value, lies within [0, 1] and is at most 2^-bits wide. d = 0 gives
     (1/2, 1/2). Where |d| is beyond sqrt(2 bits variance) the answer is one step of 2^-bits at
@@ -114,8 +114,9 @@ def _half_normal(square: Fraction, bits: int) -> Interval:
     """Enclose Phi(z) - 1/2 for z > 0, z^2 = square, by the series without subtraction.
 
     Phi(z) - 1/2 = z e^(-z^2 / 2) / sqrt(2 pi) * sum_k (z^2)^k / (1 * 3 * ... * (2 k + 1)): all
-    terms are positive (Abramowitz and Stegun 26.2.11), so the product of the lower ends is
-    below it, and that of the upper ends above. The work precision grows until this is narrow.
+    terms are positive (Abramowitz and Stegun 26.2.11), so the product of the lower
+    ends is below the value, and that of the upper ends above it. The work precision grows until the
+    interval is narrow enough.
     """
     work = bits + 32 + math.ceil(square)
     while True:
@@ -139,8 +140,8 @@ def _sum(square: Fraction, work: int) -> Interval:
     """Enclose sum_k square^k / (1 * 3 * ... * (2 k + 1)) in steps of 2^-work.
 
     Each term is the last one times square / (2 k + 1), rounded down in one sum and up in the
-    other. It stops where that ratio is at most 1/2, so that all later terms together are at
-    most the last one, and where the last one is at most one step.
+    other. The sums stop once that ratio is at most 1/2, so that all later terms together are at
+    most the last one, and the last term is at most one step.
     """
     step_low = math.floor(square * (1 << work))
     step_high = step_low + 1
@@ -176,7 +177,7 @@ def _inverse_arctangent(k: int, work: int) -> int:
 
 
 def _context(bits: int) -> decimal.Context:
-    """Return an arithmetic with u = 10^(1 - digits) <= 2^-bits, apart from the user's own.
+    """Return a decimal context with u = 10^(1 - digits) <= 2^-bits, independent of the user's.
 
     0.30103 > log10(2), so digits - 1 >= bits log10(2).
     """
@@ -200,8 +201,8 @@ def _rounded(x: Fraction, context: decimal.Context) -> decimal.Decimal:
 def _widen(value: decimal.Decimal, bits: int) -> Interval:
     """Enclose every real within 2^-(bits + 2) of `value` by dyadic rationals.
 
-    With step = 2^-(bits + 2) and n step <= value < (n + 1) step they lie between (n - 1) step
-    and (n + 2) step, which is 3/4 of 2^-bits.
+    With step = 2^-(bits + 2) and n step <= value < (n + 1) step, these reals lie between
+    (n - 1) step and (n + 2) step: 3/4 of 2^-bits.
     """
     top, bottom = value.as_integer_ratio()
     units = (top << bits + 2) // bottom

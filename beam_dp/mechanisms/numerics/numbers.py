@@ -1,4 +1,4 @@
-"""The types of numbers that candidates may be, and up to where floats and int64 are exact."""
+"""The types that a number may have, and the limits up to which floats and int64 are exact."""
 
 import math
 from fractions import Fraction

@@ -13,11 +13,11 @@ SEARCH = ("search", "beta")
 """The options of a metric that searches for its output."""
 
 PREPROCESSING = "preprocessing"
-"""The method of a metric by which it is released as `Preprocessed` would be."""
+"""The method that releases a metric as `Preprocessed` would."""
 
 
 def refuse(metric: Any, names: Iterable[str], because: str, mend: str) -> None:
-    """Refuse each of these options of a metric if it is not the default.
+    """Refuse each of these options of a metric that is not at its default.
 
     Args:
         metric: a record with defaults for these options.
@@ -40,7 +40,7 @@ def refuse(metric: Any, names: Iterable[str], because: str, mend: str) -> None:
 
 
 def check_method(metric: Any, other: str, *names: str) -> None:
-    """Refuse a method that a metric has not, and options that preprocessing has no use for.
+    """Refuse a method that the metric does not have, and options that preprocessing ignores.
 
     Args:
         metric: a record with a `method`.

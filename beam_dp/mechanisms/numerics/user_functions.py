@@ -1,4 +1,4 @@
-"""Users' own functions of people: what they are given, and what they may return.
+"""Check what users' own functions of people are given, and what they return.
 
 A statistic is a Python function of people: it takes a tuple with one record per person (all of
 that person's rows, say) and returns a number. It must be a function of these people alone: no

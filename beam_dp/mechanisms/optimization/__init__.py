@@ -1,1 +1,1 @@
-"""Maximum flows, one linear program with its certificates, and its solvers."""
+"""Maximum flows, and the linear program of the most frequent item with proofs and solvers."""

@@ -1,12 +1,12 @@
-"""Maximum flows from people to what they own, on as few of the pairs as show that they are maximal.
+"""Maximum flows from people to their items, computed on as few (person, item) pairs as prove them.
 
 A person i sends at most `room[i]`, an item takes at most `weights[j]`, a pair carries any amount. A
-flow on some of the pairs is one on all of them. It is maximal there if no left-out pair leads from
-a person whom the source reaches in the residual graph to an item that it does not: then the reached
-nodes are a cut of the whole graph that the flow fills (Ford and Fulkerson, 1956). Otherwise the
-pairs that lead across are added, and the flow goes on from where it is, with all pairs in the end.
-Where items have dozens of owners a few of them mostly do: two or three rounds, with a fifth of the
-pairs.
+flow on some of the pairs is a flow on all of them. It is maximal there if no left-out pair leads
+from a person whom the source reaches in the residual graph to an item that the source does not
+reach: then the reached nodes are a cut of the whole graph that the flow fills (Ford and Fulkerson,
+1956). Otherwise the pairs that lead across are added, and the next round starts from this flow; the
+last round has all pairs. Where items have dozens of owners, a few owners per item mostly suffice:
+two or three rounds, with a fifth of the pairs.
 """
 
 import itertools
@@ -28,7 +28,7 @@ def maximum(room: Integers, weights: Integers, people: Integers, items: Integers
         room: the capacity of each person, at least 0.
         weights: the capacity of each item, above 0.
         people: the person of each pair, 0..len(room)-1.
-        items: its item, 0..len(weights)-1.
+        items: the item of each pair, 0..len(weights)-1.
     """
     used = _first(room, weights, people, items)
     chosen = np.flatnonzero(used)
@@ -39,33 +39,33 @@ def maximum(room: Integers, weights: Integers, people: Integers, items: Integers
     limits = np.concatenate([room, weights])
     carried = np.zeros(nodes - 2, np.int64)
     for turn in itertools.count(1):
-        one, other = people[chosen], items[chosen]
+        owner, item = people[chosen], items[chosen]
         carried = np.concatenate([carried, np.zeros(nodes - 2 + len(chosen) - len(carried), int)])
-        found = maximum_flow.maximum(
-            np.concatenate([tails, one]),
-            np.concatenate([heads, count + other]),
-            np.concatenate([limits, np.minimum(room[one], weights[other])]),
+        flow = maximum_flow.maximum(
+            np.concatenate([tails, owner]),
+            np.concatenate([heads, count + item]),
+            np.concatenate([limits, np.minimum(room[owner], weights[item])]),
             nodes,
             nodes - 2,
             nodes - 1,
             carried,
         )
-        across = found.reached[people] & ~found.reached[count + items] & ~used
+        across = flow.reached[people] & ~flow.reached[count + items] & ~used
         if not across.any():
             break
         added = np.flatnonzero(across if turn < _PATIENCE else ~used)
         used[added] = True
-        chosen, carried = np.concatenate([chosen, added]), found.carried
-    return Flow(found.value, found.reached[:count], found.carried)
+        chosen, carried = np.concatenate([chosen, added]), flow.carried
+    return Flow(flow.value, flow.reached[:count], flow.carried)
 
 
 def _first(room: Integers, weights: Integers, people: Integers, items: Integers) -> Flags:
     """Return which pairs to begin with: about `_EACH` per item, and per unit of a person's room.
 
-    Any choice gives the same result.
+    The result of `maximum` is the same for any choice.
     """
-    place = (np.arange(len(people), dtype=np.uint64) * np.uint64(_GOLDEN)) & np.uint64(0xFFFFFFFF)
-    coin = place.astype(np.float64) / 2.0**32
+    spread = (np.arange(len(people), dtype=np.uint64) * np.uint64(_GOLDEN)) & np.uint64(0xFFFFFFFF)
+    coin = spread.astype(np.float64) / 2.0**32
     unit = float(weights.mean())
     owned = np.bincount(people, minlength=len(room))
     owners = np.bincount(items, minlength=len(weights))

@@ -1,8 +1,8 @@
-"""Lines of people and items as a small linear program: rare items left out, equal people merged.
+"""Make a small linear program of who owns what: rare items are left out, equal people merged.
 
-Of the program of `linear_program` a person is a column c_i. People with the same column are one
-variable with their number as its bound: if r is feasible, so is r with the mean of theirs for each
-of them, and it leaves the same.
+In the program of `linear_program` a person is a column c_i. People with the same column become one
+variable, bounded by their number: if r is feasible, so is r with each of them at the mean of their
+r_i, and it leaves the same rows.
 """
 
 from collections.abc import Iterator
@@ -21,11 +21,11 @@ class RankedLines:
     """Lines by person, items numbered by falling total.
 
     Attributes:
-        people: rising.
-        ranks: of the items, rising within a person.
-        counts: rows.
-        codes: of rank and count, equal where both are.
-        totals: per rank, falling.
+        people: the code of each line's person, rising.
+        ranks: the number of each line's item, rising within a person.
+        counts: how many rows each line stands for.
+        codes: of each line, equal where rank and count are equal.
+        totals: the rows of each rank, falling.
     """
 
     people: np.ndarray
@@ -41,7 +41,7 @@ class RankedLines:
 
     @classmethod
     def of(cls, people: np.ndarray, items: np.ndarray, counts: np.ndarray) -> "RankedLines":
-        """Return the lines in that order.
+        """Return the lines in the order of people and ranks.
 
         Args:
             people: per line a code.
@@ -53,9 +53,9 @@ class RankedLines:
         totals = integers.segment_sums(counts[order], starts)
         by_total = np.argsort(-totals, kind="stable")
         ranks = np.empty(len(items), np.int64)
-        places = np.empty(len(totals), np.int64)
-        places[by_total] = np.arange(len(totals))
-        ranks[order] = places[np.cumsum(_changes(items[order])) - 1]
+        rank_of = np.empty(len(totals), np.int64)
+        rank_of[by_total] = np.arange(len(totals))
+        ranks[order] = rank_of[np.cumsum(_changes(items[order])) - 1]
         order = np.lexsort((ranks, people))
         different, codes = np.unique(counts[order], return_inverse=True)
         ranks = ranks[order]
@@ -63,20 +63,20 @@ class RankedLines:
         return cls(people[order], ranks, counts[order], codes, totals[by_total])
 
     def program(self, size: int, removals: int) -> LinearProgram:
-        """Return the program of some items, people who are alike merged.
+        """Return the program of the most frequent items, people who are alike merged.
 
         Args:
-            size: how many items, those with the highest totals.
+            size: how many items: those with the highest totals.
             removals: K.
         """
         kept = np.flatnonzero(self.ranks < size)
         starts = np.flatnonzero(_changes(self.people[kept]))
         owned = np.diff(np.append(starts, len(kept)))
-        found, numbers = [], []
+        heads, numbers = [], []
         for first, number in _alike(self.codes[kept], starts, owned):
-            found.append(first)
+            heads.append(first)
             numbers.append(number)
-        first, sizes = np.concatenate(found), np.concatenate(numbers)
+        first, sizes = np.concatenate(heads), np.concatenate(numbers)
         lengths = owned[np.searchsorted(starts, first)]
         groups = np.repeat(np.arange(len(first)), lengths)
         shift = np.repeat(first - (np.cumsum(lengths) - lengths), lengths)
@@ -93,7 +93,7 @@ class RankedLines:
 def _alike(
     codes: np.ndarray, starts: np.ndarray, owned: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield where the lines of one of each group of equal people start, and how many they are."""
+    """Yield, per group of equal people, where the lines of one of them start, and their number."""
     many = starts[owned > _ALIKE]
     yield many, np.ones(len(many), np.int64)
     for size in range(1, _ALIKE + 1):
@@ -106,7 +106,7 @@ def _alike(
 
 def _changes(rows: np.ndarray) -> np.ndarray:
     """Return where a row (or a number) is the first one or differs from the one before."""
-    found = np.ones(len(rows), bool)
-    other = rows[1:] != rows[:-1]
-    found[1:] = other if other.ndim == 1 else other.any(axis=1)
-    return found
+    changed = np.ones(len(rows), bool)
+    differs = rows[1:] != rows[:-1]
+    changed[1:] = differs if differs.ndim == 1 else differs.any(axis=1)
+    return changed

@@ -1,20 +1,20 @@
-"""The linear program of the most frequent item, and what a guess proves of it, in integers.
+"""The linear program of the most frequent item, and exact bounds of it from any guess.
 
 With groups of equal people j (u_j of them, each with c_jv rows of item v) and totals C_v:
 
     LP[k] = min { m : m >= C_v - sum_j c_jv r_j for all v, sum_j r_j <= k, 0 <= r_j <= u_j }.
 
-*Upper bounds.* Any r that is feasible has m = max_v (C_v - sum_j c_jv r_j) >= LP[k].
+*Upper bounds.* Any feasible r has m = max_v (C_v - sum_j c_jv r_j) >= LP[k].
 
 *Lower bounds.* For weights w >= 0 of the items that add up to at most 1, and p_j = sum_v c_jv w_v,
 
     LP[k] >= sum_v w_v C_v - (the sum of the k largest p_j, each group standing there u_j times):
 
-m >= sum_v w_v m >= sum_v w_v C_v - sum_j p_j r_j, as m >= 0, and no feasible r takes more. One w
-bounds all k at once.
+m >= sum_v w_v m >= sum_v w_v C_v - sum_j p_j r_j, as m >= 0, and no feasible r makes the last sum
+larger. One w bounds all k at once.
 
-Both are computed without any rounding, from r and w that are integers over 2^bits. Where r and w
-come from does not matter (`highs_proposals`).
+Both bounds are computed without rounding, from r and w that are integers over 2^bits. They hold
+wherever r and w come from (`highs_proposals`).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class LinearProgram:
 
     Attributes:
         totals: C_v.
-        items: of each entry of the matrix c; entries stand by group.
-        groups: of each entry; every group and every item has one.
-        counts: of each entry, at least 1.
+        items: the item v of each entry of the matrix c; entries stand by group.
+        groups: the group j of each entry; every group and every item has an entry.
+        counts: c_jv of each entry, at least 1.
         sizes: u_j, at most K.
     """
 
@@ -54,22 +54,22 @@ class LinearProgram:
 
     @property
     def numbers(self) -> int:
-        """How many numbers a tableau of it has."""
+        """How many numbers its simplex tableau has."""
         return (len(self.totals) + 1) * (len(self.totals) + len(self.sizes) + 2)
 
     @functools.cached_property
     def bits(self) -> int:
-        """Bits that are enough for a first guess: they move no total by more than 2^-20."""
+        """Bits of a first guess: with so many, rounding moves no total by more than 2^-20."""
         return max(30, self.highest.bit_length() + 20)
 
     def guess(self, removals: int, removed: np.ndarray, weights: np.ndarray, bits: int) -> Guess:
-        """Return a guess, after moving it between its bounds.
+        """Return a guess, with r and w moved between their bounds.
 
         Args:
             removals: k.
             removed: r, integers over 2^bits.
             weights: w, integers over 2^bits.
-            bits: of both.
+            bits: the precision of r and w.
         """
         removed = np.minimum(np.maximum(removed, 0), shifted(self.sizes, bits))
         weights = np.maximum(weights, 0)
@@ -82,8 +82,8 @@ class LinearProgram:
     def largest(self, prices: np.ndarray, removals: int) -> np.ndarray:
         """Return the prices of the `removals` people with the highest ones; 0 beyond all people."""
         order = np.argsort(-prices, kind="stable")[:removals]
-        found = np.repeat(prices[order], self.sizes[order])[:removals]
-        return np.append(found, np.zeros(removals - len(found), np.int64))
+        highest = np.repeat(prices[order], self.sizes[order])[:removals]
+        return np.append(highest, np.zeros(removals - len(highest), np.int64))
 
     @functools.cached_property
     def by_group(self) -> np.ndarray:
@@ -105,15 +105,15 @@ class LinearProgram:
         rows, columns = len(self.totals), len(self.sizes)
         tableau = self._tableau(removals)
         least = tableau.minimum()
-        # The price of what a constraint has to spare is its weight (complementary slackness).
+        # The cost of a constraint's slack is its weight (complementary slackness).
         spare = tableau.costs[columns + 1 : columns + 1 + rows].tolist()
         return least, [Fraction(cost, tableau.scale) for cost in spare]
 
     def _tableau(self, removals: int) -> Tableau:
-        """Return the program in (r, m, s, t), s and t being what the constraints have to spare.
+        """Return the program in (r, m, s, t), s and t being the slacks of the constraints.
 
-        The row of the highest total gives m, the others, less that one, their s: no right side is
-        below 0 while nobody is removed.
+        The row of the highest total gives m. From the others this row is subtracted, and they give
+        their s: no right side is below 0 while nobody is removed.
         """
         rows, columns = len(self.totals), len(self.sizes)
         totals, top = self.totals.astype(object), int(self.totals.argmax())
@@ -137,14 +137,14 @@ class LinearProgram:
 
 @dataclass(frozen=True)
 class Guess:
-    """A feasible r for k removals, and feasible weights; see `Program.guess`.
+    """A feasible r for k removals and feasible weights: two bounds; see `LinearProgram.guess`.
 
     Attributes:
-        program: whose.
+        program: the program that it is a guess for.
         removals: k.
         removed: r, integers over 2^bits.
         weights: w, integers over 2^bits.
-        bits: of both.
+        bits: the precision of r and w.
     """
 
     program: LinearProgram
@@ -155,7 +155,7 @@ class Guess:
 
     @functools.cached_property
     def left(self) -> np.ndarray:
-        """The rows that are left of each item, times 2^bits."""
+        """How many rows are left of each item, times 2^bits."""
         program, (order, starts) = self.program, self.program.by_item
         taken = integers.product(program.counts[order], self.removed[program.groups[order]])
         totals = shifted(program.totals, self.bits)

@@ -1,4 +1,4 @@
-"""The simplex method in integers: slow, and never wrong."""
+"""Solve a linear program exactly, by the simplex method in integers: slow, and never wrong."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,18 +13,18 @@ class Tableau:
     All numbers are Python integers over the one denominator `scale`, which is the determinant of
     the basis (Edmonds 1967; Bareiss 1968): the division in `_pivot` leaves no remainder.
 
-    A variable that leaves at its bound is replaced by what is left of it, bound - x. That is the
-    simplex method for the program in which every x_j + y_j = bound_j is a row of its own, with x_j
-    and y_j side by side in the order of variables: of each pair one at most is out of the basis.
+    A variable that leaves at its bound gives way to its complement, bound - x. This is the simplex
+    method for the program in which every x_j + y_j = bound_j is a row of its own, with x_j and y_j
+    side by side in the order of variables: of each pair one at most is out of the basis. Therefore
     Bland's rule (1977), the first variable that may enter and the first of those that must leave,
-    therefore ends here as it does there.
+    ends here as it does there.
 
     Attributes:
         rows: object array; the columns of the basis are unit vectors times the scale.
         right: the values of the basis, between 0 and its bounds.
         costs: what one unit of each variable adds to the objective, 0 for the basis.
-        value: the objective, to be made small.
-        bounds: of each variable, in units; None: there is none.
+        value: the objective, to be minimised.
+        bounds: the upper bound of each variable, not scaled; None: no bound.
         basis: the variable of each row.
         scale: the denominator of rows, right, costs and value.
     """
@@ -46,7 +46,7 @@ class Tableau:
             self._enter(int(negative[0]))
 
     def _enter(self, variable: int) -> None:
-        """Let a variable grow until the first of the basis, or it, comes to a bound."""
+        """Let a variable grow until it or a variable of the basis reaches a bound."""
         limits = self._limits(variable)
         room, rate, first, row = limits[0]
         for limit in limits[1:]:
@@ -61,22 +61,22 @@ class Tableau:
         self._pivot(row, variable)
 
     def _limits(self, variable: int) -> list[tuple[int, int, int, int]]:
-        """Return (how far it may grow, over what, who stops it, the row or -1), for all who may."""
-        own, found = self.bounds[variable], []
+        """Return all limits of its growth: (room, rate, limiting variable, its row or -1)."""
+        own, limits = self.bounds[variable], []
         if own is not None:
-            found.append((own, 1, variable, -1))
+            limits.append((own, 1, variable, -1))
         column, right = self.rows[:, variable].tolist(), self.right.tolist()
         for row, rate in enumerate(column):
             first = self.basis[row]
             bound = self.bounds[first]
             if rate > 0:
-                found.append((right[row], rate, first, row))
+                limits.append((right[row], rate, first, row))
             elif rate < 0 and bound is not None:
-                found.append((bound * self.scale - right[row], -rate, first, row))
-        return found
+                limits.append((bound * self.scale - right[row], -rate, first, row))
+        return limits
 
     def _mirror(self, variable: int) -> None:
-        """Replace a variable out of the basis by what is left of it, at once 0."""
+        """Replace a variable out of the basis, now at its bound, by its complement, which is 0."""
         bound = self.bounds[variable] or 0
         self.right = self.right - self.rows[:, variable] * bound
         self.value += self.costs[variable] * bound
@@ -84,7 +84,7 @@ class Tableau:
         self.costs[variable] = -self.costs[variable]
 
     def _mirror_basic(self, row: int, variable: int) -> None:
-        """Replace a variable of the basis by what is left of it."""
+        """Replace a variable of the basis by its complement."""
         self.right[row] = (self.bounds[variable] or 0) * self.scale - self.right[row]
         self.rows[row] = -self.rows[row]
         self.rows[row, variable] = self.scale

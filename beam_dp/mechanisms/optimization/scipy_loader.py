@@ -1,6 +1,6 @@
-"""What is used of scipy (graphs, linear programs, sparse matrices), loaded at the first use.
+"""Load scipy's graphs, linear programs and sparse matrices at the first use.
 
-Loading it takes a third of a second and 30 MiB, which most releases have no use for.
+Loading them takes a third of a second and 30 MiB, and most releases do not need them.
 """
 
 import functools

@@ -1,1 +1,1 @@
-"""Removal profiles of statistics, exact or proved relaxations: what remains after removals."""
+"""Removal profiles: what remains of a statistic without k people, exact or a proved relaxation."""

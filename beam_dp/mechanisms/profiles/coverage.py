@@ -1,35 +1,35 @@
-"""The number of distinct items that people own: its removal profile from maximum flows.
+"""Removal profiles of the number of distinct items that people own, from maximum flows.
 
-f = the number of items with an owner. Which k people leave the fewest items is NP-hard to say
-(densest subgraph, where everybody owns two items), but the relaxation
+f = the number of items with an owner. To find the k people without whom the fewest items are left
+is NP-hard (densest subgraph, where everybody owns two items), but the relaxation
 
     F(1 - r) = sum over items of max over its owners of (1 - r_i)
 
 is exact on sets, and its least value over sum(r) <= k is the lower convex envelope of the exact
-profile: cutting r at a uniform threshold gives a random set of sum(r) people on average, that
+profile: cutting r at a uniform threshold gives a random set of sum(r) people on average, which
 leaves F(1 - r) items on average. Its Lipschitz extension (see `lipschitz_envelope`) is a minimum
 cut, so a maximum flow: source -> person D, person -> her items, item -> sink 1.
 
 *Items with more than k owners* stay whatever k people leave, so at level k they count 1, always.
 That is nearer to the exact profile, and the profiles still interlace: give the new person of
 x' = x + p the share 0 at level k + 1; an item that counts 1 there has more than k + 1 owners, so
-more than k in x, where it counts 1 at level k. And what counts 1 in x does so in x', at the same
-level. So K + 1 owners per item are enough, which `summaries.thinning` keeps. (One number K for all
-levels would not do: 100 items with the same K owners leave nothing after K removals; a new owner
-of them all makes it 100, while the level K - 1 without her is 100 / K.)
+more than k in x, where it counts 1 at level k. And an item that counts 1 in x counts 1 in x' at the
+same level. So K + 1 owners per item are enough, and `summaries.thinning` keeps so many. (One number
+K for all levels would not do: 100 items with the same K owners leave nothing after K removals; a
+new owner of them all makes it 100, while the level K - 1 without her is 100 / K.)
 
 *What is left for the flow.* With s(a) items that only a owns, and d(a) items in all, at price D:
-1. d(a) <= D: a can cover all that she owns. Any flow into her items may come from her instead, so
-   they are covered, and leave the problem: d falls for their other owners.
-2. s(a) >= D: her capacity is used up by what nobody else covers (flow to a shared item may go to
-   one of those instead). She leaves; an item with one owner left joins what only that one owns.
+1. d(a) <= D: a can cover all of her items. Any flow into them may come from her instead, so they
+   are covered, and leave the problem: d falls for their other owners.
+2. s(a) >= D: the items that nobody else owns use up her capacity (flow to a shared item may go to
+   one of these instead). She leaves; an item with one owner left is now owned by that one only.
 The items that survive the first rule once form a prefix, in the order of the least d among their
 owners. Items with the same owners are one item with a weight.
 
 *Sizes*, K = 200, processor seconds of one core: 60,000 pairs 0.2 s, 600,000 pairs 0.3 s, 2 million
 15 s, 6 million 35 s and 1.1 GiB (100,000 people and 200,000 items with 30 owners each, a hard case:
 at the price 2 all people together can just cover all items). Where 1,000 items have thousands of
-owners each, 6 million pairs take 1.2 s. `capped` takes 3 s and 1 s for them.
+owners each, 6 million pairs take 1.2 s. `capped` takes 3 s and 1 s for these two.
 """
 
 from collections.abc import Iterator
@@ -57,8 +57,8 @@ def profile(people: npt.ArrayLike, items: npt.ArrayLike, removals: int) -> list[
     `removals` owners may come with any `removals` + 1 of them: the result is the same.
 
     Args:
-        people: who owns, one code per pair; any integers. Pairs may repeat.
-        items: what she owns, as long as `people`.
+        people: the owner of each pair, any integer codes. Pairs may repeat.
+        items: the item of each pair, any integer codes.
         removals: K, at least 1.
     """
     checks.positive_integer("coverage.profile", "removals", removals)
@@ -68,12 +68,12 @@ def profile(people: npt.ArrayLike, items: npt.ArrayLike, removals: int) -> list[
 def capped(people: npt.ArrayLike, items: npt.ArrayLike, cap: int) -> int:
     """Return how many items are covered if every person covers at most `cap` of her own.
 
-    A person more raises it by 0..cap; it is never above the number of distinct items. Every owner
-    of an item matters, for each may be the one who has room.
+    One person more raises it by 0..cap; it is never above the number of distinct items. It needs
+    every owner of an item, for any of them may be the one who has room.
 
     Args:
-        people: who owns, one code per pair.
-        items: what she owns.
+        people: the owner of each pair, any integer codes.
+        items: the item of each pair, any integer codes.
         cap: the most that one person may count, at least 1.
     """
     checks.positive_integer("coverage.capped", "cap", cap)
@@ -82,13 +82,13 @@ def capped(people: npt.ArrayLike, items: npt.ArrayLike, cap: int) -> int:
 
 
 class _Items(NamedTuple):
-    """Items of several owners each, by the least number of items of an owner, falling.
+    """Items with several owners, those with the same owners as one, by falling `least`.
 
     Attributes:
         weights: how many items have the same owners.
-        owners: how many owners that are.
-        least: the least number of items of one of them.
-        pairs: the owners of all items, one after the other.
+        owners: how many these owners are.
+        least: the fewest items that one of these owners has.
+        pairs: the owners of all entries, one entry after the other.
     """
 
     weights: Integers
@@ -101,14 +101,13 @@ class _Items(NamedTuple):
         return int(np.searchsorted(-self.least, -(price.numerator // price.denominator)))
 
     def kept(self, chosen: maximum_flow.Flags) -> "_Items":
-        """Return these items only."""
+        """Return the chosen items only."""
         pairs = self.pairs[np.repeat(chosen, self.owners)]
         return _Items(self.weights[chosen], self.owners[chosen], self.least[chosen], pairs)
 
 
 class Coverage:
-    """The pairs of one database, ready for a flow at any price; see
-    `lipschitz_envelope.Relaxation`.
+    """A `lipschitz_envelope.Relaxation`: the pairs of one database, ready for a flow at any price.
 
     Attributes:
         total: the number of distinct items.
@@ -133,7 +132,7 @@ class Coverage:
         self._order(groups)
 
     def _order(self, groups: list[tuple[Integers, Integers]]) -> None:
-        """Put the merged items in the order of the least degree of their owners, falling."""
+        """Put the merged items in falling order of the least degree of their owners."""
         empty = np.zeros(0, np.int64)
         weights = np.concatenate([empty, *(weight for _, weight in groups)])
         owners = np.concatenate([empty, *(np.full(len(r), r.shape[1]) for r, _ in groups)])
@@ -155,11 +154,11 @@ class Coverage:
         return self._known
 
     def level(self, price: Fraction, removals: int) -> int:
-        """Return the most owners of an item that this k can remove and this price may."""
+        """Return the most owners that an item has which this k and this price can remove."""
         return min(removals, int(self.deepest[self.items.prefix(price)]))
 
     def everyone(self, level: int) -> lipschitz_envelope.Point:
-        """Return what is lost without all who own an item of this level, and their number."""
+        """Return the items lost without all owners of items of this level, and their number."""
         items = self._of_level(level)
         owns = self.alone > 0
         owns[items.pairs] = True
@@ -206,7 +205,7 @@ def _pairs(
 def _merged(
     item: Integers, person: Integers, owners: Integers, most: int
 ) -> Iterator[tuple[Integers, Integers]]:
-    """Yield per number of owners 2..most the different owner sets (rows) and how often each is."""
+    """Yield per number of owners 2..most the different owner sets (rows) and each one's items."""
     counts = owners[item]
     order = np.argsort(counts, kind="stable")
     person, counts = person[order], counts[order]
@@ -220,7 +219,7 @@ def _merged(
 
 @dataclass
 class _Kernel:
-    """What is left of the problem at one price, by the two rules of the module."""
+    """The problem at one price, which the two rules of the module make smaller."""
 
     price: Fraction
     alone: Integers
@@ -250,7 +249,7 @@ class _Kernel:
         self.items = names[self.items[kept]]
 
     def _cover(self) -> None:
-        """Rule 1: drop the items of people who can cover all that they own."""
+        """Rule 1: drop the items of people who can cover all of their items."""
         degrees = self.alone + _sums(self.people, self.weights[self.items], len(self.alone))
         able = degrees <= self.price.numerator // self.price.denominator
         touched = able[self.people]
@@ -260,7 +259,7 @@ class _Kernel:
             self._keep(~covered)
 
     def _saturate(self) -> None:
-        """Rule 2: drop people whose capacity is used up; items of one owner become hers alone."""
+        """Rule 2: drop people whose capacity is used up; items with one owner left become hers."""
         above = -(-self.price.numerator // self.price.denominator)
         kept = (self.alone < above)[self.people]
         if kept.all():
@@ -273,19 +272,19 @@ class _Kernel:
         self._keep(owners > 1)
 
     def _flow(self) -> tuple[Fraction, int]:
-        """Return what a flow leaves uncovered, and how many people the cut removes."""
+        """Return the weight that a flow leaves uncovered, and how many people the cut removes."""
         if not len(self.items):
             return Fraction(0), 0
         scale = self.price.denominator
         owns = np.zeros(len(self.alone), np.bool_)
         owns[self.people] = True
         person = (np.cumsum(owns) - 1)[self.people]
-        # The rules may have been cut short: whoever is full has no room, and was counted before.
+        # The rules may have been cut short: whoever is full was counted before, and has no room.
         room = np.maximum(self.price.numerator - self.alone[owns] * scale, 0)
         weights = self.weights * scale
-        found = bipartite_flow.maximum(room, weights, person, self.items)
-        removed = int(np.count_nonzero(~found.reached & (room > 0)))
-        return Fraction(int(weights.sum()) - found.value, scale), removed
+        flow = bipartite_flow.maximum(room, weights, person, self.items)
+        removed = int(np.count_nonzero(~flow.reached & (room > 0)))
+        return Fraction(int(weights.sum()) - flow.value, scale), removed
 
 
 def _sums(codes: Integers, weights: Integers, count: int) -> Integers:

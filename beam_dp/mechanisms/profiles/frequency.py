@@ -1,16 +1,16 @@
-"""How often the most frequent item occurs, and the self-join size: removal profiles of counts.
+"""Removal profiles of how often the most frequent item occurs, and of the self-join size.
 
 A line is (person, item, count): `count` rows of that person have that item. c_iv is the sum of a
 person's counts of an item and C_v = sum_i c_iv. Everything is computed in integers.
 
-Of each item alone the exact profile is
+Of one item alone the statistic is linear, and its exact profile is
 
-    b_v[k] = C_v - (sum of the k largest c_iv),
+    b_v[k] = C_v - (sum of the k largest c_iv).
 
-of a linear statistic. It interlaces: b'_v[k + 1] <= b_v[k] <= b'_v[k] for one person more.
+It interlaces: b'_v[k + 1] <= b_v[k] <= b'_v[k] for one person more.
 
-*The most frequent item*, f = max_v C_v: its exact profile is hard to compute, see
-`frequency_program` for a linear program.
+*The most frequent item*, f = max_v C_v: its exact profile is hard to compute. `frequency_program`
+relaxes it to a linear program.
 
 *The self-join size*, f = sum_v C_v^2 = sum over pairs of people i <= j of w_ij, with w_ii =
 sum_v c_iv^2 and w_ij = 2 sum_v c_iv c_jv: a sum over rows with two owners, see `squares_edges`.
@@ -18,10 +18,10 @@ Popular items make quadratically many pairs. `squares_profile` needs none:
 
     B[k] = sum_v b_v[k]^2.
 
-It interlaces, for each b_v >= 0 does and squares and sums of such do; it is at most the exact
-profile, for after k removals C_v is at least b_v[k]. What is lost: people are removed for each item
-apart, k for every one. It is good where few popular items make up most of f, which is where the
-pairs are too many. Which of the two is used must not depend on the data. (f minus the sum of the k
+It interlaces, for each b_v >= 0 does, and so do squares and sums of such profiles. It is at most
+the exact profile, for after k removals C_v is at least b_v[k]. What it loses: each item has k
+removals of its own. It is good where few popular items make up most of f, which is where the pairs
+are too many. Which of the two is used must not depend on the data. (f minus the sum of the k
 largest marginals f(x) - f(x - i) is a lower bound of the profile too, but moves by more than one
 step for one person: one person with one row, and another with ten rows of the same item.)
 """
@@ -34,18 +34,18 @@ from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.profiles import frequency_program
 
 _SOLVED = 640  # levels of the program, enough for epsilon 1: thousands of them take minutes
-_MOST = 1 << 24  # rows of one person and item that count: far more are too much for HiGHS's digits
+_MOST = 1 << 24  # rows of one person and item that count: far more need more digits than HiGHS has
 PAIRS = 20_000_000
-"""Lines of pairs that `squares_edges` makes at most unless told otherwise (about 1.5 GB)."""
+"""The most lines of pairs that `squares_edges` makes, unless told otherwise (about 1.5 GB)."""
 
 
 class FrequencyTable(NamedTuple):
-    """Lines (item, count) by item, the largest count of each item first, each person once.
+    """Lines (item, count, person) by item, the largest counts first, one line per owner.
 
     Attributes:
-        items: rising.
-        counts: falling within an item.
-        people: who.
+        items: the item of each line, rising.
+        counts: the rows of each line, falling within an item.
+        people: the owner of each line.
         starts: where each item starts.
     """
 
@@ -89,9 +89,9 @@ def max_profile(
     """Return B[0..removals] for how often the most frequent item occurs.
 
     It is the value of the linear program of `frequency_program`, in whole rows, and beyond k = 640
-    the largest b_v[k], which is lower: B[0] is exact; B[k] is at most the exact profile, at least
-    b_v[k] of every item, and interlaces. (So do both of them, and B'[641] = b'[641] <= b[640] <=
-    B[640] where they meet, b being the largest b_v.)
+    the largest b_v[k], which is lower. B[0] is exact; B[k] is at most the exact profile, at least
+    b_v[k] of every item, and interlaces. (Both profiles interlace, and where they meet, B'[641] =
+    b'[641] <= b[640] <= B[640], b being the largest b_v.)
 
     Edge cases: 0 without rows; a person counts for at most 16,777,216 rows of one item, which is
     the same function of everybody else's rows.
@@ -105,10 +105,10 @@ def max_profile(
     if not len(items):
         return [0] * (removals + 1)
     lines = _cut(owned(people, items, counts))
-    places, left = _left(lines, removals)
+    removed, left = _left(lines, removals)
     alone = np.zeros(removals + 1, left.dtype)
     alone[0] = lines.totals.max()
-    np.maximum.at(alone, places, left)
+    np.maximum.at(alone, removed, left)
     known = alone[: _SOLVED + 1]
     solved = frequency_program.profile(lines.people, lines.items, lines.counts, known)
     return solved + [int(level) for level in alone[_SOLVED + 1 :]]
@@ -134,11 +134,11 @@ def squares_profile(
         removals: how many people are removed at most.
     """
     lines = owned(people, items, counts)
-    places, left = _left(lines, removals)
-    order = np.argsort(places, kind="stable")
-    ends = np.searchsorted(places[order], np.arange(1, removals + 2))
+    removed, left = _left(lines, removals)
+    order = np.argsort(removed, kind="stable")
+    ends = np.searchsorted(removed[order], np.arange(1, removals + 2))
     left = left[order]
-    parts = [0] * removals  # most of them stay 0 where few people are
+    parts = [0] * removals  # with few people most of them stay 0
     for k in np.flatnonzero(np.diff(ends)).tolist():
         parts[k] = _squares(left[ends[k] : ends[k + 1]])
     return [_squares(lines.totals), *parts]
@@ -161,8 +161,8 @@ def squares_edges(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return (first, second, weights): the sum of squares as rows with two owners, merged.
 
-    first <= second; each pair once; the weights (w_ii, and w_ij for i < j) add up to f: int64, or
-    Python integers where they would not fit.
+    Each pair stands there once, with first <= second. The weights (w_ii, and w_ij for i < j) add up
+    to f: int64, or Python integers where they would not fit.
 
     Args:
         people: per line a code from 0 on.
@@ -190,8 +190,8 @@ def squares_edges(
     right = left + np.arange(len(left)) - np.repeat(runs, ends - here)
     weights = integers.product(lines.counts[left], lines.counts[right])
     weights = integers.product(weights, np.where(left == right, 1, 2))
-    one, two = lines.people[left], lines.people[right]
-    return _merged(np.minimum(one, two), np.maximum(one, two), weights)
+    first, second = lines.people[left], lines.people[right]
+    return _merged(np.minimum(first, second), np.maximum(first, second), weights)
 
 
 def _merged(

@@ -1,15 +1,15 @@
-"""How often the most frequent item occurs, while people are removed in parts: a linear program.
+"""The removal profile of the most frequent item, by a linear program that removes parts of people.
 
 With c_iv rows of person i and item v, and C_v = sum_i c_iv,
 
     LP[k] = min { m : m >= sum_i c_iv (1 - r_i) for all v, sum_i r_i <= k, 0 <= r_i <= 1 }.
 
 *It interlaces*: LP'[k + 1] <= LP[k] <= LP'[k], where LP' is that of one person p more. For the
-left one add r_p = 1 to any r that is feasible without p: nothing of p is left, and the sum is one
-more. For the right one leave r_p out of any r that is feasible with p: every constraint loses the
-term c_pv (1 - r_p) >= 0, and the sum does not grow. So the loss moves by 0 or 1 however many rows
-p has. LP[0] = max_v C_v, LP is convex in k (mix two feasible r), and it is at most the exact
-profile, whose removals are the r of 0 and 1.
+left inequality add r_p = 1 to any r that is feasible without p: nothing of p is left, and the sum
+is one more. For the right one leave r_p out of any r that is feasible with p: every constraint
+loses the term c_pv (1 - r_p) >= 0, and the sum does not grow. So the loss moves by 0 or 1 however
+many rows p has. LP[0] = max_v C_v, LP is convex in k (mix two feasible r), and it is at most the
+exact profile, whose removals are the r of 0 and 1.
 
 *It is published in whole rows*, as B[k] = g(LP[k]) with
 
@@ -26,12 +26,12 @@ have the same g. (With a rational c some LP[k] would be such a point, and no bou
 weights do) and, mixed with another, from above between the two. B[k] is known where g of both
 bounds is the same; the next k is the one where they are farthest apart.
 
-*They are small.* One item alone is a lower bound, B[k] >= b_v[k] = C_v - (the k largest c_iv), and
-without the k people who own most of the most frequent item, an upper one: where one item is far
-ahead nothing has to be solved. Else an item with C_v <= LP[K] never binds, and any lower bound of
-LP[K] may stand in for it; the program of some items alone, the most frequent ones, is such a bound.
-So the number of items is doubled until all others are below the bound; those are dropped, with the
-people who own nothing else (`optimization.equal_people`).
+*They are small.* One item alone gives a lower bound, B[k] >= b_v[k] = C_v - (the k largest c_iv).
+To remove the k people who own most of the most frequent item gives an upper one: where one item is
+far ahead nothing has to be solved. Else an item with C_v <= LP[K] never binds, and any lower bound
+of LP[K] may stand in for it; the program of the most frequent items alone is such a bound. So the
+number of items is doubled until all others are below the bound. These are dropped, with the people
+who own nothing else (`optimization.equal_people`).
 """
 
 import itertools
@@ -62,21 +62,21 @@ def profile(
     """
     lines = RankedLines.of(people, items, counts)
     size, low, high = _FIRST, alone.astype(object), _without_the_first(lines, len(alone))
-    found = low.copy()  # what B is at least
-    while (found != high).any():
-        last = int(np.flatnonzero(found != high)[-1])
+    least = low.copy()  # lower bounds of B
+    while (least != high).any():
+        last = int(np.flatnonzero(least != high)[-1])
         above = int(np.count_nonzero(lines.totals > low[last]))
         if above <= size:
-            curve = _Curve(lines.program(above, last), low, high, found, last)
-            found[: last + 1] = curve.levels()
+            curve = _Curve(lines.program(above, last), low, high, least, last)
+            least[: last + 1] = curve.levels()
             break
         proposer = Proposer.of(lines.program(size, last), last)
         for guess in proposer.sifted(last, METHODS[0]):
             bounds, upto = guess.lowers(last), slice(last + 1)  # (the program knows no more)
             low[upto] = np.maximum(low[upto], bounds >> guess.bits)
-            found[upto] = np.maximum(found[upto], _levels(bounds, 1 << guess.bits))
+            least[upto] = np.maximum(least[upto], _levels(bounds, 1 << guess.bits))
         size *= 2
-    return [int(value) for value in found]
+    return [int(value) for value in least]
 
 
 def level(numerator: int, denominator: int) -> int:
@@ -99,15 +99,15 @@ def _levels(numerators: Any, denominator: int) -> Any:
 
 
 def _without_the_first(lines: RankedLines, size: int) -> np.ndarray:
-    """Return what is left without the k people who own most of the first item, k < size."""
+    """Return what is left at most without the k people who own most of the first item, k < size."""
     owned = np.sort(lines.counts[lines.ranks == 0])[::-1][: size - 1]
     first, *others = lines.totals[:2].tolist()
     removed = np.zeros(size, object)
     removed[1 : len(owned) + 1] = owned.tolist()  # (as Python integers)
-    found = np.maximum(first - np.add.accumulate(removed), max(others, default=0))
-    found[0] = first
-    found[lines.owners :] = 0
-    return np.asarray(found)
+    left = np.maximum(first - np.add.accumulate(removed), max(others, default=0))
+    left[0] = first
+    left[lines.owners :] = 0
+    return np.asarray(left)
 
 
 class _Settled(NamedTuple):
@@ -115,8 +115,8 @@ class _Settled(NamedTuple):
 
     Attributes:
         level: B[k].
-        low: bounds of LP[0..K].
-        high: of LP[k].
+        low: lower bounds of LP[0..K].
+        high: an upper bound of LP[k].
     """
 
     level: int
@@ -135,7 +135,7 @@ class _Curve:
         found: np.ndarray,
         last: int,
     ) -> None:
-        """Begin with bounds of LP and of B (found, high) that are known in rows, up to `last`."""
+        """Begin with bounds in rows, up to `last`: low of LP, found of B, high of both."""
         low, high, found = (column[: last + 1] for column in (low, high, found))
         self.program, self.low, self.high = program, low << program.bits, high << program.bits
         self.known = {int(k): int(high[k]) for k in np.flatnonzero(found == high)}
@@ -146,21 +146,21 @@ class _Curve:
         self._solve(len(self.low) - 1)
         while True:
             low, high = (_levels(side, 1 << self.program.bits) for side in (self.low, self.high))
-            for k, found in self.known.items():
-                low[k] = high[k] = found
+            for k, value in self.known.items():
+                low[k] = high[k] = value
             unknown = np.flatnonzero(low != high)
             if not len(unknown):
-                return [int(found) for found in low]
+                return [int(value) for value in low]
             self._solve(int(unknown[np.argmax((self.high - self.low)[unknown])]))
 
     def _solve(self, k: int) -> None:
-        """Find B[k], and what its proof says of all other k."""
-        found = settled(self.proposer, k, len(self.low) - 1)
-        self.low = np.maximum(self.low, found.low)
-        self.high[k] = min(self.high[k], found.high)
-        before = max(place for place in self.known if place < k)
-        after = min((place for place in self.known if place > k), default=k)
-        self.known[k] = found.level
+        """Compute B[k], and use its proof for all other k."""
+        proved = settled(self.proposer, k, len(self.low) - 1)
+        self.low = np.maximum(self.low, proved.low)
+        self.high[k] = min(self.high[k], proved.high)
+        before = max(removed for removed in self.known if removed < k)
+        after = min((removed for removed in self.known if removed > k), default=k)
+        self.known[k] = proved.level
         self._mix(before, k)
         self._mix(k, after)
 
@@ -177,8 +177,8 @@ class _Curve:
 def settled(proposer: Proposer, k: int, removals: int) -> _Settled:
     """Return B[k] and its proof.
 
-    Where HiGHS fails or comes no closer, in all of its ways, the simplex method in rational numbers
-    decides: slow, but it ends. For tiny programs it is the faster one.
+    Where HiGHS fails or comes no closer by any of its methods, the simplex method in rational
+    numbers decides: slow, but it ends. For tiny programs it is the faster one.
 
     Args:
         proposer: whose guesses are judged.
@@ -186,12 +186,12 @@ def settled(proposer: Proposer, k: int, removals: int) -> _Settled:
         removals: K.
     """
     program, bits = proposer.program, proposer.program.bits
-    ways = METHODS if program.numbers > _TINY else ()
-    for guess in itertools.chain.from_iterable(proposer.guesses(k, way) for way in ways):
-        found = level(guess.lower, 1 << guess.bits)
-        if found == level(guess.upper, 1 << guess.bits):
+    methods = METHODS if program.numbers > _TINY else ()
+    for guess in itertools.chain.from_iterable(proposer.guesses(k, method) for method in methods):
+        rounded = level(guess.lower, 1 << guess.bits)
+        if rounded == level(guess.upper, 1 << guess.bits):
             finer = guess.bits - bits
-            return _Settled(found, guess.lowers(removals) >> finer, -(-guess.upper >> finer))
+            return _Settled(rounded, guess.lowers(removals) >> finer, -(-guess.upper >> finer))
     value, weights = program.solved(k)
     whole = np.array([math.floor(weight * (1 << bits)) for weight in weights], object)
     proof = program.guess(k, np.zeros_like(program.sizes), integers.narrow(whole), bits)

@@ -1,7 +1,7 @@
-"""The removal profiles of the monotone statistics, from summaries and from lines of owners.
+"""The removal profiles of the monotone statistics, from the summaries of partitions.
 
-Each class is one statistic: it says what must be summarised (`measures`) and makes the profile
-B[0..K] of each partition of a view, in the user's scale, one at a time.
+Each class is one statistic: `measures` says what must be summarised, and `profiles` makes the
+profile B[0..K] of each partition of a view, in the user's scale, one at a time.
 """
 
 import abc
@@ -37,7 +37,7 @@ class OneNumberEach:
     """A sum or an extreme of one number per person.
 
     Attributes:
-        measure: which number per person, and that the top K + 1 of it is kept.
+        measure: the number of each person, of which the K + 1 largest are kept.
         unit: what one unit is worth.
     """
 
@@ -133,13 +133,13 @@ class SquaresByItem(OwnerProfiler):
 
 @dataclasses.dataclass(frozen=True)
 class SquaresByPairs(OwnerProfiler):
-    """The same sum, relaxed by pairs of people; a pair counts for at most 2^32."""
+    """The sum of `SquaresByItem`, relaxed by pairs of people; a pair counts for at most 2^32."""
 
     def _levels(self, lines: Lines) -> Sequence[Number]:
-        one, other, squares = frequency.squares_edges(
+        first, second, squares = frequency.squares_edges(
             lines.people, lines.items, lines.counts, _ALL_PAIRS
         )
-        return owner_pairs.profile(one, other, _bounded(squares), self.removals)
+        return owner_pairs.profile(first, second, _bounded(squares), self.removals)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,7 +149,7 @@ class RowsOfTwoOwners(OwnerProfiler):
     A pair of owners has at most 2^32 units.
 
     Attributes:
-        coarse: what the weights are divided by, each pair's rounded down on its own.
+        coarse: what the weights are divided by; the weight of each pair is rounded down.
     """
 
     coarse: int = 1
@@ -177,7 +177,7 @@ class KthRow(OwnerProfiler):
     """The k-th largest row, where one person may own many (`kth_largest`): exact.
 
     Attributes:
-        k: which.
+        k: which row, 1 for the largest.
     """
 
     k: int = 1
@@ -222,7 +222,7 @@ class UserProfile:
         return (self.relation,)
 
     def profiles(self, view: PartitionView) -> Iterator[Profile]:
-        """Yield what the function says of each partition."""
+        """Yield the function's profile of each partition."""
         for lines in view.owned(0):
             yield self.function(self._people(lines))
 

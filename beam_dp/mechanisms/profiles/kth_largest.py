@@ -11,8 +11,8 @@ is the exact removal loss and B[r] is the first y with loss(y) <= r (Fang, Dong,
 Inverse", CCS 2022, section 5). The statistic is monotone: more rows, a larger k-th largest.
 
 Cutting c_i at k changes no loss. Let m people have k rows or more above y. With r < m one of them
-stays, and k rows with them, cut or not; with r >= m all of them go, in both sums, and the rest is
-the same.
+stays, with at least k rows, cut or not; with r >= m all of them go, in both sums, and what is left
+is the same.
 """
 
 import math
@@ -24,7 +24,7 @@ import numpy as np
 
 from beam_dp.mechanisms.numerics import checks
 
-_FLOATS = 1 << 53  # integers up to here are floats
+_FLOATS = 1 << 53  # integers up to here are floats without rounding
 _LOOSE = 4  # buckets per line up to which a table of all buckets is used
 
 
@@ -50,9 +50,9 @@ def rank_of_quantile(rows: checks.Real, p: checks.Real) -> int:
 def profile(
     people: np.ndarray, buckets: np.ndarray, counts: np.ndarray, k: int, removals: int
 ) -> list[int]:
-    """Return B[0..removals] of the k-th largest row, as places of candidates.
+    """Return B[0..removals] of the k-th largest row, as indexes of candidates.
 
-    It is exact. One person more interlaces it: `B'[r + 1] <= B[r] <= B'[r]`.
+    It is exact. The profiles of neighbours interlace: `B'[r + 1] <= B[r] <= B'[r]`.
 
     Edge cases: -1 where fewer than k rows are left; several lines of one person and bucket count
     together. Up to 2^62 rows.
@@ -67,20 +67,21 @@ def profile(
     checks.positive_integer("ranks.profile", "k", k)
     if len(people) == 0:
         return [-1] * (removals + 1)
-    places, dense = _compressed(buckets)
-    rows = _sums(dense, counts, len(places))
+    used, codes = _compressed(buckets)
+    rows = _sums(codes, counts, len(used))
     # above[j] is the number of rows in the buckets j, j + 1, ...: those above bucket j - 1.
     above = np.append(rows[::-1].cumsum()[::-1], 0)
     search = _Search(above, min(k, int(above[0]) + 1), np.empty(removals + 1, np.int64))
-    search.run(people, dense, counts)
-    found: list[int] = np.append(-1, places)[search.found].tolist()
-    return found
+    search.run(people, codes, counts)
+    indexes: list[int] = np.append(-1, used)[search.found].tolist()
+    return indexes
 
 
 class _Node(NamedTuple):
-    """The values of r from `first` to before `stop`, whose B[r] lie from `low` to `high`.
+    """A step of the bisection: for r from `first` to before `stop`, B[r] is from `low` to `high`.
 
-    `base` counts each person's rows from bucket `high` on; the lines are those between the two.
+    `base` has the number of each person's rows from bucket `high` on; the lines are those in
+    buckets between `low` and `high`.
     """
 
     first: int
@@ -95,7 +96,7 @@ class _Node(NamedTuple):
 
 @dataclass(frozen=True)
 class _Search:
-    """Bisect for all B[r] at once, on people who may still be among the largest."""
+    """Bisect for all B[r] at once, on the people who may still be among those with most rows."""
 
     above: np.ndarray
     k: int
@@ -109,7 +110,7 @@ class _Search:
     def run(self, people: np.ndarray, buckets: np.ndarray, counts: np.ndarray) -> None:
         """Fill `found` with the first j for which above[j] allows B[r] there."""
         size = int(people.max()) + 1
-        # No r people own more rows anywhere than the r largest own in all.
+        # Above no bucket do r people own more rows than the r largest owners own in all.
         reach = int(_running(_sums(people, counts, size), self.most)[-1])
         low, high = self._first(self.k - 1 + reach), self._first(self.k - 1)
         over, inside = buckets >= high, (buckets >= low) & (buckets < high)
@@ -143,15 +144,15 @@ class _Search:
         ]
 
     def _trimmed(self, node: _Node) -> _Node:
-        """Return the node without the people who are nowhere in it among the K largest.
+        """Return the node without the people who are nowhere in it among the K largest owners.
 
         The K-th largest count at `high` is at most the K-th largest anywhere in the node, and
         nobody has more rows than at `low`.
         """
         if len(node.base) <= self.most or self.most == 0:
             return node
-        place = len(node.base) - self.most
-        least = np.partition(node.base, place)[place]
+        rank = len(node.base) - self.most
+        least = np.partition(node.base, rank)[rank]
         kept = node.base + _sums(node.people, node.counts, len(node.base)) >= least
         codes, lines = kept.cumsum() - 1, kept[node.people]
         return node._replace(
@@ -163,16 +164,16 @@ class _Search:
 
 
 def _compressed(buckets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return places and codes with buckets = places[codes], the places rising."""
+    """Return rising bucket numbers and codes, so that buckets = numbers[codes]."""
     top = int(buckets.max()) + 1
     if top <= _LOOSE * len(buckets) + 1024:
         return np.arange(top), buckets
-    places, codes = np.unique(buckets, return_inverse=True)
-    return places, codes
+    numbers, codes = np.unique(buckets, return_inverse=True)
+    return numbers, codes
 
 
 def _sums(places: np.ndarray, amounts: np.ndarray, size: int) -> np.ndarray:
-    """Return the sum of the amounts for each place, exactly."""
+    """Return the exact sum of the amounts for each of the indexes from 0 to before `size`."""
     if float(amounts.sum(dtype=np.float64)) < _FLOATS / 2:  # then floats add without rounding
         return np.bincount(places, amounts, size).astype(np.int64)
     sums = np.zeros(size, np.int64)
@@ -181,8 +182,8 @@ def _sums(places: np.ndarray, amounts: np.ndarray, size: int) -> np.ndarray:
 
 
 def _running(counts: np.ndarray, most: int) -> np.ndarray:
-    """Return the sums of the 0, 1, ..., `most` largest counts, as far as there are people."""
-    place = len(counts) - max(1, most)
-    largest = np.partition(counts, place)[place:] if place > 0 else counts
+    """Return the sums of the 0, 1, ..., `most` largest counts, or fewer with fewer people."""
+    start = len(counts) - max(1, most)
+    largest = np.partition(counts, start)[start:] if start > 0 else counts
     largest = largest[: min(len(counts), most)]
     return np.append(0, np.sort(largest)[::-1].cumsum())

@@ -1,4 +1,4 @@
-"""Removal profiles of relaxed statistics, from their Lipschitz extensions on a public grid.
+"""Removal profiles of relaxed statistics, from Lipschitz extensions on a public grid of prices.
 
 Let F(s) be a relaxation of a monotone statistic f to people who are present by a share s in
 [0, 1]^n: F(1 - R) = f without R for every set R, more people or larger shares never lower F, and a
@@ -6,8 +6,8 @@ person of share 0 changes nothing. Its Lipschitz extension for a price D > 0 of 
 
     E_D(x) = min over r in [0, 1]^n of F(1 - r) + D * sum(r).
 
-For x and x' = x + one person: E_D(x) <= E_D(x') <= E_D(x) + D. (From r' on x', leave the
-person out: F is no larger. From r on x, remove the new person for D.) This is the function of
+For x and x' = x + one person: E_D(x) <= E_D(x') <= E_D(x) + D. (Leave the new person out of any
+r' on x': F is no larger. To any r on x, add her removal for D.) This is the function of
 Cummings and Durfee, "Individual Sensitivity Preprocessing for Data Privacy" (SODA 2020), of a
 monotone statistic. The profile of this module is, over a finite public grid of prices,
 
@@ -30,10 +30,10 @@ that factor 65/64, and hold every integer up to 128.
 
 *The search*: a minimiser r at one price gives a line below f - E at every price: F(1 - r) + D'
 sum(r) bounds the extension at D'. So does the removal of everybody. Where F depends on k it must
-not rise with k, so that the lines of one k hold for all later ones. After a descent from the
-largest price, the next one that is tried is the grid's best by all lines so far (Kelley's cutting
-planes, 1960); where that one has been computed, its line is exact there, and nothing else can be
-better: the result is the maximum over the whole grid exactly, plateaus included.
+not rise with k, so that the lines of one k hold for all later k. After a descent from the largest
+price, the next price to be tried is the best of the grid by all lines so far (Kelley's cutting
+planes, 1960). If it was computed before, its line is exact there, and no other price can be better:
+the result is the maximum over the whole grid exactly, plateaus included.
 """
 
 import bisect
@@ -46,14 +46,14 @@ LAST = _OCTAVE * (62 + _LOWEST)  # the largest is 2^62
 
 
 class Point(NamedTuple):
-    """At one price: f - E, and the number of people (or halves) that a minimiser removes."""
+    """At one price: the loss f - E, and how many people (or halves) a minimiser removes."""
 
     loss: Fraction
     removed: Fraction
 
 
 class Relaxation(Protocol):
-    """A relaxed statistic of one database: what `profile` asks of it."""
+    """What `profile` asks of a relaxed statistic of one database."""
 
     @property
     def total(self) -> int:
@@ -61,13 +61,13 @@ class Relaxation(Protocol):
 
     @property
     def steepest(self) -> int:
-        """A price from which on nobody is worth removing: the most that one person can lower f."""
+        """A price from which on no removal pays: the most that one person can lower f."""
 
     def level(self, price: Fraction, removals: int) -> int:
         """Return a name of the relaxation for this k; equal names have equal points."""
 
     def everyone(self, level: int) -> Point:
-        """Return f - F(0), what the removal of everybody loses, and how many people that takes."""
+        """Return f - F(0), the loss of removing everybody, and how many people that removes."""
 
     def point(self, price: Fraction, level: int) -> Point:
         """Return the loss at a price, and the number removed."""
@@ -112,20 +112,20 @@ class _Lower:
 
     def add(self, start: Fraction, slope: Fraction) -> None:
         """Take one more line; those that are nowhere above the others are dropped."""
-        place = bisect.bisect_left(self.lines, -slope, key=lambda line: -line[1])
-        if place < len(self.lines) and self.lines[place][1] == slope:
-            if self.lines[place][0] >= start:
+        index = bisect.bisect_left(self.lines, -slope, key=lambda line: -line[1])
+        if index < len(self.lines) and self.lines[index][1] == slope:
+            if self.lines[index][0] >= start:
                 return
-            del self.lines[place]
-        self.lines.insert(place, (start, slope))
-        if not self._needed(place):
-            del self.lines[place]
+            del self.lines[index]
+        self.lines.insert(index, (start, slope))
+        if not self._needed(index):
+            del self.lines[index]
             return
-        while place + 1 < len(self.lines) and not self._needed(place + 1):
-            del self.lines[place + 1]
-        while place and not self._needed(place - 1):
-            del self.lines[place - 1]
-            place -= 1
+        while index + 1 < len(self.lines) and not self._needed(index + 1):
+            del self.lines[index + 1]
+        while index and not self._needed(index - 1):
+            del self.lines[index - 1]
+            index -= 1
 
     def _needed(self, place: int) -> bool:
         """Return whether a line is above both of its neighbours somewhere at D >= 0."""
@@ -138,19 +138,19 @@ class _Lower:
         if place == 0:
             return True
         before, high = self.lines[place - 1]
-        # It is above the one before from (before - start) / (high - slope) on.
+        # The line is above the one before it from D = (before - start) / (high - slope) on.
         return (before - start) * (slope - low) < (start - after) * (high - slope)
 
     def kink(self, k: int) -> Fraction:
         """Return the price at which this maximum + k D is least."""
-        place = bisect.bisect_left(self.lines, Fraction(-k), key=lambda line: -line[1])
-        if place == 0:
+        index = bisect.bisect_left(self.lines, Fraction(-k), key=lambda line: -line[1])
+        if index == 0:
             return Fraction(0)
-        (high, steep), (low, flat) = self.lines[place - 1], self.lines[place]
+        (high, steep), (low, flat) = self.lines[index - 1], self.lines[index]
         return (high - low) / (steep - flat)
 
     def at(self, price: Fraction, k: int) -> Fraction:
-        """Return the least that this maximum leaves possible for the height at a price."""
+        """Return the lower bound of f - E + k D at a price that this maximum gives."""
         return max(start - slope * price for start, slope in self.lines) + k * price
 
 
@@ -177,10 +177,10 @@ class _Search:
             self._taken(index, k)
 
     def _descend(self, k: int) -> None:
-        """Take prices from the largest downwards, ever faster, until somebody is worth removing.
+        """Take prices from the largest downwards, in growing steps, until a minimiser removes k.
 
-        Few people are worth much, and their prices are found by short flows. Without these lines
-        the first price that is tried is far below, where half of all people are worth removing.
+        At high prices few removals pay, and the flows are short. Without the lines of these prices
+        the first one that is tried is far below, where half of all people are worth removing.
         """
         index, step = self.top, 1
         while index and self._taken(index, k).removed < k:
@@ -188,16 +188,16 @@ class _Search:
         self._taken(index, k)
 
     def _taken(self, index: int, k: int) -> Point:
-        """Return the point at a price; the first time its line is taken too."""
+        """Return the point at a price; the first time, add its line."""
         at = price(index)
         key = index, self.relaxation.level(at, k)
         if key not in self.known:
-            found = self.known[key] = self.relaxation.point(at, key[1])
-            self.lower.add(found.loss + found.removed * at, found.removed)
+            point = self.known[key] = self.relaxation.point(at, key[1])
+            self.lower.add(point.loss + point.removed * at, point.removed)
         return self.known[key]
 
     def _everyone(self, k: int) -> None:
-        """Take the line of everybody's removal, where this k can remove more than the last."""
+        """Add the line of everybody's removal, if this k can remove more than the last k."""
         level = self.relaxation.level(price(0), k)
         if level != self.level:
             self.lower.add(*self.relaxation.everyone(level))

@@ -1,10 +1,10 @@
-"""Lipschitz extensions: a statistic in which nobody counts for more than a price.
+"""Lipschitz extensions: statistics in which nobody counts for more than a given price.
 
 An extension E of a monotone statistic f is a function of a database and of a price D > 0, in units,
 with `E(D) <= f` and, for x' = x + one person, `0 <= E'(D) - E(D) <= D`: noise of size D hides a
 person in it, however much f may move. It is the function of Cummings and Durfee, "Individual
-Sensitivity Preprocessing for Data Privacy" (SODA 2020), which for a monotone f is the least f
-without some people when each of them is paid for with D.
+Sensitivity Preprocessing for Data Privacy" (SODA 2020), which for a monotone f is the least value
+of f without some people plus D for each of them.
 """
 
 from collections.abc import Sequence
@@ -24,8 +24,8 @@ class ProfileExtension:
 
         E(D) = min(min over k = 0..K of (B[k] + k D), L + (K + 1) D),
 
-    B cut to [L, U]: L is public, or was released before, and so is U. Without the second term,
-    which stands for all larger k, nothing could be said of one person more.
+    B cut to [L, U]: L and U are public, or were released before. The second term stands for all
+    larger k; without it nothing could be said of one person more.
 
     Proof of 0 <= E' - E <= D, from `B'[k + 1] <= B[k] <= B'[k]`, which cutting keeps. Each term of
     E' is at least that of E: E <= E'. If E = B[k] + k D with k < K, then E' <= B'[k + 1] + (k + 1)
@@ -60,7 +60,7 @@ class ProfileExtension:
 
     @cached_property
     def _corners(self) -> list[tuple[int, int]]:
-        """(k, B[k]) and (K + 1, L) on their lower convex envelope: no other is ever the least."""
+        """(k, B[k]) and (K + 1, L) on their lower convex envelope: only these can be the least."""
         kept: list[tuple[int, int]] = []
         for point in enumerate((*self.levels, self.floor)):
             while len(kept) > 1 and _is_above(kept[-1], kept[-2], point):
@@ -76,7 +76,7 @@ def _is_above(middle: tuple[int, int], left: tuple[int, int], right: tuple[int, 
 
 
 def _units(value: Number, unit: Fraction) -> int:
-    """Return the nearest whole number of units; the higher of two."""
+    """Return the nearest whole number of units; of two equally near ones the higher."""
     over, under = value.as_integer_ratio()
     parts = under * unit.numerator
     return (2 * over * unit.denominator + parts) // (2 * parts)
@@ -85,16 +85,16 @@ def _units(value: Number, unit: Fraction) -> int:
 class CoverExtension:
     """The number of different items that people cover when nobody covers more than D of theirs.
 
-    It is a maximum flow, so the least over sets of people of the items that the others own and D
-    for each of the set (its minimum cut): the extension of the number of different items, for all K
-    at once. D may be a fraction.
+    It is a maximum flow. By its minimum cut it is the least, over sets of people, of the items that
+    all others own plus D for each person of the set: the extension of the number of different
+    items, for all K at once. D may be a fraction.
 
-    It is concave in D and 0 at D = 0, and never above D for each of the n people. So where it is
-    n D at one price, it is so at all lower ones; and what covers everything once, always does.
+    It is concave in D, 0 at D = 0, and at most n D for n people. So if it is n D at one price, it
+    is so at all lower ones; and if it covers all items at one price, it does so at all higher ones.
     """
 
     def __init__(self, people: npt.ArrayLike, items: npt.ArrayLike) -> None:
-        """Take who owns, and what: one code per pair."""
+        """Take the owner and the item of each pair, as codes."""
         self._cover = Coverage(people, items, None)
         self._people = len(self._cover.degrees)
         self._paying = Fraction(0)  # the largest price known that everybody pays

@@ -1,4 +1,4 @@
-"""Rows with two owners, that disappear when either of them does: sums, counts and maxima.
+"""Removal profiles of sums, counts and maxima of rows that disappear with either of two owners.
 
 A row of weight w >= 0 and owners a, b (one owner if a = b) stays by the relaxed weight
 
@@ -23,8 +23,8 @@ and, without their rows, half of a maximum matching in the bipartite double cove
 
 *What is left for the flow.* With s(a) the weight that only a limits, and d(a) all of hers, at D:
 1. d(a) <= D: a limits nothing. Her rows are limited by their other owner b only: they join s(b).
-2. s(a) >= D: she is full with what nobody else limits (flow in a shared row may go there instead).
-   She leaves, and her other rows with her, uncounted.
+2. s(a) >= D: the rows that nobody else limits fill her capacity (flow in a shared row may go there
+   instead). She leaves, and her other rows leave with her, uncounted.
 After the first rule only rows stay whose owners both have d > D: a prefix of the rows in the order
 of the lesser d.
 """
@@ -85,16 +85,16 @@ def max_profile(
     """
     checks.positive_integer("edges.max_profile", "removals", removals)
     rows = _Ordered(first, second, values, removals)
-    found: list[Number] = []
-    place = 0
+    maxima: list[Number] = []
+    level = 0
     for k in range(removals + 1):
-        place = bisect.bisect_right(range(rows.levels), Fraction(k), lo=place, key=rows.cover)
-        found.append(rows.values[place].item() if place < rows.levels else floor)
-    return found
+        level = bisect.bisect_right(range(rows.levels), Fraction(k), lo=level, key=rows.cover)
+        maxima.append(rows.values[level].item() if level < rows.levels else floor)
+    return maxima
 
 
 class Edges:
-    """The rows of one database, ready for a flow at any price; see `lipschitz_envelope.Relaxation`.
+    """A `lipschitz_envelope.Relaxation`: the rows of one database, ready for a flow at any price.
 
     Attributes:
         total: the weight of all rows.
@@ -115,7 +115,7 @@ class Edges:
         self.steepest = int(self.degrees.max(initial=0))
         low, high, weight = ranks[low[~same]], ranks[high[~same]], weight[~same]
         low, high = np.minimum(low, high), np.maximum(low, high)
-        # The later in the order has the lesser degree, so the prefixes end there.
+        # Of two owners the later one has the lesser degree: it says in which prefixes the row is.
         order = np.lexsort((low, high))
         low, high, weight = low[order], high[order], weight[order]
         fresh = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
@@ -146,16 +146,16 @@ def _columns(
     first: npt.ArrayLike, second: npt.ArrayLike, weights: npt.ArrayLike | None
 ) -> tuple[Integers, Integers, Integers, int]:
     """Return the owners as codes from 0, the weights as int64, and the number of people."""
-    one, two = np.asarray(first), np.asarray(second)
-    weight = np.ones(len(one), np.int64) if weights is None else np.asarray(weights)
+    left, right = np.asarray(first), np.asarray(second)
+    weight = np.ones(len(left), np.int64) if weights is None else np.asarray(weights)
     checks.require(
-        one.shape == two.shape == weight.shape and one.ndim == 1,
+        left.shape == right.shape == weight.shape and left.ndim == 1,
         "edges",
         "first, second and weights",
         "be columns of the same length",
     )
     # Where int64 and uint64 meet, numpy makes floats, in which different codes are equal.
-    integers = np.result_type(one, two).kind in "iu" or not len(one)
+    integers = np.result_type(left, right).kind in "iu" or not len(left)
     checks.require(integers, "edges", "first and second", "be integers, both signed or neither")
     checks.require(
         len(weight) == 0 or (weight.dtype.kind in "iu" and int(weight.min()) >= 0),
@@ -164,11 +164,11 @@ def _columns(
         "be integers from 0",
     )
     weight = np.minimum(weight, _MOST).astype(np.int64)
-    # A float sum does not wrap; it is right to many digits, and int64 has two bits to spare. What
-    # does not fit is summed as Python's integers, so that no data are too large.
+    # A float sum does not wrap; it is right to many digits, and int64 has two bits to spare. Sums
+    # that do not fit are made of Python's integers, so that no data are too large.
     if weight.sum(dtype=np.float64) >= _MOST:
         weight = weight.astype(object)
-    names, codes = np.unique(np.concatenate([one, two]), return_inverse=True)
+    names, codes = np.unique(np.concatenate([left, right]), return_inverse=True)
     low, high = np.split(codes.astype(np.int64), 2)
     return low, high, weight, len(names)
 
@@ -182,7 +182,7 @@ def _sums(codes: Integers, weights: Integers, count: int) -> Integers:
 
 @dataclass
 class _Kernel:
-    """What is left of the problem at one price, by the two rules of the module."""
+    """The problem at one price, which the two rules of the module make smaller."""
 
     price: Fraction
     alone: Integers
@@ -216,45 +216,45 @@ class _Kernel:
         self._keep(~dropped)
 
     def _free(self) -> None:
-        """Rule 1: leave the rows of people who limit nothing to their other owners."""
+        """Rule 1: leave the rows of people who limit nothing to the other owners of these rows."""
         people = len(self.alone)
         degrees = self.alone + _sums(self.low, self.weights, people)
         degrees += _sums(self.high, self.weights, people)
         free = degrees <= self.price.numerator // self.price.denominator
         low, high = free[self.low], free[self.high]
-        for owner, one in ((self.high, low & ~high), (self.low, high & ~low)):
-            np.add.at(self.alone, owner[one], self.weights[one])
+        for owner, rows in ((self.high, low & ~high), (self.low, high & ~low)):
+            np.add.at(self.alone, owner[rows], self.weights[rows])
         self._keep(~(low | high))
 
     def _flow(self) -> tuple[Fraction, Fraction]:
-        """Return what a fractional matching leaves out, and how many people the cut removes."""
+        """Return the weight that a fractional matching leaves out, and how many the cut removes."""
         if not len(self.weights):
             return Fraction(0), Fraction(0)
         scale, both = self.price.denominator, np.concatenate([self.low, self.high])
         names, codes = np.unique(both, return_inverse=True)
         low, high = np.split(codes, 2)
-        # The rules may have been cut short: whoever is full has no room, and was counted before.
+        # The rules may have been cut short: whoever is full was counted before, and has no room.
         room = np.maximum(self.price.numerator - self.alone[names] * scale, 0).astype(np.int64)
         # Nothing beyond the room is needed; it is below 2^62, the scaled weight need not be.
         most = -(-self.price.numerator // scale)
         pipe = np.asarray(np.minimum(self.weights, most) * scale, np.int64)
-        people, each = len(names), np.arange(len(names))
-        found = maximum_flow.maximum(
-            np.concatenate([np.full(people, 2 * people), low, high, people + each]),
-            np.concatenate([each, people + high, people + low, np.full(people, 2 * people + 1)]),
+        people, nodes = len(names), np.arange(len(names))
+        flow = maximum_flow.maximum(
+            np.concatenate([np.full(people, 2 * people), low, high, people + nodes]),
+            np.concatenate([nodes, people + high, people + low, np.full(people, 2 * people + 1)]),
             np.concatenate([room, pipe, pipe, room]),
             2 * people + 2,
             2 * people,
             2 * people + 1,
         )
-        left, right = found.reached[:people], found.reached[people : 2 * people]
+        left, right = flow.reached[:people], flow.reached[people : 2 * people]
         halves = int(np.count_nonzero(~left & (room > 0)) + np.count_nonzero(right & (room > 0)))
-        missing = int(self.weights.sum()) - Fraction(found.value, 2 * scale)
+        missing = int(self.weights.sum()) - Fraction(flow.value, 2 * scale)
         return missing, Fraction(halves, 2)
 
 
 class _Ordered:
-    """The rows by falling value, as far as they matter for K removals.
+    """The rows that matter for K removals, by falling value.
 
     A row is left out if an owner has a row of her own above it, or rows shared with 2 K + 1 others:
     every cover by at most K people has r = 1 there (at r = 0 her 2 K + 1 neighbours had 1 each, at
@@ -271,8 +271,8 @@ class _Ordered:
         self, first: npt.ArrayLike, second: npt.ArrayLike, values: npt.ArrayLike, removals: int
     ) -> None:
         value = np.asarray(values)
-        one, two, _, people = _columns(first, second, np.zeros(len(value), np.int64))
-        low, high = np.minimum(one, two), np.maximum(one, two)
+        left, right, _, people = _columns(first, second, np.zeros(len(value), np.int64))
+        low, high = np.minimum(left, right), np.maximum(left, right)
         order = np.argsort(value, kind="stable")[::-1]
         order = order[np.sort(np.unique((low * people + high)[order], return_index=True)[1])]
         order = order[self._needed(low[order], high[order], people, 2 * removals + 1)]
@@ -283,11 +283,11 @@ class _Ordered:
         self._known: dict[int, Fraction] = {}
 
     def _needed(self, low: Integers, high: Integers, people: int, most: int) -> list[int]:
-        """Return the rows that are needed, of different pairs in the order of their values."""
+        """Return the rows that matter, of different pairs by falling value."""
         rows, kept = [0] * people, list[int]()
-        for place, (a, b) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+        for row, (a, b) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
             if rows[a] < most and rows[b] < most:
-                kept.append(place)
+                kept.append(row)
                 rows[a] = most if a == b else rows[a] + 1
                 rows[b] = most if a == b else rows[b] + 1
             if len(kept) > (most - 1) * most + most:
@@ -295,7 +295,7 @@ class _Ordered:
         return kept
 
     def cover(self, level: int) -> Fraction:
-        """Return the fractional vertex cover of the rows of the levels 0..level."""
+        """Return the size of the fractional vertex cover of the rows of the levels 0..level."""
         if level not in self._known:
             self._known[level] = self._cover(level)
         return self._known[level]

@@ -25,13 +25,13 @@ class Plateau(NamedTuple):
 class Profile:
     """B[0] >= B[1] >= ... >= B[K]: the statistic after the best removal of at most k people.
 
-    It is private data and not private by itself: neither its repr nor an error shows a value.
+    It is private data, not a private release: neither its repr nor an error shows a value.
 
     For databases x and x' = x + one person and a monotone f, the profiles interlace:
     `B'[k + 1] <= B[k] <= B'[k]` (an optimal removal R from x becomes R + that person from x', and
     one from x' may leave that person out). Hence, for every candidate y at once,
     `loss(x, y) <= loss(x', y) <= loss(x, y) + 1`, which is all that the searches rely on
-    (Fang, Dong, Yi, "Shifted Inverse", CCS 2022). Cutting the loss at K + 1 keeps both of them.
+    (Fang, Dong, Yi, "Shifted Inverse", CCS 2022). A loss that is cut at K + 1 keeps both of them.
 
     Args:
         values: B[0..K], numbers that do not increase; -inf and inf are allowed.
@@ -45,11 +45,11 @@ class Profile:
     def __init__(self, values: Iterable[Number]) -> None:
         listed = values.tolist() if isinstance(values, np.ndarray) else values
         plain = tuple(v.item() if isinstance(v, np.generic) else v for v in listed)
-        said = "Profile", "values", "be numbers that do not increase, at least one and no NaN"
-        checks.require(len(plain) > 0 and not is_nan(plain[0]), *said)
+        rule = "Profile", "values", "be numbers that do not increase, at least one and no NaN"
+        checks.require(len(plain) > 0 and not is_nan(plain[0]), *rule)
         pairs = itertools.pairwise(plain)
         ordered = all(after is before or after <= before for before, after in pairs)
-        checks.require(ordered, *said)  # a NaN fails too
+        checks.require(ordered, *rule)  # a NaN fails too
         object.__setattr__(self, "values", plain)
 
     def __repr__(self) -> str:
@@ -58,12 +58,12 @@ class Profile:
     def steps(self, candidates: Candidates) -> list[int]:
         """Return steps[k], the first i with candidate i >= B[k]: loss(y_i) <= k iff i >= steps[k].
 
-        O(K log N) time whatever the number N of candidates; it does not increase in k.
+        It takes O(K log N) time for N candidates; steps[k] does not increase in k.
         """
         if candidates.size < WIDE and all(type(value) is float for value in self.values):
-            found: list[int] = candidates.indexes(np.array(self.values)).tolist()
-            return found
-        # Where few people are, nearly all of a long profile is alike.
+            indexes: list[int] = candidates.indexes(np.array(self.values)).tolist()
+            return indexes
+        # With few people nearly all values of a long profile are equal.
         known = {value: candidates.index(value) for value in dict.fromkeys(self.values)}
         return [known[value] for value in self.values]
 

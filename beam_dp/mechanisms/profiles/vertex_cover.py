@@ -1,4 +1,4 @@
-"""The number of distinct values of rows with two owners, by what it takes to remove each of them.
+"""Removal profiles of the number of distinct values of rows with two owners.
 
 A row disappears when either owner does, so the owners of a value v form a graph (a loop where both
 are one person), and v disappears with a vertex cover of it. Let c_v be the least sum(r) with
@@ -14,19 +14,19 @@ r_a + r_b >= 1 on every edge (r_a >= 1 on a loop), the fractional vertex cover. 
   (Nemhauser and Trotter, 1975), 2 for each person with a loop, whose other edges need nothing.
 
 *What it costs*: each value is removed on its own, by any k people. That is close where most values
-have many pairs of owners apart from each other. Where they have few, k people remove all of those,
-though no k people can at once: B[1] is 0 if every value has one row. The linear program over all
-values together, c_v >= 1 - r_a - r_b for every row of v, would see that; it is a fractional
-matching in a hypergraph (value, owner, owner), and no flow solves it, for it has thirds already
-where the pairs {a, b}, {b, d} own one value and {a, d}, {b, c} another: at a price of 1 its
+have many pairs of owners apart from each other. Where they have few, k people are taken to remove
+all of those, though no k people can at once: B[1] is 0 if every value has one row. The linear
+program over all values together, c_v >= 1 - r_a - r_b for every row of v, would see that. It is a
+fractional matching in a hypergraph (value, owner, owner), and no flow solves it, for it has thirds
+already where the pairs {a, b}, {b, d} own one value and {a, d}, {b, c} another: at a price of 1 its
 extension is 5/3. Solved in floats it has no sensitivity of exactly 1.
 
 *What is left for the matching*, for K removals:
 1. A person with more than 2 K neighbours of one value has r = 1 in every cover by at most K people
    in halves (with r = 0 they have 1 each, with 1/2 at least 1/2 each): she counts 1, and leaves
-   with her edges. If c_v > K, what is counted in the end is a cover, so above K too.
-2. Edges no two of which meet need 1 each: a value with more than K of them, found by taking edges
-   that are the first of both of their owners, again and again, has c_v > K.
+   with her edges. If c_v > K, the sum of what was counted is that of a cover, so above K too.
+2. Edges no two of which meet need 1 each: a value with more than K of them has c_v > K. To find
+   some, take the edges that are the first of both of their owners, again and again.
 
 *Sizes*, K = 200: 60,000 rows 0.1 s, 600,000 rows 2 s, 6 million 10 to 15 s and 1.5 GiB.
 """
@@ -38,7 +38,7 @@ from beam_dp.mechanisms.numerics import checks, hashing
 from beam_dp.mechanisms.optimization import scipy_loader
 from beam_dp.mechanisms.optimization.maximum_flow import Flags, Integers
 
-_ROUNDS = 64  # of taking edges; what they leave goes to the matching
+_ROUNDS = 64  # of taking edges; the edges that they leave go to the matching
 _NO_KEY = np.uint64(0)
 
 
@@ -57,7 +57,7 @@ def profile(
         removals: K, at least 1.
     """
     checks.positive_integer("covers.profile", "removals", removals)
-    # A value counts at every k with 2 c_v > 2 k, and has c_v >= 1: all of them at 0.
+    # A value counts at every k with 2 c_v > 2 k. As c_v >= 1, all values count at k = 0.
     lasts = np.minimum((cover_halves(first, second, items, removals) - 1) // 2, removals)
     counts: list[int] = np.bincount(lasts, minlength=removals + 1)[::-1].cumsum()[::-1].tolist()
     return counts
@@ -66,7 +66,7 @@ def profile(
 def cover_halves(
     first: npt.ArrayLike, second: npt.ArrayLike, items: npt.ArrayLike, removals: int
 ) -> Integers:
-    """Return 2 c_v per item, in the order of their codes; above 2 K all are only above 2 K.
+    """Return 2 c_v per item, by code; a number above 2 K says only that 2 c_v is above 2 K.
 
     Args:
         first: as in `profile`.
@@ -74,19 +74,19 @@ def cover_halves(
         items: as in `profile`.
         removals: K.
     """
-    one, two, item = np.asarray(first), np.asarray(second), np.asarray(items)
-    left = _Graphs(*_edges(one, two, item), removals)
-    left.take_loops()
-    left.take_crowded()
-    left.take_apart()
-    left.match()
-    return left.halves
+    left, right, item = np.asarray(first), np.asarray(second), np.asarray(items)
+    graphs = _Graphs(*_edges(left, right, item), removals)
+    graphs.take_loops()
+    graphs.take_crowded()
+    graphs.take_apart()
+    graphs.match()
+    return graphs.halves
 
 
 def _edges(
     first: npt.NDArray[np.generic], second: npt.NDArray[np.generic], items: npt.NDArray[np.generic]
 ) -> tuple[Integers, Integers, Integers]:
-    """Return every edge once: its value, and its ends, numbers for a person in one value each."""
+    """Return every edge once: its value, and its ends, each the number of a (value, person)."""
     checks.require(
         first.shape == second.shape == items.shape and items.ndim == 1,
         "covers",
@@ -111,10 +111,10 @@ def _edges(
 
 
 class _Graphs:
-    """The graphs of all values side by side, and what was found of their covers.
+    """The graphs of all values side by side, and what is known of their covers.
 
     Attributes:
-        halves: 2 c_v of what has left the graphs, per value; above 2 K they are above it.
+        halves: per value 2 c_v of what has left its graph; above 2 K, so is 2 c_v of the value.
     """
 
     def __init__(self, items: Integers, low: Integers, high: Integers, removals: int) -> None:
@@ -138,22 +138,22 @@ class _Graphs:
         self._keep(~(covered[self.low] | covered[self.high]))
 
     def _keep(self, edges: Flags) -> None:
-        """Keep these edges, of values that are not decided."""
+        """Keep these edges, except those of values that are decided."""
         edges &= self.halves[self.items] <= self.most
         self.items, self.low, self.high = self.items[edges], self.low[edges], self.high[edges]
 
     def take_apart(self) -> None:
         """Drop the values with more than K edges apart from each other: rule 2."""
-        # In an order that is no order of theirs, or a path would be taken edge by edge.
+        # In a mixed order: in order along a path, its edges would be taken one per round.
         order = np.argsort(hashing.mix(np.arange(len(self.items), dtype=np.uint64), _NO_KEY))
         low, high = self.low[order], self.high[order]
         apart = np.zeros(len(self.halves), np.int64)
         for _ in range(_ROUNDS):
-            place = np.arange(len(low))
+            index = np.arange(len(low))
             least = np.full(self.ends, len(low))
             for end in (low, high):
-                np.minimum.at(least, end, place)
-            picked = (least[low] == place) & (least[high] == place)
+                np.minimum.at(least, end, index)
+            picked = (least[low] == index) & (least[high] == index)
             apart += np.bincount(self.value[low[picked]], minlength=len(apart))
             used = np.zeros(self.ends, np.bool_)
             used[low[picked]], used[high[picked]] = True, True
