@@ -17,12 +17,12 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.metrics import base, custom_profile, extremes, items, rows, spread, totals
+from beam_dp.mechanisms.metrics import base, extremes, items, own_function, rows, spread, totals
 from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.program import Program, compile_program
-from beam_dp.mechanisms.summaries.partition_view import Cells
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.steps import block_votes, collect, draw
 from beam_dp.transforms.steps import settle as settling
@@ -59,7 +59,7 @@ def one_owner(unit: Fraction) -> list[base.Metric]:
         items.MaxFrequency("v"),
         items.SumOfSquares("v"),
         items.SumOfSquares("v", relaxation="pairs", people=100),
-        custom_profile.CustomProfile("v", largest, candidates=LISTED, unit=unit),
+        own_function.CustomProfile("v", largest, candidates=LISTED, unit=unit),
         spread.Variance("v", unit=unit, person_value="last", last_by="t"),
         spread.Variance("v", unit=unit, sample=True, sensitivity=LEAST),
         spread.StandardDeviation("v", unit=unit, sensitivity=MOST),
@@ -120,7 +120,9 @@ class Case:
     @property
     def program(self) -> Program:
         depth = self.bounds.depth or 5
-        return compile_program(self.asked, GENEROUS, 3, depth, second=self.second, partitions=3)
+        return compile_program(
+            self.asked, GENEROUS, 3, depth=depth, second=self.second, partitions=3
+        )
 
 
 def cases(unit: Fraction) -> Iterator[Case]:
@@ -158,9 +160,7 @@ def giant(value: object) -> dict[str, Any]:
 
 def summaries(case: Case, program: Program, rows: list[Any]) -> tuple[Layout, dict[int, list]]:
     """Return what a pipeline has behind its shuffles, by bucket."""
-    named = "person", ("day",), program.columns, program.units
-    more = program.items, case.second is not None, program.flags, program.orders, program.tiers
-    layout = Layout(*named, None, KEY, *more)
+    layout = Layout("person", ("day",), program.columns, None, KEY)
     bounder = Bounder(case.bounds, program.fields, KEY, keep_rows=program.keep_rows)
     packed = grouped([bundle(collect.Collect(layout, bounder, 4), rows)])
     settle = settling.Settle(bounder, program.measures, program.shared_measures, 1)
@@ -183,7 +183,7 @@ def released(
     layout, found = summaries(case, program, rows)
     if clips is None:
         everybody = settling.open_summary(found[settling.SHARED], program.shared_measures)
-        view = Cells(everybody, np.zeros(len(everybody), np.int64), 1)
+        view = PartitionView(everybody, np.zeros(len(everybody), np.int64), 1)
         clips = program.choose_clips(view, noise)
     opened = settling.open_bucket(found[0], program.measures)
     cells, names = draw.BucketPartitions(layout, 1).cells(0, *opened)

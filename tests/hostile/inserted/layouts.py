@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from beam_dp.mechanisms.bounding import table as tables
+from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.transforms.columns import layout as columns_layout
@@ -31,21 +32,21 @@ def layouts() -> dict[str, Layout]:
     """Return what is asked of the rows: one statistic, and all options at once."""
     days = PublicKeys(KeyList.of(tuple((day,) for day in DAYS)))
     pairs = PublicKeys(KeyList.of(_PAIRS))
-    everything: dict[str, Any] = {
-        "flags": (("flag", "yes"), ("mark", _judge)),
-        "orders": ("time",),
-        "tiers": ("epsilon", TIERS),
-    }
+    value, item = Column("value", Role.VALUE, _UNIT), Column("item", Role.ITEM)
+    everything = (
+        *(Column("flag", Role.FLAG, "yes"), Column("mark", Role.FLAG, _judge)),
+        *(Column("time", Role.ORDER), Column("epsilon", Role.EPSILON, TIERS)),
+    )
 
-    def layout(partition: tuple[str, ...], public: PublicKeys | None, **options: Any) -> Layout:
-        return Layout("person", partition, ("value",), (_UNIT,), public, KEY, **options)
+    def layout(partition: tuple[str, ...], public: PublicKeys | None, *others: Column) -> Layout:
+        return Layout("person", partition, table_order([value, *others]), public, KEY)
 
     return {
         "private partitions": layout(("day",), None),
-        "private pairs": layout(("day", "place"), None, items=("item",)),
-        "public partitions": layout(("day",), days, items=("item",), **everything),
-        "one partition": layout((), None, **everything),
-        "two owners": layout(("day", "place"), pairs, items=("other", "item"), second=True),
+        "private pairs": layout(("day", "place"), None, item),
+        "public partitions": layout(("day",), days, item, *everything),
+        "one partition": layout((), None, *everything),
+        "two owners": layout(("day", "place"), pairs, Column("other", Role.OWNER), item),
     }
 
 
