@@ -1,4 +1,4 @@
-"""PrivateAggregate: several metrics over several columns, one pass over the data."""
+"""PrivateAggregate: release several metrics over several columns in one pass over the data."""
 
 import abc
 import dataclasses
@@ -39,44 +39,45 @@ _OWNER = "PrivateAggregate"
 class PrivateAggregate(
     beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row | pa.RecordBatch]]
 ):
-    """Release statistics about people per partition, with no clipping bounds asked.
+    """Release statistics about people per partition, without asking for clipping bounds.
 
-    The output is (epsilon, delta)-differentially private (or rho-zCDP) as `budget` says, for all of
-    it together, when one person with all their rows is added or removed: every metric, every
-    partition, every error bound, and which partitions appear.
+    The whole output together is (epsilon, delta)-differentially private (or rho-zCDP) as `budget`
+    says, when one person with all their rows is added or removed: every metric, every partition,
+    every error bound, and which partitions appear.
 
     One `beam.Row` per released partition: the partition columns, then for each metric its value and
-    `<name>_error`, a bound that holds with probability 95%. By default it is the distance from the
-    clipped statistic (see `ClippedSum` and `TwoPhase`), for quantiles and for releases from below a
-    number of people (see `RankRelease` and `DirectRelease`).
+    `<name>_error`, a bound that holds with probability 95%. By default it bounds the distance from
+    the clipped statistic (see `ClippedSum` and `TwoPhase`); for quantiles and for releases from
+    below it is a number of people (see `RankRelease` and `DirectRelease`).
 
     Edge cases:
         rows without a usable person or partition are dropped; values that are no numbers are
         absent (see `columns.layout`); public partitions without rows are released like others;
-        without `partition` there is one partition, always released. Each object can be applied
-        once.
+        without `partition` there is one partition, which is always released. Each object can be
+        applied once.
 
     Args:
         person: the column that identifies a person; or the two columns of rows with two owners
-            (`["from", "to"]`), which disappear when either is removed. These take `Count`, `Sum`,
-            `Max`, `Min` and `DistinctCount`, without bounds, and no private partitions.
+            (`["from", "to"]`), which disappear when either owner is removed. For such rows there
+            are `Count`, `Sum`, `Max`, `Min` and `DistinctCount`, no bounds, and no private
+            partitions.
         metrics: what to release: `Count()`, `Sum("spent")`, `Max("minutes")`, ...
-        budget: what all of it together may cost.
+        budget: what the whole output together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.
         bounds: how much of the data one person may reach; None: no limit but the number of public
             partitions.
         partitions: `PublicPartitions([...])` or `PrivatePartitions()`; None: private ones if
             there are partition columns.
         shards: how many parts the people are cut into on the way; a power of two.
-        partition_rows: the most rows that one partition has, if you know; those of the same person
-            with the same value count once. It is only held against what one worker can take
+        partition_rows: the most rows that one partition has, if you know; rows of the same person
+            with the same value count once. It is only compared with what one worker can compute
             (`mechanisms.planning.partition_rows`, for metrics that need rows or owners).
         batches: release `pyarrow.RecordBatch`es of at most some thousand rows instead of single
-            rows, which is faster for many public partitions; not with private ones, whose keys can
-            be of any types, nor with public ones of several types in one column.
+            rows, which is faster for many public partitions; not with private partitions, whose
+            keys can be of any type, nor with public keys of several types in one column.
 
     Raises:
-        TypeError, ValueError: when the pipeline is built, with what to write instead.
+        TypeError, ValueError: when the pipeline is built; the message says what to write instead.
 
     Source: the module docstrings of `bounding.bounder`, `summaries.histograms`, `releases.clipped`
         and `planning.program`.
@@ -133,7 +134,7 @@ class PrivateAggregate(
         )
 
     def plan(self) -> Plan:
-        """Return what would be spent on what, and the expected error; reads no row."""
+        """Return what each release would spend, and its expected error; reads no row."""
         free = self._bounds.reach is None and self._second is None
         return describe(self._program, unbounded=free)
 
@@ -159,19 +160,19 @@ class PrivateAggregate(
 
 
 class OneMetric(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]], abc.ABC):
-    """The base of transforms that release one metric: what else they take, they hand on."""
+    """The base of transforms that release one metric: `PrivateAggregate` with their fields."""
 
     def __post_init__(self) -> None:
-        handed_on = {field.name for field in dataclasses.fields(PrivateAggregate)} & set(vars(self))
-        given = {name: vars(self)[name] for name in handed_on}
-        self._aggregate = PrivateAggregate(metrics=[self._metric()], **given)
+        shared = {field.name for field in dataclasses.fields(PrivateAggregate)} & set(vars(self))
+        fields = {name: vars(self)[name] for name in shared}
+        self._aggregate = PrivateAggregate(metrics=[self._metric()], **fields)
 
     @abc.abstractmethod
     def _metric(self) -> Metric:
         """Return the metric that the fields ask for."""
 
     def plan(self) -> Plan:
-        """Return what would be spent on what; reads no row."""
+        """Return what each release would spend; reads no row."""
         return self._aggregate.plan()
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:

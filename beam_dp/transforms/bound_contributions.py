@@ -1,8 +1,8 @@
-"""BoundContributions: keep of each person's rows what the bounds allow, as rows.
+"""BoundContributions: keep as many rows of each person as the bounds allow, as rows.
 
 `PrivateAggregate` bounds by itself, on columns that are summed before they travel; this transform
-is for pipelines that go on with rows. A row travels as its canonical encoding, and is told from
-other rows by a 128-bit keyed hash of it, so that equal rows are one line with a multiplicity.
+is for pipelines that go on with rows. A row travels as its canonical encoding, and a 128-bit keyed
+hash of that tells rows apart, so that equal rows are one line with a multiplicity.
 """
 
 import dataclasses
@@ -35,7 +35,7 @@ from beam_dp.transforms.steps.collect import SHARDS, check_shards
 from beam_dp.transforms.steps.output_rows import row_type
 
 _OWNER = "BoundContributions"
-_FORMAT = 2  # of marshal: without references, so equal rows have equal bytes
+_FORMAT = 2  # of marshal: one without references, so that equal rows have equal bytes
 
 
 @dataclasses.dataclass
@@ -70,7 +70,7 @@ class _CollectRows(beam.DoFn):
         self._bounder, self._shards = bounder, shards
 
     def start_bundle(self) -> None:
-        """Begin with nothing."""
+        """Begin a bundle with no rows."""
         self._lists = FieldLists(self._names)
         self._held: list[_Lines] = []
 
@@ -85,12 +85,12 @@ class _CollectRows(beam.DoFn):
             yield from self._reduce(HELD_LINES)
 
     def _extend(self, batch: pa.RecordBatch) -> None:
-        found = {name: layouts.column_of(batch, name) for name in self._names}
-        layouts.check_types(self._layout, {name: column.type for name, column in found.items()})
-        self._lists.extend(plain_values.to_list(found[name]) for name in self._names)
+        columns = {name: layouts.column_of(batch, name) for name in self._names}
+        layouts.check_types(self._layout, {name: column.type for name, column in columns.items()})
+        self._lists.extend(plain_values.to_list(columns[name]) for name in self._names)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Hand on what is held."""
+        """Yield the lines that are still held."""
         for element in self._reduce(0):
             yield GlobalWindows.windowed_value(element)
 
@@ -113,21 +113,21 @@ class _CollectRows(beam.DoFn):
         if not texts:
             return
         digests = hashing.digests(*hashing.pack(texts), self._layout.key).view(np.int64)
-        places: list[object] = list(range(len(texts)))
-        for table in self._layout.from_lists([*lists[: self._keys], places]):
-            [at] = table.values
-            table = dataclasses.replace(table, values=[digests[0, at], digests[1, at]])
-            rows = zip(_digests(table), (texts[place] for place in at.tolist()), strict=True)
+        indexes: list[object] = list(range(len(texts)))
+        for table in self._layout.from_lists([*lists[: self._keys], indexes]):
+            [chosen] = table.values
+            table = dataclasses.replace(table, values=[digests[0, chosen], digests[1, chosen]])
+            rows = zip(_digests(table), (texts[index] for index in chosen.tolist()), strict=True)
             yield _Lines(table, dict(rows))
 
 
 def _packed(lines: _Lines, bounder: Bounder, shards: int) -> Iterator[tuple[int, bytes]]:
     person_hash = bounder.person_hash(lines.table)
     shard = (person_hash >> np.uint64(33)).astype(np.int64) % shards
-    for place in np.unique(shard).tolist():
-        table = lines.table.take(shard == place)
+    for number in np.unique(shard).tolist():
+        table = lines.table.take(shard == number)
         texts = [lines.rows[digest] for digest in _digests(table)]
-        yield place, marshal.dumps((wire.pack_table(table), texts), _FORMAT)
+        yield number, marshal.dumps((wire.pack_table(table), texts), _FORMAT)
 
 
 def _unpacked(blob: bytes) -> _Lines:
@@ -137,13 +137,13 @@ def _unpacked(blob: bytes) -> _Lines:
 
 
 class _SettleRows(beam.DoFn):
-    """Bound the people of a shard for good and give their rows back."""
+    """Settle the bounds of the people of a shard, and restore their rows."""
 
     def __init__(self, bounder: Bounder, names: Sequence[str], skip: int) -> None:
         self._bounder, self._names, self._skip = bounder, tuple(names), skip
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[beam.Row]:
-        """Take all lines of one shard (its blobs are read twice if rows are not limited)."""
+        """Take all lines of one shard (read twice if the bounds do not limit rows)."""
         if self._bounder.bounds.depth is None:
             yield from self._rows_of_pairs(element[1])
             return
@@ -154,16 +154,16 @@ class _SettleRows(beam.DoFn):
             yield from self._restore(self._bounder.settle(lines.table), lines.rows)
 
     def _rows_of_pairs(self, packed: Iterable[bytes]) -> Iterator[beam.Row]:
-        """Find the pairs that stay, then pass on their rows, never holding more than a blob."""
+        """Find the (person, partition) pairs that stay, then yield their rows, blob by blob."""
         pairs = dataclasses.replace(self._bounder, keep_rows=False)
         kept: Table | None = None
         for blob in packed:
-            found = dataclasses.replace(_unpacked(blob).table, values=[])
-            kept = pairs.reduce(tables.concatenate([kept, found] if kept else [found]))
-        names = set(_pairs(kept)) if kept is not None else set()
+            table = dataclasses.replace(_unpacked(blob).table, values=[])
+            kept = pairs.reduce(tables.concatenate([kept, table] if kept else [table]))
+        chosen = set(_pairs(kept)) if kept is not None else set()
         for blob in packed:
             lines = _unpacked(blob)
-            stay = np.array([pair in names for pair in _pairs(lines.table)], bool)
+            stay = np.array([pair in chosen for pair in _pairs(lines.table)], bool)
             yield from self._restore(lines.table.take(stay), lines.rows)
 
     def _restore(self, table: Table, rows: dict[tuple[int, int], bytes]) -> Iterator[beam.Row]:
@@ -182,28 +182,28 @@ def _pairs(table: Table) -> Iterator[tuple[int, ...]]:
 
 @dataclasses.dataclass(eq=False)
 class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
-    """Keep of each person's rows what the bounds allow. Not private by itself.
+    """Keep as many rows of each person as the bounds allow. Not private by itself.
 
-    After it a person has rows in at most `bounds.partitions` partitions, at most
+    In the output a person has rows in at most `bounds.partitions` partitions, at most
     `bounds.rows_per_partition` rows in each and at most `bounds.rows` in all, and as many as that
-    where they own as many. Which rows stay is decided by hashes with a key that is drawn once per
-    run: the same under retry and recompute, however the data is cut into bundles, and independent
-    between people, so that a person's rows never decide about another's.
+    where they own as many. Hashes with a key that is drawn once per run decide which rows stay:
+    the same rows under retry and recompute, however the data is cut into bundles, and independently
+    between people, so that a person's rows never decide which rows of another person stay.
 
     One `beam.Row` per kept row, with the columns `person`, `partition` and `values`.
 
     Edge cases:
         rows without a usable person or partition are dropped (see `columns.layout`); values of
         types other than numbers, text, bytes, booleans, dates, datetimes, decimals and UUIDs come
-        out as None, and so does what Python cannot hold (text that is no UTF-8, a date after 9999);
-        equal rows are kept together, so a choice among rows is uniform over different rows.
+        out as None, and so do values that Python cannot hold (text that is no UTF-8, a date after
+        9999); equal rows are kept together, so a choice among rows is uniform over different rows.
 
     Args:
         person: the column that identifies a person.
         partition: the columns whose values name a partition; empty: one partition for all.
         bounds: at least one limit.
         values: further columns to keep.
-        partitions: public partitions; rows of others are dropped first.
+        partitions: public partitions; rows of other partitions are dropped first.
         key: up to 64 bytes that decide which rows stay, for runs that must agree; None: drawn
             afresh. It adds no privacy and no noise depends on it.
         shards: how many parts the people are cut into; a power of two.
@@ -248,7 +248,7 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
         check_shards(_OWNER, self.shards)
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
-        """Collect lines, bring each person together, settle the bounds, give rows back."""
+        """Collect lines, group them by person, settle the bounds, and restore the rows."""
         guards.check_input(_OWNER, pcoll)
         key = self.key if self.key is not None else layouts.fresh_key()
         public = public_keys(self.partitions)

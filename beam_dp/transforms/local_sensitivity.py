@@ -1,4 +1,4 @@
-"""LocalSensitivity: audit a function of histograms on many of them, in parallel."""
+"""LocalSensitivity: audit a function of histograms at many histograms, in parallel."""
 
 import dataclasses
 import math
@@ -23,20 +23,20 @@ _OWNER = "LocalSensitivity"
 
 @dataclasses.dataclass(eq=False)
 class LocalSensitivity(beam.PTransform[beam.PCollection[Histogram], beam.PCollection[beam.Row]]):
-    """Compute the local sensitivity of a function at every given histogram. NOT PRIVATE.
+    """Compute the local sensitivity of a function at every histogram of a collection. NOT PRIVATE.
 
     For each histogram x (a sequence of counts, one per bin) one row: `histogram` and `sensitivity`,
     the largest p-norm of f(x) - f(x') over all x' with one person more or one fewer. The
     directions of one histogram are spread over the workers, so that a slow f is asked in parallel.
-    It shows how f behaves on the given data: a tool to test your own f before you trust it, on
-    made-up histograms. Keep the output where the input is kept.
+    The rows show how f behaves on these histograms: a tool to test your own f before you trust it,
+    on made-up histograms. Keep the output where the input is kept.
 
-    Edge cases: an infinite sensitivity where one of both values is infinite, or the sensitivity is
-    beyond all floats. Equal histograms give one row; one without bins has no neighbours, and none.
-    An f that raises fails the run: this is a test of f, not a release.
+    Edge cases: the sensitivity is infinite where one of the two values is infinite, or where it is
+    beyond all floats. Equal histograms give one row; a histogram without bins has no neighbours,
+    and gives no row. An f that raises fails the run: this is a test of f, not a release.
 
     Args:
-        f: takes an integer array of counts, returns a number or a sequence of them; picklable.
+        f: takes an integer array of counts, returns a number or a sequence of numbers; picklable.
         p: which norm, in [1, inf].
 
     Raises:
@@ -66,7 +66,7 @@ class LocalSensitivity(beam.PTransform[beam.PCollection[Histogram], beam.PCollec
 
 
 def _directions(histogram: Histogram) -> Iterator[Direction]:
-    """Yield (x, lower, i) for every neighbour: the pair is lower and lower + e_i, one of them x."""
+    """Yield (x, lower, i) for every neighbour: lower and lower + e_i are x and its neighbour."""
     x = gradient.counts(_OWNER, histogram)
     for i, count in enumerate(x):
         yield x, x, i

@@ -1,4 +1,4 @@
-"""Which partitions are released: those of a public list, or those selected privately."""
+"""Which partitions are released: a public list of them, or those that are selected privately."""
 
 import dataclasses
 import functools
@@ -20,7 +20,7 @@ class PublicPartitions:
     """Name the partitions to release; all of them appear, empty ones too.
 
     The list must not come from the data: it is published as it is. Rows of other partitions are
-    dropped before contribution bounding and use up nobody's places. Costs no budget.
+    dropped before contribution bounding, and use up nothing of a person's bounds. Costs no budget.
 
     Edge cases: a key that is listed twice is taken once; "1" in the data is the public key 1.
 
@@ -69,7 +69,7 @@ def _kind(value: object) -> str:
 
 
 def _listed(keys: Iterable[object]) -> KeyList:
-    """Return each key once, in the order given; refuse what is no key."""
+    """Return each key once, in the order of `keys`; refuse values that are no keys."""
     if isinstance(keys, KeyList):
         return keys
     listed = keys if isinstance(keys, (list, tuple, range)) else list(keys)
@@ -87,10 +87,10 @@ def _listed(keys: Iterable[object]) -> KeyList:
 
 
 def _once(keys: list[tuple[object, ...]]) -> tuple[Key, ...]:
-    """Return each key once, in the order given; refuse what is no key."""
+    """Return each key once, in the order of `keys`; refuse values that are no keys."""
     if are_clean(keys):
         return tuple(dict.fromkeys(keys))
-    # By type and value: 1 and True are equal to Python, and refused as a pair later.
+    # By type and value: 1 and True are equal to Python, and a later check refuses them together.
     cleaned = map(_checked, keys)
     return tuple({tuple((type(part), part) for part in key): key for key in cleaned}.values())
 
@@ -111,9 +111,9 @@ def _checked(key: tuple[object, ...]) -> Key:
 class PrivatePartitions:
     """Select the partitions to release privately, by the number of their people.
 
-    A partition with few people is kept with a small probability, at most its share of delta where
-    one person is alone (optimal truncated geometric selection: `TruncatedGeometric`). Needs a
-    delta above 0.
+    A partition with few people is kept with a small probability: with one person alone, at most
+    the partition's share of delta (optimal truncated geometric selection: `TruncatedGeometric`).
+    Needs a delta above 0.
 
     Args:
         pre_threshold: never release a partition with fewer people than this.
@@ -128,7 +128,7 @@ class PrivatePartitions:
         checks.fraction_between("PrivatePartitions", "weight", self.weight, 0, math.inf)
 
     def request(self) -> SelectionRequest:
-        """Return what the program needs to know."""
+        """Return the selection as a request to the program."""
         weight = checks.number("PrivatePartitions", "weight", self.weight)
         return SelectionRequest(weight, self.pre_threshold)
 
@@ -139,7 +139,7 @@ Partitions = PublicPartitions | PrivatePartitions
 def check_partitions(
     owner: str, columns: tuple[str, ...], partitions: Partitions | None
 ) -> Partitions | None:
-    """Return how partitions are chosen, None for the one partition of no columns."""
+    """Return how partitions are chosen; None without partition columns: there is one partition."""
     if not columns:
         checks.require(
             partitions is None,
@@ -172,7 +172,7 @@ def check_partitions(
 def check_public(
     owner: str, columns: tuple[str, ...], partitions: PublicPartitions | None
 ) -> PublicPartitions | None:
-    """Return the public partitions if any; refuse private ones, which only a release can select."""
+    """Return the public partitions, if any; refuse private ones, which only a release selects."""
     if partitions is not None and not isinstance(partitions, PublicPartitions):
         raise checks.ParameterTypeError(
             owner,
@@ -186,7 +186,7 @@ def check_public(
 
 
 def check_bounds(owner: str, bounds: ContributionBounds | None) -> ContributionBounds:
-    """Return the bounds, none at all for None."""
+    """Return the bounds; for None, bounds without any limit."""
     if bounds is None:
         return ContributionBounds(None)
     if not isinstance(bounds, ContributionBounds):
@@ -221,12 +221,12 @@ def reach_of(owner: str, bounds: ContributionBounds, partitions: Partitions | No
 
 
 def public_keys(partitions: Partitions | None) -> PublicKeys | None:
-    """Return the public keys, None for private partitions or none."""
+    """Return the public keys; None for private partitions, and without partition columns."""
     return partitions.index() if isinstance(partitions, PublicPartitions) else None
 
 
 def partition_count(partitions: Partitions | None) -> int | None:
-    """Return the number of partitions if it is public: 1 without partition columns."""
+    """Return the number of partitions if it is public, else None; 1 without partition columns."""
     if isinstance(partitions, PublicPartitions):
         return len(partitions.keys)
     return 1 if partitions is None else None

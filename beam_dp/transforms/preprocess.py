@@ -1,4 +1,4 @@
-"""PreprocessSensitivity: a statistic of one number per person, whatever its sensitivity is."""
+"""PreprocessSensitivity: release a statistic of one number per person, of any sensitivity."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -32,8 +32,9 @@ class PreprocessSensitivity(OneMetric):
 
     Each person becomes one number per partition (`person_value`), the statistic is replaced by the
     closest one that no person moves by more than Delta, and noise of that size is added: see
-    `Preprocessing`. All of it together costs `budget`. Output as of `PrivateAggregate`; for several
-    statistics use that with `Variance`, `StandardDeviation`, `TrimmedMean` or `Preprocessed`.
+    `Preprocessing`. The whole output costs `budget`. Output as of `PrivateAggregate`; for several
+    statistics use `PrivateAggregate` with `Variance`, `StandardDeviation`, `TrimmedMean` or
+    `Preprocessed`.
 
     Args:
         statistic: `Mean(column)`, `Median(column)`, `Max(column)`, `Min(column)` (of these only
@@ -48,15 +49,15 @@ class PreprocessSensitivity(OneMetric):
         person_value: "mean", "sum", "max", "min" or "last" of a person's values; None: that of the
             statistic, by default the mean, for `Max` the largest, for `Min` the smallest and for
             `Sum` the total.
-        person_epsilon: the column of an epsilon for each person; a public attribute of them, the
-            same in all their rows. See `PersonalisedStatistic`: for `Sum`, `Max`, `Median` (of
+        person_epsilon: the column of each person's epsilon, which is a public attribute, the same
+            in all their rows. See `PersonalisedStatistic`: for `Sum`, `Max`, `Median` (of
             these only column, name and unit are taken, and of `Median` candidates and beta) and
             `Preprocessed` of an extreme, a budget of the largest epsilon, and public partitions.
             Person i gets epsilon_i-differential privacy in all. Rows whose epsilon is none of the
             public ones are dropped; if a person's rows disagree, they pay at most the largest, and
             the smallest of the rows that the bounds leave is used.
-        epsilons: the public epsilons that may be in it.
-        last_by: for "last": the column that says when (numbers, dates, times).
+        epsilons: the public epsilons that may be in that column.
+        last_by: for "last": the column that says when a row was (numbers, dates, times).
         sensitivity: "auto", or Delta in the scale of the statistic; None: that of the statistic.
         shards: how many parts the people are cut into; a power of two.
         partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.

@@ -1,4 +1,4 @@
-"""PrivateRatio: a share of rows or people per partition."""
+"""PrivateRatio: release a share of rows or people per partition."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -16,9 +16,10 @@ from beam_dp.transforms.steps.collect import SHARDS
 class PrivateRatio(OneMetric):
     """Release per partition which share of the rows, or people, has a given value.
 
-    a / b with b the rows that have a value in `column` and a those where it equals `equals`: each
-    person adds to b, or to a and to b. The output is in [0, 1]; all of it together costs `budget`.
-    Output as of `PrivateAggregate` with `Ratio(column)`; with other metrics use that directly.
+    The share is a / b, with b the rows that have a value in `column`, and a those of them whose
+    value equals `equals`: each person adds to b, or to a and b. The output is in [0, 1], and costs
+    `budget` in all. Output as of `PrivateAggregate` with `Ratio(column)`; beside other metrics use
+    that directly.
 
     Args:
         column: the column; its values are compared, not computed with.

@@ -40,7 +40,7 @@ _OWNER = "RemovalLoss"
 
 
 def measures_of(loss: Loss) -> tuple[Measure | Relation, ...]:
-    """Return what is summarised; a relation has the people beside it, who name partitions."""
+    """Return what is summarised; beside relations also the people, whose lines name partitions."""
     return (Measure(PEOPLE), *loss.profiler.measures) if loss.keep_rows else loss.profiler.measures
 
 
@@ -54,9 +54,9 @@ class _Profiles(beam.DoFn):
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[beam.Row]:
         """Take all summaries of one bucket."""
         bucket, packed = element
-        found, lines = settle.open_bucket(packed, self._measures)
-        cells, partitions = self._places.cells(bucket, found, lines)
-        profiles = self._loss.profiler.profiles(cells.at(len(self._measures) - 1))
+        summary, lines = settle.open_bucket(packed, self._measures)
+        view, partitions = self._places.cells(bucket, summary, lines)
+        profiles = self._loss.profiler.profiles(view.at(len(self._measures) - 1))
         for key, profile in zip(self._places.names(partitions), profiles, strict=True):
             values = [float(value) for value in profile.values]
             yield beam.Row(**dict(zip(self._names, (*key, values), strict=True)))
@@ -66,25 +66,25 @@ class _Profiles(beam.DoFn):
 class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
     """Compute the removal loss of a statistic, per partition. NOT PRIVATE BY ITSELF.
 
-    One `beam.Row` per partition: the partition columns, then `profile`, the list B[0..K] with B[k]
-    the least value of the statistic when at most k people are removed (for `Min`: of its mirror
-    -min, to be searched over mirrored candidates). For every candidate y at once the loss, "how
+    One `beam.Row` per partition: the partition columns, then `profile`, the removal profile, a list
+    B[0..K] with B[k] the least value of the statistic when at most k people are removed (for `Min`:
+    of its mirror -min, to be searched over mirrored candidates). The loss of all candidates y, "how
     many people must be removed until the statistic is at most y", is
     `Profile(row.profile).loss(candidates)`: min{k : B[k] <= y}, and K + 1 where no k <= K is
     enough.
 
     Adding one person changes every loss of each partition they reach by 0 or 1, all in one
     direction, however many rows they own; a search (`AboveThreshold`, ...) turns that into a
-    private release. Until then this is data: keep it where the input is kept.
+    private release. The output itself is data: keep it where the input is kept.
 
     One pass over the rows; per partition a total and the K + 1 largest people are held, and merged
     in any order. Statistics: `Count()`, `Sum(column)` (people below 0 count as 0), `Max(column)`,
-    `Min(column)`, `PeopleCount()`; and, holding who owns what, `KthLargest`, `DistinctCount`,
+    `Min(column)`, `PeopleCount()`; and, from owner lines, `KthLargest`, `DistinctCount`,
     `MaxFrequency`, `SumOfSquares` and `CustomProfile`, whose losses may be relaxed (see there).
 
     Args:
-        statistic: the metric; how it would be released (its side, clip, search, candidates and
-            beta) plays no part here.
+        statistic: the metric; its options of release (side, clip, search, candidates and beta)
+            play no part here.
         person: the column that identifies a person, or the two columns of rows with two owners.
         partition: the columns whose values name a partition; empty: one partition for all.
         removals: K; `search.cap(candidates.size)` is enough for a search.
@@ -147,7 +147,7 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
         )
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
-        """Summarise, then read the profiles off."""
+        """Summarise the rows, then compute the profiles."""
         guards.check_input(_OWNER, pcoll)
         loss = compile_loss(self.statistic, self.removals, self._second)
         public, key = public_keys(self.partitions), layouts.fresh_key()

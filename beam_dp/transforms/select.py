@@ -1,4 +1,4 @@
-"""SelectPartitions: which partitions may be named, and nothing else about them."""
+"""SelectPartitions: release the keys of partitions, and nothing else about them."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -26,8 +26,8 @@ _OWNER = "SelectPartitions"
 class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
     """Release the keys of partitions that have enough people.
 
-    The set of keys is (epsilon, delta)-DP as `budget` says. A partition is kept with a probability
-    that is the largest that this allows for its number of people.
+    The set of keys is (epsilon, delta)-DP as `budget` says. A partition is kept with the largest
+    probability that this allows for its number of people.
 
     One `beam.Row` with the partition columns per kept partition.
 

@@ -1,4 +1,4 @@
-"""ShiftedInverse: a monotone statistic by removal loss, search and barrier."""
+"""ShiftedInverse: release a monotone statistic by a search over its removal loss."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -24,13 +24,13 @@ _OWNER = "ShiftedInverse"
 class ShiftedInverse(OneMetric):
     """Release one monotone statistic per partition by the shifted inverse mechanism.
 
-    The removal loss of every partition, a search over it (one small step per partition), a
-    barrier. With probability 1 - beta the released y satisfies
+    The steps are the removal loss of every partition, a search over it (one small step per
+    partition), and a barrier. With probability 1 - beta the released y satisfies
     f without its T largest people <= y <= f (f rounded up to the candidates; the mirror for
-    `Min`), T being the shift that `plan()` shows; all of it together costs `budget`.
+    `Min`), where T is the shift that `plan()` shows. The whole output costs `budget`.
 
-    Output as of `PrivateAggregate` with this one metric. For several statistics use that directly:
-    they are computed in one pass.
+    Output as of `PrivateAggregate` with this one metric. For several statistics use
+    `PrivateAggregate` directly: it computes them in one pass.
 
     Args:
         statistic: `Count()`, `Sum(column)`, `Max(column)`, `Min(column)`, `KthLargest(column, k)`,
@@ -44,8 +44,8 @@ class ShiftedInverse(OneMetric):
         candidates: the public outputs; None: those of the statistic, by default a geometric grid
             that is wide enough for anything.
         search: `AboveThreshold`, `ExponentialMechanism`, `NoisyBinarySearch`, `ScaleThenChoose`, or
-            "auto" for the smallest proved shift; None: that of the statistic, if it has one, else
-            the first.
+            "auto" for the smallest proved shift; None: the search of the statistic, if it has one,
+            else `AboveThreshold`.
         beta: how often the guarantee may fail; None: that of the statistic, by default 5%.
         shards: how many parts the people are cut into; a power of two.
         partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
@@ -70,7 +70,7 @@ class ShiftedInverse(OneMetric):
     partition_rows: int | None = None
 
     def _metric(self) -> Metric:
-        """Return the statistic as a metric that is searched for."""
+        """Return the statistic as a metric that is released by a search."""
         checks.require(
             self.search != TWO_PHASE,
             _OWNER,
@@ -81,8 +81,10 @@ class ShiftedInverse(OneMetric):
         search = self.search
         if search is None and getattr(self.statistic, "search", None) == TWO_PHASE:
             search = AboveThreshold
-        given = {"search": search, "beta": self.beta, "candidates": self.candidates}
-        options: dict[str, Any] = {name: of for name, of in given.items() if of is not None}
+        fields = {"search": search, "beta": self.beta, "candidates": self.candidates}
+        options: dict[str, Any] = {
+            name: value for name, value in fields.items() if value is not None
+        }
         if isinstance(self.statistic, Metric) and takes(self.statistic, "search"):
             return from_below(_OWNER, self.statistic, options)
         names = names_of(lambda kind: takes(kind, "search"))

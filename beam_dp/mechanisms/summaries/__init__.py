@@ -1,1 +1,1 @@
-"""What is kept of the rows of a partition: histograms and lines by owner."""
+"""Summaries of a partition's rows, which releases are computed from: histograms, owner lines."""

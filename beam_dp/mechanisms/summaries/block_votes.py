@@ -1,11 +1,11 @@
-"""Blocks of people for a function that nothing is known of: one person is in one block.
+"""Votes of blocks of people, for a user's function of unknown sensitivity.
 
 The people of a partition are cut into a public number of disjoint blocks by a keyed hash of their
-identity. A user's function is asked once per block, of that block's numbers only, and its answer is
-the block's vote: the place of a candidate. So one person, with all their rows, changes the vote of
-one block at most, whatever the function is ("subsample and aggregate": Nissim, Raskhodnikova, Smith
-2007, section 4). That holds for every key, and people who share a block by chance stay apart in it:
-each is known by their whole identity (`owner_lines`).
+identity. A user's function is asked once per block, with that block's numbers only, and its answer
+is the block's vote: the index of a candidate. So one person, with all their rows, changes the vote
+of one block at most, whatever the function is ("subsample and aggregate": Nissim, Raskhodnikova,
+Smith 2007, section 4). That holds for every key. People who share a block by chance remain
+different people in it: each is known by their whole identity (`owner_lines`).
 """
 
 import contextlib
@@ -25,33 +25,33 @@ from beam_dp.mechanisms.summaries import person_value
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
 
 BlockFunction = Callable[[np.ndarray], Any]
-"""A number for the values of people: one float each, in increasing order."""
+"""A number for the values of people: one float per person, in increasing order."""
 
 
 def vote_of(fresh: Callable[[], BlockFunction], values: np.ndarray) -> float | None:
-    """Return what a user's function says of some values; None where it says no finite number.
+    """Return the number that a user's function gives for some values; None if it is not finite.
 
     Args:
         fresh: makes the function; it may fail like the function itself.
-        values: an array that the function may do with as it likes.
+        values: an array that the function may change.
     """
-    # A boundary to a user's function on private data: nothing of what it raises is kept, be it
-    # SystemExit, a KeyboardInterrupt of its own, or too deep a recursion.
+    # A boundary to a user's function on private data: nothing of an error is kept, be it
+    # SystemExit, a KeyboardInterrupt that the function raises, or too deep a recursion.
     with contextlib.suppress(BaseException), np.errstate(all="ignore"):
-        found = float(plain_number("BlackBox", fresh()(values)))
-        return found if math.isfinite(found) else None
+        answer = float(plain_number("BlackBox", fresh()(values)))
+        return answer if math.isfinite(answer) else None
     return None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BlockRelation(Relation):
-    """Lines of people that become votes of blocks on their way.
+    """A relation whose lines become the votes of blocks before the draw.
 
     Attributes:
-        blocks: their number, public.
+        blocks: the public number of blocks.
         person_value: what a person's values become.
         unit: what one unit of a value is worth.
-        candidates: what a vote is rounded up to; what is above them counts as the last one.
+        candidates: a vote is rounded up to one of them; above all of them it is the last one.
         function: the user's function.
     """
 
@@ -62,15 +62,16 @@ class BlockRelation(Relation):
     function: BlockFunction
 
     def block(self, lines: Owned) -> np.ndarray:
-        """Return the block of each line: a function of its person and the run's key."""
+        """Return the block of each line, which its person and the run's key decide."""
         return np.asarray((lines.person[0] % np.uint64(self.blocks)).astype(np.int64))
 
     def votes(self, lines: Owned, fresh: Callable[[], BlockFunction]) -> Owned:
-        """Return a line (partition, block, place of a candidate) for each block that votes.
+        """Return a line (partition, block, index of a candidate) for each block that votes.
 
         Args:
-            lines: of this relation; of each block that occurs, all.
-            fresh: makes the function for each block, with as little as possible of what it kept.
+            lines: of this relation; all lines of each block that occurs.
+            fresh: makes the function for each block, with as little state of earlier calls as
+                possible.
         """
         block = self.block(lines)
         order = np.lexsort((*lines.person, block, *lines.partition))
@@ -78,18 +79,18 @@ class BlockRelation(Relation):
         new_block = ordering.changes(lines.partition) | ordering.changes(block[None])
         starts = np.flatnonzero(new_block | ordering.changes(lines.person))
         numbers = person_value.of_people(self.person_value, lines.item, lines.count, starts)
-        cells = np.split(scale(numbers, self.unit).astype(float), _cuts(new_block[starts]))
-        found = [vote_of(fresh, np.sort(cell)) for cell in cells if len(cell)]
-        voting = np.array([vote is not None for vote in found], bool)
+        blocks = np.split(scale(numbers, self.unit).astype(float), _cuts(new_block[starts]))
+        votes = [vote_of(fresh, np.sort(people)) for people in blocks if len(people)]
+        voting = np.array([vote is not None for vote in votes], bool)
         heads = np.flatnonzero(new_block)[voting]
-        return self._voted(lines.take(heads), block[heads], [v for v in found if v is not None])
+        return self._voted(lines.take(heads), block[heads], [v for v in votes if v is not None])
 
     def _voted(self, heads: Owned, block: np.ndarray, found: list[float]) -> Owned:
-        places = self.candidates.indexes(np.array(found, float))
-        places = np.minimum(places, self.candidates.size - 1)
-        one = np.ones(len(heads), np.int64)
+        votes = self.candidates.indexes(np.array(found, float))
+        votes = np.minimum(votes, self.candidates.size - 1)
+        ones = np.ones(len(heads), np.int64)
         owner = block.astype(np.uint64)[None]
-        return Owned(heads.partition, heads.relation, owner, owner, places, one)
+        return Owned(heads.partition, heads.relation, owner, owner, votes, ones)
 
 
 def _cuts(new: np.ndarray) -> np.ndarray:

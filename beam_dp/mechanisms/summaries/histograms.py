@@ -1,7 +1,7 @@
-"""Summarise people per partition: histograms over a public grid, and the top K with a total.
+"""Summarise people per partition: histograms over a public grid, or the top K with a total.
 
-A `Measure` turns what one person contributed to one partition into one number s >= 0 (or, for
-extremes, any number), and says what is kept of these numbers over all people:
+A `Measure` turns a person's contribution to a partition into one number s >= 0 (or, for extremes,
+any number), and says what is kept of these numbers over all people:
 
 * a **histogram** over public thresholds y_0 < y_1 < ...: for every bucket (y_{j-1}, y_j] the number
   of people in it and the sum of their s. It gives exactly, for every j, the number of people above
@@ -9,10 +9,10 @@ extremes, any number), and says what is kept of these numbers over all people:
 * the **top K**: the K largest numbers of single people and the total of all. It gives the removal
   profile of a sum, B[k] = total - (k largest), and of a maximum, B[k] = (k+1)-th largest.
 
-Both are merged by adding equal lines and, for the top K, by dropping lines with K people above them
-(their total stays, in one residual line). A line dropped from a part has K people above it there,
-hence in the whole: the reduction is associative and commutative, and one person is one line
-because bounding has already brought each person's rows in a partition together.
+Summaries are merged by adding equal lines and, for the top K, by dropping lines with K people above
+them (their total stays, in one residual line). A line dropped from a part of the data has K people
+above it there, hence in the whole: the reduction is associative and commutative. One person is one
+line, because bounding has already brought each person's rows in a partition together.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 
 PEOPLE, ROWS = -1, -2
-"""Sources of a measure that are not fields: 1 for each person, and the number of rows."""
+"""Sources of a measure that are no fields: 1 for each person, and the number of their rows."""
 
 _DENSE = 1 << 16
 RESIDUAL = np.iinfo(np.int64).min
@@ -37,13 +37,13 @@ _SIGN = np.int64(np.iinfo(np.int64).max)
 
 @dataclasses.dataclass(frozen=True)
 class Measure:
-    """One number per person and partition, and what is kept of it over people.
+    """Which number a person has in a partition, and what is kept of these numbers over people.
 
     Attributes:
-        source: the place of the field it reads, or PEOPLE, or ROWS.
-        sign: 1, -1 to look at the mirrored numbers, 0 at their magnitudes.
+        source: the index of the field that is read, or PEOPLE, or ROWS.
+        sign: 1 for the numbers, -1 for the mirrored numbers, 0 for their magnitudes.
         thresholds: the public grid of the histogram, in units; empty for the top K.
-        keep: how many of the largest are kept; 0 for a histogram.
+        keep: K, how many of the largest numbers are kept; 0 for a histogram.
         additive: whether totals matter: numbers that are not above 0 then count as absent.
     """
 
@@ -72,14 +72,14 @@ class Measure:
         return present, numbers[present] if len(present) < len(numbers) else numbers
 
     def buckets(self, numbers: np.ndarray) -> np.ndarray:
-        """Return where each number stands: its bucket, or its own place in the order of floats.
+        """Return the bucket of each number: of the histogram, or its rank among all floats.
 
         For the top K a number is first rounded to a double (a function of that person alone).
         """
         if self.keep:
             return ordered_bits(numbers.astype(np.float64))
         if _are_powers(self.thresholds) and _are_small(numbers):
-            # Of 1, 2, 4, ... the first that is not below n is 2^bits, n - 1 having so many bits.
+            # The first of 1, 2, 4, ... that is not below n is 2^bits, where n - 1 has so many bits.
             _, bits = np.frexp((numbers - 1).astype(np.float64))
             return np.minimum(bits, len(self.thresholds))
         if numbers.dtype == object:
@@ -103,7 +103,7 @@ def _are_small(numbers: np.ndarray) -> bool:
 
 @dataclasses.dataclass
 class Summary:
-    """Lines (partition, measure, bucket) with the number of people there and their total."""
+    """Lines (partition, measure, bucket) with the number of people in it and their total."""
 
     partition: np.ndarray
     measure: np.ndarray
@@ -130,11 +130,11 @@ class Summary:
 def summarise(table: Table, measures: Sequence[Measure | Relation]) -> Summary:
     """Return the summary of settled contributions, one line per (person, partition).
 
-    Relations keep their place in the list and have no lines here (see `owner_lines`).
+    A relation keeps its index in the list, and has no lines here (see `owner_lines`).
     """
     lines = [
-        _lines(table, measure, place)
-        for place, measure in enumerate(measures)
+        _lines(table, measure, index)
+        for index, measure in enumerate(measures)
         if isinstance(measure, Measure)
     ]
     return reduce(concatenate(lines), measures)
@@ -143,16 +143,16 @@ def summarise(table: Table, measures: Sequence[Measure | Relation]) -> Summary:
 def summarise_people(table: Table, measures: Sequence[Measure]) -> Summary:
     """Return the summary of each person's largest number over all partitions.
 
-    The lines of one person must stand together, as `Bounder.settle` leaves them. The result has
+    The lines of one person must be consecutive, as `Bounder.settle` returns them. The result has
     one partition, whose identity is 0.
     """
     lines = []
-    for place, measure in enumerate(measures):
-        index, numbers = measure.of(table)
-        person = table.person if len(index) == len(table) else pick(table.person, index)
-        starts = np.flatnonzero(changes(person)) if len(index) else index
+    for index, measure in enumerate(measures):
+        present, numbers = measure.of(table)
+        person = table.person if len(present) == len(table) else pick(table.person, present)
+        starts = np.flatnonzero(changes(person)) if len(present) else present
         largest = np.maximum.reduceat(numbers, starts) if len(starts) else numbers
-        lines.append(_people_lines(measure, place, largest))
+        lines.append(_people_lines(measure, index, largest))
     return reduce(concatenate(lines), measures)
 
 
@@ -169,7 +169,7 @@ def _each(
     total: np.ndarray,
     names: dict[tuple[int, int], bytes],
 ) -> Summary:
-    """Return one line per person, or per cell of a histogram where these are few."""
+    """Return one line per person, or per bucket of a histogram where buckets are few."""
     bucket = measure.buckets(numbers).astype(np.int64)
     if measure.keep and measure.additive:
         total = from_bits(bucket)
@@ -179,8 +179,8 @@ def _each(
             return _dense(
                 partition[0].astype(np.int64) * width + bucket, width, place, total, names
             )
-    one = np.ones(len(bucket), np.int64)
-    return Summary(partition, np.full(len(bucket), place), bucket, one, total, names)
+    ones = np.ones(len(bucket), np.int64)
+    return Summary(partition, np.full(len(bucket), place), bucket, ones, total, names)
 
 
 def _dense(
@@ -190,21 +190,21 @@ def _dense(
     total: np.ndarray,
     names: dict[tuple[int, int], bytes],
 ) -> Summary:
-    """Return the merged lines of cells partition * width + bucket, without a sort."""
+    """Return the merged lines; a cell is partition * width + bucket. Needs no sort."""
     people = np.bincount(cell)
     totals = np.zeros(len(people), np.int64)
     np.add.at(totals, cell, total)
-    found = np.flatnonzero(people)
-    partition = (found // width).astype(np.uint64)[None]
-    measure = np.full(len(found), place)
-    return Summary(partition, measure, found % width, people[found], totals[found], names)
+    cells = np.flatnonzero(people)
+    partition = (cells // width).astype(np.uint64)[None]
+    measure = np.full(len(cells), place)
+    return Summary(partition, measure, cells % width, people[cells], totals[cells], names)
 
 
 def _lines(table: Table, measure: Measure, place: int) -> Summary:
-    index, numbers = measure.of(table)
-    total = numbers if measure.additive else np.zeros(len(index), np.int64)
-    whole = len(index) == len(table)
-    partition = table.partition if whole else pick(table.partition, index)
+    present, numbers = measure.of(table)
+    total = numbers if measure.additive else np.zeros(len(present), np.int64)
+    whole = len(present) == len(table)
+    partition = table.partition if whole else pick(table.partition, present)
     return _each(partition, measure, place, numbers, total, table.names)
 
 
@@ -224,7 +224,7 @@ def concatenate(summaries: Sequence[Summary]) -> Summary:
 
 
 def reduce(summary: Summary, measures: Sequence[Measure | Relation]) -> Summary:
-    """Merge equal lines and keep the top K; lines come out by partition, measure and bucket."""
+    """Merge equal lines and keep the top K, in the order of partition, measure and bucket."""
     if not len(summary):
         return summary
     summary = summary.take(_order(summary))
@@ -246,7 +246,7 @@ def reduce(summary: Summary, measures: Sequence[Measure | Relation]) -> Summary:
 
 
 def _order(summary: Summary) -> np.ndarray:
-    """Return the order by partition, measure, bucket: one sort of a packed word where it fits."""
+    """Return the order by partition, measure, bucket; it sorts one packed word where that fits."""
     codes = summary.partition[0]
     if summary.partition.shape[0] == 1 and int(codes.max()) < 1 << 40:
         spans = int(summary.measure.max()) + 1, int(summary.bucket.max()) + 1
@@ -258,7 +258,7 @@ def _order(summary: Summary) -> np.ndarray:
 
 
 def _new_cell(summary: Summary) -> np.ndarray:
-    """Return where a (partition, measure) begins."""
+    """Return where the lines of another (partition, measure) begin."""
     new = np.ones(len(summary), bool)
     new[1:] = summary.measure[1:] != summary.measure[:-1]
     for word in summary.partition:
@@ -282,14 +282,14 @@ def partitions(summary: Summary) -> np.ndarray:
 
 
 def new_partition(summary: Summary) -> np.ndarray:
-    """Return where a partition begins."""
+    """Return where the lines of another partition begin."""
     new = np.ones(len(summary), bool)
     new[1:] = (summary.partition[:, 1:] != summary.partition[:, :-1]).any(axis=0)
     return new
 
 
 def ordered_bits(numbers: np.ndarray) -> np.ndarray:
-    """Return integers in the order of the floats; -0.0 and 0.0 are one."""
+    """Return integers in the order of the floats; -0.0 and 0.0 give the same integer."""
     bits = (numbers + 0.0).view(np.int64)
     return np.where(bits < 0, bits ^ _SIGN, bits)
 

@@ -1,29 +1,28 @@
-"""Lines that people own: what statistics of more than one number per person are computed from.
+"""Owner lines: who owns which values, for statistics of more than one number per person.
 
 A maximum or a sum needs one number per person and partition. The k-th largest row, the number of
-different values, the most frequent one, or rows of two owners need to know who owns what: lines
-(owner, second owner, item, count) of one partition. `Relation` says which lines a statistic needs,
-`Owned` holds those of many partitions, merges equal ones, and hands them out per partition.
+different values, the most frequent value, or rows of two owners need to know who owns what: lines
+(owner, second owner, item, count) of one partition. `Relation` says which lines a statistic needs.
+`Owned` holds the lines of many partitions, merges equal ones, and returns them per partition.
 
-*Who is who.* People are told apart by their whole identity, of which `steps.eligibility` is a
-  one-to-one
+*Who is who.* People are told apart by their whole identity, of which `owners` makes a one-to-one
 scramble: two people are one owner here only where they are one person everywhere, for which
 `numerics.hashing` has the bound (0 for integer ids).
 
-Rows of two owners have their second one in a column of the table, as 63 bits (`code`), so both are
-known by those there. Two people whose codes are equal are then one owner, for every fixed key, and
-that costs no privacy in what is asked of such rows: a function of the removal profile. Let c be
-the code of person i, x the rows without those of i, x' all rows, and B, B' their profiles over
-codes. To remove c from x' removes all rows of i, and leaves x without c, a part of x: `B'[k + 1]
-<= B[k]`. And x is a part of x': `B[k] <= B'[k]`. So i moves every loss by 0 or 1, whoever else has
-the code c. (A statistic that looks at numbers of people would see a number of c change, not come
-or go: none is offered for rows of two owners, and one that is must have the whole identity of
-both.)
+Rows of two owners have their second owner in a column of the table, as 63 bits (`code`), so in such
+rows both owners are known by their codes. Two people whose codes are equal are then one owner, for
+every fixed key. That costs no privacy in what is computed from such rows: a function of the removal
+profile. Let c be the code of person i, x the rows without those of i, x' all rows, and B, B' their
+profiles over codes. To remove c from x' removes all rows of i, and leaves x without c, a part of x:
+`B'[k + 1] <= B[k]`. And x is a part of x': `B[k] <= B'[k]`. So i moves every loss by 0 or 1,
+whoever else has the code c. (A statistic of one number per person would see the number of c
+change, not come or go: no such statistic is offered for rows of two owners; one that is must have
+the whole identity of both owners.)
 
-Items, which are only compared, are such codes too: what is released is a statistic of the codes,
-which each row has of its own, so that privacy asks nothing of them. But two different values are
-counted as one with a probability of at most 2^-63 + 2^-127, so that n of them are counted short
-with a probability of at most n^2 / 2^64.
+Items, which are only compared, are such codes too: what is released is a statistic of the codes.
+The code of a row depends on that row alone, so that privacy asks nothing of codes. But two
+different values are counted as one with a probability of at most 2^-63 + 2^-127, so that n values
+are counted short with a probability of at most n^2 / 2^64.
 """
 
 import dataclasses
@@ -44,12 +43,12 @@ _NO_KEY = np.uint64(0)
 def owners(identity: np.ndarray, key: bytes) -> np.ndarray:
     """Return a keyed one-to-one scramble of identities: equal for equal people, and only for them.
 
-    The first word is a hash, so that an order by it, or a choice of a block, says nothing of ids.
-    It is one to one: the second word stays as it is, and for each of these `condense` only shifts
-    the first one, which `mix`, a bijection, takes to another.
+    The first word is a hash, so that an order by it, or a choice of a block, tells nothing about
+    ids. The scramble is one to one: the second word stays as it is, and for each second word
+    `condense` only shifts the first word, to which `mix`, a bijection, is applied.
 
     Args:
-        identity: uint64 of shape (1 or 2, n), which is that of the result.
+        identity: uint64 of shape (1 or 2, n), which is the shape of the result, too.
         key: the run's key.
     """
     constant = hashing.salt(key, "owner")
@@ -58,7 +57,7 @@ def owners(identity: np.ndarray, key: bytes) -> np.ndarray:
 
 
 def code(identity: np.ndarray, key: bytes) -> np.ndarray:
-    """Return 63 bits per identity, a keyed hash of both of its words, as int64 of at least 0.
+    """Return 63 bits per identity, a keyed hash of both its words, as int64 of at least 0.
 
     Args:
         identity: uint64 of shape (1 or 2, n).
@@ -69,15 +68,15 @@ def code(identity: np.ndarray, key: bytes) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Relation:
-    """Which lines of the settled rows a statistic needs.
+    """The owner lines that a statistic needs of the settled rows.
 
     Attributes:
-        column: the place of the column whose values are the items; -1: every row has item 0.
-        second: the place of the column that holds the code of a second owner; -1: one owner.
-        weight: the place of the column whose values are summed instead of rows; -1: rows. Values
+        column: the index of the column whose values are the items; -1: every row has item 0.
+        second: the index of the column that holds the code of a second owner; -1: one owner.
+        weight: the index of the column whose values are summed instead of rows; -1: rows. Values
             below 0 count as 0.
-        order: the place of a column by which each person's last row in a partition, and of equally
-            late ones the largest value, is the only one that counts, once; -1: all rows.
+        order: the index of the column that says when. Only each person's last row in a partition
+            counts, once; of equally late rows, the one with the largest value. -1: all rows.
         most: K + 1 where K removals need not know all lines (see `thinning`): so many owners per
             item, or with a rank so many times its rows; 0: all lines are needed.
         rank: the k of a k-th largest row; 0: none.
@@ -93,7 +92,7 @@ class Relation:
     keep = 0
 
     def lines(self, table: Table, place: int, key: bytes) -> "Owned":
-        """Return the lines of settled rows; rows without a value have none."""
+        """Return the lines of settled rows; rows without a value have no line."""
         present = np.ones(len(table), bool)
         for column in (self.column, self.second, self.weight):
             if column >= 0:
@@ -109,36 +108,36 @@ class Relation:
         )
 
     def _owners(self, table: Table, key: bytes) -> tuple[np.ndarray, np.ndarray]:
-        """Return both owners of each row; the same array twice where rows have one."""
+        """Return both owners of each row; the same array twice where rows have one owner."""
         if self.second < 0:
             alone = owners(table.person, key)
             return alone, alone
-        one, two = code(table.person, key), table.values[self.second]
-        # A pair has no direction: both ways are one line.
-        return _one_word(np.minimum(one, two)), _one_word(np.maximum(one, two))
+        first, second = code(table.person, key), table.values[self.second]
+        # A pair of owners has no direction: (a, b) and (b, a) are one line.
+        return _one_word(np.minimum(first, second)), _one_word(np.maximum(first, second))
 
     def latest(self, table: Table) -> Table:
-        """Return of each person and partition the row that counts; all of them without `order`."""
+        """Return the row of each person and partition that counts; without `order` all rows."""
         return table if self.order < 0 else _last(table, self.column, self.order)
 
 
 def _one_word(codes: np.ndarray) -> np.ndarray:
-    """Return codes as owners: whole numbers from 0, in one word."""
+    """Return codes as owners of one word."""
     return codes.view(np.uint64)[None]
 
 
 def _last(table: Table, column: int, order: int) -> Table:
-    """Return one line per person and partition: the latest row, of these the largest value."""
+    """Return one line per person and partition: of the latest rows the largest value."""
     times = table.values[order]
     pairs = np.concatenate([table.person, table.partition])
     sort = np.lexsort((_items(table, column), times, *pairs))
     table, pairs = table.take(sort), pairs[:, sort]
-    last = np.roll(ordering.changes(pairs), -1)  # what stands before the first of the next pair
+    last = np.roll(ordering.changes(pairs), -1)  # the line before the first of the next pair
     return dataclasses.replace(table, rows=np.ones_like(table.rows)).take(last)
 
 
 def _items(table: Table, column: int) -> np.ndarray:
-    """Return the items: the values, beyond 2^62 units those bounds."""
+    """Return the items: the values, clamped at 2^62 units."""
     if column < 0:
         return np.zeros(len(table), np.int64)
     values = table.values[column]
@@ -167,8 +166,8 @@ class Lines(NamedTuple):
 class Owned:
     """Lines (partition, relation, owner, second owner, item) with their count or weight.
 
-    Owners are columns as `steps.eligibility` makes them, uint64 of shape (1 or 2, n). Where all
-    lines have one owner, `second` may be the very array `person`: that saves its memory.
+    Owners are columns as `owners` makes them, uint64 of shape (1 or 2, n). Where all lines have
+    one owner, `second` may be the same array as `person`, which saves memory.
     """
 
     partition: np.ndarray
@@ -190,7 +189,7 @@ class Owned:
 
     @property
     def alone(self) -> bool:
-        """Whether all lines are known to have one owner."""
+        """Whether all lines are known to have one owner only."""
         return self.second is self.person
 
     def take(self, index: np.ndarray | slice) -> "Owned":
@@ -210,16 +209,16 @@ class Owned:
         """Return the lines of one relation for each of `size` partitions.
 
         Args:
-            places: for each line, the place of its partition; -1: not wanted.
+            places: for each line, the index of its partition; -1: not wanted.
             size: the number of partitions.
-            relation: which relation.
+            relation: the index of the relation.
         """
         wanted = np.flatnonzero((places >= 0) & (self.relation == relation))
-        listed = places[wanted]
-        if (listed[1:] < listed[:-1]).any():
-            order = np.argsort(listed, kind="stable")
-            wanted, listed = wanted[order], listed[order]
-        edges = np.searchsorted(listed, np.arange(size + 1)).tolist()
+        partitions = places[wanted]
+        if (partitions[1:] < partitions[:-1]).any():
+            order = np.argsort(partitions, kind="stable")
+            wanted, partitions = wanted[order], partitions[order]
+        edges = np.searchsorted(partitions, np.arange(size + 1)).tolist()
         return [self._lines(_compact(wanted[edges[i] : edges[i + 1]])) for i in range(size)]
 
     def _lines(self, index: np.ndarray | slice) -> Lines:
@@ -229,12 +228,12 @@ class Owned:
             people = ordering.numbered(person)
             return Lines(people, people, items, counts)
         both = ordering.numbered(table.join_identities([person, second]))
-        one, two = np.split(both, 2)
-        return Lines(one, two, items, counts)
+        first, last = np.split(both, 2)
+        return Lines(first, last, items, counts)
 
 
 def _compact(places: np.ndarray) -> np.ndarray | slice:
-    """Return rising places as a slice where none is left out: it needs no copy."""
+    """Return rising indexes as a slice where none is left out: a slice needs no copy."""
     if len(places) and int(places[-1]) - int(places[0]) + 1 == len(places):
         return slice(int(places[0]), int(places[-1]) + 1)
     return places
@@ -242,18 +241,18 @@ def _compact(places: np.ndarray) -> np.ndarray | slice:
 
 def collect(table: Table, measures: Sequence[object], key: bytes) -> Owned:
     """Return the lines of every relation among `measures`, from settled rows."""
-    found = [
-        relation.lines(table, place, key)
-        for place, relation in enumerate(measures)
+    lines = [
+        relation.lines(table, index, key)
+        for index, relation in enumerate(measures)
         if isinstance(relation, Relation)
     ]
-    return merge(found)
+    return merge(lines)
 
 
 def merge(parts: Sequence[Owned]) -> Owned:
-    """Return all lines, equal ones merged; those of a partition stand together.
+    """Return all lines, equal ones merged; the lines of a partition are consecutive.
 
-    Lines that have no equal keep their order, so that what came by owner stays so.
+    Lines that have no equal keep their order: lines that came ordered by owner stay so.
     """
     if not parts:
         return Owned.nothing()
@@ -282,7 +281,7 @@ def _joined(parts: Sequence[Owned]) -> Owned:
 
 
 def _by_partition(partition: np.ndarray) -> np.ndarray | None:
-    """Return a stable order by partition; None where it is the one that is there."""
+    """Return a stable order by partition; None where all lines have one partition."""
     if all(not len(word) or (word == word[0]).all() for word in partition):
         return None
     return np.lexsort(partition)
@@ -291,8 +290,8 @@ def _by_partition(partition: np.ndarray) -> np.ndarray | None:
 def _merged(lines: Owned) -> Owned:
     """Add equal lines up in one of them.
 
-    Lines whose hashes differ, differ: where no two hashes are equal, which one sort of bare words
-    says, no line has an equal.
+    Lines with different hashes are different. So one sort of the hashes mostly shows that no line
+    has an equal: no two hashes are.
     """
     hashes = _line_hash(lines)
     ordered = np.sort(hashes)
@@ -302,7 +301,7 @@ def _merged(lines: Owned) -> Owned:
     order = np.argsort(hashes)
     new_hash = ordering.changes(hashes[None, order])
     new = _new_lines(keys, order)
-    if (new & ~new_hash).any():  # different lines share a hash: rare, so in full
+    if (new & ~new_hash).any():  # different lines share a hash, which is rare: compare whole lines
         order = np.lexsort(keys)
         new = _new_lines(keys, order)
     starts = np.flatnonzero(new)
@@ -315,26 +314,26 @@ def _merged(lines: Owned) -> Owned:
 
 
 def _words(lines: Owned) -> list[np.ndarray]:
-    """Return the words of the owners, once where all lines have one."""
+    """Return the words of the owners; once where all lines have one owner."""
     return [*lines.person] if lines.alone else [*lines.second, *lines.person]
 
 
 def _line_hash(lines: Owned) -> np.ndarray:
-    """Return a hash of each line; the owners' first words in it are hashes with the run's key."""
+    """Return a hash of each line, of which the owners' first words are keyed hashes already."""
     relation, item = lines.relation.view(np.uint64), lines.item.view(np.uint64)
     words = [*lines.partition, relation, *_words(lines), item]
-    found = np.empty(len(lines), np.uint64)
+    hashes = np.empty(len(lines), np.uint64)
     for start in range(0, len(lines), _BLOCK):
         block = slice(start, start + _BLOCK)
         mixed = words[0][block]
         for word in words[1:]:
             mixed = hashing.mix(mixed + word[block], _NO_KEY)
-        found[block] = mixed
-    return found
+        hashes[block] = mixed
+    return hashes
 
 
 def _new_lines(keys: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
-    """Return where a line in that order differs from the one before it."""
+    """Return where a line, in that order, differs from the line before it."""
     new = ordering.changes(keys[0][None, order])
     for key in keys[1:]:
         new |= ordering.changes(key[None, order])

@@ -1,4 +1,4 @@
-"""What releases see of the summaries: a list of partitions, some of which may be empty."""
+"""PartitionView: the summaries of a list of partitions, as releases read them."""
 
 import copy
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from beam_dp.mechanisms.summaries.owner_lines import Lines, Owned
 
 
 class PlacedLines(NamedTuple):
-    """Lines of one relation and many partitions; people are owners (see `owner_lines`)."""
+    """Lines of one relation in many partitions; people are owners (see `owner_lines`)."""
 
     places: np.ndarray
     people: np.ndarray
@@ -22,20 +22,20 @@ class PlacedLines(NamedTuple):
 
 
 class PartitionView:
-    """A reduced summary, seen from a list of partitions (some of which may have no line).
+    """The summary of a list of partitions, some of which may have no line.
 
     Args:
         summary: reduced lines.
-        places: for each line, the place of its partition in the list; -1: not in it.
+        places: for each line, the index of its partition in the list; -1: not in the list.
         size: the length of the list.
-        owned: lines of owners, for relations.
-        owned_places: for each of them, the place of its partition in the list.
+        owned: owner lines, for relations.
+        owned_places: for each owner line, the index of its partition in the list.
 
-    A release looks at it from its own first measure on (`at`), and so counts its measures from 0.
+    A release gets a view from its own first measure on (`at`), and counts its measures from 0.
 
     Attributes:
         size: the length of the list.
-        clip: the index of the clip that all partitions share; None: there is none.
+        clip: the index of the clip that all partitions share; None: no shared clip.
     """
 
     def __init__(
@@ -55,35 +55,35 @@ class PartitionView:
         self._first = 0
 
     def at(self, first: int, clip: int | None = None) -> "PartitionView":
-        """Return the view for a release: whose first measure this is, and its shared clip."""
+        """Return the view for a release, by the index of its first measure and its shared clip."""
         view = copy.copy(self)
         view._first, view.clip = first, clip
         return view
 
     def after(self, measures: int) -> "PartitionView":
-        """Return the view without that many first measures, and without a clip."""
+        """Return the view that begins so many measures later, without a clip."""
         return self.at(self._first + measures)
 
     @classmethod
     def of_all(cls, summary: Summary, owned: Owned | None = None) -> "PartitionView":
-        """Return the view on every partition that has a line in the summary."""
+        """Return the view of every partition that has a line in the summary."""
         new = new_partition(summary)
         lines = Owned.nothing() if owned is None else owned
         heads = changes(lines.partition) if len(lines) else np.zeros(0, bool)
-        found = _find(pick(lines.partition, heads), pick(summary.partition, new))
-        places = found[np.cumsum(heads) - 1]
-        return cls(summary, np.cumsum(new) - 1, int(new.sum()), lines, places)
+        indexes = _find(pick(lines.partition, heads), pick(summary.partition, new))
+        owned_places = indexes[np.cumsum(heads) - 1]
+        return cls(summary, np.cumsum(new) - 1, int(new.sum()), lines, owned_places)
 
     def select(self, kept: np.ndarray) -> "PartitionView":
-        """Return the view on the partitions at `kept`, in that order."""
-        place = np.full(self.size + 1, -1, np.int64)
-        place[kept] = np.arange(len(kept))
-        places, owned = place[self._places], place[self._owned_places]
-        view = PartitionView(self._summary, places, len(kept), self._owned, owned)
+        """Return the view of the partitions at the indexes `kept`, in that order."""
+        index_of = np.full(self.size + 1, -1, np.int64)
+        index_of[kept] = np.arange(len(kept))
+        partitions, owned = index_of[self._places], index_of[self._owned_places]
+        view = PartitionView(self._summary, partitions, len(kept), self._owned, owned)
         return view.at(self._first, self.clip)
 
     def part(self, start: int, end: int) -> "PartitionView":
-        """Return the view on the partitions from `start` to before `end`."""
+        """Return the view of the partitions from `start` to before `end`."""
         return self.select(np.arange(start, min(end, self.size)))
 
     def owned(self, relation: int) -> list[Lines]:
@@ -91,10 +91,10 @@ class PartitionView:
         return self._owned.of(self._owned_places, self.size, self._first + relation)
 
     def lines(self, relation: int) -> PlacedLines:
-        """Return the lines of a relation, in no order, with the place of their partition."""
+        """Return the lines of a relation, in no order, with the index of their partition."""
         wanted = (self._owned_places >= 0) & (self._owned.relation == self._first + relation)
-        found = self._owned.take(wanted)
-        return PlacedLines(self._owned_places[wanted], found.person, found.item, found.count)
+        lines = self._owned.take(wanted)
+        return PlacedLines(self._owned_places[wanted], lines.person, lines.item, lines.count)
 
     def histogram(self, measure: int, buckets: int) -> tuple[np.ndarray, np.ndarray]:
         """Return people and totals per partition and bucket: two arrays (size, buckets)."""
@@ -109,15 +109,15 @@ class PartitionView:
         return people, total
 
     def cut(self, measure: int, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the total up to a last bucket per partition, and the people in those above."""
+        """Return the total up to a last bucket per partition, and the people in higher buckets."""
         lines = np.flatnonzero(
             (self._summary.measure == self._first + measure) & (self._places >= 0)
         )
-        place, total = self._places[lines], self._summary.total[lines]
-        above = self._summary.bucket[lines] > last[place]
+        partition, total = self._places[lines], self._summary.total[lines]
+        above = self._summary.bucket[lines] > last[partition]
         people = np.zeros(self.size, np.int64)
-        np.add.at(people, place[above], self._summary.people[lines[above]])
-        return integers.sums_at(place[~above], total[~above], self.size), people
+        np.add.at(people, partition[above], self._summary.people[lines[above]])
+        return integers.sums_at(partition[~above], total[~above], self.size), people
 
     def people(self, measure: int) -> np.ndarray:
         """Return the number of people per partition."""
@@ -135,13 +135,13 @@ class PartitionView:
             & (self._places >= 0)
             & (self._summary.bucket != RESIDUAL)
         )[::-1]
-        found: list[list[int]] = [[] for _ in range(self.size)]
+        largest: list[list[int]] = [[] for _ in range(self.size)]
         numbers = from_bits(self._summary.bucket[lines]).tolist()
         people = self._summary.people[lines].tolist()
-        for place, number, count in zip(self._places[lines].tolist(), numbers, people, strict=True):
-            cell = found[place]
-            cell += [number] * min(count, size - len(cell))
-        return found
+        for index, number, count in zip(self._places[lines].tolist(), numbers, people, strict=True):
+            kept = largest[index]
+            kept += [number] * min(count, size - len(kept))
+        return largest
 
     def totals(self, measure: int) -> list[int]:
         """Return the exact total per partition."""
@@ -150,18 +150,18 @@ class PartitionView:
             (self._summary.measure == self._first + measure) & (self._places >= 0)
         )
         amounts = self._summary.total[lines].tolist()
-        for place, amount in zip(self._places[lines].tolist(), amounts, strict=True):
-            totals[place] += amount
+        for partition, amount in zip(self._places[lines].tolist(), amounts, strict=True):
+            totals[partition] += amount
         return totals
 
 
 def _find(identities: np.ndarray, listed: np.ndarray) -> np.ndarray:
-    """Return the place of each identity in a list of different ones; -1 where it is not in it."""
+    """Return the index of each identity in a list of different ones; -1 if it is not listed."""
     if not listed.shape[1]:
         return np.full(identities.shape[1], -1, np.int64)
     joined = table.join_identities([listed, identities])
     _, codes = np.unique(joined, axis=1, return_inverse=True)
     codes = codes.ravel()
-    place = np.full(int(codes.max()) + 1, -1, np.int64)
-    place[codes[: listed.shape[1]]] = np.arange(listed.shape[1])
-    return place[codes[listed.shape[1] :]]
+    index_of = np.full(int(codes.max()) + 1, -1, np.int64)
+    index_of[codes[: listed.shape[1]]] = np.arange(listed.shape[1])
+    return index_of[codes[listed.shape[1] :]]

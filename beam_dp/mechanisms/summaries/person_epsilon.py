@@ -1,4 +1,4 @@
-"""The lines of people with an epsilon of their own: one number per person, with their epsilon."""
+"""Lines for releases in which each person has an epsilon: their number, and their epsilon."""
 
 import dataclasses
 
@@ -17,12 +17,13 @@ _NOBODY = np.zeros(0, np.int64)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TierRelation(Relation):
-    """One line per person and partition: their number, with 1 + the place of their tier as count.
+    """One line per person and partition: their number, and as count 1 + the index of their tier.
 
-    A person's tier is the lowest in any of their rows that the bounds leave, in all partitions.
+    A tier is one of the public epsilons, by its index in rising order. A person's tier is the
+    lowest in any of their rows that the bounds leave, in all partitions.
 
     Attributes:
-        tier: the place of the column of tiers.
+        tier: the index of the column of tiers.
         person_value: what a person's values become.
     """
 
@@ -30,7 +31,7 @@ class TierRelation(Relation):
     person_value: str
 
     def lines(self, table: Table, place: int, key: bytes) -> Owned:
-        """Return the lines of settled rows, which hold all of each person in them."""
+        """Return the lines of settled rows, among which are all rows of each person."""
         values = [*table.values, _lowest(table, self.tier)]
         kept = ~is_missing(table.values[self.column], LOWEST)
         table = dataclasses.replace(table, values=values).take(kept)
@@ -44,14 +45,14 @@ class TierRelation(Relation):
         )
         heads = table.take(starts)
         person = owners(heads.person, key)
-        where = np.full(len(heads), place, np.int64)
-        items = np.array([max(-_WIDEST, min(_WIDEST, int(each))) for each in numbers], np.int64)
+        relation = np.full(len(heads), place, np.int64)
+        items = np.array([max(-_WIDEST, min(_WIDEST, int(number))) for number in numbers], np.int64)
         counts = heads.values[-1] + 1
-        return Owned(heads.partition, where, person, person, items, counts, heads.names)
+        return Owned(heads.partition, relation, person, person, items, counts, heads.names)
 
 
 def _lowest(table: Table, tier: int) -> np.ndarray:
-    """Return for each line the lowest tier of its person; people stand together."""
+    """Return for each line the lowest tier of its person, whose lines are consecutive."""
     if not len(table):
         return np.zeros(0, np.int64)
     starts = np.flatnonzero(ordering.changes(tables.two_words(table.person)))

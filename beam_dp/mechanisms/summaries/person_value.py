@@ -1,4 +1,4 @@
-"""One number per person: what the values of a person's rows become."""
+"""The person value: one number per person, made of the values of their rows."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ PERSON_VALUES = ("mean", "sum", "max", "min", "last")
 
 
 def check_person_value(owner: str, kind: object, last_by: object) -> None:
-    """Refuse an unknown kind, and "last" without the column that says which row that is."""
+    """Refuse an unknown kind, and "last" without the column that says which row is the last."""
     checks.one_of(owner, "person_value", kind, PERSON_VALUES)
     if last_by is not None:
         checks.column(owner, "last_by", last_by)
@@ -24,13 +24,13 @@ def check_person_value(owner: str, kind: object, last_by: object) -> None:
 def of_people(kind: str, items: np.ndarray, counts: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Return one integer per person, from the values of their rows.
 
-    Each is a function of that person's rows alone; a mean is rounded down.
+    Each integer depends on that person's rows alone; a mean is rounded down.
 
     Args:
-        kind: one of `PERSON_VALUES`; "last" is for items of which no others are left.
+        kind: one of `PERSON_VALUES`; for "last", only the items of the last rows are left.
         items: the values, person after person.
-        counts: how many rows have each.
-        starts: where each person begins.
+        counts: how many rows have each value.
+        starts: where the values of each person begin.
     """
     if not len(starts):
         return items

@@ -1,21 +1,21 @@
-"""Lines of owners that no removal of K people can bring to light, dropped in every shard.
+"""Drop owner lines that the removal profile does not depend on, in every shard.
 
-A removal profile B[0..K] looks at what is left without k <= K people. Two statistics need not know
-all lines for that, so that memory is bounded by a public number, not by the data:
+A removal profile B[0..K] is computed from the lines without k <= K people. Two statistics need not
+know all lines for that, so that memory is bounded by a public number, not by the data:
 
 * *The number of different items* (`profiles.coverage`): an item with more than k owners counts 1 at
-  level k, whoever they are. `most` = K + 1 owners per item say that of every k <= K, and items of
-  at most K owners keep them all: the profile is the same. Whoever is not among the lowest owners of
+  level k, whoever owns it. `most` = K + 1 owners per item tell that for every k <= K, and items of
+  at most K owners keep all owners: the profile is the same. An owner who is not among the lowest of
   a part is not among the lowest of the whole, so parts are thinned in any order. (The count by a
-  capped flow, `coverage.capped`, is not a matter of removals: there every owner may be the one who
-  has room, and nothing is dropped.)
+  capped flow, `coverage.capped`, is not a matter of removals: every owner may be the one who has
+  room there, and nothing is dropped.)
 * *The k-th largest row* (`profiles.kth_largest`, where k is called the rank): per person the `rank`
   largest rows, then over all people the `most` * `rank` largest of those, `most` = K + 1.
   Let c_i(y) be the rows of person i above y, cut at the rank, and C(y) their sum: they decide every
   loss. For every y, either all c_i(y) are what they were, or C(y) >= most * rank both before and
   after, where the loss is `most` or more: K people own at most K * rank of the cut rows, `rank`
-  remain. For a row above y is left out beyond the `rank`-th of its person only (c_i stays), or when
-  most * rank others, none smaller, are kept, at most `rank` of each person. Unions keep the
+  remain. For a row above y is left out only beyond the `rank`-th of its person (c_i stays), or when
+  most * rank other rows, none smaller, are kept, at most `rank` of each person. Unions keep the
   property: cut counts of a union follow from those of its parts and are not below them.
 """
 
@@ -36,15 +36,15 @@ _WORD = np.uint64
 
 
 def merge(parts: Sequence[Owned], measures: Sequence[Measure | Relation]) -> Owned:
-    """Return all lines that removals can bring to light; those of a partition stand together."""
+    """Return the merged lines that the relations need; lines of a partition are consecutive."""
     return thin(owner_lines.merge(parts), measures)
 
 
 def thin(lines: Owned, measures: Sequence[Measure | Relation]) -> Owned:
     """Return merged lines without those that the relations among `measures` do not need."""
-    for place, relation in enumerate(measures):
+    for index, relation in enumerate(measures):
         if isinstance(relation, Relation) and relation.most:
-            wanted = np.flatnonzero(lines.relation == place)
+            wanted = np.flatnonzero(lines.relation == index)
             if relation.rank:
                 lines = _largest_rows(lines, wanted, relation.rank, relation.most)
             else:
@@ -55,16 +55,16 @@ def thin(lines: Owned, measures: Sequence[Measure | Relation]) -> Owned:
 def _lowest_owners(lines: Owned, wanted: np.ndarray, most: int) -> Owned:
     """Return the lines with the `most` lowest owners of each item only.
 
-    One sort of bare hashes says which items may have more; only their lines are put in order.
+    One sort of hashes shows which items may have more owners; only their lines are put in order.
     """
     hashes = _item_hash(lines, wanted)
     ordered = np.sort(hashes)
     crowded = ordered[most:][ordered[most:] == ordered[:-most]] if most < len(ordered) else ordered
     if most >= len(ordered) or not len(crowded):
         return lines
-    place = np.minimum(np.searchsorted(crowded, hashes), len(crowded) - 1)
-    wanted = wanted[crowded[place] == hashes]
-    # The same order of owners in every part, of one word or two: the first word decides.
+    index = np.minimum(np.searchsorted(crowded, hashes), len(crowded) - 1)
+    wanted = wanted[crowded[index] == hashes]
+    # The order of owners is the same in every part, of one word or two: the first word decides.
     wanted = wanted[_order(lines, wanted, [*lines.person[::-1], lines.item])]
     kept = np.ones(len(lines), bool)
     starts = np.flatnonzero(_changes(lines, wanted, lines.item[None]))
@@ -81,7 +81,7 @@ def _item_hash(lines: Owned, wanted: np.ndarray) -> np.ndarray:
 
 
 def _largest_rows(lines: Owned, wanted: np.ndarray, rank: int, most: int) -> Owned:
-    """Return the lines with each person's `rank` largest rows, and of these `most` times as many.
+    """Return the lines with the `most` * `rank` largest of all people's `rank` largest rows.
 
     Lines of which no row is left are dropped.
     """
@@ -102,6 +102,6 @@ def _order(lines: Owned, wanted: np.ndarray, columns: Sequence[np.ndarray]) -> n
 
 
 def _changes(lines: Owned, wanted: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """Return where an ordered line has another partition or words than the one before it."""
+    """Return where an ordered line has another partition or other words than the line before."""
     joined = np.concatenate([ordering.pick(lines.partition, wanted), words[:, wanted].view(_WORD)])
     return np.asarray(ordering.changes(joined))

@@ -1,4 +1,4 @@
-"""Pack columns into bytes for the shuffle: raw numpy buffers, as narrow as they fit.
+"""Pack tables, summaries and owner lines into bytes for the shuffle, as narrow as they fit.
 
 Elements that cross a GroupByKey are bytes: a pickled Arrow slice drags its whole parent buffer
 along, and coders per row cost more than the work on the rows.
@@ -13,9 +13,9 @@ from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 
 _KINDS = ("<i1", "<i2", "<i4", "<i8", "<u1", "<u2", "<u4", "<u8")
-_OWNED = b"owned..."  # no number of columns, which is what other blobs begin with
+_OWNED = b"owned..."  # other blobs begin with their number of columns, which this is not
 _NONE, _NO_LENGTHS = np.zeros(0, bool), np.zeros(0, np.int64)
-_WIDE = -1  # in place of a height: a column of Python integers, as limbs
+_WIDE = -1  # instead of a height: a column of Python integers, as limbs
 
 
 def pack_table(table: Table) -> bytes:
@@ -34,7 +34,7 @@ def unpack_table(blob: bytes) -> Table:
 def pack_owned(lines: Owned) -> bytes:
     """Return the lines as bytes, with the names of their own partitions only."""
     names = _pack_names(lines.names, lines.partition)
-    # Lines of one owner have it twice: a second one that is the first is left out.
+    # Lines of one owner have that owner twice: the second column is left out then.
     alone = lines.alone or np.array_equal(lines.second, lines.person)
     second = lines.second[:, :0] if alone else lines.second
     columns = [lines.partition, lines.relation, lines.person, second, lines.item, lines.count]
@@ -58,7 +58,7 @@ def unpack_owned(blob: bytes) -> Owned:
 
 
 def _runs(column: np.ndarray) -> list[np.ndarray]:
-    """Return the first of each run of equal entries and the lengths, or the column and nothing."""
+    """Return the first entry and the length of each run of equal entries, or the column alone."""
     new = changes(column if column.ndim == 2 else column[None]) if column.shape[-1] else _NONE
     starts = np.flatnonzero(new)
     if 2 * len(starts) > column.shape[-1]:
@@ -93,10 +93,10 @@ def _pack_names(names: dict[tuple[int, int], bytes], partition: np.ndarray) -> l
         return [np.empty((2, 0), np.uint64), np.empty(0, np.int64), np.empty(0, np.int64)]
     present = np.unique(np.ascontiguousarray(partition.T).view(f"V{8 * partition.shape[0]}"))
     keys = np.frombuffer(present.tobytes(), np.uint64).reshape(-1, partition.shape[0])
-    pairs = [(int(first), int(rest[0]) if rest else 0) for first, *rest in keys.tolist()]
-    found = [pair for pair in pairs if pair in names]
-    words = np.array(found, np.uint64).reshape(-1, 2).T
-    texts = [names[pair] for pair in found]
+    pairs = [(int(first), int(second[0]) if second else 0) for first, *second in keys.tolist()]
+    named = [pair for pair in pairs if pair in names]
+    words = np.array(named, np.uint64).reshape(-1, 2).T
+    texts = [names[pair] for pair in named]
     joined = b"".join(texts)
     padded = joined + bytes(-len(joined) % 8)
     lengths = np.array([len(text) for text in texts], np.int64)
@@ -127,7 +127,7 @@ def _pack(columns: list[np.ndarray]) -> bytes:
 
 
 def narrowest(column: np.ndarray) -> str:
-    """Return the smallest type that holds all values: most identities and counts are small."""
+    """Return the narrowest type that holds all values: most identities and counts are small."""
     family = _KINDS[4:] if column.dtype == np.uint64 else _KINDS[:4]
     low, high = (int(column.min()), int(column.max())) if column.size else (0, 0)
     return next(kind for kind in family if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
@@ -137,8 +137,8 @@ def _unpack(blob: bytes) -> list[np.ndarray]:
     count = int(np.frombuffer(blob, np.int64, 1)[0])
     header = np.frombuffer(blob, np.int64, 3 * count, 8).reshape(count, 3).tolist()
     start, columns = 8 + 24 * count, []
-    for place, height, width in header:
-        kind = np.dtype(_KINDS[place])
+    for index, height, width in header:
+        kind = np.dtype(_KINDS[index])
         size = (integers.LIMBS if height == _WIDE else max(height, 1)) * width
         body = np.frombuffer(blob, kind, size, start)
         body = body.astype(np.uint64 if kind.kind == "u" else np.int64)

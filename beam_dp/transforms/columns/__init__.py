@@ -1,1 +1,1 @@
-"""Rows of any kind become columns of integers: values, ids, keys, orders."""
+"""Turn rows of any kind into columns of integers: values, ids, keys, orders."""

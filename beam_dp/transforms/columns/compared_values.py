@@ -1,9 +1,9 @@
-"""Turn values that are only compared into codes: what `DistinctCount` counts.
+"""Turn values that are only compared into codes, such as the items that `DistinctCount` counts.
 
-Everything that can be an id can be an item, by the same canonical form (`ids`). Floats,
-which are no ids, can be items too: whole ones are the integer (29.0 and 29 are one item), others
-are their own double (float32 is widened first; -0.0 is 0). Null, NaN, infinities, bytes,
-timestamps, lists and everything else are no items: the row counts as a row, but has no item.
+Everything that can be an id can be an item, by the same canonical form (`ids`). Floats, which are
+no ids, can be items too: a whole float is the integer (29.0 and 29 are one item), another float is
+the double (float32 is widened first; -0.0 is 0). Null, NaN, infinities, bytes, timestamps, lists
+and everything else are no items: the row counts as a row, but has no item.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from beam_dp.mechanisms.numerics import integers, value_types
 from beam_dp.mechanisms.summaries import owner_lines
 from beam_dp.transforms.columns import ids
 
-_FLOAT = np.uint64(6)  # the second word: integers have 0, keys 2 and 4, texts odd ones
+_FLOAT = np.uint64(6)  # the second word: integers have 0, keys 2 and 4, texts odd numbers
 _WHOLE = float(1 << 63)
 _TRUTHS = {"true": 1, "false": 0}
 _DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,30})\.[0-9]{1,30}")
@@ -36,7 +36,7 @@ def supported(kind: pa.DataType) -> bool:
 
 
 def codes(column: pa.Array, key: bytes) -> np.ndarray:
-    """Return the code of each item of an Arrow column; `integers.LOWEST` where there is none.
+    """Return the code of each item of an Arrow column; `integers.LOWEST` where there is no item.
 
     Args:
         column: of a type that is `supported`.
@@ -51,23 +51,23 @@ def codes(column: pa.Array, key: bytes) -> np.ndarray:
 
 
 def codes_of_values(values: list[object], key: bytes) -> np.ndarray:
-    """Return the code of each item of Python values; `integers.LOWEST` where there is none."""
+    """Return the code of each item of Python values; `integers.LOWEST` where there is no item."""
     floats = np.array([is_float(value) for value in values], bool)
     if not floats.any():
         return _coded(*ids.identify_values(values, key), key)
     plain = [None if is_float(value) else value for value in values]
-    found = _coded(*ids.identify_values(plain, key), key)
+    codes = _coded(*ids.identify_values(plain, key), key)
     doubles = np.array([float(value) for value in values if is_float(value)])
-    found[floats] = _coded(*_identify_floats(doubles), key)
-    return found
+    codes[floats] = _coded(*_identify_floats(doubles), key)
+    return codes
 
 
 def equal(found: np.ndarray, value: object, key: bytes) -> np.ndarray:
-    """Return 1 where a code is that of `value` and 0 where not; no code stays none.
+    """Return 1 where a code is that of `value`, else 0; `integers.LOWEST` where there is no code.
 
     Args:
         found: codes.
-        value: a value; all of its `spellings` count.
+        value: a value; each of its `spellings` counts as equal.
         key: the run's key.
     """
     wanted = codes_of_values(spellings(value), key)
@@ -79,20 +79,20 @@ def equal(found: np.ndarray, value: object, key: bytes) -> np.ndarray:
 def spellings(value: object) -> list[object]:
     """Return a value in all the forms that it has in files whose cells are text.
 
-    1 is also "1.0" (what is written of integers among missing values), and true in three cases.
+    1 is also "1.0" (as integers are written among missing values), "true", "True" and "TRUE".
     """
     number = _number(value)
     if number is None:
         return [value]
     truths = [word for word, truth in _TRUTHS.items() if truth == number]
     words = [form for word in truths for form in (word, word.capitalize(), word.upper())]
-    if abs(number) < _SHORT:  # beyond, floats are written as powers
+    if abs(number) < _SHORT:  # larger floats are written as powers
         words.append(str(float(number)))
     return [value, number, *words]
 
 
 def _number(value: object) -> int | float | None:
-    """Return the number that a value is or spells, None for others; 2.0 is 2."""
+    """Return the number that a value is or spells (2.0 is 2); None for other values."""
     if type(value) is str:
         if value.lower() in _TRUTHS:
             return _TRUTHS[value.lower()]
@@ -109,7 +109,7 @@ def _number(value: object) -> int | float | None:
 def judged(values: list[object], judge: Callable[[Any], bool]) -> np.ndarray:
     """Return 1 for the values that a user's function is true for, 0 for others.
 
-    None and NaN, which are missing values, have no code and are not shown to it.
+    None and NaN are missing values: they have no code, and are not passed to the function.
     """
     return np.array(
         [integers.LOWEST if _is_missing(v) else _truth(judge, v) for v in values], np.int64
@@ -128,16 +128,16 @@ def _truth(judge: Callable[[Any], bool], value: object) -> bool:
 
 
 def judged_column(column: pa.Array, judge: Callable[[Any], bool]) -> np.ndarray:
-    """Return `judged` of an Arrow column, asking once for each different value in it."""
+    """Return `judged` of an Arrow column, with one call for each different value in it."""
     if not pa.types.is_dictionary(column.type):
         column = _encodable(column).dictionary_encode()
     verdicts = judged([*_values(column.dictionary), None], judge)
-    places = pc.fill_null(column.indices.cast(pa.int64()), len(verdicts) - 1)
-    return np.asarray(verdicts[places.to_numpy(zero_copy_only=False)])
+    indexes = pc.fill_null(column.indices.cast(pa.int64()), len(verdicts) - 1)
+    return np.asarray(verdicts[indexes.to_numpy(zero_copy_only=False)])
 
 
 def _encodable(column: pa.Array) -> pa.Array:
-    """Return a column that Arrow can encode and Python can name; dates beyond become null."""
+    """Return a column that Arrow can encode; dates that Python cannot hold become null."""
     if pa.types.is_date(column.type):
         return ids.known_dates(column)
     return column.cast(pa.float64()) if pa.types.is_float16(column.type) else column
@@ -165,7 +165,7 @@ def is_float(value: object) -> TypeGuard[SupportsFloat]:
 
 
 def _identify_floats(floats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the identities of doubles, and which have one."""
+    """Return the identities of doubles, and which doubles have one."""
     finite = np.isfinite(floats)
     floats = np.where(finite, floats, 0.0) + 0.0  # never -0.0
     whole = (floats == np.rint(floats)) & (floats >= -_WHOLE) & (floats < _WHOLE)

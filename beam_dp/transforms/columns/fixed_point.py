@@ -1,15 +1,15 @@
-"""Turn values of every kind into whole numbers of units, each on its own.
+"""Turn values of every kind into whole numbers of units, value by value.
 
-What a value becomes depends on that value and the unit alone, never on its neighbours, its batch or
-the type of its column: 3, 3.0 and Decimal("3") are the same number of units.
+The units of a value depend on that value and the unit alone, never on other rows, the batch or the
+type of the column: 3, 3.0 and Decimal("3") are the same number of units.
 
-* integers and decimals are exact where they are multiples of the unit, else the nearest one (ties
-  to even);
+* integers and decimals are exact where they are multiples of the unit, else the nearest multiple
+  (ties to even);
 * floats are the multiple of the unit nearest to their product with 1/unit in double precision;
   float32 is widened exactly first;
-* the infinities, and whatever is beyond 2^120 units, are clamped there;
-* null, NaN, booleans, text, complex, and everything else are no numbers: the row counts as
-  a row, but this value of it is absent.
+* the infinities, and all values beyond 2^120 units, are clamped there;
+* null, NaN, booleans, text, complex, and everything else are no numbers: the row counts as a row,
+  but its value is absent.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from beam_dp.transforms.columns import ids
 
 _LARGEST = integers.WIDEST - 1
 _SAFE = float(1 << 62)
-# Anything can be put there.
+# Read past the class: a fraction can hold anything in these.
 _PARTS = [vars(Fraction)[name].__get__ for name in ("_numerator", "_denominator")]
 
 
@@ -63,11 +63,11 @@ def to_units(column: pa.Array, unit: Fraction) -> np.ndarray:
 
 def values_to_units(values: list[object], unit: Fraction) -> np.ndarray:
     """Return Python values in units; absent values are `integers.LOWEST`."""
-    found = value_types.of_all(values) - {type(None)}
-    if found <= {float}:
+    kinds = value_types.of_all(values) - {type(None)}
+    if kinds <= {float}:
         floats = np.array(values, np.float64)
         return _mask(_from_floats(floats, unit), ~np.isnan(floats))
-    if found == {int}:
+    if kinds == {int}:
         column = ids.to_array(values)
         if column is not None:
             return to_units(column, unit)
@@ -90,13 +90,13 @@ def value_to_units(value: Any, unit: Fraction) -> int | None:
 
 
 def _to_double(value: SupportsFloat) -> float:
-    """Return a float of any width as a double; what is beyond its range is infinite."""
+    """Return a float of any width as a double; floats beyond the range of doubles are infinite."""
     with np.errstate(over="ignore", under="ignore"):
         return float(value)
 
 
 def _from_fraction(value: Fraction, unit: Fraction) -> int | None:
-    """Return a fraction in units; None where it was not filled with numbers."""
+    """Return a fraction in units; None where its parts are no integers."""
     with contextlib.suppress(AttributeError):
         top, bottom = (part(value) for part in _PARTS)
         if type(top) is int and type(bottom) is int and bottom > 0:
@@ -154,8 +154,8 @@ def _unscaled(column: pa.Array, scale: int) -> np.ndarray:
     if column.type.bit_width != 128:
         # Not by Decimal.scaleb, which rounds to the 28 digits of the thread's decimal context.
         power = Fraction(10) ** scale
-        found = (Fraction(value or 0) for value in column.to_pylist())
-        return integers.narrow(_objects([int(value * power) for value in found]))
+        fractions = (Fraction(value or 0) for value in column.to_pylist())
+        return integers.narrow(_objects([int(value * power) for value in fractions]))
     limbs = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
     limbs = limbs[column.offset : column.offset + len(column)]
     low, high = limbs[:, 0].copy(), limbs[:, 1].copy()

@@ -1,18 +1,18 @@
-"""Turn ids and keys of every kind into fixed-width identities, one way for each.
+"""Turn ids and keys of every kind into fixed-width identities, by one canonical form.
 
-A canonical id is an integer or a text. The same person can be written in several ways by
-different sources, and one person must never become two groups, each with a bound of its own:
+A canonical id is an integer or a text. Different sources can write the same person in several
+ways, and one person must never become two, each with a contribution bound:
 
 * integers of every width, booleans (as 0 and 1), integral decimals and the decimal text of a 64-bit
   integer ("17", not "017", "+17" or " 17") are one integer;
-* other text is itself, byte by byte: no case folding, no Unicode normalisation, no trimming (a
-  caller who wants these applies them first); the empty text is a valid id;
+* other text is taken byte by byte: no case folding, no Unicode normalisation, no trimming (a caller
+  who wants these applies them first); the empty text is a valid id;
 * dates of the years 1 to 9999 are their ISO text, UUIDs their canonical text, integers beyond 64
   bits (and up to 4,096) their decimal text;
 * null, NaN, floats, bytes, timestamps, lists and everything else are no ids: such a row is dropped.
 
-The class of a value is asked as in `numerics.value_types`, not of the value: no code of a row's own
-runs.
+The class of a value is read as in `numerics.value_types`, without running any code that a row
+brings along.
 
 An identity is uint64 of shape (1, n) or (2, n): the integer and 0, or the keyed 128-bit hash of the
 text, whose second word is odd.
@@ -43,7 +43,7 @@ _FAST = {int: pa.int64(), str: pa.large_string(), bool: pa.bool_(), datetime.dat
 _DAY_MILLISECONDS = 86_400_000
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 _UUIDS = 1 << 128
-_UUID_NUMBER = vars(uuid.UUID)["int"].__get__  # anything can be put there
+_UUID_NUMBER = vars(uuid.UUID)["int"].__get__  # read past the class: a UUID can hold anything in it
 _DAYS = range(1 - EPOCH, datetime.date.max.toordinal() - EPOCH + 1)
 
 
@@ -69,7 +69,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def identify(column: pa.Array, key: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """Return the canonical identities of an Arrow column, and which rows have one.
+    """Return the canonical identities of an Arrow column, and which rows have an identity.
 
     Args:
         column: of a type that is `supported`.
@@ -108,7 +108,7 @@ def validity(column: pa.Array) -> np.ndarray:
 
 
 def known_dates(column: pa.Array) -> pa.Array:
-    """Return a date column as date32; dates that Python has no name for become null."""
+    """Return a date column as date32; dates that Python cannot hold become null."""
     narrow = pa.types.is_date32(column.type)
     numbers = column.cast(pa.int32() if narrow else pa.int64())
     days = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False)
@@ -126,7 +126,7 @@ def signed(column: pa.Array) -> pa.Array:
 
 def _identify_text(column: pa.Array, key: bytes) -> np.ndarray:
     column = column.cast(pa.large_string())
-    if column.null_count:  # else it would be copied for nothing
+    if column.null_count:  # without nulls this would only copy the column
         column = pc.fill_null(column, "")
     offsets, data = text_buffers(column)
     identity = hashing.digests(offsets, data, key)
@@ -140,29 +140,29 @@ def text_buffers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     _, offsets, data = column.buffers()
     if data is None:
         return np.zeros(len(column) + 1, np.int64), np.empty(0, np.uint8)
-    places = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-    return places, np.frombuffer(data, np.uint8)
+    used = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    return used, np.frombuffer(data, np.uint8)
 
 
 def _use_integers(column: pa.Array, identity: np.ndarray) -> None:
-    """Overwrite the identities of decimal text by those of its integers."""
+    """Overwrite the identities of decimal text by the identities of its integers."""
     short = pc.match_substring_regex(column, _EIGHTEEN).to_numpy(zero_copy_only=False)
     if short.any():
         numbers = column.filter(pa.array(short)).cast(pa.int64()).to_numpy()
         identity[:, short] = [numbers.view(np.uint64), np.zeros(len(numbers), np.uint64)]
     long = pc.match_substring_regex(column, _NINETEEN).to_numpy(zero_copy_only=False)
-    for place in np.flatnonzero(long).tolist():
-        number = int(column[place].as_py())
+    for row in np.flatnonzero(long).tolist():
+        number = int(column[row].as_py())
         if number in INT64:
-            identity[:, place] = np.array([number], np.int64).view(np.uint64)[0], 0
+            identity[:, row] = np.array([number], np.int64).view(np.uint64)[0], 0
 
 
 def to_array(values: Sequence[object]) -> pa.Array | None:
-    """Return Python values as an Arrow column if they are all of one plain kind, or null."""
-    found = value_types.of_all(values) - {type(None)}
-    if not found:
+    """Return Python values as an Arrow column if all are None or of one plain type, else None."""
+    kinds = value_types.of_all(values) - {type(None)}
+    if not kinds:
         return pa.nulls(len(values))
-    if len(found) > 1 or (kind := found.pop()) not in _FAST:
+    if len(kinds) > 1 or (kind := kinds.pop()) not in _FAST:
         return None
     try:
         return pa.array(values, _FAST[kind])
@@ -171,16 +171,16 @@ def to_array(values: Sequence[object]) -> pa.Array | None:
 
 
 def identify_values(values: list[object], key: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """Return the canonical identities of Python values, and which of them have one."""
+    """Return the canonical identities of Python values, and which values have an identity."""
     column = to_array(values)
     if column is not None:
         return identify(column, key)
     ids = [canonical(value) for value in values]
-    texts = [found for found in ids if isinstance(found, bytes)]
-    numbers = [found for found in ids if isinstance(found, int)]
+    texts = [each for each in ids if isinstance(each, bytes)]
+    numbers = [each for each in ids if isinstance(each, int)]
     identity = np.zeros((2, len(values)), np.uint64)
-    is_text_id = np.array([isinstance(found, bytes) for found in ids], bool)
-    is_number = np.array([isinstance(found, int) for found in ids], bool)
+    is_text_id = np.array([isinstance(each, bytes) for each in ids], bool)
+    is_number = np.array([isinstance(each, int) for each in ids], bool)
     identity[:, is_text_id] = hashing.digests(*hashing.pack(texts), key)
     identity[0, is_number] = np.array(numbers, np.int64).view(np.uint64)
     return identity, is_text_id | is_number
@@ -204,12 +204,12 @@ def canonical(value: Any) -> int | bytes | None:
 
 
 def is_integer(value: object) -> TypeGuard[SupportsInt]:
-    """Return whether a Python value is an integer; time differences and enumerations are none."""
+    """Return whether a Python value is an integer; time differences and enumerations are not."""
     return value_types.of(value) in value_types.INTEGERS
 
 
 def uuid_text(value: uuid.UUID) -> str | None:
-    """Return the canonical text of a UUID; None where it was not filled with a number."""
+    """Return the canonical text of a UUID; None where it holds no such number."""
     with contextlib.suppress(AttributeError):
         number = _UUID_NUMBER(value)
         return str(uuid.UUID(int=number)) if type(number) is int and 0 <= number < _UUIDS else None

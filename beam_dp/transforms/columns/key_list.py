@@ -1,4 +1,4 @@
-"""A list of partition keys in columns: a million of them are no million Python objects."""
+"""KeyList: partition keys held in columns, since a Python object per key takes much memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
@@ -14,11 +14,11 @@ Column: TypeAlias = pa.Array | list[object]
 
 
 class KeyList(Sequence[Key]):
-    """Keys of equally many parts, as a sequence of tuples.
+    """A sequence of keys, which are tuples of equally many parts.
 
     Args:
-        columns: each part of all keys; an Arrow array where all are of one plain type.
-        once: whether it is known that each key is there once.
+        columns: one column per part; an Arrow array where all keys have one plain type there.
+        once: whether each key is known to occur once.
     """
 
     def __init__(self, columns: Iterable[Column], once: bool = False) -> None:
@@ -27,13 +27,13 @@ class KeyList(Sequence[Key]):
 
     @staticmethod
     def of(keys: Iterable[Key]) -> "KeyList":
-        """Return the list of some tuples."""
+        """Return the list of these tuples."""
         parts = [list(part) for part in zip(*keys, strict=True)]
         return KeyList(_column(part) for part in parts)
 
     @staticmethod
     def of_plain(values: Sequence[object]) -> "KeyList | None":
-        """Return the list of keys with one part, each once; None if they have several types."""
+        """Return the list of keys of one part, each once; None if the values have several types."""
         column = ids.to_array(values)
         if column is None or column.null_count or not len(column):
             return None
@@ -53,18 +53,18 @@ class KeyList(Sequence[Key]):
         return len(set(self))
 
     def kinds(self, place: int) -> set[type]:
-        """Return the types of one part."""
+        """Return the types that the part of index `place` has."""
         column = self.columns[place]
         first = column[:1].to_pylist() if isinstance(column, pa.Array) else column
         return set(map(type, first))
 
     def take(self, places: np.ndarray) -> list[Key]:
-        """Return the keys at some places."""
-        listed = pa.array(places)
+        """Return the keys at these indexes."""
+        indexes = pa.array(places)
         parts = [
-            column.take(listed).to_pylist()
+            column.take(indexes).to_pylist()
             if isinstance(column, pa.Array)
-            else [column[place] for place in places.tolist()]
+            else [column[index] for index in places.tolist()]
             for column in self.columns
         ]
         return list(zip(*parts, strict=True))

@@ -1,11 +1,11 @@
-"""Turn rows of any kind into columns of contributions: the door of every transform.
+"""Turn rows of any kind into columns of contributions: every transform reads its rows here.
 
 Rows come as dicts, as `beam.Row`, NamedTuple or dataclass (`row_fields`), or as Arrow record
 batches and tables. A row counts if its person is an id and every part of its partition is a key
 (`ids`); otherwise it is dropped, by itself and without a trace. A value that is no number
 (`fixed_point`) is absent: the row counts as a row and adds nothing to what is computed from that
-column. Fields that nobody asked for are never looked at. What a row is made of never reaches an
-exception, a log or a counter; the errors raised here name columns and Arrow types, which are not
+column. Fields that no column of the layout names are never looked at. No content of a row reaches
+an exception, a log or a counter; the errors raised here name columns and Arrow types, which are not
 data.
 """
 
@@ -32,8 +32,8 @@ class Layout:
     Attributes:
         person: the column that identifies the person.
         partition: the columns whose values name the partition; empty: one partition.
-        columns: what else is read, in the order of a table. Rows whose epsilon is none of the
-            public ones are dropped.
+        columns: the other columns that are read, in the order of a table. Rows whose epsilon is
+            none of the public epsilons are dropped.
         public: the public keys; None: partitions are private.
         key: the run's key.
     """
@@ -54,7 +54,7 @@ class Layout:
 
         Raises:
             ValueError: for a column that is missing.
-            TypeError: for a column of a type that cannot hold what it should.
+            TypeError: for a column of a type that does not fit its role.
         """
         arrays = [column_of(batch, name) for name in self.names]
         check_types(
@@ -97,7 +97,7 @@ class Layout:
         valid: np.ndarray,
         names: dict[tuple[int, int], bytes],
     ) -> Table:
-        """Return the table of the valid rows, whose epsilon, if there is one, is a public one."""
+        """Return the table of the valid rows; an epsilon, if there is one, must be a public one."""
         for column, numbers in zip(self.columns, values, strict=True):
             if column.role is Role.EPSILON:
                 valid = valid & (numbers >= 0)
@@ -111,12 +111,12 @@ class Layout:
             return np.zeros((1, size), np.uint64), np.ones(size, bool), {}
         if self.public is None:
             return partition_keys.name_keys(columns, self.key)
-        places = self.public.places(columns, self.key)
-        return np.maximum(places, 0).astype(np.uint64)[None], places >= 0, {}
+        indexes = self.public.places(columns, self.key)
+        return np.maximum(indexes, 0).astype(np.uint64)[None], indexes >= 0, {}
 
 
 def fresh_key() -> bytes:
-    """Return the key of a new run: it decides which rows stay, and is no secret of the noise."""
+    """Return the key of a new run. It decides which rows stay; the noise does not depend on it."""
     return Noise().words(4).tobytes()
 
 
@@ -125,19 +125,19 @@ def _by_type(lists: list[list[object]], end: int) -> Iterator[list[list[object]]
     parts = [[partition_keys.clean(part) for part in values] for values in lists[1:end]]
     columns = [lists[0], *parts, *lists[end:]]
     groups: dict[tuple[type, ...], list[int]] = {}
-    for place, row in enumerate(zip(*parts, strict=True)):
+    for index, row in enumerate(zip(*parts, strict=True)):
         if None not in row:
-            groups.setdefault(tuple(map(type, row)), []).append(place)
-    for places in groups.values():
-        yield [[values[place] for place in places] for values in columns]
+            groups.setdefault(tuple(map(type, row)), []).append(index)
+    for indexes in groups.values():
+        yield [[values[index] for index in indexes] for values in columns]
 
 
 def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
-    """Refuse columns of Arrow types that cannot hold ids, keys or values.
+    """Refuse columns of Arrow types that do not fit their role.
 
     Args:
-        layout: what each column is read as.
-        types: those that are known.
+        layout: the role of each column.
+        types: the types that are known, by column.
     """
     named = [(name, Role.OWNER) for name in (layout.person, *layout.partition)]
     named += [(column.name, column.role) for column in layout.columns]
@@ -147,24 +147,24 @@ def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
 
 
 def column_of(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """Return the one column of that name.
+    """Return the column of that name.
 
     Raises:
-        ValueError: for none, or several.
+        ValueError: for no such column, or several.
         TypeError: for an extension type that is written in Python.
     """
-    places = batch.schema.get_all_field_indices(name)
-    if len(places) != 1:
+    indexes = batch.schema.get_all_field_indices(name)
+    if len(indexes) != 1:
         raise ValueError(
-            f"column {name!r} must occur once in every batch, not {len(places)} times."
+            f"column {name!r} must occur once in every batch, not {len(indexes)} times."
         )
-    # Arrow makes an array of a type that is written in Python, and its name, by that type's code.
-    if issubclass(type(batch.schema.field(places[0]).type), pa.ExtensionType):
+    # For a type that is written in Python, Arrow runs that type's code to make an array or a name.
+    if issubclass(type(batch.schema.field(indexes[0]).type), pa.ExtensionType):
         raise TypeError(
             f"column {name!r} must hold values of one of Arrow's own types, not of an extension. "
             "Cast it before this transform, to the type that it is stored in."
         )
-    return batch.column(places[0])
+    return batch.column(indexes[0])
 
 
 def batches(element: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -176,7 +176,7 @@ def batches(element: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 class RowBuffer:
-    """Collect rows one by one into lists, and hand them out as tables.
+    """Collect rows one by one into lists, and turn the lists into tables.
 
     Args:
         layout: which fields are read.
@@ -187,11 +187,11 @@ class RowBuffer:
         self._lists = FieldLists(layout.names)
 
     def add(self, row: object) -> list[Table]:
-        """Take one row; return tables when enough rows have come together."""
+        """Take one row; return tables when the buffer is full."""
         if self._lists.add(row) and len(self._lists) >= _BUFFERED_ROWS:
             return self.flush()
         return []
 
     def flush(self) -> list[Table]:
-        """Return what is held as tables."""
+        """Return the rows in the buffer as tables."""
         return self._layout.from_lists(self._lists.drain()) if len(self._lists) else []

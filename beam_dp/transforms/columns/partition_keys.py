@@ -1,4 +1,4 @@
-"""Turn private partition keys into identities, with names for those that are hashed."""
+"""Turn private partition keys into identities, with names for the keys that are hashed."""
 
 import datetime
 import decimal
@@ -22,11 +22,11 @@ _EVEN = {int: 0, bool: 2, datetime.date: 4}
 def name_keys(
     columns: list[pa.Array], key: bytes
 ) -> tuple[np.ndarray, np.ndarray, dict[tuple[int, int], bytes]]:
-    """Return identities of private keys, which rows have one, and the names of the hashed ones.
+    """Return identities of private keys, which rows have a key, and the names of hashed keys.
 
-    Types are kept apart: 1, "1" and True are three partitions; of one type, integers of every width
-    and whole decimals (in 64 bits) say. A single column of integers, booleans or dates is its own
-    name.
+    Types are kept apart: 1, "1" and True are three partitions. Integers of every width and whole
+    decimals (in 64 bits) are of one type. A single column of integers, booleans or dates needs no
+    names.
     """
     columns = [_readable(column) for column in columns]
     valid = np.logical_and.reduce([_valid_keys(column) for column in columns])
@@ -46,7 +46,7 @@ def name_keys(
 
 
 def _readable(column: pa.Array) -> pa.Array:
-    """Return text as its bytes and numbers as int64; what Python cannot name becomes null."""
+    """Return text as bytes and numbers as int64; values that Python cannot hold become null."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         readable = _readable(column.dictionary)
@@ -85,7 +85,7 @@ def _as_number(column: pa.Array) -> pa.Array:
 
 
 def _combine(columns: list[pa.DictionaryArray]) -> tuple[np.ndarray, list[Key]]:
-    """Return a code per row and the different keys (null parts stand for None)."""
+    """Return a code per row, and the different keys (a null part is None)."""
     total, codes = 1, np.zeros(len(columns[0]), np.int64)
     for column in columns:
         size = len(column.dictionary) + 1
@@ -102,7 +102,7 @@ def _combine(columns: list[pa.DictionaryArray]) -> tuple[np.ndarray, list[Key]]:
 def encode(key: Key) -> bytes:
     """Return a typed, length-prefixed encoding: ("ab", "c") and ("a", "bc") differ.
 
-    Text may be given as its bytes; a part of no known kind stands for None.
+    A text may be passed as its bytes; a part of no known type stands for None.
     """
     parts = []
     for part in key:

@@ -1,7 +1,7 @@
-"""Turn the values of rows that travel as rows into plain ones with one encoding each, and back.
+"""Turn the values of rows that travel as rows into plain values of one encoding, and back.
 
-What has no plain form becomes None, by itself and without a trace: no code of a value's own class
-runs, and no value makes a conversion fail.
+A value without a plain form becomes None, whatever the other values are, and leaves no trace: no
+code of its class runs, and no value makes a conversion fail.
 """
 
 import datetime
@@ -27,7 +27,7 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def plain(value: Any) -> Plain:
-    """Return a value in a form that `marshal` writes canonically; None for other types."""
+    """Return a value in a form that `marshal` writes canonically; None for types without one."""
     kind = value_types.of(value)
     if kind in _SCALARS:
         value = value.item()
@@ -58,7 +58,7 @@ def restored(value: object) -> object:
 
 
 def to_list(column: pa.Array) -> list[object]:
-    """Return an Arrow column as Python values; None for what Python or `plain` cannot hold."""
+    """Return an Arrow column as Python values; None where Python or `plain` has no form for it."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         values = [*to_list(column.dictionary), None]
@@ -94,9 +94,9 @@ def decoded(text: bytes | None) -> str | None:
 
 
 def _known_instants(column: pa.Array) -> pa.Array:
-    """Return timestamps in microseconds; those within a day of Python's ends or beyond are null.
+    """Return timestamps in microseconds; null within a day of the ends of Python's range or beyond.
 
-    Those of a zone come out in UTC, the same instants: Python may not know the zone's name.
+    Timestamps of a zone come out in UTC, the same instants: Python may not know the zone's name.
     """
     factor = _PER_SECOND[column.type.unit]
     numbers = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""Find the rows' partition keys in a public list of them."""
+"""Look up the partition keys of rows in the list of public keys."""
 
 import dataclasses
 import functools
@@ -19,11 +19,11 @@ _LOOKUPS = 4  # runs with the same keys in one process
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PublicKeys:
-    """The public list of partition keys, and the way from a column to places in it.
+    """The public list of partition keys, and the index in it of each row's key.
 
-    A key matches by its canonical form (`ids`), so that "1" in a CSV file is the public key
-    1. What is not in the list is dropped before bounding, so it uses up no place of anybody's.
-    Copies that were pickled are one object in each process, however many steps hold one.
+    A key matches by its canonical form (`ids`), so that "1" in a CSV file is the public key 1. Rows
+    whose key is not in the list are dropped before bounding, so they use up nothing of a person's
+    bounds. Pickled copies become one object in each process, however many steps hold a copy.
 
     Args:
         keys: one tuple of key parts per partition, each once.
@@ -49,7 +49,7 @@ class PublicKeys:
 
     @functools.cached_property
     def _packed(self) -> bytes:
-        # Every step that holds the keys is compressed by Beam, slowly: little is left to compress.
+        # Beam compresses every step that holds the keys, slowly: this leaves it little to compress.
         plain = pickle.dumps(self.keys)
         return pickle.dumps((pa.compress(plain, "zstd", asbytes=True), len(plain)))
 
@@ -57,22 +57,24 @@ class PublicKeys:
         return len(self.keys)
 
     def places(self, columns: list[pa.Array], key: bytes) -> np.ndarray:
-        """Return the place of each row's key in the list; -1 where it is not in it."""
-        found = [ids.identify(_encoded(column), key) for column in columns]
-        valid = np.logical_and.reduce([valid for _, valid in found])
-        return np.where(valid, self.lookup(key).places([identity for identity, _ in found]), -1)
+        """Return the index of each row's key in the list; -1 where it is not listed."""
+        identified = [ids.identify(_encoded(column), key) for column in columns]
+        valid = np.logical_and.reduce([valid for _, valid in identified])
+        return np.where(
+            valid, self.lookup(key).places([identity for identity, _ in identified]), -1
+        )
 
     def lookup(self, key: bytes) -> "_Lookup":
-        """Return the table that finds places, made once per process and run."""
+        """Return the look-up of the list, which is made once per process and run."""
         lookups: dict[bytes, _Lookup] = vars(self)["_lookups"]
-        found = lookups.get(key)
-        if found is None:  # several threads may make it, all the same
+        lookup = lookups.get(key)
+        if lookup is None:  # several threads may make it, with the same result
             columns = [_identified(part, key) for part in self.keys.columns]
-            found = _Lookup(ids.join(columns), hashing.salt(key, "public"))
+            lookup = _Lookup(ids.join(columns), hashing.salt(key, "public"))
             if len(lookups) >= _LOOKUPS:
                 lookups.clear()
-            lookups[key] = found
-        return found
+            lookups[key] = lookup
+        return lookup
 
 
 def _different(keys: KeyList) -> int:
@@ -92,7 +94,7 @@ _KNOWN: weakref.WeakValueDictionary[bytes, PublicKeys] = weakref.WeakValueDictio
 
 
 def _unpickled(packed: bytes) -> PublicKeys:
-    """Return the keys: those that this process has already, if any."""
+    """Return the keys; the object that this process has already, if any."""
     known = _KNOWN.get(packed)
     if known is None:
         content, size = pickle.loads(packed)
@@ -107,24 +109,24 @@ def _encoded(column: pa.Array) -> pa.Array:
 
 
 class _Lookup:
-    """Find identities (2 * columns words) in a fixed list of them."""
+    """Find identities (2 * columns words) in a fixed list of identities."""
 
     def __init__(self, words: np.ndarray, salt: np.uint64) -> None:
         self._salt = salt
         self._table, self._low = _direct_table(words)
-        # The table says them too.
+        # With a table, `_words_of` computes the words of it.
         self._words = words if self._table is None else np.empty((2, 0), np.uint64)
 
     @functools.cached_property
     def _sorted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The keys' places in the order of their hashes, these hashes, and the words."""
+        """The indexes of the keys in the order of their hashes, these hashes, and the words."""
         words = self._words if self._table is None else _words_of(self._table, self._low)
         hashes = hashing.fold(words, self._salt)
         order = np.argsort(hashes)
         return order, hashes[order], words[:, order]
 
     def places(self, identities_: list[np.ndarray]) -> np.ndarray:
-        """Return the place of each line in the list; -1 where it is not in it."""
+        """Return the index of each identity in the list; -1 where it is not listed."""
         if self._table is not None and len(identities_) == 1 and identities_[0].shape[0] == 1:
             numbers = identities_[0][0].view(np.int64)
             # Compared before they are subtracted: a difference can wrap around.
@@ -139,7 +141,7 @@ class _Lookup:
 
 
 def _direct_table(words: np.ndarray) -> tuple[np.ndarray | None, int]:
-    """Return a table from integer key minus the lowest to place, where keys are that dense."""
+    """Return a table from integer key minus lowest key to index, where keys are dense enough."""
     numbers = words[0].view(np.int64)
     if words.shape[0] > 2 or words[1].any():
         return None, 0
@@ -152,8 +154,8 @@ def _direct_table(words: np.ndarray) -> tuple[np.ndarray | None, int]:
 
 
 def _words_of(table: np.ndarray, low: int) -> np.ndarray:
-    """Return the words that `_direct_table` made the table of."""
-    found = np.flatnonzero(table >= 0)
-    words = np.zeros((2, len(found)), np.uint64)
-    words[0, table[found]] = (found + low).view(np.uint64)
+    """Return the words of which `_direct_table` made the table."""
+    offsets = np.flatnonzero(table >= 0)
+    words = np.zeros((2, len(offsets)), np.uint64)
+    words[0, table[offsets]] = (offsets + low).view(np.uint64)
     return words

@@ -1,4 +1,4 @@
-"""Read a column in its role: what Arrow columns and Python values of it become in a table."""
+"""Read the values of a column by its role: as units, codes, flags, orders or tiers."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -29,14 +29,14 @@ _RULES = {
     ),
     Role.EPSILON: (fixed_point.supported, "numbers"),
 }
-"""Which Arrow types a column of each role may have, and the same in words."""
+"""For each role, which Arrow types a column may have, and this rule in words."""
 
 
 def check_type(name: str, role: Role, kind: pa.DataType) -> None:
-    """Refuse an Arrow type that cannot hold what a column of this role should.
+    """Refuse an Arrow type that does not fit a column of this role.
 
     Raises:
-        TypeError: with the column and its type, which are not data.
+        TypeError: names the column and its type, which are not data.
     """
     fits, rule = _RULES[role]
     if not fits(kind):
@@ -67,7 +67,7 @@ def from_arrow(column: Column, values: pa.Array, key: bytes) -> np.ndarray:
 
 
 def from_values(column: Column, values: list[object], key: bytes) -> np.ndarray:
-    """Return Python values as exact numbers, codes, or flags; the arguments are as above."""
+    """Return Python values as exact numbers, codes, or flags; arguments as in `from_arrow`."""
     match column.role:
         case Role.VALUE:
             return fixed_point.values_to_units(values, column.detail)
@@ -86,8 +86,8 @@ def from_values(column: Column, values: list[object], key: bytes) -> np.ndarray:
 def _tiers(units: np.ndarray, epsilons: Sequence[Fraction]) -> np.ndarray:
     """Return the index of each epsilon among the public ones, in rising order; -1 for others."""
     known = np.array([int(epsilon / _EPSILON) for epsilon in epsilons], object)
-    at = np.minimum(np.searchsorted(known, units), len(known) - 1)
-    return np.where(np.asarray(known[at] == units, bool), at, -1)
+    nearest = np.minimum(np.searchsorted(known, units), len(known) - 1)
+    return np.where(np.asarray(known[nearest] == units, bool), nearest, -1)
 
 
 def _is_flag(column: Column) -> bool:

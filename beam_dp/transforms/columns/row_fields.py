@@ -1,10 +1,10 @@
 """Read the fields of rows of any kind by name, without running any code of a row's own.
 
-A dict finds a key by its hash and then by `==`, which a key's class can bring along: a key with the
-hash of "person" would be asked whether it is that. So names are looked up among plain text only:
-keys of a subclass of `str` are the text that they hold, others are as if they were not there. Rows
-mostly have the same names in the same order: that is checked for many of them at a time, which
-costs less than one look-up per field.
+A dict finds a key by its hash and then by `==`, which a key's class can define: that code would run
+for a key with the hash of "person". So names are looked up among plain text only: keys of a
+subclass of `str` are the text that they hold, other keys are ignored. Rows mostly have the same
+names in the same order: that is checked for many rows at a time, which costs less than one look-up
+per field.
 """
 
 import abc
@@ -19,23 +19,23 @@ import apache_beam as beam
 import pyarrow as pa
 
 _TOGETHER = 256
-# Of types, asked without their metaclasses.
+# Attributes of types, read without their metaclasses.
 _BASES, _NAMESPACE = (vars(type)[name].__get__ for name in ("__mro__", "__dict__"))
 
 
 class FieldLists:
     """Collect some fields of rows into a list for each; None where a row has no such field.
 
-    A row is read when it is added: what becomes of it later changes nothing.
+    A row is read when it is added: later changes of the row have no effect.
 
     Args:
-        names: of the fields, plain text.
+        names: the names of the fields, plain text.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
         self._taken: list[list[object]] = [[] for _ in names]
-        # Of the rows not yet taken: all names and all values, one row after the other.
+        # All names and all values of the rows that are not yet in the lists, row after row.
         self._keys: list[object] = []
         self._values: list[object] = []
         self._sizes: list[int] = []
@@ -44,11 +44,11 @@ class FieldLists:
         return len(self._taken[0]) + len(self._sizes)
 
     def add(self, row: object) -> bool:
-        """Take one row; return now and then that it is time to look at the length."""
-        found = row if type(row) is dict else _unchecked(row)
-        self._keys.extend(found)
-        self._values.extend(found.values())
-        self._sizes.append(len(found))
+        """Take one row; return whether it is time to look at the length."""
+        fields = row if type(row) is dict else _unchecked(row)
+        self._keys.extend(fields)
+        self._values.extend(fields.values())
+        self._sizes.append(len(fields))
         if len(self._sizes) < _TOGETHER:
             return False
         self._take()
@@ -61,7 +61,7 @@ class FieldLists:
             taken.extend(column)
 
     def drain(self) -> list[list[object]]:
-        """Return a list per name; nothing is held afterwards."""
+        """Return a list per name, and begin new lists."""
         self._take()
         taken, self._taken = self._taken, [[] for _ in self._names]
         return taken
@@ -83,13 +83,13 @@ class FieldLists:
         pairs = zip(self._keys, self._values, strict=True)
         named = dict if _are_text(self._keys) else _named
         for size in self._sizes:
-            found = named(itertools.islice(pairs, size))
+            fields = named(itertools.islice(pairs, size))
             for name, taken in zip(self._names, self._taken, strict=True):
-                taken.append(found.get(name))
+                taken.append(fields.get(name))
 
 
 def _repeats(first: list[object], keys: list[object], sizes: list[int]) -> bool:
-    """Return whether all rows have the keys of the first one, in its order, and all plain text."""
+    """Return whether all rows have the keys of the first row, in its order, all plain text."""
     if sizes.count(len(first)) != len(sizes) or not _are_text(first):
         return False
     if all(map(operator.is_, keys, itertools.cycle(first))):  # the very same objects, mostly
@@ -102,8 +102,8 @@ def _are_text(keys: list[object]) -> bool:
 
 
 def _named(pairs: Iterable[tuple[object, object]]) -> dict[str, object]:
-    """Return as a dict those pairs whose key is text, by the plain text that it holds."""
-    # Of a subclass, str.__str__ copies the characters: no code of it runs.
+    """Return the pairs whose key is text as a dict, by the plain text that the key holds."""
+    # For a subclass, str.__str__ copies the characters without running the subclass's code.
     return {str.__str__(key): value for key, value in pairs if issubclass(type(key), str)}
 
 
@@ -113,30 +113,30 @@ def _unchecked(row: Any) -> dict[Any, object]:
     kind: Any = type(row)
     if issubclass(kind, dict):
         return _named(dict.items(row))
-    # A metaclass of another kind may have code that looking at the class would run.
+    # Looking at a class of another metaclass may run that metaclass's code.
     read = _reading(kind) if type(kind) is type or type(kind) is abc.ABCMeta else None
     if isinstance(read, tuple):
         return dict(zip(read, tuple.__iter__(row), strict=False))
-    found = read.__get__(row) if read is not None else {}
-    return found if type(found) is dict else _named(dict.items(found))
+    fields = read.__get__(row) if read is not None else {}
+    return fields if type(fields) is dict else _named(dict.items(fields))
 
 
 @functools.lru_cache(maxsize=256)
 def _reading(kind: type) -> tuple[str, ...] | types.GetSetDescriptorType | None:
-    """Return how the fields of a class are read: their names, what holds them, or not at all."""
+    """Return how to read the fields of a class: by names, by its `__dict__`, or not at all."""
     names = _static(kind, "_fields")
     if issubclass(kind, tuple):
         named = type(names) is tuple and _are_text(list(names))
         return names if named else None
     is_row = issubclass(kind, beam.Row) or _static(kind, "__dataclass_fields__") is not None
-    held = _static(kind, "__dict__")
-    return held if is_row and type(held) is types.GetSetDescriptorType else None
+    slot = _static(kind, "__dict__")
+    return slot if is_row and type(slot) is types.GetSetDescriptorType else None
 
 
 def _static(kind: type, name: str) -> Any:
-    """Return an attribute of a class as it stands there, without asking descriptors."""
-    found = (_named(_NAMESPACE(base).items()).get(name) for base in _BASES(kind))
-    return next((attribute for attribute in found if attribute is not None), None)
+    """Return an attribute of a class as it is stored, without calling descriptors."""
+    attributes = (_named(_NAMESPACE(base).items()).get(name) for base in _BASES(kind))
+    return next((attribute for attribute in attributes if attribute is not None), None)
 
 
 def is_columnar(element: object) -> bool:

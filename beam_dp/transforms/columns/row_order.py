@@ -1,8 +1,8 @@
 """Turn values that say which row is the last into whole numbers.
 
 Numbers count in millionths (`fixed_point`), dates and times in microseconds since 1970-01-01 (UTC,
-also where they name no zone): so seconds since then, as a number, are the same as the time itself.
-What is beyond 2^62 of them is taken as that. Null, NaN, text and everything else come before all.
+also where they name no zone): so a number of seconds since then is the same as the time itself.
+Values beyond 2^62 are clamped there. Null, NaN, text and everything else come before all others.
 """
 
 import datetime
@@ -28,7 +28,7 @@ def supported(kind: pa.DataType) -> bool:
 
 
 def ranks(column: pa.Array) -> np.ndarray:
-    """Return an Arrow column as int64; `integers.LOWEST` where there is nothing.
+    """Return an Arrow column as int64; `integers.LOWEST` for values that come before all others.
 
     Args:
         column: of a type that is `supported`.
@@ -44,7 +44,7 @@ def ranks(column: pa.Array) -> np.ndarray:
 
 
 def ranks_of_values(values: list[object]) -> np.ndarray:
-    """Return Python values as int64; `integers.LOWEST` where there is nothing."""
+    """Return Python values as int64; `integers.LOWEST` for values that come before all others."""
     plain = [_seconds(value) for value in values]
     return _narrow(fixed_point.values_to_units(plain, _UNIT))
 
@@ -71,8 +71,8 @@ def _times(column: pa.Array, per: Fraction) -> np.ndarray:
     present = ids.validity(column)
     integers = column.fill_null(0).to_numpy(zero_copy_only=False)
     limit = _EDGE * per.denominator // per.numerator
-    found = np.clip(integers, -limit, limit) * per.numerator // per.denominator
-    return np.where(present, found, exact_integers.LOWEST)
+    scaled = np.clip(integers, -limit, limit) * per.numerator // per.denominator
+    return np.where(present, scaled, exact_integers.LOWEST)
 
 
 def _narrow(units: np.ndarray) -> np.ndarray:
