@@ -29,11 +29,13 @@ _cleanings: list[Callable[[Collection[int]], None]] = []
 
 def watch() -> None:
     """From now on end quietly; a signal that was to be ignored (nohup, `&`) is still ignored."""
+    # First of all: when it is asked for first, Python tries the directory with a file.
+    path = os.path.join(tempfile.gettempdir(), f"beam-dp-{uuid.uuid4().hex}")
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
     sys.excepthook = _excepted
-    _keep_together(os.path.join(tempfile.gettempdir(), f"beam-dp-{uuid.uuid4().hex}"))
+    _keep_together(path)
 
 
 def _keep_together(path: str) -> None:

@@ -236,13 +236,13 @@ def test_who_reads_while_a_file_is_replaced_sees_the_old_one_or_the_new_one(tmp_
 FULL = """
 import os, resource, sys
 import pipelines  # without a remark of Beam
-from beam_dp.transforms.files import tables, whole
+from beam_dp.transforms.io import table_files, whole_files
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:
-    with whole.written(sys.argv[1]) as file:
+    with whole_files.written(sys.argv[1]) as file:
         rows = [("a" * 100, place) for place in range(10_000)]
-        {"csv": tables.write_csv, "jsonl": tables.write_jsonl, "parquet": tables.write_parquet}[
-            sys.argv[1].rpartition(".")[2]](file, ["a", "b"], [str, int], rows)
+        write = getattr(table_files, "write_" + sys.argv[1].rpartition(".")[2])
+        write(file, ["a", "b"], [str, int], rows)
 except OSError as error:
     sys.exit(error.strerror)
 """
