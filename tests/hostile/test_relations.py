@@ -176,6 +176,7 @@ SHAPES: dict[str, tuple[Callable[[int], dict[str, Any]], int]] = {
 MOST_SECONDS = 60
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.output)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_large_shapes_take_seconds(shape: str, metric: Any) -> None:

@@ -9,6 +9,7 @@ import pytest
 from beam_dp.mechanisms.preprocessing import groups, saddle, staircase, variances
 from beam_dp.mechanisms.preprocessing.release import PreprocessedStatistic
 from tests.mechanisms.preprocessing import brute
+from tests.sizes import tries as sized
 
 RELEASES = 10
 
@@ -38,8 +39,9 @@ def wrong(name, count, seed, most=7):
 
 
 @pytest.mark.parametrize("name", brute.STATISTICS)
-def test_g_is_that_of_all_subsets_of_5000_databases(name):
-    assert wrong(name, 5000, 1) == 0
+@sized(1_000, 5_000)
+def test_g_is_that_of_all_subsets_of_5000_databases(name, tries):
+    assert wrong(name, tries, 1) == 0
 
 
 @pytest.mark.parametrize("name", ["mean", "median", "trimmed_mean", "maximum"])
@@ -154,8 +156,9 @@ def differing(count, seed, most=40):
     return mistakes
 
 
-def test_growing_windows_find_the_g_of_all_windows_of_5000_databases():
-    assert differing(5000, 12) == 0
+@sized(700, 5_000)
+def test_growing_windows_find_the_g_of_all_windows_of_5000_databases(tries):
+    assert differing(tries, 12) == 0
 
 
 def test_walks_with_another_delta_are_noticed(monkeypatch):

@@ -11,6 +11,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.profiles import coverage
 from beam_dp.mechanisms.profiles.coverage import Coverage
 from beam_dp.mechanisms.profiles.profile import Profile
+from tests.sizes import tries as sized
 
 PRICES = [Fraction(text) for text in ("1/4", "3/4", "1", "4/3", "2", "3")]
 
@@ -108,8 +109,9 @@ def test_owners_of_single_items_are_exact():
     assert coverage.profile(people, items, 7) == [27, 18, 11, 4, 1, 0, 0, 0]
 
 
-def test_profiles_of_10000_neighbours_interlace():
-    for before, after in chains(lambda sets: coverage.profile(*columns(sets), 4), 10_000, 4):
+@sized(1_500, 10_000)
+def test_profiles_of_10000_neighbours_interlace(tries):
+    for before, after in chains(lambda sets: coverage.profile(*columns(sets), 4), tries, 4):
         assert interlaced(before, after)
 
 

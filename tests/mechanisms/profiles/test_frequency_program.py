@@ -15,6 +15,7 @@ from beam_dp.mechanisms.optimization.highs_proposals import Proposer
 from beam_dp.mechanisms.optimization.linear_program import LinearProgram
 from beam_dp.mechanisms.profiles import frequency, frequency_program
 from tests.mechanisms.optimization.test_rational_simplex import solution
+from tests.sizes import tries as sized
 
 ROOT = Fraction(math.isqrt(2 << 800), 1 << 400)
 """sqrt(2), rounded down to 400 bits."""
@@ -206,9 +207,9 @@ def neighbours(random, number: int):
         yield (people, items, counts), (people[kept], items[kept], counts[kept])
 
 
-def test_one_person_more_interlaces():
-    # 10,000 neighbours.
-    for larger, smaller in neighbours(np.random.default_rng(4), 10_000):
+@sized(1_000, 10_000)
+def test_one_person_more_interlaces(tries):
+    for larger, smaller in neighbours(np.random.default_rng(4), tries):
         assert interlaces(frequency.max_profile(*larger, 4), frequency.max_profile(*smaller, 4))
 
 

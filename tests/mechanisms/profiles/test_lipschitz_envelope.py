@@ -8,6 +8,7 @@ import pytest
 
 from beam_dp.mechanisms.profiles import lipschitz_envelope
 from beam_dp.mechanisms.profiles.lipschitz_envelope import Point
+from tests.sizes import tries as sized
 
 REMOVALS = 12
 
@@ -62,8 +63,9 @@ def wrong_somewhere(seed, runs):
     return False
 
 
-def test_the_search_finds_the_maximum_over_the_whole_grid():
-    assert not wrong_somewhere(1, 60)
+@sized(15, 60)
+def test_the_search_finds_the_maximum_over_the_whole_grid(tries):
+    assert not wrong_somewhere(1, tries)
 
 
 def test_a_search_that_gives_up_early_is_noticed(monkeypatch):

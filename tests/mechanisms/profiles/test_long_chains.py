@@ -89,6 +89,7 @@ def maximum_over_the_grid(relaxation: coverage.Coverage, removals: int) -> list[
     return values
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("rounds", [0, 1, 64])
 def test_profiles_are_maxima_over_the_whole_grid(rounds: int, monkeypatch: Patch) -> None:
     monkeypatch.setattr(coverage, "_ROUNDS", rounds)
@@ -125,6 +126,7 @@ def graph(n: int, draw: random.Random) -> tuple[Integers, Integers, Integers]:
     return first, second, weights
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("rounds", [0, 1, 64])
 def test_profiles_of_paths_interlace(rounds: int, monkeypatch: Patch) -> None:
     draw = random.Random(rounds)

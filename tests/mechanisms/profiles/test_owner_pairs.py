@@ -11,6 +11,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.profiles import owner_pairs
 from beam_dp.mechanisms.profiles.owner_pairs import Edges
 from beam_dp.mechanisms.profiles.profile import Profile
+from tests.sizes import tries as sized
 
 PRICES = [Fraction(text) for text in ("1/4", "3/4", "1", "4/3", "2", "3", "7/2")]
 SCALES = (1, 1, 1, 10, 10**6, 10**15)
@@ -115,8 +116,9 @@ def test_a_triangle_and_a_star():
     assert owner_pairs.profile(*star, None, 2) == [50, 0, 0]
 
 
-def test_profiles_of_10000_neighbours_interlace():
-    for before, after in chains(lambda *rows: owner_pairs.profile(*rows, 4), 10_000, 4):
+@sized(1_000, 10_000)
+def test_profiles_of_10000_neighbours_interlace(tries):
+    for before, after in chains(lambda *rows: owner_pairs.profile(*rows, 4), tries, 4):
         assert interlaced(before, after)
 
 
@@ -191,8 +193,9 @@ def test_maxima_lie_between_the_half_and_the_whole_of_the_loss():
             assert found[k] == -1 or program(at, len(people), 1) > k + 1e-7
 
 
-def test_maxima_of_10000_neighbours_interlace():
-    for before, after in chains(lambda *rows: owner_pairs.max_profile(*rows, 3, -1), 10_000, 11):
+@sized(2_000, 10_000)
+def test_maxima_of_10000_neighbours_interlace(tries):
+    for before, after in chains(lambda *rows: owner_pairs.max_profile(*rows, 3, -1), tries, 11):
         assert interlaced(before, after)
 
 

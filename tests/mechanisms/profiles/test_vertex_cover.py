@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.profiles import vertex_cover
 from beam_dp.mechanisms.profiles.profile import Profile
+from tests.sizes import tries as sized
 
 
 def rows_of(generator, most=7, values=4):
@@ -116,8 +117,9 @@ def test_the_rules_decide_what_the_matching_would():
     assert decided > 50
 
 
-def test_profiles_of_10000_neighbours_interlace():
-    for before, after in chains(lambda *rows: vertex_cover.profile(*rows, 4), 10_000, 5):
+@sized(2_000, 10_000)
+def test_profiles_of_10000_neighbours_interlace(tries):
+    for before, after in chains(lambda *rows: vertex_cover.profile(*rows, 4), tries, 5):
         assert interlaced(before, after)
 
 

@@ -440,6 +440,7 @@ def audit(bounds: ContributionBounds) -> float:
     return worst
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("bounds", [ContributionBounds(1), ContributionBounds(2)], ids=repr)
 def test_the_joint_output_of_two_partitions_is_epsilon_private(bounds: Any) -> None:
     """To 1e-9 (`distribution` is good to 1e-13); and the budget is used."""
@@ -447,6 +448,7 @@ def test_the_joint_output_of_two_partitions_is_epsilon_private(bounds: Any) -> N
     assert 0.7 <= worst <= 1.0 + 1e-9
 
 
+@pytest.mark.audit
 def test_the_audit_notices_partitions_that_do_not_share_the_budget(monkeypatch: Patch) -> None:
     original = PeopleQuantileRequest.build
     monkeypatch.setattr(
@@ -460,6 +462,7 @@ def test_the_audit_notices_partitions_that_do_not_share_the_budget(monkeypatch: 
     assert audit(ContributionBounds(2)) > 1.3
 
 
+@pytest.mark.audit
 def test_the_audit_notices_partitions_beyond_the_bound(monkeypatch: Patch) -> None:
     monkeypatch.setattr(Bounder, "_drop_pairs", lambda self, table, new_pair: table)
     assert audit(ContributionBounds(1)) > 1.3

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from beam_dp.transforms.io import csv_files, quotes, records
+from tests.sizes import tries as sized
 
 HEADER = b"who,what\n"
 Rows = list[tuple[str | None, ...]]
@@ -122,15 +123,21 @@ def tricky(random_: random.Random) -> bytes:
     return b"".join(random_.choices(words, k=random_.randrange(40)))
 
 
+@sized(100, 700)
 @pytest.mark.parametrize("quoted", [True, False])
 @pytest.mark.parametrize("names", [b"a", b"a,b", b"a,b,c"])
 @pytest.mark.parametrize("small", [False, True])
 def test_every_text_is_read_as_one_character_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: bool, names: bytes, quoted: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    small: bool,
+    names: bytes,
+    quoted: bool,
+    tries: int,
 ) -> None:
     random_ = random.Random(f"{names!r}, {quoted}, {small}")
     path = tmp_path / "rows.csv"
-    for _ in range(700):
+    for _ in range(tries):
         # Small limits: no longer than what the texts hold.
         limit = random_.randrange(len(names) + 1, 25) if small else 1 << 20
         look = random_.randrange(1, 30) if small else 64 << 20

@@ -9,6 +9,7 @@ import pytest
 from beam_dp.mechanisms import preprocessing
 from beam_dp.mechanisms.preprocessing.individual import unequal
 from tests.mechanisms.preprocessing import brute
+from tests.sizes import tries as sized
 
 HALF = Fraction(1, 2)
 
@@ -41,10 +42,11 @@ def test_the_window_recursion_is_wrong_for_unequal_deltas(f, values, deltas, exa
     assert preprocessing.general(f, values, deltas, 0) == exact
 
 
+@sized(500, 5_000)
 @pytest.mark.parametrize("f", [brute.mean, brute.median, brute.trimmed_mean, max, min])
-def test_classes_are_exact(f):
+def test_classes_are_exact(f, tries):
     generator = np.random.default_rng(1)
-    for _ in range(5_000):
+    for _ in range(tries):
         values = brute.database(generator, 7)
         tiers = [Fraction(int(d), 3) for d in generator.integers(0, 60, 3)]
         deltas = [tiers[t] for t in generator.integers(0, 3, len(values))]
