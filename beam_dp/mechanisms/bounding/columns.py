@@ -1,4 +1,4 @@
-"""What a column of the rows is read as: one record per column, from the metric to the table."""
+"""Columns and their roles: one record per column of the rows, from the metric to the table."""
 
 import dataclasses
 import enum
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Role(enum.Enum):
-    """What the values of a column are for. A table holds its columns in this order of roles."""
+    """The use of the values of a column. A table holds its columns in this order of roles."""
 
     VALUE = "numbers, in multiples of a unit"
     OWNER = "ids of the second owner of a row"
@@ -22,13 +22,13 @@ _ORDER = {role: index for index, role in enumerate(Role)}
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """One column of the rows, read in one role. The same name may stand in several roles.
+    """One column of the rows, read in one role. A name may be read in several roles.
 
     Attributes:
-        name: of the column.
-        role: what its values are for.
-        detail: of a `VALUE` the unit, of a `FLAG` what it is compared with, of an `EPSILON` the
-            public epsilons in rising order; None for the others.
+        name: the name of the column.
+        role: the use of its values.
+        detail: for a `VALUE` the unit; for a `FLAG` the value or function that it is compared with;
+            for an `EPSILON` the public epsilons in rising order; None for other roles.
         kind: the type of the detail, so that 1, 1.0 and True are three comparisons.
     """
 
@@ -42,7 +42,7 @@ class Column:
 
 
 def table_order(columns: Iterable[Column]) -> tuple[Column, ...]:
-    """Return each column once, by role, and within a role in the order given."""
+    """Return each column once, ordered by role, and within a role as in `columns`."""
     return tuple(sorted(dict.fromkeys(columns), key=lambda column: _ORDER[column.role]))
 
 

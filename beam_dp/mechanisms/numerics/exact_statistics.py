@@ -1,4 +1,4 @@
-"""Monotone statistics of a few people whose records are given: in memory, exact, by definition.
+"""Monotone statistics of a few people, from their records: in memory, exact, by definition.
 
 A person's record is the tuple of their values, one for each row; None is an absent value.
 """
@@ -23,7 +23,7 @@ class Exact(NamedTuple):
     Attributes:
         statistic: the function.
         profile: its removal profile, where that needs no search over subsets of people.
-        of_values: whether people without any value are left out before it is asked.
+        of_values: whether people without any value are left out beforehand.
     """
 
     statistic: Statistic
@@ -32,7 +32,7 @@ class Exact(NamedTuple):
 
 
 def present(people: People) -> Iterator[Any]:
-    """Yield all values that are there."""
+    """Yield all values that are not absent."""
     return (value for record in people for value in record if value is not None)
 
 
@@ -42,10 +42,10 @@ def occurrences(people: People) -> collections.Counter[Any]:
 
 
 def additive(part: Callable[[Any], Number]) -> Exact:
-    """Return the sum of a part of at least 0 per person: B[k] is it without the k largest parts.
+    """Return the sum of a part of at least 0 per person: B[k] is without the k largest parts.
 
     Args:
-        part: of one record.
+        part: the part of one record.
     """
 
     def profile(people: People) -> Iterator[Number]:
@@ -60,12 +60,12 @@ def additive(part: Callable[[Any], Number]) -> Exact:
 
 
 def total(record: People) -> Number:
-    """Return the sum of a person's values; 0 where that is below 0."""
+    """Return the sum of a person's values; 0 where the sum is below 0."""
     return max(Fraction(0), sum(present((record,)), Fraction(0)))
 
 
 def extreme(sign: int) -> Exact:
-    """Return the largest value, or of -1 the mirror of the smallest; -inf for nobody.
+    """Return the largest value, or for sign -1 the mirror of the smallest; -inf for nobody.
 
     B[k] is the largest value of the (k + 1)-th person.
     """

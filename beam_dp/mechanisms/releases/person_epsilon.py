@@ -57,10 +57,8 @@ class PersonEpsilonRelease(PreprocessedRelease):
         return Released(values, errors, shown)
 
     def _evidence(self, value: float, delta: Fraction, partitions: int) -> float:
-        """Return how many people a sum needs at least, beyond the noise in any of the partitions."""
-        width = (
-            1 / self.epsilons[-1]
-        )  # the scale of the noise in Delta; one person adds one Delta at most
+        """Return how many people a sum needs at least, beyond the noise in any partition."""
+        width = 1 / self.epsilons[-1]  # of the noise, in Delta; one person adds one at most
         beyond = float(width) * math.log(2 * partitions / float(EVIDENCE_ALPHA))
         return max(abs(value) / float(delta * self.unit) - beyond - 1, 0.0)
 
