@@ -1,6 +1,6 @@
-"""The removal profiles of the monotone statistics, from summaries and from lines of owners.
+"""The removal profiles of the monotone statistics, from histograms and from owner lines.
 
-Each class is one statistic: it says what must be summarised (`measures`) and makes the profile
+Each class is one statistic: it says what must be summarised (`measures`) and computes the profile
 B[0..K] of each partition of a view, in the user's scale, one at a time.
 """
 
@@ -37,7 +37,7 @@ class OneNumberEach:
     """A sum or an extreme of one number per person.
 
     Attributes:
-        measure: which number per person, and that the top K + 1 of it is kept.
+        measure: which number per person, of which the top K + 1 are kept.
         unit: what one unit is worth.
     """
 
@@ -46,7 +46,7 @@ class OneNumberEach:
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
-        """The one measure."""
+        """The measure alone."""
         return (self.measure,)
 
     @property
@@ -58,8 +58,8 @@ class OneNumberEach:
         """Yield the profile B[0..K] of each partition.
 
         B[k] is the total without the k largest (additive), or the (k+1)-th largest; f of nobody is
-        0, or below all candidates (Fang, Dong, Yi 2022, section 5). For a mirrored measure it is
-        the profile of -f.
+        0, or below all candidates (Fang, Dong, Yi 2022, section 5). For a mirrored measure the
+        profile is that of -f.
         """
         largest = view.largest(0, self.measure.keep)
         if not self.measure.additive:
@@ -92,7 +92,7 @@ class OwnerProfiler(abc.ABC):
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
-        """The one relation."""
+        """The relation alone."""
         return (self.relation,)
 
     def profiles(self, view: PartitionView) -> Iterator[Profile]:
@@ -125,7 +125,7 @@ class MostFrequentItem(OwnerProfiler):
 
 @dataclasses.dataclass(frozen=True)
 class SquaresByItem(OwnerProfiler):
-    """The sum over items of their squared numbers of rows, relaxed for each item apart."""
+    """The sum over items of their squared numbers of rows, relaxed for each item alone."""
 
     def _levels(self, lines: Lines) -> Sequence[Number]:
         return frequency.squares_profile(lines.people, lines.items, lines.counts, self.removals)
@@ -133,13 +133,13 @@ class SquaresByItem(OwnerProfiler):
 
 @dataclasses.dataclass(frozen=True)
 class SquaresByPairs(OwnerProfiler):
-    """The same sum, relaxed by pairs of people; a pair counts for at most 2^32."""
+    """The sum of `SquaresByItem`, relaxed by pairs of people; a pair counts for at most 2^32."""
 
     def _levels(self, lines: Lines) -> Sequence[Number]:
-        one, other, squares = frequency.squares_edges(
+        first, second, squares = frequency.squares_edges(
             lines.people, lines.items, lines.counts, _ALL_PAIRS
         )
-        return owner_pairs.profile(one, other, _bounded(squares), self.removals)
+        return owner_pairs.profile(first, second, _bounded(squares), self.removals)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,7 +149,7 @@ class RowsOfTwoOwners(OwnerProfiler):
     A pair of owners has at most 2^32 units.
 
     Attributes:
-        coarse: what the weights are divided by, each pair's rounded down on its own.
+        coarse: the weight of each pair is divided by it, and rounded down.
     """
 
     coarse: int = 1
@@ -177,7 +177,7 @@ class KthRow(OwnerProfiler):
     """The k-th largest row, where one person may own many (`kth_largest`): exact.
 
     Attributes:
-        k: which.
+        k: the rank of the row.
     """
 
     k: int = 1
@@ -218,11 +218,11 @@ class UserProfile:
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
-        """The one relation."""
+        """The relation alone."""
         return (self.relation,)
 
     def profiles(self, view: PartitionView) -> Iterator[Profile]:
-        """Yield what the function says of each partition."""
+        """Yield the function's profile of each partition."""
         for lines in view.owned(0):
             yield self.function(self._people(lines))
 
@@ -231,7 +231,7 @@ class UserProfile:
         owners = np.repeat(lines.people[order], lines.counts[order])
         values = scaled(np.repeat(lines.items[order], lines.counts[order]).tolist(), self.unit)
         heads = np.flatnonzero(np.diff(owners, prepend=-1, append=-1)).tolist()
-        return tuple(tuple(values[a:b]) for a, b in itertools.pairwise(heads))
+        return tuple(tuple(values[start:end]) for start, end in itertools.pairwise(heads))
 
 
 def scaled(units: Sequence[Number], unit: Fraction) -> list[Number]:
@@ -240,7 +240,7 @@ def scaled(units: Sequence[Number], unit: Fraction) -> list[Number]:
     numbers: list[Number] = []
     known: Number | None = None
     for value in units:
-        if value is not known:  # the end of a long profile is one object many times
-            known, made = value, value * top if bottom == 1 else value * top / bottom
-        numbers.append(made)
+        if value is not known:  # a long profile ends with many copies of one object
+            known, number = value, value * top if bottom == 1 else value * top / bottom
+        numbers.append(number)
     return numbers
