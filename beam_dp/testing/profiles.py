@@ -1,4 +1,4 @@
-"""Try to refute that a profile is private, or that it is the profile of a statistic."""
+"""Checks that try to refute that a profile is private, or is the profile of a statistic."""
 
 import itertools
 import math
@@ -27,33 +27,33 @@ def check_interlacing(
 ) -> Counterexample | None:
     """Try to find neighbours between which a loss moves by more than 1, or the wrong way.
 
-    This is what all searches stand on, whatever the loss means: for x' = x + one person and every
-    real y, `loss(x, y) <= loss(x', y) <= loss(x, y) + 1`, where loss(x, y) is the least k with
-    B[k] <= y, and the length of B where there is none. Both are steps that move at the values of
-    the two profiles only, so they are compared there and below all; with exact comparisons.
-    It is the interlacing B'[k + 1] <= B[k] <= B'[k] together with lengths that differ by at most
-    one: B' has as many levels as B or one more, those of -inf apart.
+    All searches rely on this, whatever the loss means: for x' = x + one person and every real y,
+    `loss(x, y) <= loss(x', y) <= loss(x, y) + 1`, where loss(x, y) is the least k with B[k] <= y,
+    and the length of B where there is none. As functions of y both losses are steps that move at
+    the values of the two profiles only, so they are compared there and below all values, with exact
+    comparisons. The property is the interlacing B'[k + 1] <= B[k] <= B'[k] together with lengths
+    that differ by at most one: B' has as many levels as B or one more, levels of -inf apart.
 
-    With 2^n <= attempts all neighbours among these people are looked at, and None proves the claim
-    for them; otherwise `attempts` random ones are, and it proves nothing.
+    With 2^n <= attempts all neighbours among these people are checked, and None proves the claim
+    for these people; otherwise `attempts` random neighbours are checked, and None proves nothing.
 
     Args:
-        profile_function: people -> B[0], B[1], ... (a `Profile`, or what a user's function gives).
+        profile_function: people -> B[0], B[1], ... (a `Profile`, or an iterable of levels).
         people: the records.
-        attempts: at least 1; how many pairs of neighbours are drawn where not all are looked at.
+        attempts: at least 1; how many pairs of neighbours are drawn where not all are checked.
 
     Raises:
         TypeError, ValueError: for other parameters, or values that are not numbers; an error that
-            the function raises comes through.
+            the function raises is not caught.
     """
     owner = "check_interlacing"
     claims = _Claims(owner, profile_function, records(owner, people))
     checks.positive_integer(owner, "attempts", attempts)
     for pair in pairs(len(claims.people), attempts, len(claims.people)):
-        found = claims.refute_order(pair[0]) or claims.refute_order(pair[1])
-        found = found or claims.refute_interlacing(pair)
-        if found is not None:
-            return found
+        refutation = claims.refute_order(pair[0]) or claims.refute_order(pair[1])
+        refutation = refutation or claims.refute_interlacing(pair)
+        if refutation is not None:
+            return refutation
     return None
 
 
@@ -68,24 +68,24 @@ def check_profile(
     """Try to refute that a profile function is the profile of f, or a proved relaxation of it.
 
     On sets of at most `size` people the exact profile is computed from f on all their subsets. Two
-    things must hold: the claimed B[k] is at most the exact one (so what is released is not above
-    f but with the search's own failure probability), and the claimed profiles of neighbours
-    interlace as in `check_interlacing` (so it is private).
+    things must hold: the claimed B[k] is at most the exact B[k] (so a release is above f only with
+    the failure probability of the search), and the claimed profiles of neighbours interlace as in
+    `check_interlacing` (so a release is private).
 
-    With n <= size people and 2^n <= attempts all sets are looked at and None proves both for these
-    people; otherwise `attempts` random neighbours are, and it proves nothing.
+    With n <= size people and 2^n <= attempts all sets are checked and None proves both for these
+    people; otherwise `attempts` random neighbours are checked, and None proves nothing.
 
     Args:
         profile_function: people -> B[0], B[1], ..., as for `Monotone`.
-        f: the statistic; `check_monotone` it first.
+        f: the statistic; try `check_monotone` on it first.
         people: the records.
-        attempts: at least 1; how many pairs of neighbours are drawn where not all are looked at.
-        size: the most people of a set, at least 1; f is needed on 2^size sets for each.
-        exact: whether the claimed B[k] must equal the exact one.
+        attempts: at least 1; how many pairs of neighbours are drawn where not all are checked.
+        size: the most people of a set, at least 1; for each set f is computed on 2^size subsets.
+        exact: whether the claimed B[k] must equal the exact B[k].
 
     Raises:
         TypeError, ValueError: for other parameters, or values that are not numbers; an error that
-            a function raises comes through.
+            a function raises is not caught.
     """
     owner = "check_profile"
     check_callable(owner, "f", f)
@@ -95,12 +95,12 @@ def check_profile(
     most = min(checks.positive_integer(owner, "size", size), len(claims.people))
     for pair in pairs(len(claims.people), attempts, most):
         for members in pair:
-            found = claims.refute_order(members) or claims.refute_level(members, values, exact)
-            if found is not None:
-                return found
-        found = claims.refute_interlacing(pair)
-        if found is not None:
-            return found
+            refutation = claims.refute_order(members) or claims.refute_level(members, values, exact)
+            if refutation is not None:
+                return refutation
+        refutation = claims.refute_interlacing(pair)
+        if refutation is not None:
+            return refutation
     return None
 
 
@@ -114,16 +114,16 @@ class _Claims:
         self._known: dict[int, tuple[Number, ...]] = {}
 
     def subset(self, members: int) -> People:
-        """Return the records of a bit mask."""
+        """Return the records of the people in a bit mask."""
         return tuple(person for i, person in enumerate(self.people) if members >> i & 1)
 
     def levels(self, members: int) -> tuple[Number, ...]:
         """Return B[0], B[1], ... as claimed."""
         if members not in self._known:
             claimed = self._function(self.subset(members))
-            given = claimed.values if isinstance(claimed, Profile) else claimed
+            listed = claimed.values if isinstance(claimed, Profile) else claimed
             name = f"{self._owner}: profile_function"
-            levels = tuple(plain_number(name, value) for value in given)
+            levels = tuple(plain_number(name, value) for value in listed)
             checks.require(
                 len(levels) > 0,
                 self._owner,
@@ -141,20 +141,20 @@ class _Claims:
         return None
 
     def refute_level(self, members: int, values: SetValues, exact: bool) -> Counterexample | None:
-        """Return a k where the claimed B[k] is above the exact one, or differs from it."""
-        true = _exact_levels(values, members)
+        """Return a k where the claimed B[k] is above the exact B[k], or (if `exact`) differs."""
+        exact_levels = _exact_levels(values, members)
         for k, claimed in enumerate(self.levels(members)):
-            wanted = true[min(k, len(true) - 1)]
-            if claimed > wanted or (exact and claimed != wanted):
+            truth = exact_levels[min(k, len(exact_levels) - 1)]
+            if claimed > truth or (exact and claimed != truth):
                 rule = f"claimed B[k] {'==' if exact else '<='} exact B[k]"
-                return self._broken(rule, (members, members), (claimed, wanted), k)
+                return self._broken(rule, (members, members), (claimed, truth), k)
         return None
 
     def refute_interlacing(self, pair: Pair) -> Counterexample | None:
-        """Return a y at which the losses of two neighbours differ by something else than 0 or 1."""
-        one, other = self.levels(pair[0]), self.levels(pair[1])
-        for y in sorted({-math.inf, *one, *other}):  # below all: the numbers of levels
-            losses = _loss(one, y), _loss(other, y)
+        """Return a y at which the larger neighbour's loss is not 0 or 1 above the other's."""
+        smaller, larger = self.levels(pair[0]), self.levels(pair[1])
+        for y in sorted({-math.inf, *smaller, *larger}):  # below all: the numbers of levels
+            losses = _loss(smaller, y), _loss(larger, y)
             if not losses[0] <= losses[1] <= losses[0] + 1:
                 rule = "loss(smaller, y) <= loss(larger, y) <= loss(smaller, y) + 1"
                 return self._broken(rule, pair, losses, y)
@@ -167,7 +167,7 @@ class _Claims:
 
 
 def _loss(levels: tuple[Number, ...], y: Number) -> int:
-    """Return min{k : B[k] <= y}, or the length: the number of k with B[k] > y."""
+    """Return min{k : B[k] <= y}, or the length if there is none: the number of k with B[k] > y."""
     return sum(level > y for level in levels)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Role(enum.Enum):
-    """What the values of a column are for. A table holds its columns in this order of roles."""
+    """The use of the values of a column. A table holds its columns in this order of roles."""
 
     VALUE = "numbers, in multiples of a unit"
     OWNER = "ids of the second owner of a row"
@@ -22,7 +22,7 @@ _ORDER = {role: index for index, role in enumerate(Role)}
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """One column of the rows, read in one role. The same name may stand in several roles.
+    """One column of the rows, read in one role. A name may be read in several roles.
 
     Attributes:
         name: the column's name.

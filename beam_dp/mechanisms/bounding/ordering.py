@@ -1,7 +1,8 @@
-"""Order lines by person, pair and row, and find what a person may keep, on bare columns.
+"""Order lines by person, pair and row, and find the lines that a person may keep, on columns.
 
-Equal persons stand together in every order here, ordered by a keyed hash, then their pairs by
-priority, then the rows of each pair by a keyed hash of their values.
+A pair is a person and a partition. In every order here the lines of a person are consecutive:
+people are ordered by a keyed hash, their pairs by priority, the rows of each pair by a keyed hash
+of their values.
 """
 
 import numpy as np
@@ -24,7 +25,7 @@ def pick(columns: np.ndarray, index: np.ndarray | slice) -> np.ndarray:
 
 
 def changes(columns: np.ndarray) -> np.ndarray:
-    """Return where a line differs from the one before it; the first line does."""
+    """Return where a line differs from the line before it; the first line counts as different."""
     changed = np.ones(columns.shape[1], bool)
     changed[1:] = columns[0, 1:] != columns[0, :-1]
     for column in columns[1:]:
@@ -35,11 +36,11 @@ def changes(columns: np.ndarray) -> np.ndarray:
 def order_pairs(
     person: np.ndarray, partition: np.ndarray, person_hash: np.ndarray, priority: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return an order by (person hash, person, priority, partition), and where pairs begin in it.
+    """Return an order by (person hash, person, priority, partition), and where its pairs begin.
 
-    One sort of a packed word (40 bits of person hash, 24 of priority) puts nearly every line in
-    its place; runs in which two people share their 40 bits, or two partitions of one person
-    their 24, are found afterwards and sorted again in full.
+    One sort of a packed word (40 bits of person hash, 24 of priority) orders nearly all lines. Runs
+    in which two people share their 40 bits, or two partitions of one person their 24, are sorted
+    again in full afterwards.
     """
     packed = person_hash >> _PRIORITY_BITS << _PRIORITY_BITS | priority >> _PERSON_BITS
     order = np.argsort(packed)
@@ -52,11 +53,11 @@ def order_pairs(
     if not mixed.any():
         return order, new_person | new_partition
     runs = np.cumsum(~same_prefix) - 1
-    place = np.flatnonzero(np.bincount(runs[mixed], minlength=runs[-1] + 1)[runs] > 0)
-    lines = order[place]
+    rows = np.flatnonzero(np.bincount(runs[mixed], minlength=runs[-1] + 1)[runs] > 0)
+    lines = order[rows]
     keys = (pick(partition, lines), priority[None, lines], pick(person, lines))
-    again = np.lexsort([*keys[0], *keys[1], *keys[2], person_hash[lines], prefix[place]])
-    order[place] = lines[again]
+    again = np.lexsort([*keys[0], *keys[1], *keys[2], person_hash[lines], prefix[rows]])
+    order[rows] = lines[again]
     return order, changes(pick(person, order)) | changes(pick(partition, order))
 
 
@@ -65,14 +66,14 @@ def order_rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return an order by pair, row hash and values, and where different rows begin in it.
 
-    Pairs begin where they began: each keeps its place and its number of lines.
+    Each pair keeps its start and its number of lines.
 
-    One sort of a packed word (the place of the pair, the first bits of the row hash) puts nearly
-    every line in its place; runs in which two different rows share their word are found afterwards
-    and sorted again in full.
+    One sort of a packed word (the index of the pair, the first bits of the row hash) orders nearly
+    all lines. Runs in which two different rows share their word are sorted again in full
+    afterwards.
 
     Args:
-        order: an order in which the lines of each pair stand together.
+        order: an order in which the lines of each pair are consecutive.
         new_pair: where pairs begin in it.
         row_hash: per line, not yet in that order.
         columns: of `sortable` values, not yet in that order.
@@ -87,16 +88,18 @@ def order_rows(
     mixed = new_row & ~new_word
     if mixed.any():
         runs = np.cumsum(new_word) - 1
-        place = np.flatnonzero(np.bincount(runs[mixed], minlength=runs[-1] + 1)[runs] > 0)
-        lines = order[place]
-        again = np.lexsort([*(part[lines] for part in columns), row_hash[lines], packed[place]])
-        order[place] = lines[again]
+        mixed_lines = np.flatnonzero(np.bincount(runs[mixed], minlength=runs[-1] + 1)[runs] > 0)
+        lines = order[mixed_lines]
+        again = np.lexsort(
+            [*(part[lines] for part in columns), row_hash[lines], packed[mixed_lines]]
+        )
+        order[mixed_lines] = lines[again]
         new_row = _new_rows(order, new_word, columns)
     return order, new_row
 
 
 def _new_rows(order: np.ndarray, new_word: np.ndarray, columns: list[np.ndarray]) -> np.ndarray:
-    """Return where a row differs from the one before it, given where its packed word does."""
+    """Return where a row differs from the one before it, given where the packed words do."""
     again = np.flatnonzero(~new_word)
     new_row = new_word.copy()
     for part in columns:
@@ -105,23 +108,25 @@ def _new_rows(order: np.ndarray, new_word: np.ndarray, columns: list[np.ndarray]
 
 
 def sortable(column: np.ndarray) -> list[np.ndarray]:
-    """Return int64 columns that order the raw values of a column, the same in either form.
+    """Return int64 columns that order the values of a column, equal for its narrow and wide form.
 
-    A column is wide when any value in it is. A person's rows must not change their order because
-    of that: a value within int64 is told by the last of the columns alone, the others are 0.
+    A column is wide when any value in it is. That must not change the order of a person's rows: a
+    value within int64 is in the last of the columns alone, where the other columns are 0.
     """
     if column.dtype != object:
         return [column]
     low, middle = integers.to_limbs(column)[:0:-1]
     outside = middle - (low >> 63)
-    outside[low == integers.LOWEST] |= 1 << 62  # no value, in the narrow form; here it is a value
+    outside[low == integers.LOWEST] |= (
+        1 << 62
+    )  # in the narrow form this means no value; here it is a value
     missing = integers.is_missing(column, integers.LOWEST)
     low[missing], outside[missing] = integers.LOWEST, 0
     return [outside, low]
 
 
 def row_hash(pair: np.ndarray, columns: list[list[np.ndarray]], constant: np.uint64) -> np.ndarray:
-    """Return a keyed hash of each row from that of its pair and its `sortable` values."""
+    """Return a keyed hash of each row, from the hash of its pair and its `sortable` values."""
     mixed = pair
     for *outside, low in columns:
         word = low.view(np.uint64)
@@ -132,7 +137,7 @@ def row_hash(pair: np.ndarray, columns: list[list[np.ndarray]], constant: np.uin
 
 
 def lowest(person: np.ndarray, limit: int | None) -> np.ndarray:
-    """Return which pairs, in order of person and priority, are among their `limit` first."""
+    """Return which pairs, in order of person and priority, are a person's first `limit`."""
     kept = np.ones(person.shape[1], bool)
     if limit is not None and limit < person.shape[1]:
         kept[limit:] = person[0, limit:] != person[0, :-limit]
@@ -157,12 +162,12 @@ def first_rows(rows: np.ndarray, starts: np.ndarray, limit: int | np.ndarray) ->
 
 
 def rounds(counts: np.ndarray, starts: np.ndarray, limit: int) -> np.ndarray:
-    """Share `limit` rows of each person out in rounds, one row a pair and round.
+    """Share `limit` rows of each person out in rounds, one row per pair and round.
 
     Water-filling in closed form: with the counts c of one person in increasing order and S_j the
     sum of the j smallest, all pairs get min(c, t) with t = floor((limit - S_j) / (m - j)) at the
-    first j where that is less than the next count; what is left over, fewer rows than pairs that
-    want one, goes to these pairs in order of priority.
+    first j where t is less than the next count. The rows that are left over, fewer than the pairs
+    that want another row, go to these pairs in order of priority.
 
     Args:
         counts: rows per pair, in order of person and priority.
@@ -175,8 +180,8 @@ def rounds(counts: np.ndarray, starts: np.ndarray, limit: int) -> np.ndarray:
     ordered = counts[np.lexsort((counts, owner))]
     before = np.cumsum(ordered) - ordered
     before -= np.repeat(before[starts], sizes)
-    place = np.arange(len(counts)) - np.repeat(starts, sizes)
-    level = (limit - before) // (np.repeat(sizes, sizes) - place)
+    rank = np.arange(len(counts)) - np.repeat(starts, sizes)
+    level = (limit - before) // (np.repeat(sizes, sizes) - rank)
     candidates = np.where((level < ordered) & (level >= 0), np.arange(len(counts)), len(counts))
     first = np.minimum.reduceat(candidates, starts)
     levels = np.repeat(level[np.minimum(first, len(counts) - 1)], sizes)
@@ -191,7 +196,8 @@ def rounds(counts: np.ndarray, starts: np.ndarray, limit: int) -> np.ndarray:
 def numbered(people: np.ndarray) -> np.ndarray:
     """Return a number from 0 for each different person, in the order of their words.
 
-    Only the first of each run of equal ones is sorted: lines of one person stand together.
+    Only the first line of each run of equal people is sorted: lines of a person mostly follow each
+    other.
 
     Args:
         people: uint64 of shape (1 or 2, n).
@@ -202,13 +208,13 @@ def numbered(people: np.ndarray) -> np.ndarray:
 
 
 def _numbers(people: np.ndarray) -> np.ndarray:
-    """Return a number from 0 for each different person; the first word alone says nearly always."""
-    found, numbers = np.unique(people[0], return_inverse=True)
+    """Return a number from 0 for each different person; the first word is nearly always enough."""
+    first_words, numbers = np.unique(people[0], return_inverse=True)
     if len(people) == 1:
         return np.asarray(numbers)
-    some = np.empty(len(found), np.uint64)
-    some[numbers] = people[1]
-    if (some[numbers] == people[1]).all():
+    second_words = np.empty(len(first_words), np.uint64)
+    second_words[numbers] = people[1]
+    if (second_words[numbers] == people[1]).all():
         return np.asarray(numbers)
     order = np.lexsort(people[::-1])
     numbers[order] = np.cumsum(changes(pick(people, order))) - 1

@@ -1,9 +1,10 @@
 """Keyed hashes of whole columns: identities of 128 bits, codes of 63, priorities of 64.
 
 * *Identity*: who is who. People whose identities are equal are one person in everything that
-  follows, with one bound. An integer is its own identity: no two are equal. A text has a keyed hash
-  (`digests`): 2^-127 for any two texts.
-* *Code*: 63 bits of an identity (`shortened`), for values that are only compared: 2^-63.
+  follows, with one bound. An integer is its own identity: no two are equal. The identity of a text
+  is a keyed hash (`digests`): any two texts have the same with probability at most 2^-127.
+* *Code*: 63 bits of an identity (`shortened`), for values that are only compared; any two
+  identities have the same with probability 2^-63.
 * *Priority* of a (person, partition) pair. Privacy does not rest on its quality: for every fixed
   key the pairs that a person keeps are a function of that person's own rows. `mix` is the
   finaliser of splitmix64 (Steele, Lea, Flood 2014) with the key xored in.
@@ -22,10 +23,10 @@ with probability max(0, 1 - |x| / 2^b); as 2^a divides 2^b, these add up to 2^b 
 one remainder; and 2^(b - a) / 2^(64 - a) = 2^(b - 64). Independent copies multiply. The length of a
 text is hashed as its first word, so that padding makes nothing equal.
 
-*What it means for privacy*: for any n people, somebody has the identity of one given other person
-with a probability of at most n 2^-127 over the key, and with 0 among integer ids. For all other
-keys a release has the guarantee that is claimed. So with text ids n 2^-127 is to be added to delta:
-less than 10^-29 for a thousand million people. The ledger does not count it.
+*What it means for privacy*: for any n people, the probability over the key that one of them has
+the same identity as a fixed other person is at most n 2^-127, and 0 among integer ids. For all
+other keys a release has the guarantee that is claimed. So with text ids n 2^-127 is to be added to
+delta: less than 10^-29 for a thousand million people. The ledger does not count it.
 
 *What is assumed*: ids are chosen without knowledge of the key, which is new in each run (256 bits
 of the system's entropy); the m_i are not random but SHAKE-256 of the key, and texts above 4,096
@@ -47,7 +48,7 @@ _HALF, _REST, _ONE = np.uint64(32), np.uint64(31), np.uint64(1)
 
 @functools.lru_cache(maxsize=64)
 def salt(key: bytes, purpose: str) -> np.uint64:
-    """Return a 64-bit constant that depends on the run's key and on what it is for."""
+    """Return a 64-bit constant that depends on the run's key and on its purpose."""
     digest = hashlib.blake2b(purpose.encode(), key=key, digest_size=8).digest()
     return np.uint64(int.from_bytes(digest, "little"))
 
@@ -74,9 +75,9 @@ def fold(rows: np.ndarray, constant: np.uint64) -> np.ndarray:
 def condense(identity: np.ndarray, constant: np.uint64) -> np.ndarray:
     """Return one word per identity, a keyed linear function of its words.
 
-    A missing second word counts as 0. How many words a column has depends on whatever else is in
-    it, and no hash of a person may depend on that. Equal results of different identities are
-    possible: they only make equal priorities.
+    A missing second word counts as 0: how many words a column has depends on its other identities,
+    and no hash of a person may depend on them. Equal results of different identities are possible:
+    they only make equal priorities.
 
     Args:
         identity: uint64 of shape (1 or 2, n).
@@ -97,7 +98,7 @@ def _multipliers(key: bytes) -> np.ndarray:
 
 @functools.lru_cache(maxsize=8)
 def _shorteners(key: bytes) -> np.ndarray:
-    """The random m_i of `shortened`, which are others: shape (streams, words + 1)."""
+    """The random m_i of `shortened`, other than those above: shape (streams, words + 1)."""
     return _expanded(key, b"code", 2, 5)
 
 
@@ -111,7 +112,8 @@ def digests(offsets: np.ndarray, data: np.ndarray, key: bytes) -> np.ndarray:
 
     Two different texts get the same identity with probability at most 2^-127 over the key. The
     second word is always odd, so that no identity equals an integer's (whose second word is 0):
-    that is one bit of four times 32. Texts above 4,096 bytes are shortened by keyed BLAKE2b first.
+    this takes one bit of four times 32. Texts above 4,096 bytes are shortened by keyed BLAKE2b
+    first.
 
     Args:
         offsets: n + 1 byte offsets, as in an Arrow string array.
@@ -124,15 +126,15 @@ def digests(offsets: np.ndarray, data: np.ndarray, key: bytes) -> np.ndarray:
     identity = np.empty((2, len(lengths)), np.uint64)
     if not lengths.size:
         return identity
-    # Only the bytes in use: the buffer of a slice is its parent's, however large.
+    # Only the bytes in use: a slice has the buffer of the whole column, however large.
     used, starts = data[offsets[0] : offsets[-1]], offsets[:-1] - offsets[0]
     length, same = int(lengths[0]), int(lengths.min()) == int(lengths.max())
-    if same and length and length % 4 == 0:  # ids of one form, one after the other
+    if same and length and length % 4 == 0:  # all texts have one length, and follow each other
         table = np.ndarray((len(lengths), length // 4), "<u4", np.ascontiguousarray(used)).T
     else:
         table, used = None, np.concatenate([used, np.zeros(8, np.uint8)])
-    for at in range(0, len(lengths), _BLOCK):
-        block = slice(at, at + _BLOCK)
+    for start in range(0, len(lengths), _BLOCK):
+        block = slice(start, start + _BLOCK)
         words = _words(starts[block], lengths[block], used) if table is None else table[:, block]
         longs = lengths[:1] if same else lengths[block]
         _digest_block(words.astype(np.uint64), longs, key, identity[:, block])
@@ -140,9 +142,9 @@ def digests(offsets: np.ndarray, data: np.ndarray, key: bytes) -> np.ndarray:
 
 
 def _digest_block(words: np.ndarray, lengths: np.ndarray, key: bytes, out: np.ndarray) -> None:
-    """Hash one cache-sized block of texts: one product of a matrix of keys and one of words.
+    """Hash one cache-sized block of texts: a product of a matrix of keys and a matrix of words.
 
-    There is one length for each text, or one for all.
+    `lengths` has one length for each text, or one for all.
     """
     constants = _multipliers(key)
     sums = constants[:, 2 : 2 + len(words)] @ words
@@ -154,35 +156,36 @@ def _digest_block(words: np.ndarray, lengths: np.ndarray, key: bytes, out: np.nd
 
 
 def shortened(identity: np.ndarray, key: bytes) -> np.ndarray:
-    """Return 63 bits of each identity, as uint64; two different ones share them by 2^-63.
+    """Return 63 bits of each identity, as uint64; different ones get equal bits by 2^-63.
 
-    Multilinear hashing of their four 32-bit words, twice: 32 bits of one and 31 of the other. The
-    chance is that of the module, for any two identities, integers' and texts' alike, over random
-    m_i, which are not those that the identities were made with. A missing second word counts as 0.
+    The four 32-bit words of an identity are hashed multilinearly, twice: 32 bits of one hash and 31
+    of the other. The probability is that of the module, for any two different identities of
+    integers or texts, over random m_i other than those of `digests`. A missing second word counts
+    as 0.
 
     Args:
         identity: uint64 of shape (1 or 2, n).
         key: the run's key.
     """
     constants = _shorteners(key)[:, : 1 + 2 * len(identity)]
-    found = np.empty(identity.shape[1], np.uint64)
-    for at in range(0, len(found), _BLOCK):
-        part = identity[:, at : at + _BLOCK]
+    codes = np.empty(identity.shape[1], np.uint64)
+    for start in range(0, len(codes), _BLOCK):
+        part = identity[:, start : start + _BLOCK]
         halves = np.stack([part & _LOW, part >> _HALF], axis=1).reshape(-1, part.shape[1])
         sums = constants[:, 1:] @ halves + constants[:, :1]
-        found[at : at + _BLOCK] = (sums[0] >> _HALF << _REST) | sums[1] >> (_HALF + _ONE)
-    return found
+        codes[start : start + _BLOCK] = (sums[0] >> _HALF << _REST) | sums[1] >> (_HALF + _ONE)
+    return codes
 
 
 def _words(starts: np.ndarray, lengths: np.ndarray, padded: np.ndarray) -> np.ndarray:
     """Return the 32-bit words of each text, padded with zeros: shape (words, texts)."""
     longest = int(lengths.max())
-    window = np.ndarray((len(padded) - 7,), "<u8", padded, 0, (1,))  # 8 bytes from each place on
+    window = np.ndarray((len(padded) - 7,), "<u8", padded, 0, (1,))  # 8 bytes from each offset on
     steps = 8 * np.arange(-(-longest // 8))
     inside = np.minimum(starts + steps[:, None], len(window) - 1)
     words = window[inside]
     missing = np.clip(steps[:, None] + 8 - lengths, 0, 8).astype(np.uint64)
-    # A shift by 64 is undefined: words that are missing whole become 0 apart.
+    # A shift by 64 is undefined: words that are missing whole are set to 0 apart.
     words &= np.where(missing < 8, _ALL >> (np.uint64(8) * (missing % np.uint64(8))), np.uint64(0))
     halves = np.stack([words & _LOW, words >> _HALF], axis=1)
     return halves.reshape(-1, len(starts))

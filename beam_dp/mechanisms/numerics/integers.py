@@ -1,12 +1,12 @@
-"""Exact integer columns: int64 while everything surely fits, Python integers beyond.
+"""Exact integer columns: int64 where all results surely fit, else Python integers.
 
 Sums of money are not associative in floating point, and int64 wraps around; both would let the
 order of the rows, or one row, move a total by more than its own size (Casacuberta et al. 2022,
-2207.10635). Here a column of integers is an int64 array whose entries stay within 2^62, or an
-object array of Python integers as soon as a result could leave that range. Which of the two is
-used never changes a value.
+2207.10635). Here a column of integers is an int64 array whose entries stay within 2^62 (narrow), or
+an object array of Python integers (wide) as soon as a result could leave that range. The form of a
+column never changes a value.
 
-A column may also hold the two sentinels `LOWEST` and `HIGHEST`, "no value": the identity of the
+A column may also hold the two sentinels `LOWEST` and `HIGHEST` for "no value": the identity of the
 maximum and of the minimum. They lie outside of every range and survive the change of form.
 """
 
@@ -49,7 +49,7 @@ def is_missing(column: np.ndarray, sentinel: int) -> np.ndarray:
 
 
 def concatenate(columns: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the columns one after the other, wide if any of them is."""
+    """Return the columns one after the other; wide if any of them is wide."""
     if any(column.dtype == object for column in columns):
         return np.concatenate([widen(column) for column in columns])
     return np.concatenate(columns)
@@ -73,7 +73,7 @@ def segment_sums(column: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 def sums_at(places: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
-    """Return the exact sum of the entries at each place from 0 to before `size`."""
+    """Return the exact sums by index, 0 to before `size`; `places` has the index of each entry."""
     if column.dtype != object and magnitude(column) >= _SAFE:
         column = widen(column)
     sums = np.zeros(size, column.dtype)
@@ -104,7 +104,7 @@ def add(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 def divide(column: np.ndarray, divisor: int) -> np.ndarray:
     """Return the column divided by a positive integer of any size, rounded down."""
-    if divisor >= _SAFE:  # numpy fails to divide int64 by what is beyond it
+    if divisor >= _SAFE:  # numpy fails to divide int64 by larger integers
         column = widen(column)
     return narrow(column // divisor)
 
@@ -112,25 +112,25 @@ def divide(column: np.ndarray, divisor: int) -> np.ndarray:
 def to_limbs(column: np.ndarray) -> np.ndarray:
     """Return a wide column as int64 of shape (LIMBS, n): 64-bit limbs, the highest one first.
 
-    192 bits hold the sum of 2^70 values below `WIDEST`: no total of rows can leave them.
+    192 bits hold the sum of 2^70 values below `WIDEST`: no total of rows can exceed them.
     """
     raw = b"".join(int(value).to_bytes(8 * LIMBS, "big", signed=True) for value in column)
     return np.frombuffer(raw, ">i8").reshape(-1, LIMBS).T.astype(np.int64)
 
 
 def from_limbs(limbs: np.ndarray) -> np.ndarray:
-    """Return the column that is stored in any number of limbs, the highest one first."""
+    """Return the column of these limbs, of any number, the highest one first."""
     column = limbs[0].astype(object)
     for lower in limbs[1:]:
         column = column * _LIMB + lower.view(np.uint64).astype(object)
     return np.asarray(column)
 
 
-_FLOATS = 1 << 53  # integers up to here are floats
+_FLOATS = 1 << 53  # all integers up to this are floats
 
 
 def scale(units: np.ndarray, unit: Fraction) -> np.ndarray:
-    """Return units in the user's scale: integers where a unit is one, else the nearest floats."""
+    """Return units in the user's scale: integers where the unit is one, else the nearest floats."""
     if unit.denominator == 1:
         return product(units, narrow(np.array([unit.numerator], object)))
     if units.dtype == object:

@@ -1,4 +1,4 @@
-"""Refuse options that another option leaves without effect, rather than ignore them."""
+"""Refuse options that have no effect beside another option, instead of ignoring them."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -22,11 +22,11 @@ def refuse(metric: Any, names: Iterable[str], because: str, mend: str) -> None:
     Args:
         metric: a record with defaults for these options.
         names: the options.
-        because: the other option, and why these have no effect beside it.
+        because: the other option, and why these options have no effect beside it.
         mend: what to write instead.
 
     Raises:
-        ValueError: with both options, and how to mend the call.
+        ValueError: names both options, and says how to mend the call.
     """
     defaults = {field.name: field.default for field in dataclasses.fields(metric)}
     for name in names:

@@ -1,8 +1,9 @@
-"""The classes of values, asked so that no code of a value or its class runs, nor of a metaclass.
+"""Tell the classes of values without running code of a value, its class or its metaclass.
 
-`type(value)` asks nobody. But `type(value) in (int, str)` asks the class of the class, a metaclass,
-for its `__eq__`, and a set of types for its `__hash__`: a value in a row may bring its own. So they
-are told by their addresses. Only exact types are known: a subclass could bring code of its own.
+`type(value)` runs no code. But `type(value) in (int, str)` calls `__eq__` of the class of the class
+(the metaclass), and a set of types calls its `__hash__`: a value in a row may bring a metaclass
+along. So classes are told by their addresses. Only exact types are known: a subclass could bring
+code along.
 """
 
 import datetime
@@ -31,10 +32,10 @@ _KNOWN = {id(kind): kind for kind in {*INTEGERS, *FLOATS, *TEXTS, *TRUTHS, *ZONE
 
 
 def of(value: object) -> type:
-    """Return the class of a value, if it is one of those known here; `object` for all others."""
+    """Return the class of a value, if it is one of the classes known here; else `object`."""
     return _KNOWN.get(id(type(value)), object)
 
 
 def of_all(values: Iterable[object]) -> set[type]:
-    """Return `of` of several values, each once."""
+    """Return the set of `of(value)` over the values."""
     return {_KNOWN.get(address, object) for address in set(map(id, map(type, values)))}

@@ -1,4 +1,4 @@
-"""A maximum flow, exact in integers whatever their size, and the side of the source in a cut.
+"""Maximum flows, exact in integers of any size, with the source's side of a minimum cut.
 
 The statistics of this package are values of maximum flows. Their sensitivity is exactly 1 because
 the flow is exactly a minimum cut (Ford and Fulkerson, 1956): a floating-point linear program, right
@@ -6,9 +6,9 @@ to nine digits, would have no such bound.
 
 Nobody has to trust the solver for that. No flow is larger than the capacity of any cut, so a flow
 that keeps its capacities, arrives whole, and is as large as one cut is a maximum, and the cut a
-minimum. `maximum` checks this of every flow that it returns, in integers. What fails is a fault of
-the solver: an error then, instead of a wrong number without a bound. It says nothing of the data.
-Beyond such faults it never happens, for any data.
+minimum. `maximum` checks this of every flow that it returns, in integers. If the check fails, the
+solver is at fault: an error is raised then, instead of a wrong number without a bound. The error
+says nothing of the data. Without such faults it is never raised, for any data.
 """
 
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ _LOW = (1 << _BITS) - 1
 
 
 class Flow(NamedTuple):
-    """The value of a maximum flow, which nodes the source still reaches beside it, and itself.
+    """The value of a maximum flow, the nodes that the source reaches beside it, and the flow.
 
     The reached nodes are the source's side of a minimum cut; `carried` is the flow of every arc.
     """
@@ -37,14 +37,14 @@ class Flow(NamedTuple):
 
 
 class _Arcs:
-    """Arcs in compressed rows, every one of them beside its opposite."""
+    """Arcs in compressed rows, every arc together with its opposite."""
 
     def __init__(self, tails: Integers, heads: Integers, nodes: int) -> None:
         both = np.concatenate([tails * nodes + heads, heads * nodes + tails])
         order = np.argsort(both)
-        places = np.empty_like(order)
-        places[order] = np.arange(len(order))
-        self.along, self.against = np.split(places, 2)
+        positions = np.empty_like(order)
+        positions[order] = np.arange(len(order))
+        self.along, self.against = np.split(positions, 2)
         rows, columns = np.divmod(both[order], nodes)
         self.starts = np.searchsorted(rows, np.arange(nodes + 1)).astype(np.int32)
         self.columns = columns.astype(np.int32)
@@ -62,8 +62,8 @@ class _Arcs:
     def augment(self, forward: Integers, backward: Integers, source: int, sink: int) -> Integers:
         """Return the flow along every arc that fills the residual graph."""
         graph = self.graph(forward, backward)
-        found = scipy_loader.solvers().maximum_flow(graph, source, sink, method="dinic").flow
-        return np.asarray(found.data[self.along], np.int64)
+        flow = scipy_loader.solvers().maximum_flow(graph, source, sink, method="dinic").flow
+        return np.asarray(flow.data[self.along], np.int64)
 
 
 def maximum(
@@ -77,19 +77,19 @@ def maximum(
 ) -> Flow:
     """Return a maximum flow from `source` to `sink`, exactly.
 
-    Capacities beyond 2^30 are halved until they fit; every flow found is doubled again and filled
-    up (capacity scaling: Ahuja, Magnanti, Orlin, "Network Flows", 1993, 7.3). What is missing after
-    a step of b bits is at most (number of arcs) * 2^b, because the cut that was full lacks less
-    than 2^b on each of its arcs: b is chosen so that this stays below 2^30.
+    Capacities beyond 2^30 are halved until they fit; every flow is then doubled again and filled
+    up (capacity scaling: Ahuja, Magnanti, Orlin, "Network Flows", 1993, 7.3). After a step of b
+    bits at most (number of arcs) * 2^b is missing, because the cut that was full lacks less than
+    2^b on each of its arcs: b is chosen so that this stays below 2^30.
 
     Args:
-        tails: where each arc starts, nodes 0..nodes-1.
-        heads: where it ends; no arc may be given twice, or beside its opposite.
+        tails: the node from 0 to nodes - 1 where each arc starts.
+        heads: the node where it ends; no arc may be given twice, or beside its opposite.
         capacities: integers from 0 to 2^62; the value of the flow may be larger.
         nodes: how many nodes there are.
         source: the node that the flow leaves.
         sink: the node that it enters.
-        carried: a flow to start from; None: nothing. It helps where no capacity is above 2^30.
+        carried: a flow to start from; None: no flow. It helps where no capacity is above 2^30.
 
     Raises:
         ArithmeticError: for a fault of the solver, see the module.
@@ -123,14 +123,14 @@ def maximum(
 def _is_flow(
     tails: Integers, heads: Integers, capacities: Integers, flow: Integers, ends: tuple[int, int]
 ) -> bool:
-    """Return whether a flow keeps the capacities, and leaves every node but `ends` as it came."""
+    """Return whether a flow keeps the capacities, and is conserved in every node but `ends`."""
     kept = bool(((flow >= 0) & (flow <= capacities)).all())
     nodes = max(int(tails.max(initial=0)), int(heads.max(initial=0)), *ends) + 1
     high, low = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
-    for places, sign in ((tails, 1), (heads, -1)):
-        np.add.at(high, places, sign * (flow >> _BITS))
-        np.add.at(low, places, sign * (flow & _LOW))
-    # High parts and low ones apart: their sums have room, those of whole flows may not.
+    for ends_of_arcs, sign in ((tails, 1), (heads, -1)):
+        np.add.at(high, ends_of_arcs, sign * (flow >> _BITS))
+        np.add.at(low, ends_of_arcs, sign * (flow & _LOW))
+    # High and low parts are summed apart: sums of whole flows may not fit in 64 bits.
     stays = (high + (low >> _BITS) != 0) | (low & _LOW != 0)
     stays[[*ends]] = False
     return kept and not stays.any()

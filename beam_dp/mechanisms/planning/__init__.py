@@ -1,1 +1,1 @@
-"""From metrics and a budget to what a run must know and spend."""
+"""Plan a run: from metrics and a budget to a program of releases and their costs."""

@@ -1,14 +1,14 @@
 """Share the budget out among requests, in exact rationals, before any row is read.
 
-One person reaches at most `reach` partitions and adds to each released number of these; composition
-over them:
+One person reaches at most `reach` partitions and adds to each released number of these. The costs
+compose over them in one of two ways:
 
-* **pure** (and for delta that partition selection spends): what is released per partition costs
-  reach times its epsilon (and delta); a clip shared by all partitions costs its epsilon once.
+* **pure** (and for delta that partition selection spends): a release per partition costs reach
+  times its epsilon (and delta); a clip shared by all partitions costs its epsilon once.
 * **zCDP**: the same with rho (Bun and Steinke 2016, Lemma 2.3); the whole (epsilon, delta) is first
   turned into the largest rho that is proved to imply it (Canonne, Kamath, Steinke 2020, Prop. 12).
 
-Both are proved, so the one with the smaller noise may be taken: it is chosen by the parameters.
+Both ways are proved, so the way with the smaller noise may be taken: the parameters decide.
 """
 
 import dataclasses
@@ -25,14 +25,14 @@ from beam_dp.mechanisms.releases.request import Request
 
 @dataclasses.dataclass(frozen=True)
 class SelectionRequest:
-    """How partitions are to be selected: its part of the budget, and the fewest people."""
+    """How partitions are to be selected: the weight in the budget, and the fewest people."""
 
     weight: Fraction
     pre_threshold: int
 
 
 def weights_of(asked: Sequence[Metric]) -> dict[Request, Fraction]:
-    """Return the weight of every request: each metric gives its requests equal parts of its own."""
+    """Return the weight of every request: a metric's requests have equal parts of its weight."""
     weights: dict[Request, Fraction] = {}
     for metric in asked:
         weight = checks.number(type(metric).__name__, "weight", metric.weight)
@@ -48,11 +48,11 @@ def share_out(
     reach: int,
     selection: SelectionRequest | None,
 ) -> tuple[Budget, dict[Request | None, Budget]]:
-    """Return the whole in the measure that was chosen, and what each request may spend.
+    """Return the whole budget as it is spent (pure or zCDP), and what each request may spend.
 
-    The key None stands for the selection of partitions, whose share is already per partition. Its
-    delta is all there is, or half of it where requests want delta too (which then is not turned
-    into zCDP); these share the rest evenly.
+    The key None stands for the selection of partitions, whose share is already per partition. It
+    gets the whole delta, or half of it where requests want delta too (delta is then not turned into
+    zCDP); these requests share the rest evenly.
     """
     wanting = [request for request in weights if request.wants_delta]
     if budget.is_zcdp or not budget.delta or wanting:
@@ -72,16 +72,16 @@ def share_out(
         keys.append(None)
         values.append(selection.weight)
     shares = dict(zip(keys, whole.without_delta().split(values), strict=True))
-    given = whole.delta / (2 if selection is not None else 1) if wanting else Fraction(0)
+    for_requests = whole.delta / (2 if selection is not None else 1) if wanting else Fraction(0)
     for request in wanting:
-        amount, delta = shares[request].amount, given / len(wanting)
+        amount, delta = shares[request].amount, for_requests / len(wanting)
         if not whole.is_zcdp:
             shares[request] = Budget(amount, delta)
         elif request.takes_delta_beside_rho:
             shares[request] = Budget.zcdp(amount, delta)
     if selection is not None:
         amount = shares[None].amount / reach
-        delta = (whole.delta - given) / reach
+        delta = (whole.delta - for_requests) / reach
         shares[None] = Budget.zcdp(amount, delta) if whole.is_zcdp else Budget(amount, delta)
     return whole, shares
 
@@ -92,7 +92,7 @@ def _smaller(
     reach: int,
     selection: SelectionRequest | None,
 ) -> Budget:
-    """Return the budget itself, or as zCDP where that has the smaller noise.
+    """Return the budget as it is, or as zCDP where that has the smaller noise.
 
     For sensitivity 1, a share w of the whole and `reach` partitions the deviations are
     sqrt(2) reach / (epsilon w) and sqrt(reach / (2 rho w)).

@@ -1,4 +1,4 @@
-"""Build the releases of a program, request by request, and enter what each of them spends."""
+"""Build the releases of a program, request by request, and enter their costs in the ledger."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ class Step:
     """A request with its release.
 
     Attributes:
-        request: what was asked for.
+        request: the request of a metric.
         label: the name of its costs in the ledger.
         release: how it is drawn.
-        first: the index of its first measure among those of the program.
-        shared: the index of its clip among those that all partitions share; None: it has none.
+        first: the index of its first measure among all measures of the program.
+        shared: the index of its clip among the shared clips; None: it has no shared clip.
     """
 
     request: Request
@@ -35,13 +35,13 @@ def build(
     context: Context,
     ledger: Ledger,
 ) -> tuple[Step, ...]:
-    """Return the steps of a program, whose costs are then in the ledger.
+    """Return the steps of a program, and enter their costs in the ledger.
 
     Args:
         asked: the metrics.
         shares: what each request may spend, over all partitions of a person.
-        context: what the pipeline fixes.
-        ledger: of the whole budget.
+        context: the parameters of the pipeline.
+        ledger: the ledger of the whole budget.
     """
     steps: list[Step] = []
     first, clips = 1, 0  # the first measure counts the people

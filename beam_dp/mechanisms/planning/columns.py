@@ -1,4 +1,4 @@
-"""Which columns a program reads: those of all metrics, each once, and the second owner's."""
+"""List the columns that a program reads: those of all metrics, once each, and the second owner."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from beam_dp.mechanisms.numerics import checks
 def columns_of(asked: Sequence[Metric], second: str | None = None) -> tuple[Column, ...]:
     """Return the columns in the order of a table.
 
-    The second owner stands apart even if the same column is compared too: owners are ids.
+    The second owner is another column even if the same column is compared too: owners are ids.
 
     Args:
         asked: the metrics.

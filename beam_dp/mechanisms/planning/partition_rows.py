@@ -26,13 +26,13 @@ def check_rows(owner: str, rows: int | None, asked: Sequence[Metric], two_owners
     """Refuse a bound on the size of partitions that is beyond what one worker can take.
 
     Args:
-        owner: who asks.
-        rows: the user's bound; None: not known, and nothing is refused.
+        owner: the name that errors begin with.
+        rows: the user's bound; None: not known, then nothing is refused.
         asked: the metrics.
         two_owners: whether rows have two owners.
 
     Raises:
-        TypeError, ValueError: unless it is None, or an int from 1 up to the limit of every metric.
+        TypeError, ValueError: unless `rows` is None, or an int from 1 to the limit of every metric.
     """
     if rows is None:
         return

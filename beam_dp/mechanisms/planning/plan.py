@@ -1,4 +1,4 @@
-"""Say what a program would spend on what, and how far its numbers would stray: no data needed."""
+"""The plan of a program: what each release would spend, and its expected error, without data."""
 
 import dataclasses
 
@@ -14,20 +14,20 @@ _HEADINGS = ("metric", "mechanism", "spends", "noise scale", "shift T", "expecte
 
 @dataclasses.dataclass(frozen=True)
 class PlanRow:
-    """What one released number is made of.
+    """The row of one release in a plan.
 
     Attributes:
-        metric: the output columns that use it.
+        metric: the output columns that use the release.
         mechanism: how it is drawn.
-        epsilon: what it costs in all, over the partitions of one person; 0 under zCDP.
-        rho: the same under zCDP; 0 otherwise.
-        delta: the same for delta.
+        epsilon: its cost in all, over the partitions of one person; 0 under zCDP.
+        rho: its cost in all under zCDP; 0 otherwise.
+        delta: its delta in all.
         noise_scale: the scale of the noise, in words.
-        shift: how many people may be cut or passed over (T); 0, shown as "-", if there is none.
+        shift: how many people may be cut or passed over (T); 0, shown as "-", for none.
         expected_error: the mean absolute error of a released number, in words.
-        reason: why this search, where `search="auto"` was asked for; of two phases, what is done
-            for few people; of a preprocessed statistic, where it is not changed, and how far the
-            noise strays.
+        reason: why this search, where `search="auto"` was asked for; for two phases, what is done
+            for few people; for a preprocessed statistic, when it is not changed, and the error
+            bound of the noise.
     """
 
     metric: str
@@ -78,7 +78,7 @@ def describe(program: Program, unbounded: bool = False) -> Plan:
 
     Args:
         program: the program.
-        unbounded: whether its reach is only the number of public partitions, as it could be bound.
+        unbounded: whether only the number of public partitions limits its reach, and bounds could.
     """
     rows = [_step_row(program, step) for step in program.steps]
     if program.selection is not None:
@@ -129,7 +129,7 @@ def _selection_row(program: Program) -> PlanRow:
 
 
 def _use(metric: Metric, request: Request) -> str:
-    """Return what a metric takes from a request: its output, and of what, if several."""
+    """Return how a metric uses a request: its output, with the request's name if several."""
     if len(metric.requests()) == 1:
         return metric.output
     return f"{metric.output} ({request.shown_as or request.word})"
@@ -137,16 +137,16 @@ def _use(metric: Metric, request: Request) -> str:
 
 def _step_row(program: Program, step: Step) -> PlanRow:
     uses = [_use(m, step.request) for m in program.metrics if step.request in m.requests()]
-    said = step.release.describe()
+    description = step.release.describe()
     epsilon, rho, delta = _cost(program, step.label)
     return PlanRow(
         metric=", ".join(uses),
-        mechanism=said.mechanism,
+        mechanism=description.mechanism,
         epsilon=epsilon,
         rho=rho,
         delta=delta,
-        noise_scale=said.noise_scale,
-        shift=said.shift,
-        expected_error=said.expected_error,
-        reason=said.reason,
+        noise_scale=description.noise_scale,
+        shift=description.shift,
+        expected_error=description.expected_error,
+        reason=description.reason,
     )

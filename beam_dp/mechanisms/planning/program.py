@@ -1,8 +1,8 @@
-"""Compile what users ask for into a program: what to collect, what to draw, what it costs.
+"""Compile metrics and a budget into a program: what to collect, what to draw, and the costs.
 
-Everything that a run must know is fixed here, once, by public parameters: the whole budget is
-shared out (`allocation`) among the requests of the metrics, and every release enters its cost in
-one ledger (`builder`).
+All that a run must know is fixed here, once, by public parameters: the whole budget is shared out
+(`allocation`) among the requests of the metrics, and `builder` enters the cost of every release in
+one ledger.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 SELECTION = "partition selection"
-"""The name of its costs in the ledger."""
+"""The name of the costs of the selection in the ledger."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Program:
         fields: what is aggregated per person and partition.
         steps: the releases, one per request.
         selection: how partitions are selected; None for public ones.
-        entries: what is spent on what, and how often.
-        budget: the whole, in the measure that was chosen.
-        asked: the whole, as it was asked for.
+        entries: the entries of the ledger: label, cost, and how often it is spent.
+        budget: the whole budget as it is spent (pure or zCDP).
+        asked: the whole budget as the user asked for it.
         reach: the most partitions that a person can have rows in.
     """
 
@@ -64,7 +64,7 @@ class Program:
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
-        """What is summarised per partition; the first one counts the people."""
+        """What is summarised per partition; the first measure counts the people."""
         return (Measure(PEOPLE), *(m for step in self.steps for m in step.release.measures))
 
     @property
@@ -80,7 +80,7 @@ class Program:
 
     @property
     def _choosers(self) -> list[tuple[Step, Chooser]]:
-        """The steps that use a shared clip, and what chooses it."""
+        """The steps that use a shared clip, and the chooser of each clip."""
         choosers = ((step, step.release.chooser) for step in self.steps)
         return [(step, chooser) for step, chooser in choosers if chooser is not None]
 
@@ -114,10 +114,10 @@ class Program:
     def is_doubtful(self, shown: Sequence[float]) -> tuple[bool, ...]:
         """Return for each metric whether its shared clip may have cut everybody.
 
-        It has not where any of the released numbers shows more people than its shift.
+        It has not where any of the released numbers shows more people than the shift of the clip.
 
         Args:
-            shown: what `release` said that each step shows, summed over all partitions.
+            shown: how many people each step shows by `release`, summed over all partitions.
         """
         people = max(shown, default=0.0)
         doubtful = {
@@ -127,7 +127,7 @@ class Program:
 
 
 def needs_rows(measures: Sequence[Measure | Relation]) -> bool:
-    """Return whether rows must stay apart until they are summarised: lines of owners need them."""
+    """Return whether rows must stay apart until they are summarised: owner lines need them."""
     return any(isinstance(measure, Relation) for measure in measures)
 
 
@@ -145,12 +145,12 @@ def compile_program(
 
     Args:
         asked: the metrics; empty only where partitions are selected.
-        budget: the whole.
+        budget: the whole budget.
         reach: the most partitions that a person can have rows in.
         depth: the most rows per person and partition; None: unknown.
         selection: how to select partitions; None for public ones.
         second: the column of the second owner, where rows have two.
-        partitions: how many there are; None: unknown.
+        partitions: how many partitions there are; None: unknown.
 
     Raises:
         ValueError: when delta is needed and 0, a column has two units, or a metric refuses.
@@ -187,7 +187,7 @@ class Loss:
     Attributes:
         columns: the columns that are read, in the order of a table.
         fields: what is aggregated per person and partition.
-        profiler: what must be summarised, and how profiles are made of it.
+        profiler: what must be summarised, and how profiles are computed from it.
     """
 
     columns: tuple[Column, ...]
@@ -201,7 +201,7 @@ class Loss:
 
 
 def compile_loss(statistic: Metric, removals: int, second: str | None = None) -> Loss:
-    """Return what is needed for the profile B[0..removals] of a monotone statistic.
+    """Return what must be collected for the profile B[0..removals] of a monotone statistic.
 
     Args:
         statistic: the metric.

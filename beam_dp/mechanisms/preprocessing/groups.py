@@ -1,12 +1,12 @@
-"""g of many databases at once, exact, on the integers of a grid.
+"""Compute g of many databases at once, exactly, on the integers of a grid.
 
-The values of all databases (groups) lie one after the other, in whole units; group i is
+The values of all databases (groups) follow each other, in whole units; group i is
 `units[offsets[i]:offsets[i + 1]]`. All functions return g in whole steps of the grid, rounded
 down: f times `resolution`, the number of steps per unit of f. Delta and f(empty) are whole numbers
 of steps, so one person moves each result by at most Delta steps, exactly (see `windows`).
 
-The common case, in which g = f, is proved for all groups together; the rest is computed by groups
-of equal size, or one by one. Groups without values have g = f(empty).
+The common case, in which g = f, is proved for all groups together; the other groups are computed
+by equal size together, or one by one. Groups without values have g = f(empty).
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ from beam_dp.mechanisms.preprocessing.variances import Spread, least, least_rows
 from beam_dp.mechanisms.preprocessing.windows import Windows, divide, fitting, scaled
 
 SMALL = 256
-"""Up to this size, groups of one size are computed together."""
+"""Groups of one size are computed together up to this size."""
 _CHUNK = 1 << 21  # values that are expanded at once
 _TOGETHER = 1 << 16  # values of groups of one size that are computed together, in the cache
 Number = int | float
@@ -46,7 +46,7 @@ class Grid:
 
 
 class Groups:
-    """Integers in groups, sorted within each; empty groups are set aside."""
+    """Integers in groups, sorted within each group; empty groups are set aside."""
 
     def __init__(self, units: np.ndarray, offsets: np.ndarray) -> None:
         sizes = np.diff(offsets)
@@ -70,22 +70,22 @@ class Groups:
     def chunks(self) -> Iterator[slice]:
         """Return ranges of groups with about `_CHUNK` values each."""
         ends = np.cumsum(self.sizes)
-        at = 0
-        while at < len(ends):
-            before = int(ends[at - 1]) if at else 0
-            stop = max(at + 1, int(np.searchsorted(ends, before + _CHUNK, side="right")))
-            yield slice(at, stop)
-            at = stop
+        start = 0
+        while start < len(ends):
+            before = int(ends[start - 1]) if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, before + _CHUNK, side="right")))
+            yield slice(start, stop)
+            start = stop
 
     def spread(self, found: np.ndarray | list[int], empty: int) -> np.ndarray:
-        """Return one number per group: those found, and `empty` for the groups without values."""
+        """Return one number per group: `found`, and `empty` for the groups without values."""
         numbers = np.full(self.count, empty, object)
         numbers[self.present] = found
         return integers.narrow(numbers)
 
 
 def _room(size: int, grid: Grid, factor: int = 1) -> tuple[int, int]:
-    """Return what must fit into an integer beside the values of a group."""
+    """Return the numbers that must fit into an integer beside the values of a group."""
     return 4 * (size + 1) * grid.sensitivity * factor, 4 * grid.empty * factor
 
 
@@ -101,7 +101,7 @@ def _ascending(units: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     bits = (int(units.max(initial=0)) - low).bit_length()
     if bits + len(sizes).bit_length() > 62:
         return np.asarray(units[np.lexsort((units, group))])
-    keys = (group << bits) + (units - low)  # one sort of integers is the quickest
+    keys = (group << bits) + (units - low)  # one sort of integers is quickest
     keys.sort()
     return np.asarray((keys & ((1 << bits) - 1)) + low)
 
@@ -119,8 +119,8 @@ def minima(groups: Groups, grid: Grid) -> np.ndarray:
 def medians(groups: Groups, grid: Grid) -> np.ndarray:
     """Return g of the median of each group, in steps, rounded down."""
     fine = 2 * grid.resolution.denominator
-    found = _closed(groups, grid, doubled_medians, groups.fitting(grid, fine), fine)
-    return integers.narrow(divide(found, fine))
+    doubled = _closed(groups, grid, doubled_medians, groups.fitting(grid, fine), fine)
+    return integers.narrow(divide(doubled, fine))
 
 
 def _in_steps(groups: Groups, grid: Grid) -> np.ndarray:
@@ -130,27 +130,27 @@ def _in_steps(groups: Groups, grid: Grid) -> np.ndarray:
 def _closed(
     groups: Groups, grid: Grid, kernel: _Kernel, values: np.ndarray, fine: int
 ) -> np.ndarray:
-    """Return g by a closed form, of which `fine` makes a step."""
+    """Return g by a closed form, in parts of a step: `fine` parts make a step."""
     delta, empty = fine * grid.sensitivity, fine * grid.empty
-    found = [
+    results = [
         kernel(values, groups.starts[part], groups.sizes[part], delta, empty)
         for part in groups.chunks()
     ]
-    return groups.spread(np.concatenate(found or [np.zeros(0, np.int64)]), empty)
+    return groups.spread(np.concatenate(results or [np.zeros(0, np.int64)]), empty)
 
 
 def means(groups: Groups, grid: Grid, trim: Fraction = Fraction(0)) -> np.ndarray:
     """Return g of the mean, or the trimmed mean, of each group, in steps, rounded down."""
     windows = groups.windows(grid, trim)
-    found = windows.between(groups.starts, groups.starts + groups.sizes)
-    proved = _within_reach(groups, grid, windows, found)
+    results = windows.between(groups.starts, groups.starts + groups.sizes)
+    proved = _within_reach(groups, grid, windows, results)
     for part in groups.chunks():
-        places = np.arange(part.start, part.stop)
-        places = places[~proved[places] & (groups.sizes[places] <= _CHUNK)]
-        proved[places] = _undisputed(groups, grid, windows, found, places)
-    for places in _alike(groups.sizes, np.flatnonzero(~proved)):
-        found[places] = _one_size(groups, grid, windows, places)
-    return groups.spread(found, grid.empty)
+        indexes = np.arange(part.start, part.stop)
+        indexes = indexes[~proved[indexes] & (groups.sizes[indexes] <= _CHUNK)]
+        proved[indexes] = _undisputed(groups, grid, windows, results, indexes)
+    for indexes in _alike(groups.sizes, np.flatnonzero(~proved)):
+        results[indexes] = _one_size(groups, grid, windows, indexes)
+    return groups.spread(results, grid.empty)
 
 
 def _within_reach(groups: Groups, grid: Grid, windows: Windows, found: np.ndarray) -> np.ndarray:
@@ -163,7 +163,7 @@ def _within_reach(groups: Groups, grid: Grid, windows: Windows, found: np.ndarra
         return np.zeros(len(found), bool)
     reach = groups.sizes.astype(found.dtype) * grid.sensitivity
     last = groups.starts + groups.sizes - 1
-    # The range is not in whole steps and counts rounded up.
+    # The range is rounded up to whole steps.
     ranges = windows.values[groups.starts] - windows.values[last]
     ranges = -divide(ranges * windows.factor, windows.divisor)
     near = (found - grid.empty >= -reach) & (found - grid.empty <= reach)
@@ -207,21 +207,23 @@ def _rows(groups: Groups, values: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def _alike(sizes: np.ndarray, places: np.ndarray) -> Iterator[np.ndarray]:
-    """Return the places by size, in chunks of about `_TOGETHER` values."""
+    """Yield the indexes `places` by size, in chunks of about `_TOGETHER` values."""
     order = places[np.argsort(sizes[places], kind="stable")]
     cuts = np.flatnonzero(np.diff(sizes[order])) + 1
     for alike in np.split(order, cuts):
         most = max(1, _TOGETHER // max(1, int(sizes[alike].max(initial=1))))
-        for at in range(0, len(alike), most):
-            yield alike[at : at + most]
+        for start in range(0, len(alike), most):
+            yield alike[start : start + most]
 
 
 def variances(groups: Groups, grid: Grid, sample: bool = False) -> np.ndarray:
     """Return g of the variance of each group, in steps, rounded down; f(empty) is 0."""
-    found = np.zeros(len(groups.sizes), object)
-    for places in _alike(groups.sizes, np.arange(len(groups.sizes))):
-        found[places] = _variances_of_one_size(_rows(groups, groups.values, places), grid, sample)
-    return groups.spread(found, 0)
+    results = np.zeros(len(groups.sizes), object)
+    for indexes in _alike(groups.sizes, np.arange(len(groups.sizes))):
+        results[indexes] = _variances_of_one_size(
+            _rows(groups, groups.values, indexes), grid, sample
+        )
+    return groups.spread(results, 0)
 
 
 def _variances_of_one_size(rows: np.ndarray, grid: Grid, sample: bool) -> np.ndarray:
@@ -229,7 +231,7 @@ def _variances_of_one_size(rows: np.ndarray, grid: Grid, sample: bool) -> np.nda
 
     Nothing is cut if range^2 + Var <= n Delta. For each removal from m > n - d people lowers the
     variance by at most range^2 / m, which is below range^2 / (n - d); so the removal of
-    d <= Var / Delta people is never worth d Delta, and of more neither.
+    d <= Var / Delta people is never worth d Delta, and neither is the removal of more.
     """
     price = grid.sensitivity / grid.resolution
     if rows.shape[1] > SMALL:
@@ -237,13 +239,13 @@ def _variances_of_one_size(rows: np.ndarray, grid: Grid, sample: bool) -> np.nda
         return _column(exactly)
     spread = Spread(rows, sample)
     size = spread.size
-    found = spread.rounded_rows(0, grid.resolution)[:, 0]
-    ranges = integers.add(rows[:, -1], -rows[:, 0])  # up to twice what a value may be
+    results = spread.rounded_rows(0, grid.resolution)[:, 0]
+    ranges = integers.add(rows[:, -1], -rows[:, 0])  # up to twice the largest possible value
     most = integers.product(ranges, ranges).astype(object) * grid.resolution
-    cut = np.flatnonzero(most + found >= size * grid.sensitivity)
+    cut = np.flatnonzero(most + results >= size * grid.sensitivity)
     if len(cut):
-        found[cut] = least_rows(Spread(rows[cut], sample), grid.sensitivity, grid.resolution)
-    return found
+        results[cut] = least_rows(Spread(rows[cut], sample), grid.sensitivity, grid.resolution)
+    return results
 
 
 def _column(numbers: list[int]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The preprocessed variance: the least of Var(W) + (n - |W|) Delta over all windows, by pruning.
+"""Compute the preprocessed variance: the least Var(W) + (n - |W|) Delta over windows, by pruning.
 
 Let h(D) be the least of f(D without R) + |R| Delta over all R, for f the population or the sample
 variance (0 for fewer than two people). Then g = h:
@@ -13,13 +13,13 @@ variance (0 for fewer than two people). Then g = h:
   Definition 3.1 never binds. (Cummings, Durfee 2020, section 5.)
 
 Of all sets of one size some contiguous window has the least variance, so windows are enough. There
-are n^2 / 2 of them; they are searched as rectangles of starts and stops. The sum of squares S of a
+are n^2 / 2 windows; they are searched as rectangles of starts and stops. The sum of squares S of a
 window is at least that of any window inside, so all windows [i, j) with a <= i <= a', b <= j <= b'
 have at least S(a', b) / (b' - a) + (n - (b' - a)) Delta. Rectangles above the least value known
 are dropped, the others are cut in four. Near the least value, which is flat, some n are left.
 
-The search is in floating point, of exact sums, with a bound on its error; what may be least by that
-bound is then computed in integers. Rounding down to the grid comes last, as in `windows`.
+The search is in floating point, of exact sums, with a bound on its error; windows that may be least
+by that bound are then computed in integers. Rounding down to the grid comes last, as in `windows`.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ from beam_dp.mechanisms.preprocessing.windows import divide, prefixes
 
 _ROUNDING = 2.0**-48  # 32 units in the last place: more than the few operations of one value
 _SIDE = 32  # the first rectangles per side
-_TRIED = 1 << 10  # of each chunk, the blocks whose widest window is tried
+_TRIED = 1 << 10  # how many blocks of each chunk have their widest window tried
 _CHUNK = 1 << 16
 _Blocks = tuple[np.ndarray, np.ndarray, int]
 """First starts, first stops, and the width of both ranges."""
@@ -44,7 +44,7 @@ class Spread:
 
     Attributes:
         values: a column of integers.
-        sample: divide by m - 1 instead of m.
+        sample: whether sums of squares are divided by m - 1 instead of m.
     """
 
     values: np.ndarray
@@ -67,11 +67,11 @@ class Spread:
         return int(self.values.shape[-1])
 
     def divisors(self, sizes: np.ndarray) -> np.ndarray:
-        """Return what the sums of squares are divided by: m, or m - 1 (and 1 for one value)."""
+        """Return the divisors of the sums of squares: m, or m - 1 (and 1 for one value)."""
         return np.asarray(np.maximum(sizes - self.sample, 1))
 
     def about_mean(self, starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums of squares about the means, in floats, and how much they may err."""
+        """Return the sums of squares about the means, in floats, and bounds of their errors."""
         total = (self.sums[stops] - self.sums[starts]).astype(np.float64)
         squares = (self.squares[stops] - self.squares[starts]).astype(np.float64)
         return squares - total * total / np.maximum(stops - starts, 1), _ROUNDING * squares
@@ -105,14 +105,15 @@ def least(spread: Spread, price: Fraction) -> Fraction:
         return Fraction(0)
     # A price beyond the square of the range, thus beyond every variance, cuts nothing.
     price = min(price, Fraction(int(spread.values[-1]) - int(spread.values[0])) ** 2)
-    places = _Search(spread, float(price)).run()
+    windows = _Search(spread, float(price)).run()
     return min(
-        spread.exactly(start, stop) + (spread.size - stop + start) * price for start, stop in places
+        spread.exactly(start, stop) + (spread.size - stop + start) * price
+        for start, stop in windows
     )
 
 
 class _Search:
-    """The windows that may be best, found by cutting rectangles of starts and stops."""
+    """The search for the windows that may be best, by cutting rectangles of starts and stops."""
 
     def __init__(self, spread: Spread, price: float) -> None:
         self._spread = spread
@@ -127,15 +128,15 @@ class _Search:
         firsts = np.arange(0, size, width)
         grid = np.meshgrid(firsts, firsts + 1, indexing="ij")
         stack: list[_Blocks] = [(grid[0].ravel(), grid[1].ravel(), width)]
-        found = []
+        blocks = []
         while stack:
             starts, stops, width = stack.pop()
             starts, stops, lower = self._keep(starts, stops, width)
             if width == 1:
-                found.append((starts, stops, lower))
+                blocks.append((starts, stops, lower))
             else:
                 stack.extend(_quarters(starts, stops, width // 2))
-        kept = [(a[low <= self._best], b[low <= self._best]) for a, b, low in found]
+        kept = [(a[low <= self._best], b[low <= self._best]) for a, b, low in blocks]
         return [pair for a, b in kept for pair in zip(a.tolist(), b.tolist(), strict=True)]
 
     def _keep(
@@ -167,19 +168,19 @@ class _Search:
         """Return bounds, above or below by `side`, of the variances plus removals; inf for none."""
         spread = self._spread
         sizes = widest_stops - widest_starts
-        found, error = spread.about_mean(starts, np.maximum(starts, stops))
-        found = np.maximum(found + side * error, 0.0) / spread.divisors(sizes)
-        found += (spread.size - sizes) * self._price
-        return np.where(sizes > 0, found * (1 + side * _ROUNDING), np.inf)
+        variances, error = spread.about_mean(starts, np.maximum(starts, stops))
+        variances = np.maximum(variances + side * error, 0.0) / spread.divisors(sizes)
+        variances += (spread.size - sizes) * self._price
+        return np.where(sizes > 0, variances * (1 + side * _ROUNDING), np.inf)
 
 
 def _quarters(starts: np.ndarray, stops: np.ndarray, width: int) -> list[_Blocks]:
-    """Return four blocks for each, in chunks; the best are at the end."""
+    """Return four blocks for each block, in chunks; the best are at the end."""
     first = np.repeat(starts, 4) + np.tile([0, 0, width, width], len(starts))
     last = np.repeat(stops, 4) + np.tile([0, width, 0, width], len(stops))
     return [
-        (first[at : at + _CHUNK], last[at : at + _CHUNK], width)
-        for at in range(0, len(first), _CHUNK)
+        (first[start : start + _CHUNK], last[start : start + _CHUNK], width)
+        for start in range(0, len(first), _CHUNK)
     ]
 
 
@@ -195,7 +196,7 @@ def least_rows(spread: Spread, sensitivity: int, resolution: Fraction) -> np.nda
     for gone in range(spread.size):
         if (gone * sensitivity >= best).all():
             break
-        found = spread.rounded_rows(gone, resolution).min(axis=1)
-        # In Python integers: Delta may be as large as it likes.
-        best = np.minimum(best, found.astype(object) + gone * sensitivity)
+        variances = spread.rounded_rows(gone, resolution).min(axis=1)
+        # In Python integers: Delta has no largest value.
+        best = np.minimum(best, variances.astype(object) + gone * sensitivity)
     return best

@@ -46,7 +46,7 @@ class OneNumberEach:
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
-        """The one measure."""
+        """The measure alone."""
         return (self.measure,)
 
     @property
@@ -58,8 +58,8 @@ class OneNumberEach:
         """Yield the profile B[0..K] of each partition.
 
         B[k] is the total without the k largest (additive), or the (k+1)-th largest; f of nobody is
-        0, or below all candidates (Fang, Dong, Yi 2022, section 5). For a mirrored measure it is
-        the profile of -f.
+        0, or below all candidates (Fang, Dong, Yi 2022, section 5). For a mirrored measure the
+        profile is that of -f.
         """
         largest = view.largest(0, self.measure.keep)
         if not self.measure.additive:
@@ -92,7 +92,7 @@ class OwnerProfiler(abc.ABC):
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
-        """The one relation."""
+        """The relation alone."""
         return (self.relation,)
 
     def profiles(self, view: PartitionView) -> Iterator[Profile]:
@@ -125,7 +125,7 @@ class MostFrequentItem(OwnerProfiler):
 
 @dataclasses.dataclass(frozen=True)
 class SquaresByItem(OwnerProfiler):
-    """The sum over items of their squared numbers of rows, relaxed for each item apart."""
+    """The sum over items of their squared numbers of rows, relaxed for each item alone."""
 
     def _levels(self, lines: Lines) -> Sequence[Number]:
         return frequency.squares_profile(lines.people, lines.items, lines.counts, self.removals)
@@ -218,7 +218,7 @@ class UserProfile:
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
-        """The one relation."""
+        """The relation alone."""
         return (self.relation,)
 
     def profiles(self, view: PartitionView) -> Iterator[Profile]:
@@ -231,7 +231,7 @@ class UserProfile:
         owners = np.repeat(lines.people[order], lines.counts[order])
         values = scaled(np.repeat(lines.items[order], lines.counts[order]).tolist(), self.unit)
         heads = np.flatnonzero(np.diff(owners, prepend=-1, append=-1)).tolist()
-        return tuple(tuple(values[a:b]) for a, b in itertools.pairwise(heads))
+        return tuple(tuple(values[start:end]) for start, end in itertools.pairwise(heads))
 
 
 def scaled(units: Sequence[Number], unit: Fraction) -> list[Number]:
@@ -240,7 +240,7 @@ def scaled(units: Sequence[Number], unit: Fraction) -> list[Number]:
     numbers: list[Number] = []
     known: Number | None = None
     for value in units:
-        if value is not known:  # the end of a long profile is one object many times
-            known, made = value, value * top if bottom == 1 else value * top / bottom
-        numbers.append(made)
+        if value is not known:  # a long profile ends with many copies of one object
+            known, number = value, value * top if bottom == 1 else value * top / bottom
+        numbers.append(number)
     return numbers

@@ -1,1 +1,1 @@
-"""The mechanisms that turn the view on the partitions into released numbers."""
+"""Releases: the mechanisms that turn the view of the partitions into released numbers."""

@@ -1,6 +1,6 @@
 """Release sums and counts by a privately chosen clip, then noise of that size.
 
-Everything is computed on integers (units) and becomes a float or int of the user's scale last.
+All computations are on integers (units); only the result is turned into the user's scale.
 """
 
 import dataclasses
@@ -45,27 +45,28 @@ class ClippedSum(Release):
     moves by at most C per person, and noise of that sensitivity is added: once, not per sign.
 
     *Shared.* With `shared` the clip is chosen once for all partitions, on the largest |s_i| that a
-    person has in any. One person moves that loss by 1 however many partitions they reach, so its
-    price is paid once instead of once per partition, and small partitions do not suffer.
+    person has in any partition. One person moves that loss by 1 however many partitions they reach,
+    so the choice is paid once instead of once per partition, and small partitions do not suffer.
 
-    *Tail.* The chance of a clip above everything there is, whose noise would explode, is at most
+    *Tail.* The chance of a clip above all numbers, whose noise would be far too large, is at most
     `OVERSHOOT`.
 
     *Error bound.* With probability 95% the released number is within it of the sum in which at most
     `shift` people (over all partitions, if shared) are cut at the clip. No bound on their values is
-    known, so nothing can bound what they lose. It is infinite where the released numbers (of all
-    partitions together, if shared) do not show that there are more than `shift` people: what they
-    have beyond their noise (but for a chance of `EVIDENCE_ALPHA` over the partitions that are drawn
-    together), when it adds up to s clips, needs at least s people, counted once per partition. Then
-    everybody may have been cut, and the number says nothing.
+    known, so the loss from cutting them has no bound. The error bound is infinite where the
+    released numbers (of all partitions together, if shared) do not show that there are more than
+    `shift` people. They show s people, counted once per partition, where they exceed their noise
+    (but for a chance of `EVIDENCE_ALPHA` over the partitions that are drawn together) by s clips in
+    all, which needs at least s people. Else everybody may have been cut, and the number says
+    nothing.
 
     Attributes:
         source: the field or ROWS.
         signed: whether numbers below 0 count (else they are taken as 0).
         thresholds: the public clips, in units.
         unit: what one unit is worth.
-        search_cost: for the choice of the clip; None where there is one threshold only.
-        noise_cost: for the noise, per partition.
+        search_cost: the cost of choosing the clip; None where there is one threshold only.
+        noise_cost: the cost of the noise, per partition.
         shared: choose one clip for all partitions.
         alpha: the chance that the noise exceeds the error bound.
     """
@@ -90,14 +91,14 @@ class ClippedSum(Release):
 
     @property
     def shared_measure(self) -> Measure | None:
-        """What the shared clip is chosen on; None where it is not shared, or not chosen."""
+        """The measure that the shared clip is chosen on; None where no shared clip is chosen."""
         if not self.shared or self.search_cost is None:
             return None
         return Measure(self.source, 0 if self.signed else 1, self.thresholds)
 
     @property
     def spends(self) -> tuple[Spending, ...]:
-        """The noise, and the choice of the clip where there is one."""
+        """The noise, and the choice of the clip if there is more than one threshold."""
         noise = Spending(self.noise_cost, "noise")
         if self.search_cost is None:
             return (noise,)
@@ -105,7 +106,7 @@ class ClippedSum(Release):
 
     @property
     def chooser(self) -> Chooser | None:
-        """Itself, where the clip is shared."""
+        """This release, if it chooses a shared clip."""
         return self if self.shared_measure is not None else None
 
     @property
@@ -121,13 +122,13 @@ class ClippedSum(Release):
         return self.search.shift(len(self.thresholds)) if self.search else 0
 
     def choose(self, people: np.ndarray, noise: Noise) -> np.ndarray:
-        """Return a clip (an index into `thresholds`) per line of people per bucket."""
+        """Return a clip (an index into `thresholds`) for each row of people per bucket."""
         if self.search is None:
             return np.zeros(len(people), np.int64)
         return self.search.choose_rows(people[:, ::-1].cumsum(axis=1)[:, -2::-1], noise)
 
     def choose_shared(self, view: PartitionView, noise: Noise) -> int:
-        """Return the clip for all partitions, from the summary of each person's largest."""
+        """Return the clip for all partitions, from the summary of each person's largest number."""
         people, _ = view.histogram(0, len(self.thresholds) + 1)
         return int(self.choose(people, noise)[0])
 
@@ -135,11 +136,11 @@ class ClippedSum(Release):
         """Draw one noisy sum per partition.
 
         Args:
-            view: the partitions; its clip is an index into `thresholds`, or None: choose one for
-                each partition.
+            view: the partitions; its clip is an index into `thresholds`; None: a clip is chosen
+                for each partition.
             noise: the randomness.
         """
-        # A clip of each partition's own is searched on its whole histogram.
+        # Where each partition has a clip, the search for it reads the whole histogram.
         size = max(1, view.size if view.clip is not None else _CHUNK // (len(self.thresholds) + 1))
         parts = [
             self._drawn(view.part(start, start + size), noise)
@@ -168,19 +169,19 @@ class ClippedSum(Release):
         return Released(integers.scale(noisy, self.unit), bound * float(self.unit), shown)
 
     def _people(self, view: PartitionView) -> np.ndarray:
-        """Return the people per partition and bucket, of both signs together."""
+        """Return the people per partition and bucket, both signs together."""
         buckets, sides = len(self.thresholds) + 1, range(len(self._signs))
         return np.asarray(sum(view.histogram(side, buckets)[0] for side in sides))
 
     def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: np.ndarray) -> np.ndarray:
-        """Return the statistic per partition when no person adds more than the clip."""
+        """Return the statistic per partition, each person clipped."""
         clipped = np.zeros(view.size, np.int64)
         for side, sign in enumerate(self._signs):
             clipped = integers.add(clipped, sign * _clip(view, side, indexes, clip))
         return clipped
 
     def describe(self) -> Description:
-        """Say it in clips where these are chosen, else in the user's scale."""
+        """Describe the noise in clips where a clip is chosen, else in the user's scale."""
         adder = AdditiveNoise(self.noise_cost)
         if self.search is None:
             clip = float(self.thresholds[0] * self.unit)
@@ -192,12 +193,12 @@ class ClippedSum(Release):
 
 @dataclasses.dataclass(frozen=True)
 class ClippedDistinct(ClippedSum):
-    """The number of different values: each person pays for at most C of their own, then noise.
+    """The number of different values: each person covers at most C of theirs, then noise.
 
     The clip C is chosen as in `ClippedSum`, on the number of different values that a person has.
-    What is released is the most values that can be covered when every person covers at most C of
+    The statistic is the most values that can be covered when every person covers at most C of
     their own (a maximum flow, `coverage.capped`): one person more raises it by 0 to C, and it is
-    never above the true number. A value that many people have needs only one who has room for it.
+    never above the true number. Of the people who have a value, only one must have room for it.
 
     Attributes:
         relation: who owns which value.
@@ -223,7 +224,7 @@ def clip_then_noise(where: str, adder: AdditiveNoise, shift: int) -> Description
     """Describe a release that chooses a clip, then adds noise of that size.
 
     Args:
-        where: for what the clip is chosen.
+        where: the partitions that the clip is chosen for, in words.
         adder: the noise.
         shift: how many people may be cut.
     """

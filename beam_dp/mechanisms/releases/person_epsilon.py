@@ -1,12 +1,13 @@
-"""Release g with a sensitivity for each person: noise of one scale, an epsilon for each.
+"""Release g with an epsilon for each person: noise of one scale, a sensitivity for each.
 
 With noise of scale b (steps of the grid) and Delta_i = floor(b e_i), person i pays Delta_i / b <=
 e_i for a number that they move by at most Delta_i (Cummings, Durfee 2020, Proposition 7.3). Here
-e_i is what is left of epsilon_i when the bound R on people's numbers, and for extremes the number n
-of people, were chosen privately: these cost everybody the same, a third and a sixth of the smallest
-epsilon. So each person pays epsilon_i in all, however the rows of the others look.
+e_i is the rest of epsilon_i after the private choice of the bound R on people's numbers and, for
+extremes, of the number n of people. These cost everybody the same, a third and a sixth of the
+smallest epsilon. So each person pays epsilon_i in all, whatever the rows of the others are.
 
-For the person who allows most, Delta is R (sums) or 2 R / n (extremes), or what was given. g is
+For a person of the largest epsilon, Delta is R (sums) or 2 R / n (extremes), or the user's
+sensitivity. g is
 
 * for sums, the sum of x_i cut to [-Delta_i, Delta_i];
 * for the maximum, the least y + sum of Delta_i over all x_i > y, for y = empty or some x_i: the
@@ -29,10 +30,10 @@ from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PersonEpsilonRelease(PreprocessedRelease):
-    """One statistic per partition; see the module.
+    """One statistic per partition (see the module), with an epsilon for each person.
 
     Attributes:
-        epsilons: what each tier pays for g, per partition, in rising order.
+        epsilons: the epsilon that each tier pays for g, per partition, in rising order.
     """
 
     epsilons: tuple[Fraction, ...]
@@ -56,13 +57,13 @@ class PersonEpsilonRelease(PreprocessedRelease):
         return Released(values, errors, shown)
 
     def _evidence(self, value: float, delta: Fraction, partitions: int) -> float:
-        """Return how many people a sum needs at least, beyond what noise can be in any of them."""
-        width = 1 / self.epsilons[-1]  # of the noise, in Delta, of which a person adds one at most
+        """Return how many people a sum needs at least, beyond the noise in any partition."""
+        width = 1 / self.epsilons[-1]  # of the noise, in Delta; one person adds one at most
         beyond = float(width) * math.log(2 * partitions / float(EVIDENCE_ALPHA))
         return max(abs(value) / float(delta * self.unit) - beyond - 1, 0.0)
 
     def _largest(self, level: int, clip: int | None) -> Fraction:
-        """Return Delta in units for the person who allows most."""
+        """Return Delta in units for a person of the largest epsilon."""
         if self.statistic == "sum" and self.sensitivity is None:
             assert self.scale is not None and clip is not None
             return Fraction(self.scale.thresholds[clip])
@@ -71,7 +72,7 @@ class PersonEpsilonRelease(PreprocessedRelease):
     def _drawn(
         self, numbers: np.ndarray, tiers: np.ndarray, delta: Fraction, noise: Noise
     ) -> tuple[float, float]:
-        """Return g plus noise in the user's scale, and how far the noise strays."""
+        """Return g plus noise in the user's scale, and the error bound of the noise."""
         coarse, resolution = grid(delta, 1)
         per_unit = Fraction(resolution, 1 << coarse)
         width = math.ceil(delta * per_unit) / self.epsilons[-1]
@@ -83,10 +84,10 @@ class PersonEpsilonRelease(PreprocessedRelease):
         return float((exactly + drawn) * step), laplace_bound(1 / width, self.alpha) * float(step)
 
     def describe(self) -> Description:
-        """Say it in units of Delta, the sensitivity of the person who allows most."""
+        """Describe it in units of Delta, the sensitivity of a person of the largest epsilon."""
         rate = self.epsilons[-1]
         scale = f"{float(1 / rate):.4g} Delta"
-        parts = ", ".join(f"{float(each / rate):.3g}" for each in self.epsilons)
+        parts = ", ".join(f"{float(epsilon / rate):.3g}" for epsilon in self.epsilons)
         bound = laplace_bound(rate / FINE, self.alpha) / FINE
         how = "given sensitivity" if self.sensitivity is not None else "private sensitivity"
         return Description(
@@ -106,7 +107,7 @@ def cut(statistic: str, numbers: np.ndarray, sensitivities: np.ndarray, empty: i
         statistic: "sum", "maximum" or "minimum".
         numbers: Python integers, one per person.
         sensitivities: Delta_i, Python integers of at least 0.
-        empty: f of nobody; 0 is that of sums.
+        empty: f of nobody, which is 0 for sums.
     """
     if statistic == "sum":
         return int(np.sum(np.clip(numbers, -sensitivities, sensitivities), initial=0))

@@ -1,15 +1,15 @@
 """Release a statistic of one number per person by sensitivity preprocessing.
 
-With R a bound on people's numbers and n a number of people, both private releases of their own, one
-person among n with numbers in [-R, R] moves a mean by at most Delta = 2 R / n, and g = f where the
-range of the numbers is at most n Delta = 2 R and f(empty) is within it (`preprocessing`). So Delta
-is a function of what was released; for whatever Delta comes out, |g(D) - g(D - i)| <= Delta holds
-for all data, and the release is the adaptive composition of three private ones: R (`AboveThreshold`
-on the number of people above y), n (noise), and g plus noise of size Delta (Dwork, Rothblum, Vadhan
+With R a bound on people's numbers and n a number of people, both of which are released privately,
+one person among n with numbers in [-R, R] moves a mean by at most Delta = 2 R / n, and g = f where
+the range of the numbers is at most n Delta = 2 R and f(empty) is within it (`preprocessing`). So
+Delta is a function of released numbers. For every Delta, |g(D) - g(D - i)| <= Delta holds for all
+data, and the release is the adaptive composition of three private releases: R (`AboveThreshold` on
+the number of people above y), n (noise), and g plus noise of size Delta (Dwork, Rothblum, Vadhan
 2010; Bun, Steinke 2016, Lemma 2.3).
 
 n is taken at the lower end of its noise, and rounded down to a power of 2^(1/4): all partitions
-with the same one are computed together. g is an integer number of steps of a grid (`grid`).
+with the same power are computed together. g is an integer number of steps of a grid (`grid`).
 """
 
 import dataclasses
@@ -38,10 +38,10 @@ from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.mechanisms.summaries.person_value import of_people
 
 SHARES = Fraction(1, 3), Fraction(1, 6), Fraction(1, 2)
-"""Of the budget, for R, n and g."""
+"""The shares of R, n and g in the budget."""
 CLIPS = tuple(1 << power for power in range(84))
 FINE = 1 << 20
-"""A Delta in steps of its grid: a plan tells bounds to about a millionth."""
+"""Delta in steps of its grid, for plans: these state bounds to about a millionth."""
 _BITS = 20  # a Delta has 2^20 steps of the grid or more
 _QUARTERS = 4  # powers of 2^(1/4)
 
@@ -53,16 +53,16 @@ class PreprocessedRelease(Release):
     Attributes:
         relation: who owns which values, in units.
         unit: what one unit is worth.
-        statistic: as `preprocessing.release` calls it.
-        trim: the share that a trimmed mean leaves out at each end.
+        statistic: its name in `preprocessing.release`.
+        trim: the share of people that a trimmed mean leaves out at each end.
         person_value: what a person's values become.
         empty: f of nobody, in the user's scale.
-        root: release the root of the result.
+        root: whether the root of the result is released.
         sensitivity: Delta in the user's scale; None: from `scale` and `people`.
         scale: how R is chosen.
         people: how n is released.
-        noise_cost: of g, per partition.
-        cost: of g and n, per partition.
+        noise_cost: the cost of g, per partition.
+        cost: the cost of g and n, per partition.
         alpha: the chance that the error bound fails.
     """
 
@@ -82,7 +82,7 @@ class PreprocessedRelease(Release):
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
-        """The relation, and what n is counted with."""
+        """The relation, and the measure that counts n."""
         return (self.relation, *(self.people.measures if self.people is not None else ()))
 
     @property
@@ -94,20 +94,20 @@ class PreprocessedRelease(Release):
 
     @property
     def chooser(self) -> Chooser | None:
-        """What chooses R, for all partitions."""
+        """The chooser of R, for all partitions."""
         return self.scale
 
     @property
     def shift(self) -> int:
-        """How many people may be beyond R."""
+        """How many people may have numbers beyond R."""
         return self.scale.shift if self.scale is not None else 0
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one number per partition.
 
         Args:
-            view: the partitions; its clip is the index of R in the thresholds of `scale`, None for
-                a given sensitivity.
+            view: the partitions; its clip is the index of R in the thresholds of `scale`; None
+                where the user gives the sensitivity.
             noise: the randomness.
         """
         levels, shown = self._levels(view, noise)
@@ -121,7 +121,7 @@ class PreprocessedRelease(Release):
         return Released(*self._cleaned(values, errors), shown)
 
     def _levels(self, view: PartitionView, noise: Noise) -> tuple[np.ndarray, float]:
-        """Return per partition the power of 2^(1/4) of the number of people, and those shown."""
+        """Return n of each partition as a power of 2^(1/4), and the number of people shown."""
         if self.people is None:
             return np.zeros(view.size, np.int64), 0.0
         counted = self.people.draw(view.after(1), noise)
@@ -143,7 +143,7 @@ class PreprocessedRelease(Release):
         return self.statistic.endswith("variance")
 
     def _numbers(self, view: PartitionView) -> tuple[np.ndarray, np.ndarray]:
-        """Return one integer per person, partition after partition, and where each begins."""
+        """Return one integer per person, and the index at which each partition begins."""
         lines = view.lines(0)
         order = np.lexsort((*lines.people, lines.places))
         partition, person = lines.places[order], ordering.pick(lines.people, order)
@@ -155,7 +155,7 @@ class PreprocessedRelease(Release):
     def _noisy(
         self, numbers: np.ndarray, offsets: np.ndarray, delta: Fraction, noise: Noise
     ) -> tuple[np.ndarray, float]:
-        """Return g plus noise in the user's scale, and how far the noise strays."""
+        """Return g plus noise in the user's scale, and the error bound of the noise."""
         power = 2 if self._is_variance else 1
         coarse, resolution = grid(delta, power)
         steps_per_unit = Fraction(resolution, 1 << power * coarse)
@@ -165,18 +165,18 @@ class PreprocessedRelease(Release):
         statistic = release.PreprocessedStatistic(
             self.statistic, sensitivity, empty, resolution, trim
         )
-        # A person's number is rounded on its own, so that g still moves by Delta for one person.
+        # Each person's number is rounded alone, so that one person still moves g by at most Delta.
         steps = release.noisy(statistic, numbers >> coarse, offsets, self.noise_cost, noise)
         step = self.unit**power / steps_per_unit
         bound = AdditiveNoise(self.noise_cost).bound(sensitivity, self.alpha)
-        if steps.dtype == object:  # more than a float may hold, where `empty` is far from the data
+        if steps.dtype == object:  # beyond the range of floats, where `empty` is far from the data
             return np.array([float(number * step) for number in steps.tolist()]), bound * float(
                 step
             )
         return steps.astype(float) * float(step), bound * float(step)
 
     def _cleaned(self, values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return variances of at least 0, or their roots; g is at least 0, and so no farther."""
+        """Return variances of at least 0, or their roots; g >= 0, so the errors do not grow."""
         kept = np.maximum(values, 0.0) if self._is_variance else values
         if not self.root:
             return kept, errors
@@ -184,12 +184,12 @@ class PreprocessedRelease(Release):
         return middle, np.maximum(np.sqrt(kept + errors) - middle, middle - low)
 
     def describe(self) -> Description:
-        """Say the scale of the noise, how far it strays, and when nothing else is lost.
+        """Describe the scale of the noise, its error bound, and when g = f.
 
-        Where g = f is proved beside `preprocessing.enough_for_mean` and `enough_for_variance`; for
+        When g = f is proved beside `preprocessing.enough_for_mean` and `enough_for_variance`; for
         the other statistics by Lemma 3.6 of Cummings and Durfee 2020, which holds for all: |f - g|
-        is at most the greatest sum, over the orders in which people may come, of what each moves f
-        beyond Delta.
+        is at most the greatest sum, over the orders in which people may come, of the amounts by
+        which each person moves f beyond Delta.
         """
         adder = AdditiveNoise(self.noise_cost)
         bound = adder.bound(FINE, self.alpha) / FINE
@@ -211,7 +211,7 @@ class PreprocessedRelease(Release):
 
     @property
     def _delta_over_bound(self) -> float:
-        """Delta as a multiple of R / n (variances: of R^2 / n), for what R and n will be."""
+        """Delta as a multiple of R / n (variances: of R^2 / n), for the R and n of the run."""
         return 4.0 if self._is_variance else float(2 / (1 - 2 * self.trim))
 
     @property
@@ -229,15 +229,15 @@ class PreprocessedRelease(Release):
 
 
 def grid(delta: Fraction, power: int) -> tuple[int, int]:
-    """Return by how many bits numbers are cut, and how many steps a unit has then.
+    """Return by how many bits numbers are cut, and how many steps a unit then has.
 
-    A Delta has 2^20 steps or more. Cutting moves a mean by less than Delta / 2^20. It moves a
+    Delta has 2^20 steps or more. Cutting bits moves a mean by less than Delta / 2^20. It moves a
     variance of n people, where Delta = 4 R^2 / n, by at most Delta sqrt(n) / 2^17, and by about
     Delta / 2^18 where the numbers are not aligned with the cut.
 
     Args:
         delta: in units to the power.
-        power: 2 for variances, 1 for others.
+        power: 2 for variances, 1 for other statistics.
     """
     bits = math.floor(math.log2(delta))
     cut = max(0, bits - _BITS) if power == 1 else max(0, (bits - 36) // 2)
@@ -247,7 +247,7 @@ def grid(delta: Fraction, power: int) -> tuple[int, int]:
 def _groups(
     numbers: np.ndarray, offsets: np.ndarray, places: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers of some partitions, and where each begins."""
+    """Return the numbers of some partitions, and the index at which each partition begins."""
     sizes = np.diff(offsets)[places]
     ends = np.cumsum(sizes)
     inside = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes)

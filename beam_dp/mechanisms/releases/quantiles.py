@@ -1,4 +1,4 @@
-"""Release quantiles: of people by the search of ranks, of rows by the k-th largest of them."""
+"""Release quantiles: of people by a search of ranks, of rows by the k-th largest row."""
 
 import dataclasses
 import math
@@ -31,8 +31,8 @@ from beam_dp.mechanisms.summaries.partition_view import PartitionView
 class RankRelease(Release):
     """A quantile in which every person counts once, by `RankSearch`.
 
-    With probability 1 - beta the released y has a rank within `shift` people of p n: that is the
-    error bound.
+    With probability 1 - beta the rank of the released y is within `shift` people of p n: `shift` is
+    the error bound.
 
     Attributes:
         relation: who owns which values, in units.
@@ -48,7 +48,7 @@ class RankRelease(Release):
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
-        """The one relation."""
+        """The relation alone."""
         return (self.relation,)
 
     @property
@@ -66,14 +66,14 @@ class RankRelease(Release):
         values = []
         for lines in view.owned(0):
             indexes = self.candidates.indexes(scale(lines.items, self.unit).astype(np.float64))
-            # What is above the last candidate counts as that one.
+            # Values above the last candidate count as the last candidate.
             indexes = np.minimum(indexes, self.candidates.size - 1)
             profile = RankProfile(*increments(lines.people, indexes, lines.counts))
             values.append(self.search.choose_from(profile, self.candidates, noise))
         return Released(np.array(values, np.float64), np.full(len(values), float(self.shift)))
 
     def describe(self) -> Description:
-        """Say whose ranks."""
+        """Describe whose ranks are searched."""
         mechanism = "rank search, each person counts once"
         return Description(mechanism, "-", self.shift, people(self.shift))
 
@@ -84,16 +84,17 @@ class RowQuantile(Release):
 
     A part of the cost buys a noisy number n of rows with a value (`ClippedSum`), the rest the k-th
     largest row with k = `rank_of_quantile(n, p)`, which is monotone once k is fixed. The error
-    bound is the shift of the search, in people, for that k; the error of n comes on top. It is
-    infinite where n does not show more people than its clip may have cut: then k says nothing.
+    bound is the shift of the search, in people, for that k; the error of n is not in it. The error
+    bound is infinite where n does not show more people than its clip may have cut: then k says
+    nothing.
 
     Attributes:
         count: the number of rows, with a clip for each partition.
         rows: the profile of the k-th largest row, for k = 1.
-        p: the share below.
+        p: the share of rows below the quantile.
         search: the search, with its budget.
         candidates: the public outputs.
-        cost: what one partition costs, both together.
+        cost: what one partition costs, the count and the search together.
         blank: release NaN for the lowest candidate, as in `DirectRelease`.
     """
 
@@ -107,7 +108,7 @@ class RowQuantile(Release):
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
-        """Those of the count, then the relation."""
+        """The measures of the count, then the relation."""
         return (*self.count.measures, *self.rows.measures)
 
     @property
@@ -117,7 +118,7 @@ class RowQuantile(Release):
 
     @property
     def spends(self) -> tuple[Spending, ...]:
-        """Both together."""
+        """The count and the search together."""
         return (Spending(self.cost),)
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
@@ -135,6 +136,6 @@ class RowQuantile(Release):
         return Released(np.array(values, np.float64), errors)
 
     def describe(self) -> Description:
-        """Say both steps."""
+        """Describe the count and the search."""
         mechanism = "noisy number of rows, then the k-th largest"
         return Description(mechanism, "-", self.shift, people(self.shift))

@@ -1,15 +1,16 @@
 """Release a ratio a / b per partition.
 
-One person has rows in at most r partitions, S. *Add-remove*: only these change, so that each may
-cost a part 1 / r of what the ratio may spend, c in all.
+One person has rows in a set S of at most r partitions. *Add-remove*: only these change, so that
+each may cost a part 1 / r of the cost c that the ratio may spend in all.
 
 *Substitution*: the person has rows in S before and in S' after, both of at most r partitions. That
-is a substitution in each partition of both, and a person more or fewer in each of the others. A
-person more or fewer is half as much for the default: it moves a or b - a, by at most L together,
-where a substitution moves both, and each has noise for half of the budget. So parts of c / r are
-enough for it: (|S and S'| + (|S| + |S'| - 2 |S and S'|) / 2) c / r = (|S| + |S'|) c / (2 r) <= c.
-The noise of the other methods costs as much for one person more or fewer as for a substitution, and
-min(2 r, all partitions) may change: each gets that part. Then none is better than the default.
+is a substitution in each partition that is in S and in S', and a person more or fewer in each of
+the others. With the default method a person more or fewer costs half as much: it moves a or b - a,
+by at most L together, where a substitution moves both, and each has noise for half of the budget.
+So parts of c / r are enough for the default: (|S and S'| + (|S| + |S'| - 2 |S and S'|) / 2) c / r =
+(|S| + |S'|) c / (2 r) <= c. The noise of the other methods costs as much for one person more or
+fewer as for a substitution, and min(2 r, all partitions) may change: each partition gets that part
+of c. Then no method is better than the default.
 """
 
 import dataclasses
@@ -38,12 +39,12 @@ class RatioRelease(Release):
     """A ratio a / b per partition.
 
     Attributes:
-        mechanism: how it is drawn; it knows its budget and the most rows of one person.
+        mechanism: how the ratio is drawn; it knows its budget and the most rows of one person.
         ones: what one person adds to a.
         all: what one person adds to b.
-        by_person: count the people above 0 instead of summing.
+        by_person: whether the people above 0 are counted instead of summing.
         alpha: the chance that the error bound fails.
-        cost: what one partition may cost, of all that a person can have rows in.
+        cost: what one of the partitions that a person can have rows in may cost.
         method: as in the metric, for the plan.
     """
 
@@ -57,12 +58,12 @@ class RatioRelease(Release):
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """Both."""
+        """The measures of a and b."""
         return (self.ones, self.all)
 
     @property
     def spends(self) -> tuple[Spending, ...]:
-        """Both together."""
+        """The cost of a and b together."""
         return (Spending(self.cost),)
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
@@ -77,7 +78,7 @@ class RatioRelease(Release):
         return np.array(view.totals(measure), np.int64)
 
     def describe(self) -> Description:
-        """Say which method, for how many rows of one person."""
+        """Describe the method, and the most rows of one person."""
         how = _METHODS.get(self.method, self.method.replace("_", " "))
         rows = counted(self.mechanism.rows, "row", "rows")
         mechanism = f"ratio, {how}, at most {rows} per person"

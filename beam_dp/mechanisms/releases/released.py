@@ -1,8 +1,8 @@
-"""What a release is: public parameters that say what they need, what they cost, and how to draw.
+"""Release, the base of all releases: public parameters, what they need and cost, and how to draw.
 
-A release turns the view on some partitions (`PartitionView`) into one number and one error bound
-each. It is built when the pipeline is built, from a request of a metric and its share of the budget
-(`request`), and holds no data.
+A release turns the view of some partitions (`PartitionView`) into one number and one error bound
+per partition. It is built when the pipeline is built, from a metric's request and its share of the
+budget (`request`), and holds no data.
 """
 
 import abc
@@ -20,21 +20,21 @@ from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 ALPHA = Fraction(48, 1000)
-"""Chance that the noise exceeds an error bound; the rest of 5% is left to the clip's search."""
+"""Chance that the noise exceeds an error bound; the rest of 5% is for the search for the clip."""
 EVIDENCE_ALPHA = Fraction(1, 10_000)
 """Chance that noise in any partition of a list is taken for people."""
 OVERSHOOT = 1e-9
-"""Chance that a clip is chosen above everything there is (a clip that nobody reaches is noise)."""
+"""Chance that a clip is chosen above all numbers (then there is nothing but noise)."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Released:
-    """What was released for a list of partitions, with error bounds at 95%.
+    """The released numbers of a list of partitions, with error bounds at 95%.
 
     Attributes:
         values: one number per partition, int64, float64 or Python integers.
-        errors: how far the number strays, float64; see the release for from what.
-        shown: how many people's worth the numbers show beyond their noise, over all partitions.
+        errors: the error bounds, float64; each release says from what the distance is.
+        shown: how many people the numbers need beyond their noise, over all partitions.
     """
 
     values: np.ndarray
@@ -46,8 +46,8 @@ class Spending(NamedTuple):
     """One entry of the ledger.
 
     Attributes:
-        cost: of one draw.
-        purpose: what it buys, where a release spends on several things.
+        cost: the cost of one draw.
+        purpose: what it is for, where a release spends on several things.
         once: whether one draw serves all partitions; else there is one per partition.
     """
 
@@ -57,14 +57,14 @@ class Spending(NamedTuple):
 
 
 class Description(NamedTuple):
-    """What a plan says of a release.
+    """The words of a plan about a release.
 
     Attributes:
         mechanism: how it is drawn.
         noise_scale: the scale of the noise, in words; "-" where there is none.
-        shift: how many people may be cut or passed over; 0 where there is none.
+        shift: how many people may be cut or passed over; 0 for none.
         expected_error: the mean absolute error of a released number, in words.
-        reason: why this way, and what else is worth knowing.
+        reason: why the release is done so, and what else is worth knowing.
     """
 
     mechanism: str
@@ -75,11 +75,11 @@ class Description(NamedTuple):
 
 
 class Chooser(Protocol):
-    """What chooses one clip for all partitions."""
+    """A release, or a part of one, that chooses one clip for all partitions."""
 
     @property
     def shared_measure(self) -> Measure | None:
-        """What the clip is chosen on; None where nothing is chosen for all."""
+        """The measure that the clip is chosen on; None where no clip is shared."""
 
     @property
     def shift(self) -> int:
@@ -90,7 +90,7 @@ class Chooser(Protocol):
 
 
 class Release(abc.ABC):
-    """The face of all releases: frozen records of public parameters."""
+    """The base of all releases, which are frozen records of public parameters."""
 
     @property
     @abc.abstractmethod
@@ -104,7 +104,7 @@ class Release(abc.ABC):
 
     @property
     def chooser(self) -> Chooser | None:
-        """What chooses a clip for all partitions, before anything is drawn; None: nothing does."""
+        """The chooser of a clip for all partitions, before any draw; None: no shared clip."""
         return None
 
     @abc.abstractmethod
@@ -113,16 +113,16 @@ class Release(abc.ABC):
 
     @abc.abstractmethod
     def describe(self) -> Description:
-        """Say how it is drawn and how far it strays: no data needed."""
+        """Describe how it is drawn and how large its error is, without any data."""
 
 
 @dataclasses.dataclass(frozen=True)
 class PeopleRelease(Release):
-    """The number of people per partition plus noise; the error bound is the noise's.
+    """The number of people per partition plus noise; the error bound is that of the noise.
 
     Attributes:
-        noise_cost: per partition.
-        source: PEOPLE, or a field: the people whose number there is above 0.
+        noise_cost: the cost of the noise, per partition.
+        source: PEOPLE; or a field, to count the people whose number there is above 0.
         alpha: the chance that the error bound fails.
     """
 
@@ -132,7 +132,7 @@ class PeopleRelease(Release):
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """The one measure."""
+        """The measure that counts the people."""
         return (Measure(self.source),)
 
     @property
@@ -143,20 +143,20 @@ class PeopleRelease(Release):
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one noisy number per partition."""
         adder = AdditiveNoise(self.noise_cost)
-        one = np.ones(view.size, np.int64)
-        values = adder.add(view.people(0), one, noise)
-        beyond = adder.bounds(one, EVIDENCE_ALPHA / max(1, view.size))
-        shown = float(np.maximum(clips_shown(values, beyond, one), 0.0).sum())
+        clip = np.ones(view.size, np.int64)
+        values = adder.add(view.people(0), clip, noise)
+        beyond = adder.bounds(clip, EVIDENCE_ALPHA / max(1, view.size))
+        shown = float(np.maximum(clips_shown(values, beyond, clip), 0.0).sum())
         return Released(values, np.full(view.size, float(adder.bound(1, self.alpha))), shown)
 
     def describe(self) -> Description:
-        """Say the scale and the mean size of the noise."""
+        """Describe the scale and the mean size of the noise."""
         adder = AdditiveNoise(self.noise_cost)
         return Description(adder.name, f"{adder.scale:.4g}", 0, f"{adder.mean_error:.4g}")
 
 
 def clips_shown(noisy: np.ndarray, noise: np.ndarray, clip: np.ndarray) -> np.ndarray:
-    """Return how many clips each number has beyond that much noise."""
+    """Return by how many clips each number exceeds so much noise."""
     return np.asarray(np.maximum(abs(noisy).astype(float) - noise, 0.0) / clip.astype(float))
 
 

@@ -1,8 +1,8 @@
-"""What a metric asks for: one number per partition, before any budget is known.
+"""Requests: what metrics ask for, one number per partition, before any budget is known.
 
 A request is a frozen record. Two metrics whose requests are equal share one release, which is paid
-once. The planner (`planning.builder`) gives each request its share of the budget and the `Context`
-of the pipeline, and gets a release back.
+once. The planner (`planning.builder`) builds the release of each request from its share of the
+budget and the `Context` of the pipeline.
 """
 
 import abc
@@ -20,17 +20,17 @@ from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 
 @dataclasses.dataclass(frozen=True)
 class Context:
-    """What the pipeline fixes for every release of it.
+    """The public parameters of a pipeline, for all its releases.
 
     Attributes:
         columns: all columns that are read, in the order of a table.
-        fields: what is aggregated per person and partition; building a release adds to it.
+        fields: what is aggregated per person and partition; building a release adds fields.
         reach: the most partitions that a person can have rows in.
         depth: the most rows per person and partition; None: unknown.
         partitions: how many partitions there are; None: unknown.
         alpha: the chance that an error bound fails.
-        asker: the class of the metric that asks, for messages.
-        output: its output column, for messages.
+        asker: the class of the metric whose request is built, for messages.
+        output: the output column of that metric, for messages.
     """
 
     columns: tuple[Column, ...]
@@ -54,28 +54,27 @@ class Context:
         return self.owner >= 0
 
     def index(self, column: Column | None) -> int:
-        """Return the index of a column among all that are read; -1 for none."""
+        """Return the index of a column among all columns that are read; -1 for None."""
         return -1 if column is None else self.columns.index(column)
 
     def field(self, column: Column | None, operation: str) -> int:
-        """Return the index of a field over a column, which is aggregated from now on."""
+        """Return the index of a field over a column; a new field is added to `fields`."""
         field = Field(self.index(column), operation)
         if field not in self.fields:
             self.fields.append(field)
         return self.fields.index(field)
 
     def each(self, share: Budget) -> Budget:
-        """Return what one partition may cost, of what all partitions of a person may."""
+        """Return what one partition may cost, from what all partitions of a person may cost."""
         return share.scaled(Fraction(1, self.reach))
 
     def check_removals(self, removals: int) -> int:
         """Return K, or refuse a search that would look at more people than a worker can hold.
 
-        How many these are depends on the budget and the candidates only; of the data that there is,
-        far fewer tell something.
+        K depends on the budget and the candidates only; in the data, far fewer people matter.
 
         Raises:
-            ValueError: with the metric, the number, and how to mend the call.
+            ValueError: names the metric and the number, and says how to mend the call.
         """
         checks.require(
             removals <= REMOVALS,
@@ -92,11 +91,11 @@ class Context:
 
 
 class Request(abc.ABC):
-    """The face of all requests: frozen records of what is to be released, but for the budget.
+    """The base of all requests: frozen records of all parameters of a release but its budget.
 
     Attributes:
-        word: what is asked for, in the ledger and in a plan.
-        shown_as: the same in the plan of a metric that has several requests; "" for the same.
+        word: the name of the request in the ledger and in a plan.
+        shown_as: its name in the plan of a metric that has several requests; "" for `word`.
         most_rows: the most rows of one partition that a worker can take for it; None: any number.
     """
 
@@ -106,7 +105,7 @@ class Request(abc.ABC):
 
     @property
     def column_name(self) -> str:
-        """The column that it is about, for the ledger; "" for none."""
+        """The column that the request is about, for the ledger; "" for none."""
         return ""
 
     @property
@@ -116,7 +115,7 @@ class Request(abc.ABC):
 
     @property
     def takes_delta_beside_rho(self) -> bool:
-        """Whether it spends that delta under zCDP too."""
+        """Whether its release spends that delta under zCDP too."""
         return False
 
     @abc.abstractmethod
@@ -124,11 +123,11 @@ class Request(abc.ABC):
         """Return the release.
 
         Args:
-            context: what the pipeline fixes.
-            share: what it may cost, over all partitions of a person.
+            context: the parameters of the pipeline.
+            share: what the release may cost, over all partitions of a person.
 
         Raises:
-            ValueError: for a share or a context that it cannot be released with.
+            ValueError: for a share or a context that does not allow the release.
         """
 
 
@@ -137,8 +136,8 @@ class ColumnRequest(Request):
     """A request about a column, or about rows and people alone.
 
     Attributes:
-        column: the column; None: it is about none.
-        in_its_unit: whether the number is counted in the column's unit; else it counts something.
+        column: the column; None: the request is about rows or people.
+        in_its_unit: whether the number is in the column's unit; else it is a count.
     """
 
     column: Column | None
@@ -147,10 +146,10 @@ class ColumnRequest(Request):
 
     @property
     def column_name(self) -> str:
-        """The column that it is about."""
+        """The column that the request is about; "" for rows and people."""
         return "" if self.column is None else self.column.name
 
     @property
     def unit(self) -> Fraction:
-        """What one unit of the number is worth."""
+        """What one unit of the number is worth, in the user's scale."""
         return Fraction(self.column.detail if self.column and self.in_its_unit else 1)

@@ -1,6 +1,6 @@
 """Release numbers by searching a removal loss: the shifted inverse mechanism.
 
-A `Profiler` makes the removal profile of one statistic per partition; `DirectRelease` searches it.
+A `Profiler` computes the removal profile of a statistic per partition; `DirectRelease` searches it.
 """
 
 import abc
@@ -31,7 +31,7 @@ from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 
 class Profiler(Protocol):
-    """What makes the removal profiles of one statistic."""
+    """Computes the removal profiles of one statistic."""
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
@@ -42,7 +42,7 @@ class Profiler(Protocol):
         """1, or -1 where the profile is that of -f."""
 
     def profiles(self, view: PartitionView) -> Iterable[Profile]:
-        """Give B[0..K] of each partition, in the user's scale; one at a time, to save memory."""
+        """Yield B[0..K] of each partition, in the user's scale; one at a time, to save memory."""
 
 
 class ProfiledRequest(Request):
@@ -56,7 +56,7 @@ class ProfiledRequest(Request):
 
     @abc.abstractmethod
     def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return what makes the removal profile B[0..removals] of each partition."""
+        """Return the profiler of the removal profile B[0..removals] of each partition."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +64,7 @@ class DirectRelease(Release):
     """The shifted inverse mechanism: search the removal loss for a value.
 
     With probability 1 - beta the released y is at most f (rounded up to the candidates) and at
-    least f without its `shift` largest people. The error bound is that number of people: how
+    least f without its `shift` largest people. The error bound is `shift`, a number of people: how
     many have more than the released value (Max), or would have to leave for f to be below it.
 
     Attributes:
@@ -72,7 +72,7 @@ class DirectRelease(Release):
         search: the search, with its budget.
         candidates: the public outputs, in the user's scale, mirrored where the profile is.
         blank: release NaN for the lowest candidate. On the default grid of extremes that is a
-            number far below any data, which is chosen where fewer than `shift` people are.
+            number far below any data, which is chosen where there are fewer than `shift` people.
         chosen_with: the budget with which the library chose the search; None: the user did.
     """
 
@@ -109,7 +109,7 @@ class DirectRelease(Release):
         return math.nan if blank else chosen * self.profiler.sign + 0  # never -0.0
 
     def describe(self) -> Description:
-        """Say which search, and why where the library chose it."""
+        """Describe the search, and why it was chosen if the library chose it."""
         mechanism = f"shifted inverse, {type(self.search).__name__}"
         reason = ""
         if self.chosen_with is not None:
@@ -118,6 +118,6 @@ class DirectRelease(Release):
 
 
 def as_array(values: list[Number]) -> np.ndarray:
-    """Return numbers as an array; integers above 2^63 stay integers, as numpy alone would not."""
+    """Return numbers as an array; integers above 2^63 stay integers, which numpy alone changes."""
     large = any(isinstance(value, int) and value.bit_length() > 63 for value in values)
     return np.array(values, object if large else None)

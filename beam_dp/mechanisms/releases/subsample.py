@@ -1,16 +1,17 @@
-"""Release a user's own function of people, of which nothing is known: the median of its votes.
+"""Release a user's function of people, of unknown sensitivity, by the median of blocks' votes.
 
-The people are cut into m blocks, each of which has one vote or none (`blocks`). A median of the
-votes is searched by `RankSearch`. Adding or removing one person changes the vote of one block: it
-takes a vote away (x to x - v) and puts another in its place (x - v to x - v + v'), or does one of
-both. By the theorem of `RankSearch`, with rates eps1 and eps2 and p = 1/2,
+The people are cut into m blocks, each of which has one vote or none (`summaries.block_votes`).
+`RankSearch` searches a median of the votes. Adding or removing one person changes the vote of one
+block: it takes a vote away (x to x - v) and adds another instead (x - v to x - v + v'), or does one
+of the two. By the theorem of `RankSearch`, with rates eps1 and eps2 and p = 1/2,
 
     ln P_x(o) / P_(x-v)(o)            <= p eps1 + eps2,
     ln P_(x-v)(o) / P_(x-v+v')(o)     <= max((1 - p) eps1, p eps2),
 
-whose sum is what that theorem calls eta; and the search that is rho-zCDP when a vote comes or goes
-has eta <= sqrt(8 rho). So with rho = epsilon^2 / 8 the release is epsilon-DP for people. That it is
-then epsilon^2 / 2-zCDP (Bun, Steinke 2016, Proposition 1.4) makes rho / 4 the rho for rho-zCDP.
+whose sum is called eta in that theorem; and the search that is rho-zCDP when a vote comes or goes
+has eta <= sqrt(8 rho). So with rho = epsilon^2 / 8 the release is epsilon-DP for people. It is then
+epsilon^2 / 2-zCDP (Bun, Steinke 2016, Proposition 1.4), so that a search of rho / 4 is enough for
+rho-zCDP.
 
 The number of votes is private and needs no noise: ranks are counted from the middle.
 """
@@ -36,13 +37,13 @@ from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
-_BLOCKS = 4  # per vote that the rank may be off: the middle half of the votes
+_BLOCKS = 4  # for each vote that the rank may be off: the rank is in the middle half of the votes
 MOST_BLOCKS = 1 << 20
-"""Votes are held together per partition."""
+"""The votes of one partition are held together."""
 
 
 def search_of(budget: Budget, beta: float) -> RankSearch:
-    """Return the search over votes of which one may be exchanged for another.
+    """Return the search over votes, where a person may exchange one vote for another.
 
     Args:
         budget: what one release may cost; a delta is not spent.
@@ -53,10 +54,10 @@ def search_of(budget: Budget, beta: float) -> RankSearch:
 
 
 def block_count(given: int | None, shift: int) -> int:
-    """Return how many blocks to use; public.
+    """Return the public number of blocks.
 
     Args:
-        given: what the user asked for.
+        given: the number that the user asked for; None: the default.
         shift: how many votes the rank may be off.
 
     Raises:
@@ -90,7 +91,7 @@ class BlackBoxRelease(Release):
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
-        """The one relation."""
+        """The relation alone."""
         return (self.relation,)
 
     @property
@@ -115,12 +116,12 @@ class BlackBoxRelease(Release):
         return Released(np.array(values, float), np.full(len(values), float(self.shift)))
 
     def describe(self) -> Description:
-        """Say how many blocks; the error is a number of them."""
+        """Describe the number of blocks; the error bound is a number of blocks."""
         mechanism = f"median of a function of {self.relation.blocks} blocks of people"
         error = f"at most {counted(self.shift, 'block', 'blocks')}"
         return Description(mechanism, "-", self.shift, error)
 
 
 def profile_of(votes: np.ndarray) -> RankProfile:
-    """Return the ranks of votes, which are places of candidates; each counts one."""
+    """Return the ranks of votes, which are indexes of candidates; each vote counts once."""
     return RankProfile(votes, np.ones(len(votes), np.int64), 1)

@@ -1,8 +1,9 @@
-"""Release a statistic with a removal profile in two phases: what one person counts, then noise.
+"""Release a statistic with a removal profile in two phases: choose what a person counts, add noise.
 
-The shifted inverse mechanism is never above f, but below it by the worth of some people. Where both
-signs of an error are alike, noise of the worth of one person errs by far less. Nobody has to say
-what that worth is: it is chosen by `PriceSearch`, on an extension of the statistic (`extensions`).
+The shifted inverse mechanism is never above f, but below f by the worth of some people. Where both
+signs of an error are alike, noise of the worth of one person errs by far less. The user does not
+have to say what that worth (the price) is: `PriceSearch` chooses it, on an extension of the
+statistic (`profiles.lipschitz_extension`).
 """
 
 import dataclasses
@@ -47,32 +48,32 @@ from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 SHARES = (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
-"""The floor's, the price's and the noise's part of the budget."""
+"""The parts of the budget for the floor, the price and the noise."""
 COVER_SHARES = (Fraction(1, 30), Fraction(3, 10), Fraction(2, 3))
-"""The same for a number of values, where that for D = 1 is the first."""
+"""The parts for a number of values; the first is for the number at D = 1."""
 PARTS = 64
-"""Prices of one value: the least price of a number of values is a 64th of one."""
+"""Prices per value: the least price of a number of values is a 64th of one value."""
 FLOOR_BETA, FLOOR_OVERSHOOT = 1e-3, 1e-4
-"""Chances of a floor too far below the statistic, and of one above it, which then is released."""
+"""Chances of a floor too far below the statistic, and of one above it, which is then released."""
 _COVER_TOP = place_of(PARTS << 40)  # the largest price is 2^40 items
 
 
 def split(budget: Budget) -> tuple[Budget, PriceSearch, Budget]:
-    """Return what `TwoPhase` may spend on the floor, the search for the price, and the noise's."""
+    """Return the cost of the floor, the search for the price, and the cost of the noise."""
     floor, pricing, noise = budget.split(SHARES)
     return floor, PriceSearch(pricing), noise
 
 
 def floor_search(budget: Budget, beta: float) -> AboveThreshold:
-    """Return the search for the floor, for a release that may fail that often."""
+    """Return the search for the floor, for a release that may fail with probability beta."""
     low, high = min(FLOOR_BETA, beta / 2), min(FLOOR_OVERSHOOT, beta / 2)
     return AboveThreshold(budget, low, high, gate=True)
 
 
 def floor_removals(search: AboveThreshold, candidates: Candidates) -> int:
-    """Return K: more people than that are above the floor with a chance of `FLOOR_BETA` only.
+    """Return K: more than K people are above the floor with a chance of `FLOOR_BETA` only.
 
-    Then more of the profile would be of no use: cut above the floor, its rest is the floor.
+    More of the profile would be of no use: cut above the floor, the rest of it is the floor.
     """
     return max(1, search.reach(candidates.size, -math.log(FLOOR_BETA)))
 
@@ -80,8 +81,8 @@ def floor_removals(search: AboveThreshold, candidates: Candidates) -> int:
 def unit_of(unit: Fraction, given: Candidates | None) -> Fraction:
     """Return a unit for the values: where candidates are given, up to an eighth of their gap.
 
-    What comes out is rounded to them anyway, and prices far below would only be chances to stop
-    where the floor is what is left.
+    The result is rounded to the candidates anyway, and prices far below the gap would only be
+    chances to stop at a price where nothing but the floor is left.
     """
     gaps = 0 if given is None else int(given.gap / (8 * unit))
     return unit * (1 << max(0, gaps.bit_length() - 1))
@@ -93,30 +94,31 @@ class TwoPhase(Release):
 
     1. `AboveThreshold` finds a floor L that f exceeds by the worth of at most `removals` people.
     2. `PriceSearch` chooses what one person may count, D, on the extension of the profile above L.
-    3. The extension at D is released with noise of sensitivity D, cut to what the candidates span,
-       or rounded to the nearest of them.
+    3. The extension at D is released with noise of sensitivity D, cut to the span of the
+       candidates, or rounded to the nearest candidate.
 
     Nobody is likely to count for more than the whole statistic without some hundreds of people. So
     the usual prices end at |L|, unless L is 0. Where people are too few for this, the floor is the
-    lowest candidate, or no usual price is good enough. If that candidate stands for nobody (it is
-    far below any data, and so would the extension be), or no price is, what is left of the budget
-    goes into the one-sided search of `DirectRelease`, which needs fewer people.
+    lowest candidate, or no usual price is good enough. If the lowest candidate stands for nobody
+    (it is far below any data, and so would the extension be), or no price is good enough, the rest
+    of the budget goes into the one-sided search of `DirectRelease`, which needs fewer people.
 
-    Each phase is private for what was released before, which says what comes next, and their costs
-    add up. The error bound is that of the noise: with probability 95% the released number is within
-    it of a number between f and f without its `shift` most important people, both cut to what the
-    candidates span. It is infinite where the search had to do: then as many as its shift may have
-    been passed over; and where the floor is the lowest candidate: then everybody may have been cut.
+    Each phase is private for every outcome of the phases before, which decides how it goes on, and
+    their costs add up. The error bound is that of the noise: with probability 95% the released
+    number is within it of a number between f and f without its `shift` most important people, both
+    cut to the span of the candidates. It is infinite where the one-sided search was used: then as
+    many people as its shift may have been passed over; and where the floor is the lowest candidate:
+    then everybody may have been cut.
 
     Attributes:
         profiler: the statistic.
         unit: what one unit is worth, which is the least price (`unit_of`); the release is a
             multiple of it, or a candidate.
-        search: for the floor.
-        prices: for the price.
-        noise_cost: for the noise.
-        candidates: for the floor; the release is between the first and the last.
-        listed: release one of the candidates; the error bound grows by what rounding moves.
+        search: the search for the floor.
+        prices: the search for the price.
+        noise_cost: the cost of the noise.
+        candidates: for the floor; the release is between the first and the last candidate.
+        listed: whether a candidate is released; rounding to it is added to the error bound.
         blank: release NaN for the lowest candidate, as in `DirectRelease`.
         beta: how often the search may fail.
         alpha: the chance that the noise exceeds the error bound.
@@ -176,12 +178,12 @@ class TwoPhase(Release):
 
     @property
     def least_shift(self) -> int:
-        """How many people may be passed over where the floor shows nobody."""
-        rest = _sum(self.prices.cost, self.noise_cost)
-        return AboveThreshold(rest, self.beta).shift(self.candidates.size)
+        """How many people may be passed over where the floor stands for nobody."""
+        left = _sum(self.prices.cost, self.noise_cost)
+        return AboveThreshold(left, self.beta).shift(self.candidates.size)
 
     def _searched(self, profile: Profile, rest: Budget, noise: Noise) -> Number:
-        """Return the value from below, for what the first phases have left."""
+        """Return the value from below, for the budget that the first phases left."""
         search = AboveThreshold(rest, self.beta, gate=self.blank)
         below = DirectRelease(self.profiler, search, self.candidates, self.blank)
         return below.draw_one(profile, noise)
@@ -197,19 +199,19 @@ class TwoPhase(Release):
         return nearest, float(bound + abs(Fraction(nearest) - Fraction(value)))
 
     def _top(self, floor: Number) -> int:
-        """Return the place of the largest usual price for this floor, or of all, for 0."""
+        """Return the index of the largest usual price for a floor; for 0, of the largest price."""
         ends = self.candidates[0], self.candidates[-1]
         most = abs(Fraction(floor)) or max(abs(Fraction(end)) for end in ends)
         return place_of(most / self.unit)
 
     def _cut(self, units: int) -> Number:
-        """Return units in the user's scale, not outside of the candidates."""
+        """Return units in the user's scale, cut to the span of the candidates."""
         value: Number = scale(np.array([units], object), self.unit).tolist()[0]
         low, high = self.candidates[0], self.candidates[-1]
         return low if value < low else min(value, high)
 
     def describe(self) -> Description:
-        """Say it in clips, and what is done for few people."""
+        """Describe the noise in clips, and the way of the release for few people."""
         few = self.search.shift(self.candidates.size)
         reason = f"an error of inf where fewer than about {few} people are"
         if self.blank:
@@ -220,25 +222,25 @@ class TwoPhase(Release):
 
 @dataclasses.dataclass(frozen=True)
 class TwoPhaseDistinct(Release):
-    """The number of different values: a part D of it per person, then noise of sensitivity D.
+    """The number of different values: a person covers at most D, then noise of sensitivity D.
 
-    D is chosen by `PriceSearch` on what is released, the most values that can be covered when every
-    person covers at most D of their own (`CoverExtension`), and not on how many values people have:
-    a value that many have needs only one who has room for it. D begins at 1 / 64: where every value
-    has hundreds of owners each of them pays for a little of it, the noise is far below one value,
-    and rounding takes it away. The usual prices end at a noisy number of values for D = 1, which a
-    person changes by 1: that caps the damage of a rare bad draw.
+    `PriceSearch` chooses D on the statistic that is released, the most values that can be covered
+    when every person covers at most D of their own (`CoverExtension`), and not on how many values
+    people have: of the people who have a value, only one must have room for it. D begins at 1 / 64:
+    where every value has hundreds of owners, each covers a little of it, the noise is far below one
+    value, and rounding takes it away. The usual prices end at a noisy number of values for D = 1,
+    which a person changes by 1: that limits the damage of a rare bad draw.
 
     The error bound is that of the noise: with probability 95% the released number is within it of a
     number between f and f without its `shift` most important people (f the relaxed one, see
-    `removal.coverage`). It is infinite where the released number does not show that there are more
-    than `shift` people, or no price was good enough.
+    `profiles.coverage`). It is infinite where the released number does not show that there are more
+    than `shift` people, or where no price was good enough.
 
     Attributes:
         relation: who owns which value.
-        size_cost: for the number of values at D = 1.
-        prices: for D.
-        noise_cost: for the noise.
+        size_cost: the cost of the number of values at D = 1.
+        prices: the search for D.
+        noise_cost: the cost of the noise.
         alpha: the chance that the noise exceeds the error bound.
     """
 
@@ -261,12 +263,12 @@ class TwoPhaseDistinct(Release):
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
-        """The one relation."""
+        """The relation alone."""
         return (self.relation,)
 
     @property
     def spends(self) -> tuple[Spending, ...]:
-        """All that is drawn together."""
+        """The three draws together."""
         return (Spending(_sum(self.size_cost, self.prices.cost, self.noise_cost)),)
 
     @property
@@ -290,19 +292,19 @@ class TwoPhaseDistinct(Release):
         chosen = self.prices.choose(fine, _COVER_TOP, place_of(PARTS * most), noise)
         if chosen is None:
             return most, math.inf
-        adder, one = AdditiveNoise(self.noise_cost), price_at(chosen)
-        value = round(Fraction(_whole(fine, one, adder, noise), PARTS))
-        bound = Fraction(adder.bound(one, self.alpha), PARTS) + Fraction(1, 2)  # and rounding
-        shown = one <= PARTS * most and (value - bound) * PARTS > one * self.shift
+        adder, price = AdditiveNoise(self.noise_cost), price_at(chosen)
+        value = round(Fraction(_whole(fine, price, adder, noise), PARTS))
+        bound = Fraction(adder.bound(price, self.alpha), PARTS) + Fraction(1, 2)  # and rounding
+        shown = price <= PARTS * most and (value - bound) * PARTS > price * self.shift
         return value, float(bound) if shown else math.inf
 
     def describe(self) -> Description:
-        """Say it in clips."""
+        """Describe the noise in clips."""
         return clip_then_noise("each partition", AdditiveNoise(self.noise_cost), self.shift)
 
 
 def _finer(extension: Extension) -> Extension:
-    """Return the extension in parts of one value, for prices in such parts."""
+    """Return the extension in parts of one value, as a function of prices in such parts."""
     return lambda most: PARTS * extension(most / PARTS)
 
 
@@ -312,6 +314,6 @@ def _sum(*costs: Budget) -> Budget:
 
 
 def _whole(extension: Extension, most: int, adder: AdditiveNoise, noise: Noise) -> int:
-    """Return the extension at a price with noise, in whole units: rounding down keeps its steps."""
+    """Return the extension at a price plus noise, in whole units: rounding down keeps its steps."""
     exact = np.array([math.floor(extension(Fraction(most)))], object)
     return int(adder.add(exact, np.array([most], object), noise)[0])

@@ -1,15 +1,15 @@
-"""A median of people with an epsilon of their own: each has a vote of a weight of their own.
+"""Release a median of people with an epsilon for each: each person's vote has a weight.
 
-Person i counts w_i = floor(D epsilon_i / epsilon) / D of a person, epsilon the largest. What
-`RankSearch` sums over people is then F_i(y) w_i instead of F_i(y), so in the proof of its theorem
-one person changes the queries by d_j, non-decreasing in j, from -p w_i to (1 - p) w_i: every bound
-there is w_i times what it was,
+Person i counts w_i = floor(D epsilon_i / epsilon) / D of a person, epsilon the largest. Then
+`RankSearch` sums F_i(y) w_i over people instead of F_i(y), so in the proof of its theorem one
+person changes the queries by d_j, non-decreasing in j, from -p w_i to (1 - p) w_i: every bound
+there is multiplied by w_i,
 
     max((1 - p) w_i eps1, p w_i eps2) and p w_i eps1 + w_i eps2 <= w_i epsilon <= epsilon_i.
 
-So the release is epsilon_i-differentially private for person i. That is the personalised search in
-place of the exponential mechanism of Cummings and Durfee (2020, Proposition 7.5). What it finds is
-the median of the weights: who asks for more privacy has less of a say.
+So the release is epsilon_i-differentially private for person i. This search takes the place of the
+personalised exponential mechanism of Cummings and Durfee (2020, Proposition 7.5). The result is the
+median by weight: a person who asks for more privacy counts less.
 """
 
 import dataclasses
@@ -41,7 +41,7 @@ class WeightedMedian(Release):
     Attributes:
         relation: one line per person with their number and tier.
         unit: what one unit of a number is worth.
-        epsilons: of the tiers, in rising order.
+        epsilons: the epsilons of the tiers, in rising order.
         search: the search, with the budget of the last tier in one partition.
         candidates: the public outputs.
     """
@@ -54,12 +54,12 @@ class WeightedMedian(Release):
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
-        """The one relation."""
+        """The relation alone."""
         return (self.relation,)
 
     @property
     def spends(self) -> tuple[Spending, ...]:
-        """What one partition costs who allows most."""
+        """What one partition costs a person of the largest epsilon."""
         return (Spending(self.search.cost),)
 
     @property
@@ -69,9 +69,9 @@ class WeightedMedian(Release):
 
     @property
     def weights(self) -> np.ndarray:
-        """What a person of each tier adds to a rank, in units of the search's resolution."""
+        """How much a person of each tier adds to a rank, in units of the search's resolution."""
         top = self.epsilons[-1]
-        shares = [each / top * self.search.resolution // 1 for each in self.epsilons]
+        shares = [epsilon / top * self.search.resolution // 1 for epsilon in self.epsilons]
         return np.array(shares, np.int64)
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
@@ -93,6 +93,6 @@ class WeightedMedian(Release):
         return float(self.search.choose_from(profile, self.candidates, noise))
 
     def describe(self) -> Description:
-        """Say whose ranks."""
+        """Describe whose ranks are searched."""
         mechanism = "rank search, each person counts by their epsilon"
         return Description(mechanism, "-", self.shift, people(self.shift))

@@ -1,4 +1,4 @@
-"""Metrics as exact monotone functions of the people of given rows: for small data, in memory."""
+"""Turn metrics into exact monotone functions of the people of some rows: for small data."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -20,17 +20,17 @@ def monotone(
     """Return a metric of these rows, as a function of the people who are kept.
 
     A person's record is the tuple of their values, one per row. The statistic is exact; the removal
-    loss of a release may be a relaxation of it.
+    loss of a release may be relaxed.
 
     Args:
-        owner: the function that errors name.
+        owner: the name that errors begin with.
         metric: a monotone metric.
         rows: dicts with the columns of the metric and of the person.
-        person: the column that identifies a person; rows without one are dropped.
+        person: the column that identifies a person; rows without a person are dropped.
         limit: the most evaluations of the statistic where removals are searched.
 
     Raises:
-        TypeError: for metrics that are not monotone, and rows that are no dicts.
+        TypeError: for metrics that are not monotone, and rows that are not dicts.
     """
     column = checks.column(owner, "person", person)
     exact, read = _exactly(owner, metric), _reader(metric)
@@ -41,7 +41,7 @@ def monotone(
                 owner, "people", f"be rows, as dicts, not {type(row).__name__}"
             )
         if row.get(column) is not None:
-            values = [read(row.get(wanted.name)) for wanted in metric.columns()]
+            values = [read(row.get(asked.name)) for asked in metric.columns()]
             groups.setdefault(row[column], []).append(values[0] if values else None)
     people: Iterable[People] = map(tuple, groups.values())
     if exact.of_values:
@@ -68,7 +68,7 @@ def _reader(metric: Metric) -> Callable[[object], object]:
 
 
 def _number(value: object) -> Fraction | None:
-    """Return a number as the decimal that it prints; None for other values, which are absent."""
+    """Return a number as the decimal that it prints as; None for other values: they are absent."""
     try:
         return checks.decimal("rows", "value", value)
     except (TypeError, ValueError):
@@ -76,5 +76,5 @@ def _number(value: object) -> Fraction | None:
 
 
 def _item(value: object) -> object:
-    """Return an item, which is compared; None for NaN, which is absent."""
+    """Return an item, which is only compared; None for NaN, which is absent."""
     return None if isinstance(value, float) and math.isnan(value) else value

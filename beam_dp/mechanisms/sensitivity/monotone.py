@@ -1,4 +1,4 @@
-"""Any monotone statistic of a user's own: its exact removal profile by search, and its hull."""
+"""Any monotone statistic of a user: its exact removal profile by search; and monotone hulls."""
 
 import contextlib
 import math
@@ -29,7 +29,7 @@ EVALUATIONS = 2**20
 
 @dataclass(frozen=True, repr=False)
 class MonotoneHull:
-    """The function S -> max of g over all subsets of S; see `monotone_hull`, which makes it."""
+    """The function S -> max of g over all subsets of S; `monotone_hull` makes it."""
 
     g: Statistic
     lowest: Number = -math.inf
@@ -41,7 +41,7 @@ class MonotoneHull:
         check_lowest("monotone_hull", self.lowest)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return MonotoneHull, (self.g, self.lowest, self.limit)  # checked again where it arrives
+        return MonotoneHull, (self.g, self.lowest, self.limit)  # checked again when it is unpickled
 
     def __call__(self, people: Iterable[Any]) -> Number:
         """Return the maximum of g over all subsets of `people`: 2^n evaluations of g."""
@@ -65,18 +65,18 @@ def monotone_hull(
 
     Whatever g is (not monotone, raising, returning NaN), the hull h is monotone, because a larger
     set has all the subsets of a smaller one; so the loss of h has sensitivity 1 with no claim by
-    the user, provided that g is a function: the same people in the same order, the same number.
+    the user, provided that g is a function: for the same people in the same order the same number.
     h(S) = g(S) wherever no subset of S has a larger g. The hull of a mean or a quantile is the
-    maximum, which is seldom what is wanted.
+    maximum, which is seldom wanted.
 
     The hull can be pickled if g can. `Monotone(hull, people)` and `testing.check_monotone` share
-    the 2^n evaluations of g among all subsets (20 people and a quick g: 7 seconds). It raises for
-    more people, so it is not for workers, where their number is private.
+    the 2^n evaluations of g among all subsets (20 people and a quick g: 7 seconds). The hull raises
+    for more people, so it is not for workers, where the number of people is private.
 
     Args:
         g: a number for a tuple of people's records.
-        lowest: stands for g where it raises, or returns what is not a finite real number. It is one
-            public constant and the error is dropped, so a failure shows nothing.
+        lowest: the value where g raises, or returns no finite real number. It is one public
+            constant and the error is dropped, so a failure shows nothing.
         limit: the most evaluations of g; sets of more than log2(limit) people are refused.
 
     Raises:
@@ -88,13 +88,13 @@ def monotone_hull(
 class SetValues:
     """The values of a statistic on the subsets of some people, each computed once.
 
-    Subsets are bit masks: bit i is person i. A hull takes the values of smaller sets from here.
+    Subsets are bit masks: bit i is person i. A hull reuses the values of smaller sets from here.
 
     Args:
-        owner: who is named in errors.
+        owner: the name that errors begin with.
         f: the statistic.
         people: one record per person.
-        limit: the most evaluations; more are refused with a ValueError.
+        limit: the most evaluations; more raise a ValueError.
     """
 
     def __init__(self, owner: str, f: Statistic, people: People, limit: int) -> None:
@@ -145,18 +145,20 @@ class SetValues:
 
 @dataclass(frozen=True, init=False, repr=False)
 class Monotone:
-    """A user's monotone statistic of given people: f never falls when a person joins.
+    """A user's monotone statistic of some people: f never falls when a person joins.
 
     For such an f the loss min{|R| : f(x without R) <= y} has sensitivity 1 and one direction (see
-    `Profile`). The claim is the user's and it is trusted: where f falls when a person joins, one
-    person may move the loss by more than 1 and nothing that is released is private.
-    `testing.check_monotone` tries to refute it. `Monotone(monotone_hull(f), people)` needs none.
+    `Profile`). That f is monotone is the user's claim, which is trusted: where f falls when a
+    person joins, one person may move the loss by more than 1 and nothing that is released is
+    private.
+    `testing.check_monotone` tries to refute the claim. `Monotone(monotone_hull(f), people)` needs
+    no claim.
 
     The profile is exact: B[k] = min over |R| <= k of f(x without R). Without a profile function it
-    is found by branch and bound over removals, with each set evaluated once: at most
+    is computed by branch and bound over removals, with each set evaluated once: at most
     2 sum_{k <= K} C(n, k) evaluations, and never more than 2^n. So 20 people are always within the
-    default limit, 1,000 are if K = 2, and thousands if a few people settle f, as for a maximum.
-    What the search costs, and whether it ends in the limit's error, depends on the people: it is
+    default limit, 1,000 are if K = 2, and thousands if a few people decide f, as for a maximum.
+    The cost of the search, and whether it ends in the limit's error, depend on the people: it is
     for tests, audits and small releases by hand. In workers use `GuardedProfile`.
 
     It can be pickled if the functions and the records can. Float sums need not be monotone to the
@@ -166,14 +168,14 @@ class Monotone:
         f: a number for a tuple of some people's records, in the order of `people`, also for the
             empty tuple.
         people: one record per person.
-        profile: for large sets, the user's own `people -> B[0..K]`, an iterable that does not
+        profile: for large sets, the user's `people -> B[0..K]`, an iterable that does not
             increase; it replaces the search and must be exact or a proved relaxation
-            (`testing.check_profile` tries to refute it). A generator is read as far as needed.
+            (`testing.check_profile` tries to refute that). A generator is read as far as needed.
         limit: the most evaluations of f.
 
     Raises:
-        TypeError: for other types, or if f returns what is not a number.
-        ValueError: when the limit is reached, f returns NaN, or a given profile increases.
+        TypeError: for other types, or if f returns no number.
+        ValueError: when the limit is reached, f returns NaN, or the user's profile increases.
     """
 
     f: Statistic
@@ -203,7 +205,7 @@ class Monotone:
         return f"Monotone(of {len(self.people)} people)"
 
     def profile(self, removals: int) -> Profile:
-        """Return B[0..removals], or B[0..n] if there are fewer people, or all that a function gave.
+        """Return B[0..removals], B[0..n] if there are fewer people, or all levels of the function.
 
         Raises:
             ValueError: if `removals` is below 0; see the class.
@@ -212,7 +214,7 @@ class Monotone:
         return first_levels(self._levels(), removals)
 
     def loss(self, candidates: Candidates) -> list[int]:
-        """Return per candidate y the least k with B[k] <= y; where there is none, the length of B.
+        """Return per candidate y the least k with B[k] <= y; if there is none, the length of B.
 
         The search ends with the first k that is enough for the lowest candidate.
         """
@@ -239,7 +241,7 @@ def _searched(values: SetValues) -> Iterator[Number]:
         level = min(level, *(values(values.everyone ^ bit) for bit in bits))
         yield level
     if len(bits) > 1:
-        # Those first whose removal leaves least, then who count for most alone; any order is exact.
+        # First people whose removal leaves least, then who count most alone; any order is exact.
         bits.sort(key=lambda bit: (values(values.everyone ^ bit), -values(bit)))
     for removals in range(2, len(bits) + 1):
         level = _least(values, bits, removals, level)
@@ -250,18 +252,18 @@ def _least(values: SetValues, order: list[int], removals: int, best: Number) -> 
     """Return the minimum over |R| = removals of f(x without R), given that it is at most `best`.
 
     For a monotone f the minima over |R| = k and |R| <= k agree. People are decided in order,
-    removed before kept. f(those kept so far) is a lower bound for all that follows, so where it is
-    not below the best value found the branch is cut. Every branching node has two leaves or more
-    below it, and removing a person leaves the bound as it is: bounds cost no more evaluations than
-    leaves.
+    removed before kept. f(people kept so far) is a lower bound for the whole branch, so the branch
+    is cut where that is not below the best value so far. Every branching node has two leaves or
+    more below it, and removing a person leaves the bound as it is: bounds cost no more evaluations
+    than leaves.
     """
     nodes = [(0, removals, values.everyone, 0)]
     while nodes:
-        place, left, rest, kept = nodes.pop()
-        if left == 0 or left == len(order) - place:
-            best = min(best, values(rest if left == 0 else kept))
+        decided, left, remaining, kept = nodes.pop()
+        if left == 0 or left == len(order) - decided:
+            best = min(best, values(remaining if left == 0 else kept))
         elif values(kept) < best:
-            bit = order[place]
-            nodes.append((place + 1, left, rest, kept | bit))
-            nodes.append((place + 1, left - 1, rest ^ bit, kept))
+            bit = order[decided]
+            nodes.append((decided + 1, left, remaining, kept | bit))
+            nodes.append((decided + 1, left - 1, remaining ^ bit, kept))
     return best

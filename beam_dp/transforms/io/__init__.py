@@ -1,1 +1,1 @@
-"""Files in and out. Nothing read is ever put into a message."""
+"""Read and write files. No content of a file ever gets into a message."""

@@ -1,4 +1,4 @@
-"""Read CSV: every cell as text, value columns by one strict grammar of numbers."""
+"""Read CSV files: every cell as text, number columns by one strict grammar."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from beam_dp.transforms.columns import plain_values
 from beam_dp.transforms.io import open_files, records
 
 SLICE = 131_072
-# ASCII digits, nothing around them: no spaces, `_`, `nan`, `infinity`, other scripts' digits.
+# ASCII digits and nothing else: no spaces, `_`, `nan`, `infinity`, digits of other scripts.
 NUMBER = r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 NUMBER_LIMIT = 1_000
 RULE = (
@@ -27,15 +27,15 @@ def read_csv(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the wanted columns of one CSV file in batches of at most 131,072 rows.
 
-    Every column is text, those in `numbers` float64; nothing is inferred from the data, so
-    the type of a cell depends on its column alone and its content on itself alone.
+    Columns in `numbers` are float64, all others text; nothing is inferred from the data, so the
+    type of a cell depends on its column alone, and its value on its own text alone.
 
     **Records** are those of RFC 4180. A record ends with LF, or CRs and LF, or with the file. A
     cell that starts with a quote may hold commas and line ends; a quote in it is doubled, and
     after its closing quote comes a comma or a line end. Any other quote is an ordinary character.
-    So in a file of a proper CSV writer no row, whatever its cells hold, has a say in what happens
-    to another one. With `quotes=False`, for a writer that does not quote, no quote has a meaning:
-    one line is one record.
+    So in a file of a proper CSV writer no row, whatever its cells hold, changes what happens to
+    another row. With `quotes=False`, for a writer that does not quote, no quote has a meaning: one
+    line is one record.
 
     **Dropped, each alone:** a blank line; a record with more or fewer cells than the header; one
     longer than 1 MiB, however many lines are in its quoted cells; one with a CR outside of quotes
@@ -43,21 +43,21 @@ def read_csv(
 
     **Quotes that do not close.** Where text follows the closing quote, or where no quote closes
     the cell within 64 MiB or before the end of the file, the record is dropped up to the end of
-    the line in which the cell opens; the next line is a record again. So *what such a cell holds in
-    further lines is read as rows*: in files that are not well written, in a file that was cut
-    in the middle of a cell, and if one cell of more than 64 MiB holds line ends. Memory is a few
-    blocks of 4 MiB, and up to 64 MiB more where a cell is longer than 1 MiB.
+    the line in which the cell opens; the next line is a record again. So *further lines of such a
+    cell are read as rows*: in files that are not well written, in a file that was cut in the middle
+    of a cell, and if one cell of more than 64 MiB holds line ends. Memory is a few blocks of 4 MiB,
+    and up to 64 MiB more where a cell is longer than 1 MiB.
 
     Edge cases: an empty cell is null, quoted or not, and so is one that is not UTF-8. A number is
     an optional sign, ASCII digits, optionally `.` and digits, optionally an exponent, at most
     1,000 characters; it becomes the nearest float64 (infinite beyond the largest), and any other
-    text in such a column becomes null. A file of zero bytes has no rows. Of a file that is cut in
+    text in such a column becomes null. A file of zero bytes has no rows. If a file was cut within
     a record, that record is read as far as it is there.
 
     Raises:
         ValueError: a wanted column is not in the header; the header is a record that would be
-            dropped; a .gz file ends early or is damaged. The message names column and pattern
-            only.
+            dropped; a .gz file ends early or is damaged. The message names only the column and the
+            pattern.
     """
     form = records.Form.QUOTED_CELLS if quotes else records.Form.CELLS
     refused = open_files.unreadable(pattern, RULE)
@@ -77,17 +77,17 @@ def _batches(
         header, first = _header(pieces, form, refused)
         if not header and not stream.tell():
             return
-        places = _places(header, pattern, columns)
+        indexes = _places(header, pattern, columns)
         for piece in chain(first, pieces):
             rows = piece.only(piece.good & piece.have_cells(len(header)))
-            for table in _tables(rows, len(header), places, form):
+            for table in _tables(rows, len(header), indexes, form):
                 yield from _typed(table, columns, numbers).to_batches(max_chunksize=SLICE)
 
 
 def _header(
     pieces: Iterator[records.Piece], form: records.Form, refused: str
 ) -> tuple[list[str], list[records.Piece]]:
-    """Return the cells of the first record that is not blank, and what is left of its piece."""
+    """Return the cells of the first record that is not blank, and the piece without that record."""
     for piece in pieces:
         blank = len(piece.text) - len(piece.text.lstrip(b"\r\n"))
         index = int(np.searchsorted(piece.ends, blank, "right"))
@@ -124,19 +124,19 @@ def _tables(
 ) -> Iterator[pa.Table]:
     """Yield one table of the wanted cells; none if there is no row.
 
-    Arrow sees whole records of the right width only. It decodes a row of another width before
-    it asks what to do with it, and fails if that row is no UTF-8.
+    Arrow gets whole records of the right width only. It decodes a row of another width before it
+    calls the handler of such rows, and fails if that row is no UTF-8.
     """
     if not rows:
         return
-    # Arrow takes a byte order mark away from whatever text starts with one: here, from a cell.
+    # Arrow drops a byte order mark at the start of any text: here it would belong to a cell.
     rows = b"\n" + rows if rows.startswith(records.BYTE_ORDER_MARK[:1]) else rows
-    names = [str(place) for place in range(width)]
-    wanted = [names[place] for place in places]
+    names = [str(index) for index in range(width)]
+    wanted = [names[index] for index in places]
     quote = '"' if form is records.Form.QUOTED_CELLS else False
     yield arrow_csv.read_csv(
         pa.BufferReader(rows),
-        # One block holds the whole piece, so no record can straddle two.
+        # One block holds the whole piece, so no record can be cut by the end of a block.
         arrow_csv.ReadOptions(use_threads=False, block_size=len(rows) + 1, column_names=names),
         arrow_csv.ParseOptions(newlines_in_values=True, quote_char=quote),
         # Bytes, not text: the check for UTF-8 would stop the whole file at its first bad cell.

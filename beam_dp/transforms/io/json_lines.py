@@ -1,4 +1,4 @@
-"""Read JSON Lines: one object per line, only the wanted columns, only plain values."""
+"""Read JSON Lines files: one object per line, only the wanted columns, only plain values."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -11,8 +11,8 @@ _PLAIN = frozenset((int, float, bool))
 def read_jsonl(path: str, pattern: str, columns: Sequence[str]) -> Iterator[dict[str, object]]:
     """Yield one dict with exactly the wanted columns for every line that is a JSON object.
 
-    A line ends with LF or with the file; CR is white space of JSON. Text in JSON cannot hold either
-    of them, so no row, whatever it holds, has a say in what happens to another one.
+    A line ends with LF or with the file; CR is white space of JSON. Text in JSON holds neither LF
+    nor CR, so no row, whatever it holds, changes what happens to another row.
 
     Integers stay exact Python integers; numbers with a fraction or an exponent become the
     nearest float64 (infinite beyond the largest).
@@ -20,7 +20,7 @@ def read_jsonl(path: str, pattern: str, columns: Sequence[str]) -> Iterator[dict
     Edge cases: a line that is not an object, not JSON, not UTF-8, longer than 1 MiB, nested
     too deeply to parse or with an integer too long to parse (4,300 digits by Python's own
     limit) is dropped. A missing column, NaN, Infinity, a list, an object and text that UTF-8
-    cannot write (a lone surrogate) become None. Of a key given twice the last counts.
+    cannot write (a lone surrogate) become None. Where a key occurs twice, the last one counts.
 
     Raises:
         ValueError: a .gz file ends early or is damaged; the message names the pattern only.
@@ -39,7 +39,7 @@ def _pieces(path: str) -> Iterator[records.Piece]:
 
 
 def _nothing(constant: str) -> None:
-    """Stand in for NaN and the infinities, which are no JSON."""
+    """Return None for NaN and the infinities, which are no JSON."""
 
 
 _DECODER = json.JSONDecoder(parse_constant=_nothing)

@@ -1,4 +1,4 @@
-"""Open files, and turn whatever a file's content does into an error without content."""
+"""Open files, and turn all errors that a file's content causes into one without content."""
 
 import contextlib
 import gzip
@@ -10,8 +10,8 @@ import pyarrow as pa
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-# All that reading can raise: Arrow's errors, the operating system's (BeamIOError and a
-# gzip header's among them), a truncated gzip stream, names that are no text.
+# All errors that reading can raise: those of Arrow, of the operating system (with BeamIOError and
+# a bad gzip header), of a truncated gzip stream, and of names that are no text.
 DAMAGE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
 
 Item = TypeVar("Item")
@@ -19,11 +19,11 @@ Item = TypeVar("Item")
 
 @contextlib.contextmanager
 def opened(path: str) -> Iterator[BinaryIO]:
-    """Open `path` (local or remote) for reading its bytes; `.gz` is unpacked as it is read.
+    """Open `path` (local or remote) to read its bytes; `.gz` is unpacked as it is read.
 
-    No read returns more bytes than asked for, however well the file was compressed.
+    No read returns more bytes than requested, however well the file was compressed.
     """
-    # Both are closed: a GzipFile leaves the file that it was given open.
+    # A GzipFile does not close the file that it reads, so both are closed here.
     with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as raw:
         if not path.endswith(".gz"):
             yield raw
@@ -40,8 +40,8 @@ def is_local(path: str) -> bool:
 def guarded(items: Iterable[Item], message: str) -> Iterator[Item]:
     """Yield `items`; if the file's content stops them, raise ValueError(`message`).
 
-    The original error quotes cells, so it is dropped whole: the new one is raised outside
-    of the handler and keeps no cause and no context.
+    The original error quotes cells, so nothing of it is kept: the new error is raised outside of
+    the handler, without cause and context.
     """
     iterator = iter(items)
     while True:

@@ -1,4 +1,4 @@
-"""Read Parquet: ranges of row groups, only the wanted columns, repeated text as dictionaries."""
+"""Read Parquet files by row groups: only the wanted columns, repeated text as dictionaries."""
 
 import collections
 import functools
@@ -19,15 +19,15 @@ RANGE_ROWS = 1 << 20
 # A text column whose chunks take more bytes per value than this repeats too little: reading
 # it as a dictionary costs more than it saves (twice the time for a million different UUIDs).
 DICTIONARY_BYTES = 8
-# Work on batches is uneven: now and then what was kept is merged, for as long as several batches
-# take to decode. A few in stock keep the thread busy meanwhile, and cost their memory.
+# Work on batches is uneven: now and then the kept lines are merged, which takes as long as decoding
+# several batches. A few batches ahead keep the thread busy meanwhile, and cost their memory.
 _AHEAD = 4
 # Enough to hide an object store's latency; threads only wait here.
 FOOTERS_AT_ONCE = 16
 
 
 class Range(NamedTuple):
-    """Some consecutive row groups of one file, and the kinds of the wanted columns there."""
+    """Some consecutive row groups of one file, and the kinds of its wanted columns."""
 
     path: str
     first: int
@@ -56,13 +56,13 @@ def ranges(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> list[R
 
     Raises:
         ValueError: a wanted column is missing or has two types (a column of nulls fits any),
-            or a file is damaged; the message names column and pattern only.
+            or a file is damaged; the message names only the column and the pattern.
     """
     footers = functools.partial(_file_ranges, pattern=pattern, columns=columns)
     with futures.ThreadPoolExecutor(FOOTERS_AT_ONCE) as threads:
-        found = [part for parts in threads.map(footers, paths) for part in parts]
-    for place, column in enumerate(columns):
-        kinds = {part.kinds[place] for part in found} - {"null"}
+        parts = [part for file_parts in threads.map(footers, paths) for part in file_parts]
+    for index, column in enumerate(columns):
+        kinds = {part.kinds[index] for part in parts} - {"null"}
         checks.require(
             len(kinds) <= 1,
             "ReadRows",
@@ -70,7 +70,7 @@ def ranges(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> list[R
             f"have one type in all files of {pattern!r}, not {' and '.join(sorted(kinds))}",
             "Write the files again with one type.",
         )
-    return found
+    return parts
 
 
 def _file_ranges(path: str, pattern: str, columns: Sequence[str]) -> list[Range]:
@@ -113,7 +113,7 @@ def read_parquet(part: Range, pattern: str, columns: Sequence[str]) -> Iterator[
 
 
 def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield `batches`, decoding the next ones in a thread while the last one is worked on."""
+    """Yield `batches`, decoding the next ones in a thread while the caller works on the last."""
     thread = futures.ThreadPoolExecutor(1)
     try:
         following = collections.deque(thread.submit(next, batches, None) for _ in range(_AHEAD))
@@ -121,7 +121,7 @@ def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             following.append(thread.submit(next, batches, None))
             yield batch
     finally:
-        # What it still decodes, nobody waits for.
+        # Nobody waits for batches that the thread still decodes.
         thread.shutdown(wait=False, cancel_futures=True)
 
 
@@ -147,7 +147,7 @@ def _without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _opened(path: str) -> pa.NativeFile:
     if open_files.is_local(path):
-        # Not memory-mapped: mapped pages count as memory of the worker until the system wants them.
+        # Not memory-mapped: mapped pages count as the worker's memory until the system takes them.
         return pa.OSFile(path)
     return pa.PythonFile(FileSystems.open(path), mode="r")
 
@@ -161,8 +161,8 @@ def _repeated(file: pq.ParquetFile, groups: range, columns: Sequence[str]) -> li
 
 def _as_dictionary(metadata: pq.FileMetaData, groups: range, name: str, kind: pa.DataType) -> bool:
     if pt.is_dictionary(kind):
-        # Unasked, Arrow gives it the kind of indices that it was written with, by a conversion
-        # that stops at text that is no UTF-8.
+        # Else Arrow gives it the type of indices that it was written with, by a conversion that
+        # fails at text that is no UTF-8.
         return _is_text(kind.value_type)
     return _is_text(kind) and _bytes_per_value(metadata, groups, name) <= DICTIONARY_BYTES
 
@@ -172,7 +172,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _bytes_per_value(metadata: pq.FileMetaData, groups: range, name: str) -> float:
-    paths = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
+    paths = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
     chunks = [metadata.row_group(group).column(paths.index(name)) for group in groups]
     values: int = sum(chunk.num_values for chunk in chunks)
     size: int = sum(chunk.total_uncompressed_size for chunk in chunks)

@@ -1,4 +1,4 @@
-"""ReadRows: files of rows as columns, read in parallel, without a word about their content."""
+"""ReadRows: read files of rows in parallel, with no word about their content in any message."""
 
 import dataclasses
 import itertools
@@ -23,10 +23,10 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     A row's content never decides whether the job fails and never appears in a message: a bad
     row is dropped or a bad cell becomes null, by rules that look at that row alone. In a CSV
     file this holds if its writer quotes as in RFC 4180, and if no cell is above 64 MiB: see
-    `read_csv` for what other files do, and convert those first, or write `quotes=False` if their
-    writer does not quote at all.
+    `read_csv` for other files, and convert those first, or write `quotes=False` if their writer
+    does not quote at all.
 
-    Gives `pyarrow.RecordBatch` elements of at most 131,072 rows for Parquet and CSV, one
+    The output is `pyarrow.RecordBatch`es of at most 131,072 rows for Parquet and CSV, one
     dict per row for JSON Lines. Parquet files are split at row groups, about a million rows
     a piece; a CSV or JSON Lines file is read by one worker. Memory is bounded by blocks of
     4 MiB (64 MiB where a CSV cell is above 1 MiB), and by one row group's pages, also for
@@ -40,12 +40,12 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     is read as far as that row is there.
 
     Args:
-        pattern: a path, a glob, or several of them with commas between; local or on any
+        pattern: a path, a glob, or several of these with commas between; local or on any
             file system that Beam knows; all of one format: .parquet, .csv or .jsonl, the
             last two also with .gz.
         columns: the names of the wanted columns; nothing else is read.
-        numbers: those of `columns` that hold numbers; only CSV, where all else is text,
-            looks at it.
+        numbers: those of `columns` that hold numbers; it matters for CSV only, where all other
+            columns are text.
         quotes: whether `"` quotes the cells of CSV files; if not, it is an ordinary character
             and one line is one row.
 
@@ -131,15 +131,15 @@ def common_extension(owner: str, pattern: object) -> str:
     """
     if type(pattern) is not str:
         raise checks.ParameterTypeError(owner, "pattern", f"be a string, not {pattern!r}")
-    found = {_extension(part) for part in pattern.split(",")}
+    extensions = {_extension(part) for part in pattern.split(",")}
     checks.require(
-        len(found) == 1 and "" not in found,
+        len(extensions) == 1 and "" not in extensions,
         owner,
         "pattern",
         f"end in one of {', '.join(EXTENSIONS)}, the same for all its parts, not {pattern!r}",
         'For a directory write "directory/*.parquet".',
     )
-    return found.pop()
+    return extensions.pop()
 
 
 def _extension(path: str) -> str:
@@ -150,10 +150,10 @@ def matched_files(pattern: str) -> list[str]:
     """Return the paths that match one pattern.
 
     Raises:
-        ValueError: none does, or what it names cannot be listed.
+        ValueError: no file matches, or the files cannot be listed.
     """
     local = FileSystems.get_scheme(pattern) is None
-    # Beam matches a glob without a folder against nothing: name this folder.
+    # Beam finds no file for a glob without a folder: name the current folder.
     [result] = FileSystems.match([os.path.join(".", pattern) if local else pattern])
     paths = sorted(file.path for file in result.metadata_list)
     checks.require(

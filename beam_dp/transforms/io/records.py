@@ -18,14 +18,14 @@ LOOK_LIMIT = 64 << 20
 BLOCK = 4 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
-# Stands for the beginning of a dropped record: no line end, no cell's start.
+# In place of the beginning of a dropped record: neither the end of a line nor the start of a cell.
 _DROPPED = b"x"
 _NONE = np.empty(0, np.int64)
 _NO_QUOTES = quotes.Quoted(None, _NONE)
 
 
 class Form(enum.Enum):
-    """What a record is: a line; a line of cells; or cells that may hold lines, in quotes."""
+    """What a record is: a line; a line of cells; or cells that may hold line ends, in quotes."""
 
     LINES = "lines"
     CELLS = "cells"
@@ -37,9 +37,9 @@ class Piece:
     """Whole records.
 
     Args:
-        text: the records, one after the other, and perhaps some bytes behind the last one.
+        text: the records, one after the other, and perhaps some bytes behind the last record.
         ends: the offset behind each record.
-        good: which of them are neither spoiled nor too long.
+        good: which records are neither spoiled nor too long.
         commas: which bytes are commas between two cells; none where there are no cells.
     """
 
@@ -49,7 +49,7 @@ class Piece:
     commas: Flags
 
     def have_cells(self, count: int) -> Flags:
-        """Return which records have as many cells."""
+        """Return which records have `count` cells."""
         words, ends = _words(self.commas), self.ends - 1
         upto = np.cumsum(np.bitwise_count(words), dtype=np.int64)
         word, bit = ends >> 6, (ends & 63).astype(np.uint64)
@@ -80,34 +80,34 @@ def whole_records(
 
     Spoiled, in both forms with cells: a record with a CR outside of quotes that is not followed
     by CRs and LF (a file of the classic Mac is one long spoiled record). With quotes: a record
-    in which a quote opens a cell that does not end properly; it ends with its line, and
-    whatever else was in the cell is read as records.
+    in which a quote opens a cell that does not end properly; the record ends with its line, and
+    the further lines of the cell are read as records.
 
     Args:
         stream: the bytes.
         form: what a record is.
         limit: the most bytes of a good record, its line end included.
-        look: how far behind its opening quote a quoted cell must have ended.
+        look: the most bytes from an opening quote to the end of its cell.
         block: how many bytes are read at once.
     """
     blocks = _Blocks(stream, block)
-    rest, dropped = b"", False
+    unread, dropped = b"", False
     for read in blocks:
-        piece, waiting = _cut(rest + read, form, limit, look, dropped)
+        piece, waiting = _cut(unread + read, form, limit, look, dropped)
         if piece.ends.size:
             yield piece
         dropped = dropped and not piece.ends.size
-        done = int(piece.ends[-1]) if piece.ends.size else 0
-        rest = piece.text[done:]
-        if len(rest) > limit or (dropped and waiting is None):
-            rest = _pass(piece.text, waiting, blocks, look)
+        used = int(piece.ends[-1]) if piece.ends.size else 0
+        unread = piece.text[used:]
+        if len(unread) > limit or (dropped and waiting is None):
+            unread = _pass(piece.text, waiting, blocks, look)
             dropped = True
-    if rest:
-        yield _cut(rest, form, limit, look, dropped, final=True)[0]
+    if unread:
+        yield _cut(unread, form, limit, look, dropped, final=True)[0]
 
 
 class _Blocks:
-    """The blocks of a stream, then one LF: it ends a last record that has no line end."""
+    """The blocks of a stream, then one LF, which ends a last record that has no line end."""
 
     def __init__(self, stream: BinaryIO, block: int) -> None:
         first = stream.read(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK)
@@ -129,34 +129,34 @@ class _Blocks:
 def _cut(
     text: bytes, form: Form, limit: int, look: int, dropped: bool, final: bool = False
 ) -> tuple[Piece, int | None]:
-    """Return the records of `text`, and the first quote on which the text does not decide."""
+    """Return the records of `text`, and the first quote that `text` does not decide."""
     content = np.frombuffer(text, np.uint8)
     breaks, commas = content == quotes.LINE_FEED, content == quotes.COMMA
-    found = _NO_QUOTES
+    quoted = _NO_QUOTES
     if form is Form.QUOTED_CELLS and b'"' in text:
-        found = quotes.find(content, look, final)
-    outside = None if found.edges is None else _outside(found.edges)
+        quoted = quotes.find(content, look, final)
+    outside = None if quoted.edges is None else _outside(quoted.edges)
     if outside is not None:
         breaks &= outside
         commas &= outside
     ends = np.flatnonzero(breaks) + 1
-    if found.waiting is not None:
-        ends = ends[: np.searchsorted(ends, found.waiting, "right")]
+    if quoted.waiting is not None:
+        ends = ends[: np.searchsorted(ends, quoted.waiting, "right")]
     good = np.diff(ends, prepend=0) <= limit
     good[:1] &= not dropped
-    spoiled = [found.spoiled]
+    spoiled = [quoted.spoiled]
     if form is not Form.LINES and b"\r" in text:
         spoiled.append(_lone_returns(content, ends, outside))
-    places = np.searchsorted(ends, np.concatenate(spoiled), "right")
-    good[places[places < len(ends)]] = False
-    return Piece(text, ends, good, commas), found.waiting
+    indexes = np.searchsorted(ends, np.concatenate(spoiled), "right")
+    good[indexes[indexes < len(ends)]] = False
+    return Piece(text, ends, good, commas), quoted.waiting
 
 
 def _lone_returns(content: quotes.Bytes, ends: Positions, outside: Flags | None) -> Positions:
     """Return the CRs outside of quotes that spoil a record: neither a CR nor LF follows."""
     returns = content == quotes.CARRIAGE_RETURN
     if np.count_nonzero(returns) == np.count_nonzero(returns[np.maximum(ends - 2, 0)]):
-        return ends[:0]  # all of them stand before the LF of a line end
+        return ends[:0]  # all CRs are before the LF of a line end
     following = content[1:]
     others = (following != quotes.LINE_FEED) & (following != quotes.CARRIAGE_RETURN)
     lone = np.flatnonzero(returns[:-1] & others)
@@ -172,8 +172,8 @@ def _words(flags: Flags) -> npt.NDArray[np.uint64]:
 def _outside(edges: Flags) -> Flags:
     """Return which bytes have an even number of edges up to themselves.
 
-    All at once: in words of 64 bits, each bit is combined with all lower ones by doubling the
-    distance; then the highest bit of each word, which is its whole parity, is carried on.
+    In words of 64 bits, each bit is combined with all lower bits by doubling the distance; then the
+    highest bit of each word, which is the parity of the word, is carried on to the next words.
     """
     words = _words(edges)
     for distance in (1, 2, 4, 8, 16, 32):
@@ -184,13 +184,13 @@ def _outside(edges: Flags) -> Flags:
 
 
 def _pass(text: bytes, waiting: int | None, blocks: _Blocks, look: int) -> bytes:
-    """Return what stands for the beginning of a record that is dropped, read as far as it goes.
+    """Read a dropped record on, and return bytes in place of its beginning.
 
     Args:
-        text: what was read, up to some place within that record.
-        waiting: the quote in it on which `text` does not decide.
-        blocks: what follows; if the quoted cell was looked at, so that it is passed over.
-        look: how far behind its opening quote the cell must have ended.
+        text: the bytes so far, up to some point within that record.
+        waiting: the quote in the record that `text` does not decide.
+        blocks: the blocks that follow; a quoted cell that waits is read to its end.
+        look: the most bytes from the opening quote to the end of the cell.
     """
     if waiting is None:
         return b"," if text.endswith(b",") else _DROPPED
@@ -205,7 +205,7 @@ def _pass(text: bytes, waiting: int | None, blocks: _Blocks, look: int) -> bytes
 
 
 def _to_line_end(seen: list[bytes], blocks: _Blocks) -> None:
-    """Put back what follows the first line end, and that line end."""
+    """Put back the first line end, and all bytes that follow it."""
     index = next((i for i, read in enumerate(seen) if b"\n" in read), len(seen))
     line = seen[index:] or [next(read for read in blocks if b"\n" in read)]
     blocks.put_back([line[0][line[0].index(b"\n") :], *line[1:]])

@@ -1,4 +1,4 @@
-"""Write released rows as one CSV, Parquet or JSON Lines file; cells that no reader mistakes."""
+"""Write released rows as a CSV, Parquet or JSON Lines file, with cells that no reader mistakes."""
 
 import csv
 import datetime
@@ -81,20 +81,20 @@ def text(cell: Any) -> str:
 def ordered(table: pa.Table) -> pa.Table:
     """Return a table sorted by all its columns, nulls and NaN last.
 
-    Column by column: nobody else holding the table, it is in memory little more than once.
+    It works column by column: if the caller keeps no table, little more than one is in memory.
     """
     if not len(table):
         return table
     schema, columns = table.schema, []
-    places = pc.sort_indices(table, [(name, "ascending") for name in schema.names])
+    indexes = pc.sort_indices(table, [(name, "ascending") for name in schema.names])
     for _ in schema:
-        columns.append(table.column(0).take(places))
+        columns.append(table.column(0).take(indexes))
         table = table.remove_column(0)
     return pa.Table.from_arrays(columns, schema=schema)
 
 
 def packed(batch: pa.RecordBatch, names: Sequence[str] | None = None) -> bytes:
-    """Return some columns as compressed bytes: runners hold what they shuffle several times."""
+    """Return some columns as compressed bytes: runners hold several copies of shuffled elements."""
     batch = batch if names is None else batch.select(list(names))
     written = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
@@ -127,7 +127,7 @@ def _write_lines(file: BinaryIO, lines: Iterator[Sequence[str]]) -> None:
 def write_jsonl(
     file: BinaryIO, names: Sequence[str], types: Sequence[Any], rows: Iterable[Cells]
 ) -> None:
-    """Write one object per row; what JSON has no form for is a string as in CSV."""
+    """Write one object per row; a value without a form in JSON is a string as in CSV."""
     for row in rows:
         record = {name: _json(plain(cell)) for name, cell in zip(names, row, strict=True)}
         file.write(json.dumps(record, allow_nan=False).encode() + b"\n")
@@ -144,8 +144,8 @@ def write_parquet(
 ) -> None:
     """Write the rows with the types of the schema; integers saturate at 64 bits.
 
-    Saturation comes after the noise, so it is free of privacy cost. A column of unknown type
-    gets the type of its values; one whose values have several types is written as text.
+    Saturation happens after the noise, so it costs no privacy. A column of unknown type gets the
+    type of its values; a column whose values have several types is written as text.
     """
     columns = [[plain(cell) for cell in column] for column in zip(*rows)] or [[] for _ in names]
     arrays = [_array(column, kind) for column, kind in zip(columns, types, strict=True)]
@@ -168,7 +168,7 @@ def write_table_parquet(file: BinaryIO, table: pa.Table) -> None:
 
 
 def _rows(table: pa.Table, listed: Callable[[pa.Array], list[Any]]) -> Iterator[Cells]:
-    """Yield the rows of a table, a few thousand of them in memory at a time."""
+    """Yield the rows of a table, with a few thousand rows in memory at a time."""
     for batch in table.to_batches(_LINES):
         yield from zip(*map(listed, batch.columns), strict=True)
 
@@ -191,13 +191,13 @@ _ARROW = {
 
 
 def _array(cells: list[Any], kind: Any) -> pa.Array:
-    given = {type(cell) for cell in cells if cell is not None}
-    if given == {int} and kind is not float:
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds == {int} and kind is not float:
         cells = [cell if cell is None else max(-LARGEST - 1, min(LARGEST, cell)) for cell in cells]
-    elif given and given <= {int, float}:
+    elif kinds and kinds <= {int, float}:
         cells = [cell if cell is None else _nearest(cell) for cell in cells]
     try:
-        return pa.array(cells, None if float in given else _ARROW.get(kind))
+        return pa.array(cells, None if float in kinds else _ARROW.get(kind))
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return pa.array([None if cell is None else text(cell) for cell in cells], pa.string())
 

@@ -1,4 +1,4 @@
-"""A file that appears whole under its name or not at all."""
+"""Write a file that appears whole under its name or not at all."""
 
 import contextlib
 import glob
@@ -12,16 +12,16 @@ from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
 
-# What is left of a name: file systems take 255 bytes for all of it.
+# The part of a name that temporary names keep: file systems allow 255 bytes for a name.
 _SHORT = 40
 
 
 @contextlib.contextmanager
 def written(path: str) -> Iterator[BinaryIO]:
-    """Yield a file that appears under its name when it is complete, in place of an older one.
+    """Yield a file that appears under its name when it is complete, in place of an older file.
 
-    It is written under another name beside it and renamed, which is one step on a local file
-    system. Where writing fails, the unfinished file is deleted and an older one is as it was.
+    It is written under another name in the same folder and renamed, which is one step on a local
+    file system. If writing fails, the unfinished file is deleted and an older file is unchanged.
     """
     partial = f"{_prefix(path, os.getpid())}{uuid.uuid4().hex}.partial"
     try:
@@ -34,29 +34,29 @@ def written(path: str) -> Iterator[BinaryIO]:
 
 
 def remove_unfinished(path: str, processes: Collection[int]) -> None:
-    """Delete what processes that were ended have begun to write, and not renamed to `path`."""
+    """Delete the unfinished files for `path` of processes that were ended."""
     for process in processes:
         prefix = _prefix(path, process)
         if _is_local(path):
             for partial in glob.glob(f"{glob.escape(prefix)}*.partial"):
                 os.remove(partial)
         else:
-            found = FileSystems.match([f"{prefix}*.partial"])[0].metadata_list
-            FileSystems.delete([partial.path for partial in found])
+            partials = FileSystems.match([f"{prefix}*.partial"])[0].metadata_list
+            FileSystems.delete([partial.path for partial in partials])
 
 
 def check(owner: str, path: str) -> None:
     """Refuse a local path where no file can be written, by writing an empty one beside it.
 
-    Other file systems are not tried: those who write there are workers, under accounts of their
-    own, and what is created there cannot always be deleted.
+    Other file systems are not tried: workers write there, under other accounts, and a file that is
+    created there cannot always be deleted.
 
     Args:
-        owner: who asks.
+        owner: the name that errors begin with.
         path: where a file shall be written later.
 
     Raises:
-        ValueError: with what the operating system says, and how to mend the call.
+        ValueError: with the reason of the operating system, and how to mend the call.
     """
     FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed
     if not _is_local(path):
@@ -92,17 +92,17 @@ def _prefix(path: str, process: int) -> str:
 def _try(path: str) -> None:
     """Write an empty file beside a path, or where its folder will be made, and delete it."""
     folder, name = os.path.split(path)
-    standing = folder
-    while not os.path.lexists(standing):
-        standing = os.path.dirname(standing)
-    if standing == folder:
+    existing = folder
+    while not os.path.lexists(existing):
+        existing = os.path.dirname(existing)
+    if existing == folder:
         with contextlib.suppress(FileNotFoundError):
             os.lstat(path)  # raises where the name is too long
         prefix = _prefix(name, os.getpid())
         with tempfile.NamedTemporaryFile(dir=folder, prefix=prefix, suffix=".partial"):
             return
-    with tempfile.TemporaryDirectory(dir=standing) as inside:
-        made = os.path.join(inside, os.path.relpath(folder, standing))
-        os.makedirs(made)
-        with open(os.path.join(made, name), "xb"):
+    with tempfile.TemporaryDirectory(dir=existing) as parent:
+        trial = os.path.join(parent, os.path.relpath(folder, existing))
+        os.makedirs(trial)
+        with open(os.path.join(trial, name), "xb"):
             return

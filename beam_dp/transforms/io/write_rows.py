@@ -1,4 +1,4 @@
-"""WriteRows: a released table as one file of the very name that was asked for."""
+"""WriteRows: write a released table as one file, of exactly the name that was asked for."""
 
 import dataclasses
 import types
@@ -31,8 +31,8 @@ _TABLE_WRITERS = {
 class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
     """Write `beam.Row`s or `pyarrow.RecordBatch`es to one .csv, .parquet or .jsonl file.
 
-    The file appears whole under its name or not at all: it is written under another name
-    beside it and renamed (a process that is killed can leave that one: `<name>.<number>.<random
+    The file appears whole under its name or not at all: it is written under another name in the
+    same folder and renamed (a process that is killed can leave that file: `<name>.<number>.<random
     digits>.partial`). Its rows are sorted by all their cells, first column first, so
     their order tells nothing about the data. Meant for released rows: everything passes
     through one worker and its memory (a million rows are fine), and nothing is hidden.
@@ -43,17 +43,17 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
 
     Args:
         path: the file, local or on any file system that Beam knows.
-        columns: the columns to write, in order; None: those of the rows' schema, or of the batches.
+        columns: the columns to write, in order; None: all of the rows' schema, or of the batches.
         overwrite: whether a file of that name may be replaced.
 
     Returns:
-        a PCollection with the path as its one element, after the file is there.
+        a PCollection with the path as its one element, which appears after the file.
 
     Raises:
         TypeError, ValueError: at construction: an unknown extension, a file that exists without
             `overwrite`, or a local path where this machine cannot write, which is tried with an
-            empty file (that a bucket or another machine can be written is seen when it is, and so
-            is a full disk); when applied: rows without a schema and no `columns`.
+            empty file (whether a bucket or another machine can be written, or a disk is full, shows
+            only when the job writes); when applied: rows without a schema and no `columns`.
     """
 
     path: str
@@ -117,9 +117,9 @@ def _schema(element: Any) -> list[tuple[str, Any]]:
 
 
 def _required(kind: Any) -> Any:
-    """Return X for Optional[X]."""
-    given = [part for part in _parts(kind) if part not in (type(None), None)]
-    return given[0] if len(given) == 1 else kind
+    """Return X for Optional[X], and other types as they are."""
+    kinds = [part for part in _parts(kind) if part not in (type(None), None)]
+    return kinds[0] if len(kinds) == 1 else kind
 
 
 def _parts(kind: Any) -> Sequence[Any]:
@@ -149,7 +149,7 @@ class _Rows:
     kinds: Sequence[Any]
 
     def write(self, parts: Iterable[table_files.Cells | None]) -> str:
-        """Write all rows, sorted; None is none."""
+        """Write all rows, sorted; None is no row."""
         rows = sorted((row for row in parts if row is not None), key=table_files.order)
         with whole_files.written(self.path) as file:
             _WRITERS[_extension(self.path)](file, self.names, self.kinds, rows)
@@ -158,7 +158,7 @@ class _Rows:
 
 @dataclasses.dataclass(frozen=True)
 class _Batches:
-    """A file of column batches: no row is an object of its own before its line is written.
+    """A file of column batches: a row becomes a Python object only when its line is written.
 
     Attributes:
         path: the file.
@@ -169,7 +169,7 @@ class _Batches:
     names: Sequence[str] | None
 
     def write(self, parts: Iterable[bytes | None]) -> str:
-        """Write the rows of all packed batches, sorted; None is none."""
+        """Write the rows of all packed batches, sorted; None is no batch."""
         runtime.give_back()
         table = table_files.ordered(self._joined(parts))
         with whole_files.written(self.path) as file:

@@ -1,1 +1,1 @@
-"""The steps between rows and released numbers: collect, settle, draw, store, show."""
+"""The steps from rows to released numbers: collect, settle, draw, barrier, output rows."""

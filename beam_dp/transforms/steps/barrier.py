@@ -1,18 +1,19 @@
-"""Put a barrier behind the draw, so that released numbers are drawn once, and judge their errors.
+"""Put a barrier behind the draw, so that noise is drawn once, and judge the error bounds.
 
 Beam may compute a collection again for every consumer and every retry. Noise that is drawn again is
-a second release, so each draw is followed by a GroupByKey over the number of the block: what lies
-behind it is computed from stored elements, on every runner of `guards.RUNNERS`. (A Reshuffle is the
+a second release, so each draw is followed by a GroupByKey over the number of the block: the steps
+behind it compute from stored elements, on every runner of `guards.RUNNERS`. (A Reshuffle is the
 same with more steps.) Elements are blocks of rows, so that the barrier costs nothing per row.
 
-Two runners need more. Spark stores shuffles with its executors: when one is lost it draws again,
-for those consumers that have not run yet, and another may have written its file. What survives
-there is a side input, which the driver collects once (`BoundedDataset.getBytes` of Beam's runner)
-and keeps as long as the job lives. Flink, told to restart, runs again whatever is joined by
-exchanges that it does not store; it stores those of a step whose input and side input have one
-origin. So on `guards.RECOMPUTING` all that is released comes from a side input; the step that reads
-it is started by one empty element from the same GroupByKey, and so by nothing that was drawn. (No
-step can hold off Flink when it restarts after the loss of a worker: the README says so.)
+Two runners need more. Spark stores shuffles with its executors: when an executor is lost, Spark
+draws again for the consumers that have not run yet, while another consumer may have written its
+file. On Spark a side input survives: the driver collects it once (`BoundedDataset.getBytes` of
+Beam's runner) and keeps it as long as the job lives. Flink, told to restart, runs again all steps
+that are joined by exchanges that it does not store; it stores the exchanges of a step whose input
+and side input have one origin. So on `guards.RECOMPUTING` everything that is released comes from a
+side input. One empty element from the same GroupByKey, and so nothing that was drawn, starts the
+step that reads it. (No step prevents this when Flink restarts after the loss of a worker: the
+README says so.)
 """
 
 import dataclasses
@@ -33,17 +34,17 @@ _NO_BLOCK = -1
 
 
 def stored(numbered: tuple[int, Iterable[Any]]) -> Any:
-    """Return the one element behind a barrier: one draw, whatever was drawn before it."""
+    """Return the one element behind a barrier: one draw, however often noise was drawn."""
     return next(iter(numbered[1]))
 
 
 def numbered_together(numbered: tuple[int, Block]) -> tuple[int, tuple[int, Block]]:
-    """Return a numbered block under the one key that all blocks share."""
+    """Return a numbered block under the key 0, which all blocks share."""
     return 0, numbered
 
 
 def no_block(_: bytes) -> tuple[int, tuple[int, Block]]:
-    """Return what makes the group of all blocks occur where there are none."""
+    """Return an element that makes the group of all blocks occur where there is no block."""
     return 0, (_NO_BLOCK, Block(np.empty(0, object), ()))
 
 
@@ -57,28 +58,28 @@ def stored_together(grouped: tuple[int, Iterable[tuple[int, Block]]]) -> Iterato
 
 
 def started(_: tuple[int, Iterable[tuple[int, Block]]]) -> bytes:
-    """Return nothing of a group but that it is there."""
+    """Return an empty element for a group, with nothing of its content."""
     return b""
 
 
 def judge(block: Block, shown: Iterable[tuple[float, ...]], program: Program) -> Block:
     """Return the block with infinite error bounds where a clip may have cut everybody.
 
-    It reads released numbers only: the block, and what all blocks show.
+    It reads released numbers only: the block, and the `shown` of all blocks.
     """
     doubtful = program.is_doubtful([sum(people) for people in zip(*shown, strict=True)])
     numbers = list(block.numbers)
-    for place, doubt in enumerate(doubtful):
+    for index, doubt in enumerate(doubtful):
         if doubt:
-            numbers[2 * place + 1] = np.full(len(block.keys), math.inf)
+            numbers[2 * index + 1] = np.full(len(block.keys), math.inf)
     return dataclasses.replace(block, numbers=tuple(numbers))
 
 
 def judge_all(_: bytes, blocks: Iterable[Block], program: Program) -> Iterator[Block]:
     """Yield every block, judged."""
-    held = list(blocks)
-    for block in held:
-        yield judge(block, [each.shown for each in held], program)
+    every = list(blocks)
+    for block in every:
+        yield judge(block, [other.shown for other in every], program)
 
 
 @dataclasses.dataclass(eq=False)
@@ -90,7 +91,7 @@ class DrawOnce(
     Attributes:
         program: the run's program.
         places: the partitions of each bucket.
-        noise: the randomness; only tests give another.
+        noise: the randomness; only tests pass another.
     """
 
     program: Program
@@ -100,7 +101,7 @@ class DrawOnce(
     def expand(
         self, summaries: beam.PCollection[tuple[int, Iterable[bytes]]]
     ) -> beam.PCollection[Block]:
-        """Choose shared clips, if any, then draw, each behind its barrier; judge the errors."""
+        """Choose shared clips, if any, then draw, each with a barrier behind; judge the errors."""
         draw = beam.ParDo(Draw(self.program, self.places, self.noise), *self._clips(summaries))
         numbered = summaries | "Draw" >> draw
         if guards.may_recompute(summaries.pipeline):
@@ -114,7 +115,7 @@ class DrawOnce(
     ) -> beam.PCollection[Block]:
         """Judge all blocks, read from a side input.
 
-        All have one key, so that one task hands them over: of each bucket the blocks of one draw.
+        All have one key, so that one task passes them on: of each bucket the blocks of one draw.
         """
         nothing = numbered.pipeline | "Impulse" >> beam.Impulse() | "NoBlock" >> beam.Map(no_block)
         together = numbered | "Together" >> beam.Map(numbered_together)

@@ -1,16 +1,15 @@
-"""Ask users' functions about blocks of people, in parallel: between the summaries and the draw.
+"""Call users' functions for blocks of people, in parallel: between the summaries and the draw.
 
-Lines of a `BlockRelation` take a way of their own:
+Only the lines of a `BlockRelation` take these steps:
 
     (group, lines)
-      GroupByBlock       by the partition and the block: everything of a block meets here
+      GroupByBlock       by the partition and the block: all lines of a block meet here
       Votes              the user's function, made anew for each block (see `made`)
                                                     # (bucket, votes)
 
 A group holds blocks of many partitions, and the blocks of one partition fall into different groups:
-few large elements, and yet one partition is shared among all workers.
-
-Which part of the partitions a partition belongs to.
+few large elements, and yet all workers share one partition. `bucket_of` says which bucket (part of
+the partitions) a partition belongs to.
 """
 
 import copy
@@ -33,7 +32,7 @@ from beam_dp.transforms.steps import guards
 
 
 def bucket_of(partition: np.ndarray, buckets: int, key: bytes) -> np.ndarray:
-    """Return the bucket of each partition."""
+    """Return the bucket of each partition, by a keyed hash."""
     hashes = hashing.fold(table.two_words(partition), hashing.salt(key, "bucket"))
     return (hashes % np.uint64(buckets)).astype(np.int64)
 
@@ -44,10 +43,10 @@ Measures = Sequence[Measure | Relation]
 
 
 def wanted(measures: Measures) -> dict[int, BlockRelation]:
-    """Return the relations whose lines become votes, by their place."""
+    """Return the relations whose lines become votes, by their index."""
     return {
-        place: measure
-        for place, measure in enumerate(measures)
+        index: measure
+        for index, measure in enumerate(measures)
         if isinstance(measure, BlockRelation)
     }
 
@@ -56,20 +55,20 @@ def check(measures: Measures) -> None:
     """Refuse functions that workers could not make anew for each block.
 
     Raises:
-        TypeError: with the metric, and how to mend the call.
+        TypeError: names the metric, and says how to mend the call.
     """
     for relation in wanted(measures).values():
         guards.check_picklable("BlackBox", "function", relation.function, made)
 
 
 def split(lines: Owned, measures: Measures, key: bytes) -> tuple[Owned, list[tuple[int, bytes]]]:
-    """Return the lines that stay as they are, and those that become votes, packed by group."""
-    asked = wanted(measures)
-    if not asked:
+    """Return the lines that stay lines, and the lines that become votes, packed by group."""
+    relations = wanted(measures)
+    if not relations:
         return lines, []
     group = np.full(len(lines), -1, np.int64)
-    for place, relation in asked.items():
-        chosen = lines.relation == place
+    for index, relation in relations.items():
+        chosen = lines.relation == index
         group[chosen] = _groups(lines.take(chosen), relation, key)
     packed = [
         (number, wire.pack_owned(lines.take(group == number)))
@@ -79,7 +78,7 @@ def split(lines: Owned, measures: Measures, key: bytes) -> tuple[Owned, list[tup
 
 
 def _groups(lines: Owned, relation: BlockRelation, key: bytes) -> np.ndarray:
-    """Return a group per line, which its partition and block decide."""
+    """Return the group of each line, which its partition and block decide."""
     constant = hashing.salt(key, "group")
     start = hashing.fold(table.two_words(lines.partition), constant)
     first = (start % np.uint64(GROUPS)).astype(np.int64)
@@ -91,14 +90,16 @@ class _Votes(beam.DoFn):
 
     def __init__(self, measures: Measures, buckets: int, key: bytes) -> None:
         self._relations, self._buckets, self._key = wanted(measures), buckets, key
-        self._packed = {place: packed(each.function) for place, each in self._relations.items()}
+        self._packed = {
+            index: packed(relation.function) for index, relation in self._relations.items()
+        }
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[int, bytes]]:
         """Take all lines of one group."""
         lines = owner_lines.merge([wire.unpack_owned(blob) for blob in element[1]])
-        for place, relation in self._relations.items():
-            fresh = functools.partial(made, self._packed[place])
-            own = lines.take(lines.relation == place)
+        for index, relation in self._relations.items():
+            fresh = functools.partial(made, self._packed[index])
+            own = lines.take(lines.relation == index)
             if len(own):
                 yield from self._sent(relation.votes(own, fresh))
 
@@ -109,16 +110,16 @@ class _Votes(beam.DoFn):
 
 
 def packed(function: BlockFunction) -> bytes:
-    """Return a function as bytes that `made` makes it of."""
+    """Return a function as bytes, from which `made` makes it."""
     return pickler.dumps(function)
 
 
 def made(content: bytes) -> BlockFunction:
     """Return a function as it was packed.
 
-    A function of a module is pickled by its name, so what it keeps in its default arguments would
-    stay: it is copied with new ones. What it keeps in its module, in a class or in attributes of
-    its own is out of reach.
+    A function of a module is pickled by its name, so state in its default arguments would stay
+    between blocks: the function is copied, with new defaults. State that it keeps in its module, in
+    a class or in its attributes is out of reach.
     """
     function: BlockFunction = pickler.loads(content)
     if not isinstance(function, types.FunctionType):
@@ -147,6 +148,6 @@ class Votes(
     def expand(
         self, lines: beam.PCollection[tuple[int, bytes]]
     ) -> beam.PCollection[tuple[int, bytes]]:
-        """Bring each block together, then ask."""
-        asking = beam.ParDo(self._votes).with_output_types(tuple[int, bytes])
-        return lines | "GroupByBlock" >> beam.GroupByKey() | "Votes" >> asking
+        """Bring the lines of each block together, then call the function."""
+        votes = beam.ParDo(self._votes).with_output_types(tuple[int, bytes])
+        return lines | "GroupByBlock" >> beam.GroupByKey() | "Votes" >> votes

@@ -39,11 +39,11 @@ class Collect(beam.DoFn):
         self._layout, self._bounder, self._shards = layout, bounder, shards
 
     def setup(self) -> None:
-        """Let go of what building the pipeline left."""
+        """Return the memory that building the pipeline used."""
         runtime.give_back()
 
     def start_bundle(self) -> None:
-        """Begin with nothing: a bundle that failed leaves nothing behind."""
+        """Begin a bundle with no rows: a bundle that failed leaves nothing behind."""
         self._accumulator = Accumulator(self._bounder)
         self._buffer = layout.RowBuffer(self._layout)
         self._ahead = Ahead(self._layout.from_batch)
@@ -56,13 +56,13 @@ class Collect(beam.DoFn):
             yield from self._take(full)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Hand on what is held."""
+        """Yield the contributions that are still held."""
         for element in self._take(itertools.chain(self._ahead.drain(), self._buffer.flush())):
             yield GlobalWindows.windowed_value(element)
         for table in self._accumulator.drain():
             for element in self._pack(table):
                 yield GlobalWindows.windowed_value(element)
-        self._accumulator = Accumulator(self._bounder)  # runners keep the step: let go of its table
+        self._accumulator = Accumulator(self._bounder)  # runners keep the step: free its table
         runtime.give_back()
 
     def _take_batches(self, element: pa.Table | pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
@@ -79,18 +79,18 @@ class Collect(beam.DoFn):
         shard = np.zeros(len(table), np.uint16)
         if self._shards > 1:
             shard = (self._bounder.person_hash(table) >> shift).astype(np.uint16)
-        if (shard[1:] < shard[:-1]).any():  # lines that were reduced come in order
+        if (shard[1:] < shard[:-1]).any():  # reduced lines are in order already
             order = np.argsort(shard, kind="stable")
             table, shard = table.take(order), shard[order]
         edges = np.searchsorted(shard, np.arange(self._shards + 1)).tolist()
-        for place, (start, end) in enumerate(itertools.pairwise(edges)):
+        for number, (start, end) in enumerate(itertools.pairwise(edges)):
             for low in range(start, end, _BLOB_LINES):
                 part = table.take(slice(low, min(low + _BLOB_LINES, end)))
-                yield place, wire.pack_table(part)
+                yield number, wire.pack_table(part)
 
 
 class CollectBatches(Collect):
-    """The same for collections with a schema, which arrive as whole Arrow tables."""
+    """`Collect` for collections with a schema, which arrive as whole Arrow tables."""
 
     @beam.DoFn.yields_elements
     def process_batch(self, batch: pa.Table) -> Iterator[tuple[int, bytes]]:
@@ -98,12 +98,12 @@ class CollectBatches(Collect):
         yield from self._take_batches(batch)
 
     def infer_output_type(self, input_type: object) -> object:
-        """Say what leaves, for Beam's choice of coders."""
+        """Return the type of the output, for Beam's choice of coders."""
         return tuple[int, bytes]
 
 
 def check_shards(owner: str, shards: object) -> None:
-    """Refuse what is no number of shards."""
+    """Refuse values that are no number of shards."""
     checks.require(
         type(shards) is int and 1 <= shards <= 1 << 16 and shards & (shards - 1) == 0,
         owner,
@@ -115,7 +115,7 @@ def check_shards(owner: str, shards: object) -> None:
 def collector(
     rows: beam.PCollection[Any], layout: Layout, bounder: Bounder, shards: int
 ) -> Collect:
-    """Return the DoFn that suits the elements of `rows`, checking a known schema on the way."""
+    """Return the DoFn that suits the elements of `rows`; check their schema if it is known."""
     check_shards("Summarise", shards)
     kind = rows.element_type
     if not isinstance(kind, RowTypeConstraint):

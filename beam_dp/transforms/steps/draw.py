@@ -1,6 +1,6 @@
-"""Draw the released numbers: the shared clips first, then everything of each bucket of partitions.
+"""Draw the released numbers: the shared clips first, then all releases, bucket by bucket.
 
-Elements are blocks of rows. That they are drawn once is the business of `barrier`.
+Elements are blocks of rows. `barrier` sees to it that they are drawn once.
 """
 
 import dataclasses
@@ -25,11 +25,11 @@ _MANY = 64
 
 
 def bucket_count(layout: Layout, keep_rows: bool = False) -> int:
-    """Return how many parts the partitions are cut into: enough for many workers if many.
+    """Return how many buckets the partitions are cut into: several where many workers help.
 
     Args:
         layout: which columns hold what.
-        keep_rows: whether a partition comes with lines of its owners, not with a summary only.
+        keep_rows: whether a partition has owner lines, not a summary only.
     """
     if not layout.partition:
         return 1
@@ -40,7 +40,7 @@ def bucket_count(layout: Layout, keep_rows: bool = False) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class BucketPartitions:
-    """The partitions that a bucket releases, and how their keys are found.
+    """The partitions that each bucket releases, and their keys.
 
     Attributes:
         layout: which columns hold what.
@@ -53,7 +53,7 @@ class BucketPartitions:
     def cells(
         self, bucket: int, found: Summary, lines: Owned | None = None
     ) -> tuple[PartitionView, np.ndarray]:
-        """Return the view on the partitions of a bucket, and their keys or places in the list."""
+        """Return the view of the partitions of a bucket, and their keys or public indexes."""
         public = self._public(bucket)
         if public is None:
             identities = partitions(found)
@@ -61,24 +61,24 @@ class BucketPartitions:
             return PartitionView.of_all(found, lines), _listed(
                 [partition_keys.name_of(pair, found.names) for pair in pairs]
             )
-        places = _places(found.partition[0], public)
-        owned_places = _places(lines.partition[0], public) if lines is not None else None
-        return PartitionView(found, places, len(public), lines, owned_places), public.astype(
+        indexes = _places(found.partition[0], public)
+        owned_indexes = _places(lines.partition[0], public) if lines is not None else None
+        return PartitionView(found, indexes, len(public), lines, owned_indexes), public.astype(
             np.int64
         )
 
     def names(self, keys_: np.ndarray) -> Sequence[partition_keys.Key]:
-        """Return the keys that `cells` gave."""
+        """Return the keys of what `cells` returned."""
         return Block(keys_, ()).named(self.layout.public)
 
     def _public(self, bucket: int) -> np.ndarray | None:
-        """Return the places in the public list that belong to the bucket, None if private."""
+        """Return the indexes in the public list that belong to the bucket; None if private."""
         if self.layout.partition and self.layout.public is None:
             return None
         size = len(self.layout.public) if self.layout.public is not None else 1
-        everything = np.arange(size, dtype=np.uint64)
-        buckets = block_votes.bucket_of(everything[None], self.buckets, self.layout.key)
-        return np.asarray(everything[buckets == bucket])
+        indexes = np.arange(size, dtype=np.uint64)
+        buckets = block_votes.bucket_of(indexes[None], self.buckets, self.layout.key)
+        return np.asarray(indexes[buckets == bucket])
 
 
 def _listed(names: list[partition_keys.Key]) -> np.ndarray:
@@ -89,11 +89,11 @@ def _listed(names: list[partition_keys.Key]) -> np.ndarray:
 
 
 def _places(partition: np.ndarray, public: np.ndarray) -> np.ndarray:
-    """Return the place of each line's partition in a sorted list; -1 where it is not in it."""
+    """Return the index of each line's partition in a sorted list; -1 where it is not listed."""
     if not len(public):
         return np.full(len(partition), -1, np.int64)
-    at = np.minimum(np.searchsorted(public, partition), len(public) - 1)
-    return np.where(public[at] == partition, at, -1)
+    nearest = np.minimum(np.searchsorted(public, partition), len(public) - 1)
+    return np.where(public[nearest] == partition, nearest, -1)
 
 
 def _second(identities: np.ndarray) -> list[int]:
@@ -114,12 +114,12 @@ class ChooseClips(beam.DoFn):
     def process(
         self, element: tuple[int, Iterable[bytes]]
     ) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """Take the one bucket that holds that summary."""
+        """Take the bucket of that summary, and ignore all others."""
         if element[0] != settle.SHARED:
             return
-        found = settle.open_summary(element[1], self._program.shared_measures)
-        cells = PartitionView(found, np.zeros(len(found), np.int64), 1)
-        yield settle.SHARED, self._program.choose_clips(cells, self._noise)
+        summary = settle.open_summary(element[1], self._program.shared_measures)
+        view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
+        yield settle.SHARED, self._program.choose_clips(view, self._noise)
 
 
 class Draw(beam.DoFn):
@@ -141,10 +141,10 @@ class Draw(beam.DoFn):
         bucket, packed = element
         if bucket == settle.SHARED:
             return
-        found, lines = settle.open_bucket(packed, self._program.measures)
-        cells, names = self._places.cells(bucket, found, lines)
-        kept = self._program.select(cells, self._noise)
-        drawn, shown = self._program.release(cells.select(kept), clips, self._noise)
+        summary, lines = settle.open_bucket(packed, self._program.measures)
+        view, names = self._places.cells(bucket, summary, lines)
+        kept = self._program.select(view, self._noise)
+        drawn, shown = self._program.release(view.select(kept), clips, self._noise)
         numbers = tuple(column for pair in drawn for column in pair)
         released = Block(names[kept], numbers, tuple(shown))
         for number, block in enumerate(cut(released, BLOCK_ROWS)):

@@ -1,4 +1,4 @@
-"""Refuse metrics that cannot be released: of rows with two owners, or not picklable."""
+"""Refuse metrics that cannot be released: for rows with two owners, or not picklable."""
 
 from collections.abc import Sequence
 
@@ -36,10 +36,10 @@ def check_two(
 ) -> tuple[Metric, ...]:
     """Return the metrics as they are released for rows with two owners: by their removal profile.
 
-    In two phases, but for distinct counts, which seldom gain by them.
+    They are released in two phases, except distinct counts, which seldom gain by two phases.
 
-    A person's new rows belong to others too: bounding them would move rows of others, and counting
-    people would count those. So neither is offered.
+    A person's new rows belong to other people too: bounding them would move rows of other people,
+    and counting people would count those. So neither is offered.
 
     Raises:
         TypeError: for a metric that has no proved loss for two owners.
@@ -75,13 +75,13 @@ def _as_released(owner: str, metric: Metric) -> Metric:
 
 
 def check(asked: Sequence[Metric]) -> None:
-    """Refuse functions that cannot be pickled and unpickled as workers do.
+    """Refuse metrics with functions that cannot be pickled and unpickled as workers do.
 
     Args:
         asked: the metrics.
 
     Raises:
-        TypeError: with the metric, and how to mend the call.
+        TypeError: names the metric, and says how to mend the call.
     """
     for metric in asked:
         for name in metric.functions:

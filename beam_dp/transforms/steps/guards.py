@@ -22,16 +22,16 @@ RUNNERS = (
     "SparkRunner",
     "DataflowRunner",
 )
-"""Runners whose GroupByKey is a barrier and whose bundles finish: what the transforms stand on."""
+"""Runners whose GroupByKey is a barrier and whose bundles finish: the transforms rely on both."""
 RECOMPUTING = ("SparkRunner", "FlinkRunner", "PortableRunner")
-"""Of these, those that may compute anew what lies above a GroupByKey, after a failure."""
+"""Runners that may compute the steps before a GroupByKey again, after a failure."""
 
 
 def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
     """Refuse unbounded, windowed or triggered input, streaming jobs, and unknown runners.
 
     In an unbounded or windowed collection one person returns in every window and pane, and every
-    pane would be another release that nobody paid for.
+    pane would be another release, for which no budget is spent.
     """
     if not isinstance(rows, beam.PCollection):
         raise checks.ParameterTypeError(
@@ -101,7 +101,7 @@ def may_recompute(pipeline: beam.Pipeline) -> bool:
     """Return whether a GroupByKey alone is no barrier when something fails.
 
     Args:
-        pipeline: whose runner is asked about. `PortableRunner` may be any of them.
+        pipeline: its runner decides. `PortableRunner` may be any of them.
     """
     return type(pipeline.runner).__name__ in RECOMPUTING
 
@@ -112,10 +112,10 @@ def check_picklable(
     """Refuse a user's function that could not be sent to workers.
 
     Args:
-        owner: who asks.
-        name: of the parameter.
+        owner: the name that errors begin with.
+        name: the name of the parameter.
         function: the function.
-        made: what workers make it with, of its pickle.
+        made: makes the function from its pickle, as workers do.
 
     Raises:
         TypeError: if it cannot be pickled and unpickled.

@@ -1,10 +1,8 @@
-"""Released numbers as `beam.Row`s with a schema, or as column batches.
+"""Turn released numbers into `beam.Row`s with a schema, or into column batches.
 
-The type of rows some of whose columns may hold anything, for runners that are written in Java.
-
-Flink's and Spark's runners read the schema of what crosses a shuffle, and fail at a column of any
-type ("Unexpected type_info: TYPEINFO_NOT_SET"). To them such rows are bytes; to Python, rows with a
-schema as before.
+Flink's and Spark's runners, which are written in Java, read the schema of all rows that cross a
+shuffle, and fail at a column of type `Any` ("Unexpected type_info: TYPEINFO_NOT_SET"). `row_type`
+makes rows with such a column bytes to these runners; to Python they are rows with a schema.
 """
 
 import dataclasses
@@ -35,9 +33,9 @@ class _OpenRow(GeneratedClassRowTypeConstraint):
 
 
 class _OpenRowCoder(RowCoder):
-    """The coder of a row, shown to the runner as one that it does not know.
+    """The coder of a row, shown to the runner as a coder that it does not know.
 
-    It is unpickled as the `RowCoder` that it is, so a worker needs nothing of this module.
+    Workers unpickle it as a `RowCoder`, so they need nothing of this module.
     """
 
     def to_runner_api_parameter(self, context: Any) -> Any:
@@ -63,7 +61,7 @@ _TAKEN = ("self", "")
 
 
 def plain_name(name: str) -> str:
-    """Return the words of `name` with underscores between: "Time spent (min)": Time_spent_min."""
+    """Return the words of `name` joined by underscores: "Time spent (min)" is Time_spent_min."""
     return re.sub(r"\W+", "_", name).strip("_")
 
 
@@ -75,7 +73,7 @@ def field_name(name: str) -> str:
 
 
 def check_names(owner: str, partition: Sequence[str], metrics: Sequence[Metric]) -> None:
-    """Refuse two output columns of one name."""
+    """Refuse two output columns of the same name."""
     names = output_names(partition, metrics)
     doubled = sorted({name for name in names if names.count(name) > 1})
     checks.require(
@@ -88,7 +86,7 @@ def check_names(owner: str, partition: Sequence[str], metrics: Sequence[Metric])
 
 
 def check_batches(owner: str, batches: object, partitions: Partitions | None) -> None:
-    """Refuse batches of keys that have not one type each, known beforehand."""
+    """Refuse batches where a key column has no single type that is known beforehand."""
     if type(batches) is not bool:
         raise checks.ParameterTypeError(owner, "batches", f"be True or False, not {batches!r}")
     checks.require(
@@ -110,15 +108,15 @@ def check_batches(owner: str, batches: object, partitions: Partitions | None) ->
 def output_names(partition: Sequence[str], metrics: Sequence[Metric]) -> tuple[str, ...]:
     """Return the names of the output columns, in order."""
     named = [field_name(metric.output) for metric in metrics]
-    numbers = [name for one in named for name in (one, one + ERROR)]
+    numbers = [name for value in named for name in (value, value + ERROR)]
     return (*map(field_name, partition), *numbers)
 
 
 def output_type(
     partition: Sequence[str], metrics: Sequence[Metric], layout: Layout
 ) -> RowTypeConstraint:
-    """Return the schema of the output: key columns as typed as is known, then numbers."""
-    kinds = [_key_type(place, layout) for place in range(len(partition))]
+    """Return the schema of the output: key columns, `Any` if of unknown type, then numbers."""
+    kinds = [_key_type(index, layout) for index in range(len(partition))]
     for metric in metrics:
         kinds += [int if metric.is_whole else float, float]
     names = output_names(partition, metrics)
@@ -128,8 +126,8 @@ def output_type(
 def _key_type(place: int, layout: Layout) -> Any:
     """Return the type of a key column, from the public list alone.
 
-    Private keys come out as they are in the data, whatever the input's schema says of them: a coder
-    that believed it would fail on the one row that does not.
+    Private keys come out as they are in the data, whatever the input's schema says: a coder that
+    relied on the schema would fail on the first row that does not keep to it.
     """
     kinds = layout.public.keys.kinds(place) if layout.public is not None else set()
     return kinds.pop() if len(kinds) == 1 and kinds <= {int, str, bool} else Any
@@ -139,13 +137,13 @@ def _key_type(place: int, layout: Layout) -> Any:
 class OutputRows(
     beam.PTransform[beam.PCollection[Block], beam.PCollection[beam.Row | pa.RecordBatch]]
 ):
-    """Turn released blocks into what users take: `beam.Row`s, or batches with `batches`.
+    """Turn released blocks into the output of a transform: `beam.Row`s, or batches.
 
     Attributes:
         partition: the partition columns.
         metrics: what was released.
         layout: which columns hold what.
-        batches: give `pyarrow.RecordBatch`es of up to some thousand rows.
+        batches: whether the output is `pyarrow.RecordBatch`es of up to some thousand rows.
     """
 
     partition: Sequence[str]
@@ -178,15 +176,15 @@ def as_rows(
 def as_batch(
     block: Block, names: Sequence[str], wholes: Sequence[bool], public: PublicKeys | None
 ) -> pa.RecordBatch:
-    """Return a block as a batch under its names; its keys are those of a public list or none."""
+    """Return a block as a batch under its names; it has public keys, or none."""
     keys = public.keys.columns if public is not None else ()
-    places = pa.array(block.keys)
+    indexes = pa.array(block.keys)
     numbers = map(pa.array, _typed(block, wholes).numbers)
-    return pa.RecordBatch.from_arrays([*(_part(part, places) for part in keys), *numbers], names)
+    return pa.RecordBatch.from_arrays([*(_part(part, indexes) for part in keys), *numbers], names)
 
 
 def _part(keys: pa.Array, places: pa.Array) -> pa.Array:
-    """Return one part of the keys at some places, with the type that a file of rows has."""
+    """Return one part of the keys at these indexes, with the type that a file of rows has."""
     taken = keys.take(places)
     return taken.cast(pa.string()) if pa.types.is_large_string(taken.type) else taken
 

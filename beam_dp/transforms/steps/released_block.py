@@ -1,4 +1,4 @@
-"""Blocks of released rows in columns: what passes the barrier costs little for each row."""
+"""Blocks: released rows in columns, so that a row costs little where it passes the barrier."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -18,9 +18,9 @@ class Block:
     """Some released rows.
 
     Attributes:
-        keys: the partition of each row: its key (objects), or its place in the public list.
-        numbers: a value and an error bound per metric, each for all rows.
-        shown: how many people each step of the program shows in them.
+        keys: the partition of each row: its key (objects), or its index in the public list.
+        numbers: per metric a column of values and a column of error bounds.
+        shown: how many people each step of the program shows in these rows.
     """
 
     keys: np.ndarray
@@ -49,7 +49,7 @@ class Block:
 def _narrow(column: np.ndarray) -> np.ndarray:
     """Return a column as it is stored: one entry if all are the same, small integers in few bytes.
 
-    Runners hold what passes the barrier several times.
+    Runners hold several copies of what passes the barrier.
     """
     if column.dtype == object or not len(column):
         return column
@@ -72,7 +72,7 @@ def _wide(column: np.ndarray, size: int) -> np.ndarray:
 
 
 def cut(block: Block, size: int) -> Iterator[Block]:
-    """Yield the rows of a block in blocks of `size`; the first shows all people."""
+    """Yield the rows of a block in blocks of `size`; the first block shows all people."""
     nothing = tuple(0.0 for _ in block.shown)
     for start in range(0, len(block.keys), size):
         part = slice(start, start + size)
@@ -83,8 +83,8 @@ def cut(block: Block, size: int) -> Iterator[Block]:
 def typed(column: np.ndarray, whole: bool) -> np.ndarray:
     """Return released numbers as int64, where they are whole, or as float64.
 
-    Beyond 64 bits whole numbers saturate: a default grid ends at 2^63, and noise may pass it. That
-    comes after the noise, so it tells nothing.
+    Whole numbers saturate at 64 bits: a default grid ends at 2^63, and noise may pass it. That
+    happens after the noise, so it tells nothing.
     """
     if not whole:
         return column.astype(np.float64)

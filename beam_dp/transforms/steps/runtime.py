@@ -1,9 +1,9 @@
-"""What a worker does beside the work: free memory goes back, and a second thread works ahead.
+"""Memory and threads of a worker: return freed memory, and let a second thread work ahead.
 
-The allocators of C and Arrow keep what was freed, in pieces, for each thread that asked for it. A
-stage that read and sorted columns leaves some hundred MiB of that, which the next stage, in
-other threads and of other sizes, would not use but add to. A worker's peak is what its machine must
-have, so it is worth some milliseconds.
+The allocators of C and Arrow keep freed memory, in pieces, for each thread that allocated it. A
+stage that read and sorted columns leaves some hundred MiB of it. The next stage, with other threads
+and other sizes, would not use that memory but add to it. A worker's machine must have as much
+memory as the peak, so returning it is worth some milliseconds.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ def give_back() -> None:
 
 @functools.cache
 def _trim() -> Callable[[int], object]:
-    """Return `malloc_trim` of glibc; elsewhere something that does nothing."""
+    """Return `malloc_trim` of glibc; elsewhere a function that does nothing."""
     if os.name != "posix":
         return lambda keep: None
     return getattr(ctypes.CDLL(None), "malloc_trim", lambda keep: None)
@@ -35,14 +35,14 @@ Made = TypeVar("Made")
 
 
 class Ahead(Generic[Taken, Made]):
-    """Apply a function to a stream of elements, in order, one element ahead of who uses them.
+    """Apply a function to a stream of elements, in order, one element ahead of the caller.
 
     numpy and Arrow let other threads run while they work on a column, so that this work costs no
-    time of its own where a second core is idle. What comes out, and in which order,
-    is the same; an exception of the function is raised where its result would have come out.
+    extra time where a second core is idle. The results and their order are the same; an exception
+    of the function is raised where its result would have been yielded.
 
     Args:
-        function: what is applied, in one thread, one element after the other.
+        function: is applied in one thread, to one element after the other.
     """
 
     def __init__(self, function: Callable[[Taken], Made]) -> None:
@@ -51,7 +51,7 @@ class Ahead(Generic[Taken, Made]):
         self._waiting: list[futures.Future[Made]] = []
 
     def put(self, element: Taken) -> Iterator[Made]:
-        """Take an element; yield the result of the one before it."""
+        """Take an element; yield the result of the element before it."""
         finished, self._waiting = (
             self._waiting,
             [self._thread.submit(self._function, element)],

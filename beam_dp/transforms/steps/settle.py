@@ -1,4 +1,4 @@
-"""The second step: the final bounds; one line per person and partition becomes a summary."""
+"""The second step: settle the bounds, and summarise one line per person and partition."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,11 +25,11 @@ SHARED = -1
 """The bucket of the summary over all partitions."""
 _SUMMARY_LINES = 1 << 20
 Packed = tuple[int, bytes] | TaggedOutput[Literal["blocks"], tuple[int, bytes]]
-"""What leaves: by bucket, or, tagged `block_votes.TAG`, by group of blocks."""
+"""The output: (bucket, summary), or, tagged `block_votes.TAG`, (group of blocks, lines)."""
 
 
 def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
-    """Return the settled contributions of a shard, holding little more than what is kept."""
+    """Return the settled contributions of a shard; little more than these is held at a time."""
     held: list[Table] = []
     limit = HELD_LINES
     for blob in packed:
@@ -41,7 +41,7 @@ def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
 
 
 class Settle(beam.DoFn):
-    """Bound the people of a shard for good, and summarise what they add to each partition.
+    """Settle the bounds of the people of a shard, and summarise their lines by partition.
 
     Args:
         bounder: the bounding of the run.
@@ -62,14 +62,14 @@ class Settle(beam.DoFn):
         self._relations = any(isinstance(measure, Relation) for measure in measures)
 
     def start_bundle(self) -> None:
-        """Begin with nothing."""
+        """Begin a bundle with no summaries."""
         self._partitions: list[Summary] = []
         self._people: list[Summary] = []
         self._owned: list[Owned] = []
         self._ahead = Ahead(self._summarised)
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Packed]:
-        """Take all contributions of one shard; the one before it is summarised meanwhile."""
+        """Take all contributions of one shard; the shard before it is summarised meanwhile."""
         table = gather(element[1], self._bounder)
         if table is not None:
             yield from self._take(self._ahead.put(table))
@@ -77,7 +77,7 @@ class Settle(beam.DoFn):
     def finish_bundle(
         self,
     ) -> Iterator[WindowedValue | TaggedOutput[Literal["blocks"], WindowedValue]]:
-        """Hand on what is held."""
+        """Yield the summaries that are still held."""
         for element in itertools.chain(self._take(self._ahead.drain()), self._flush()):
             if isinstance(element, TaggedOutput):
                 yield TaggedOutput(element.tag, GlobalWindows.windowed_value(element.value))
@@ -113,15 +113,15 @@ class Settle(beam.DoFn):
                 yield bucket, wire.pack_summary(summary.take(index))
         if lines:
             merged = thinning.merge(lines, self._measures)
-            found, packed = block_votes.split(merged, self._measures, self._bounder.key)
-            for bucket, index in self._split(found.partition):
-                yield bucket, wire.pack_owned(found.take(index))
+            kept, packed = block_votes.split(merged, self._measures, self._bounder.key)
+            for bucket, index in self._split(kept.partition):
+                yield bucket, wire.pack_owned(kept.take(index))
             yield from (TaggedOutput(block_votes.TAG, element) for element in packed)
         if people:
             yield SHARED, wire.pack_summary(merge(people, self._shared))
 
     def _split(self, partition: np.ndarray) -> Iterator[tuple[int, np.ndarray | slice]]:
-        """Yield each bucket with the places of its lines."""
+        """Yield each bucket with the indexes of its lines."""
         if self._buckets == 1:
             yield 0, slice(None)
             return
@@ -140,10 +140,10 @@ def open_bucket(
 ) -> tuple[Summary, Owned]:
     """Return the merged summary and lines of one bucket; they may be empty.
 
-    Little more than what is kept is held at a time.
+    Little more than the result is held at a time.
     """
     limit = 4 * _SUMMARY_LINES
-    found: list[Summary] = []
+    summaries: list[Summary] = []
     lines: list[Owned] = []
     for blob in filter(None, packed):
         if wire.is_owned(blob):
@@ -152,8 +152,8 @@ def open_bucket(
                 lines = [thinning.merge(lines, measures)]
                 limit = max(4 * _SUMMARY_LINES, 2 * len(lines[0]))
         else:
-            found.append(wire.unpack_summary(blob))
-    return merge(found or [_nothing()], measures), thinning.merge(lines, measures)
+            summaries.append(wire.unpack_summary(blob))
+    return merge(summaries or [_nothing()], measures), thinning.merge(lines, measures)
 
 
 def open_summary(packed: Iterable[bytes], measures: Sequence[Measure]) -> Summary:

@@ -2,13 +2,13 @@
 
     rows
       Collect            per bundle: columns, merged per person and partition, hopeless ones dropped
-      GroupByShard       bytes, by keyed hash of the person: everything of a person meets here
+      GroupByShard       bytes, by keyed hash of the person: all lines of a person meet here
       Settle             the final bounds; one line per person and partition becomes a summary
                          (for a user's own function, blocks of people become votes: `block_votes`)
       GroupByBucket      bytes, by partition
                                                     # (bucket, summaries)
 
-What leaves is not private. There is no counter, no log and no side output on the way.
+The output is not private. There is no counter, no log and no side output on the way.
 """
 
 import dataclasses
@@ -51,7 +51,7 @@ class Summarise(
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[tuple[int, Iterable[bytes]]]:
         """Apply the steps of the module's docstring."""
         settle = Settle(self.bounder, self.measures, self.shared, self.buckets)
-        places = [*range(self.buckets), *([SHARED] if self.shared else [])]
+        numbers = [*range(self.buckets), *([SHARED] if self.shared else [])]
         collect = collector(rows, self.layout, self.bounder, self.shards)
         shards = (
             rows
@@ -60,8 +60,8 @@ class Summarise(
         )
         summaries = self._settled(shards, settle)
         # Every bucket occurs, whatever the data: public partitions appear when empty.
-        # (By hand: `beam.Create` brings a shuffle of its own.)
-        every = beam.FlatMap(lambda _: [(place, b"") for place in places])
+        # (Not by `beam.Create`, which brings another shuffle.)
+        every = beam.FlatMap(lambda _: [(number, b"") for number in numbers])
         every = every.with_output_types(tuple[int, bytes])
         buckets = rows.pipeline | "Start" >> beam.Impulse() | "Buckets" >> every
         return (
@@ -73,10 +73,10 @@ class Summarise(
     def _settled(
         self, shards: beam.PCollection[tuple[int, Iterable[bytes]]], settle: Settle
     ) -> tuple[beam.PCollection[tuple[int, bytes]], ...]:
-        """Return the summaries; for users' functions of blocks also their votes."""
+        """Return the summaries, and the votes where users' functions of blocks are released."""
         settling = beam.ParDo(settle).with_output_types(tuple[int, bytes])
         if not block_votes.wanted(self.measures):
             return (shards | "Settle" >> settling,)
-        both = shards | "Settle" >> settling.with_outputs(block_votes.TAG, main="summaries")
-        asking = block_votes.Votes(self.measures, self.buckets, self.bounder.key)
-        return both.summaries, both[block_votes.TAG] | "AskBlocks" >> asking
+        outputs = shards | "Settle" >> settling.with_outputs(block_votes.TAG, main="summaries")
+        votes = block_votes.Votes(self.measures, self.buckets, self.bounder.key)
+        return outputs.summaries, outputs[block_votes.TAG] | "AskBlocks" >> votes
