@@ -5,18 +5,10 @@ import re
 import beam_dp as dp
 from pipelines.arguments import language
 
-# Whatever an element can raise in a runner of this process: its text may quote that element.
-KINDS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
+# A runner passes on whatever an element makes a step raise, functions of users and libraries among
+# them, in errors of its own kinds: the text of any of them may quote that element.
+KINDS = (Exception,)
+RAISED = (BaseException,)
 # The errors of this package name parameters, columns and types, those of files their path.
 _OURS = rf"(?:(?:{'|'.join(dir(dp))}): |column '|\[Errno \d+\] )"
 _LINE = re.compile(rf"^\w+: ({_OURS}.*?)(?: \[while running .*)?$", re.MULTILINE)
@@ -35,7 +27,7 @@ _LOCAL = (
 )
 
 
-def explain(error: Exception, runner: str = _LOCAL[0], shown: bool = False) -> str:
+def explain(error: BaseException, runner: str = _LOCAL[0], shown: bool = False) -> str:
     """Return one line for an error of building or running a pipeline.
 
     Runners wrap an error of ours in a traceback: its last line is taken. Of any other error nothing

@@ -7,6 +7,7 @@ blame the element that it held, and both would print where they were.
 
 import atexit
 import contextlib
+import dataclasses
 import os
 import shutil
 import signal
@@ -27,35 +28,69 @@ _PROGRAM = "beam-dp-aggregate"
 _cleanings: list[Callable[[Collection[int]], None]] = []
 
 
+@dataclasses.dataclass
+class _Watched:
+    """This job: the process that began it, and the directory of what it holds for a while."""
+
+    process: int = 0
+    path: str = ""
+
+
+_job = _Watched()
+
+
 def watch() -> None:
     """From now on end quietly; a signal that was to be ignored (nohup, `&`) is still ignored."""
-    # First of all: when it is asked for first, Python tries the directory with a file.
-    path = os.path.join(tempfile.gettempdir(), f"beam-dp-{uuid.uuid4().hex}")
-    for number in SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _stop)
+    # A short name: sockets below it have paths of about 100 characters at most.
+    path = os.path.join(tempfile.gettempdir(), f"bdp-{uuid.uuid4().hex[:8]}")
+    with _blocked():  # a signal finds nothing done, or all of it
+        os.mkdir(path, 0o700)
+        _job.process, _job.path = os.getpid(), path
+        tempfile.tempdir = os.environ["TMPDIR"] = path
+        _cleanings.append(_delete)
+        atexit.register(_delete)
+        for number in SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, _stop)
     sys.excepthook = _excepted
-    _keep_together(path)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_leave)
 
 
-def _keep_together(path: str) -> None:
-    """Make a directory for what this process, its workers and their libraries hold for a while."""
+@contextlib.contextmanager
+def _blocked() -> Iterator[None]:
+    """Let signals wait, where the system can do that."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-    def delete(processes: Collection[int] = ()) -> None:
-        shutil.rmtree(path, ignore_errors=True)
 
-    _cleanings.append(delete)
-    atexit.register(delete)
-    os.mkdir(path, 0o700)
-    tempfile.tempdir = os.environ["TMPDIR"] = path
+def _delete(processes: Collection[int] = ()) -> None:
+    """Delete the directory, unless this process is a fork of the job."""
+    if os.getpid() == _job.process:
+        shutil.rmtree(_job.path, ignore_errors=True)
+
+
+def _leave() -> None:
+    """Take a forked process out: it ends by itself, and nothing of the job is its to delete."""
+    _cleanings.clear()
+    for number in SIGNALS:
+        if signal.getsignal(number) is _stop:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def is_program() -> bool:
     """Return whether this process is a job: to others that import jobs, their signals belong."""
     started = Path(sys.argv[0] if sys.argv else "")
-    # `python -m pipelines.name` is "-m" as long as this package is imported.
-    here = Path(__file__).resolve().parent
-    return str(started) == "-m" or started.stem == _PROGRAM or started.resolve().parent == here
+    if str(started) == "-m":  # as long as the package of `python -m package.module` is imported
+        words = [word.removeprefix("-m") for word in sys.orig_argv]
+        return any(word.startswith("pipelines.") for word in words)
+    return started.stem == _PROGRAM or started.resolve().parent == Path(__file__).resolve().parent
 
 
 @contextlib.contextmanager
@@ -93,10 +128,13 @@ def _stop(number: int, frame: types.FrameType | None) -> NoReturn:
 def _excepted(
     kind: type[BaseException], error: BaseException, trace: types.TracebackType | None
 ) -> None:
-    """Show what was not caught, but for a KeyboardInterrupt: runners can have handlers too."""
-    if issubclass(kind, KeyboardInterrupt):
+    """Say what was not caught in one line, or whole to who asks: its text may quote data."""
+    if issubclass(kind, KeyboardInterrupt):  # runners can have handlers too
         _stop(signal.SIGINT, None)
-    sys.__excepthook__(kind, error, trace)
+    if "--show_errors" in sys.argv:
+        sys.__excepthook__(kind, error, trace)
+    else:
+        sys.stderr.write(f"error: {kind.__name__}; run again with --show_errors to see it\n")
 
 
 def _clean() -> None:
@@ -123,16 +161,26 @@ def _ended() -> set[int]:
 
 
 def _working() -> Iterator[int]:
-    """Yield the processes that were told of this one's temporary directory: its workers.
+    """Yield the processes that work for this one, but for itself.
 
-    Who started them is no sign, for that process may have ended. Known on Linux only: elsewhere
+    These were told of its temporary directory (who started them is no sign, for that process may
+    have ended), or descend from such a one or from this process. Known on Linux only: elsewhere
     workers end by themselves when they miss the one who sends work.
     """
-    told = os.fsencode(f"TMPDIR={tempfile.tempdir}\0")
-    for path in Path("/proc").glob("[0-9]*/environ"):
+    told, parents = os.fsencode(f"TMPDIR={_job.path}\0"), dict[int, int]()
+    family = {os.getpid()}
+    for path in Path("/proc").glob("[0-9]*") if _job.path else ():
         with contextlib.suppress(OSError):
-            if told in path.read_bytes():
-                yield int(path.parent.name)
+            parents[int(path.name)] = int(
+                (path / "stat").read_bytes().rpartition(b")")[2].split()[1]
+            )
+            if told in (path / "environ").read_bytes():
+                family.add(int(path.name))
+    size = 0
+    while size < len(family):
+        size = len(family)
+        family |= {process for process, parent in parents.items() if parent in family}
+    yield from family - {os.getpid()}
 
 
 def _refuse_processes(event: str, given: tuple[object, ...]) -> None:

@@ -79,7 +79,9 @@ def run(made: beam.Pipeline, stage: str, show_errors: bool = False) -> None:
     try:
         with hushed():
             made.run().wait_until_finish()
-    except failures.KINDS as error:
+    except failures.RAISED as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
         if show_errors:
             sys.stderr.write("".join(traceback.format_exception(error)))
         runner = type(made.runner).__name__

@@ -1,8 +1,11 @@
 """Write a file that appears whole under its name or not at all."""
 
 import contextlib
+import errno
 import glob
+import hashlib
 import os
+import stat
 import tempfile
 import uuid
 from collections.abc import Collection, Iterator
@@ -86,16 +89,19 @@ def _is_local(path: str) -> bool:
 
 def _prefix(path: str, process: int) -> str:
     name = os.path.basename(path)
-    return f"{path[: len(path) - len(name)]}{name[:_SHORT]}.{process}."
+    # The whole name by its hash: names may differ behind what is kept of them.
+    whole = hashlib.blake2b(os.fsencode(name), digest_size=4).hexdigest()
+    return f"{path[: len(path) - len(name)]}{name[:_SHORT]}.{whole}.{process}."
 
 
 def _try(path: str) -> None:
     """Write an empty file beside a path, or where its folder will be made, and delete it."""
     folder, name = os.path.split(path)
     existing = folder
-    while not os.path.lexists(existing):
+    while not os.path.lexists(existing) and existing != os.path.dirname(existing):
         existing = os.path.dirname(existing)
     if existing == folder:
+        _check_sticky(folder, path)
         with contextlib.suppress(FileNotFoundError):
             os.lstat(path)  # raises where the name is too long
         prefix = _prefix(name, os.getpid())
@@ -106,3 +112,11 @@ def _try(path: str) -> None:
         os.makedirs(trial)
         with open(os.path.join(trial, name), "xb"):
             return
+
+
+def _check_sticky(folder: str, path: str) -> None:
+    """Refuse to replace the file of somebody else in a folder like /tmp, as the rename would."""
+    if os.path.lexists(path) and os.stat(folder).st_mode & stat.S_ISVTX:
+        owners = {0, os.stat(folder).st_uid, os.lstat(path).st_uid}
+        if os.geteuid() not in owners:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
