@@ -1,8 +1,8 @@
-"""Ctrl-C and SIGTERM: a stopped job ends at once, says nothing, and leaves nothing behind.
+"""Stop a job at Ctrl-C and SIGTERM: it ends at once, prints nothing, and leaves nothing behind.
 
-It exits with 128 and the number of the signal: 130 after Ctrl-C, 143 after SIGTERM, 129 where the
-terminal is closed. No exception is raised for a signal: functions of users may catch it, Beam would
-blame the element that it held, and both would print where they were.
+The exit code is 128 plus the number of the signal: 130 after Ctrl-C, 143 after SIGTERM, 129 where
+the terminal is closed. A signal raises no exception: users' functions may catch it, Beam would
+blame the element at hand, and both would print a traceback.
 """
 
 import atexit
@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import NoReturn
 
 PATIENCE = 10.0
-_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not known to Windows
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows does not know the last one
 SIGNALS = [signal.Signals[name] for name in _NAMES if name in signal.Signals.__members__]
 _PROGRAM = "beam-dp-aggregate"
 _cleanings: list[Callable[[Collection[int]], None]] = []
 
 
 def watch() -> None:
-    """From now on end quietly; a signal that was to be ignored (nohup, `&`) is still ignored."""
+    """From now on end quietly at signals; ignored signals (nohup, `&`) are still ignored."""
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
@@ -37,7 +37,7 @@ def watch() -> None:
 
 
 def _keep_together(path: str) -> None:
-    """Make a directory for what this process, its workers and their libraries hold for a while."""
+    """Make one directory for all temporary files of this process, its workers and libraries."""
 
     def delete(processes: Collection[int] = ()) -> None:
         shutil.rmtree(path, ignore_errors=True)
@@ -49,20 +49,20 @@ def _keep_together(path: str) -> None:
 
 
 def is_program() -> bool:
-    """Return whether this process is a job: to others that import jobs, their signals belong."""
+    """Return whether this process is a job; other programs that import jobs handle signals."""
     started = Path(sys.argv[0] if sys.argv else "")
-    # `python -m pipelines.name` is "-m" as long as this package is imported.
+    # For `python -m pipelines.name` argv[0] is "-m" while this package is imported.
     here = Path(__file__).resolve().parent
     return str(started) == "-m" or started.stem == _PROGRAM or started.resolve().parent == here
 
 
 @contextlib.contextmanager
 def cleaning(clean: Callable[[Collection[int]], None]) -> Iterator[None]:
-    """Have something deleted if the job is stopped meanwhile.
+    """Call a cleaning function if the job is stopped meanwhile.
 
     Args:
-        clean: what deletes it; it is given the numbers of the processes that worked for the job,
-            which have ended but for this one.
+        clean: deletes something; its argument is the numbers of the processes that worked for the
+            job, which have ended except this one.
     """
     _cleanings.append(clean)
     try:
@@ -72,13 +72,13 @@ def cleaning(clean: Callable[[Collection[int]], None]) -> Iterator[None]:
 
 
 def _stop(number: int, frame: types.FrameType | None) -> NoReturn:
-    """End the process: nothing is printed, nothing is waited for but the cleaning.
+    """End the process: nothing is printed, and only the cleaning is waited for.
 
-    It runs where the signal found the main thread, so that the work rests meanwhile. The cleaning
-    has a thread of its own, because the main thread may hold a lock that it needs.
+    It interrupts the main thread, so that the work rests meanwhile. The cleaning runs in another
+    thread, because the main thread may hold a lock that the cleaning needs.
     """
-    for other in SIGNALS:
-        signal.signal(other, signal.SIG_IGN)  # a second Ctrl-C does not break off the cleaning
+    for ignored in SIGNALS:
+        signal.signal(ignored, signal.SIG_IGN)  # a second Ctrl-C does not break off the cleaning
     with open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), 2)  # other threads may fail now
     sys.addaudithook(_refuse_processes)
@@ -91,16 +91,16 @@ def _stop(number: int, frame: types.FrameType | None) -> NoReturn:
 def _excepted(
     kind: type[BaseException], error: BaseException, trace: types.TracebackType | None
 ) -> None:
-    """Show what was not caught, but for a KeyboardInterrupt: runners can have handlers too."""
+    """Print an uncaught error; stop at a KeyboardInterrupt, which handlers of runners may raise."""
     if issubclass(kind, KeyboardInterrupt):
         _stop(signal.SIGINT, None)
     sys.__excepthook__(kind, error, trace)
 
 
 def _clean() -> None:
-    """End the workers, then delete: the last that was asked for goes first."""
+    """End the workers, then call the cleaning functions, the last one first."""
     processes = {os.getpid(), *_ended()}
-    with contextlib.ExitStack() as stack:  # where one fails, the others are called
+    with contextlib.ExitStack() as stack:  # if one fails, the others are still called
         for clean in _cleanings:
             stack.callback(clean, processes)
 
@@ -109,7 +109,9 @@ def _ended() -> set[int]:
     """Kill the processes that work for this one, and return their numbers."""
     killed: set[int] = set()
     until, quiet = time.monotonic() + PATIENCE / 2, 0
-    while quiet < 2 and time.monotonic() < until:  # twice: one may have begun while it was looked
+    while (
+        quiet < 2 and time.monotonic() < until
+    ):  # twice: a process may have begun during the search
         alive = set(_working())
         for process in alive:
             with contextlib.suppress(OSError):
@@ -121,19 +123,19 @@ def _ended() -> set[int]:
 
 
 def _working() -> Iterator[int]:
-    """Yield the processes that were told of this one's temporary directory: its workers.
+    """Yield the processes whose environment names this process's temporary directory: its workers.
 
-    Who started them is no sign, for that process may have ended. Known on Linux only: elsewhere
-    workers end by themselves when they miss the one who sends work.
+    Their parent is no sign, for that process may have ended. This works on Linux only: elsewhere
+    workers end by themselves when the process that sends work is gone.
     """
-    told = os.fsencode(f"TMPDIR={tempfile.tempdir}\0")
+    variable = os.fsencode(f"TMPDIR={tempfile.tempdir}\0")
     for path in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
-            if told in path.read_bytes():
+            if variable in path.read_bytes():
                 yield int(path.parent.name)
 
 
 def _refuse_processes(event: str, given: tuple[object, ...]) -> None:
-    """Start no worker any more: other threads go on while this process ends."""
+    """Refuse to start workers: other threads go on while this process ends."""
     if event == "subprocess.Popen":
         raise RuntimeError("the job is stopped")
