@@ -1,4 +1,4 @@
-"""Jobs: options, read, public transforms, write."""
+"""The jobs of the command line: read options and files, apply public transforms, write a file."""
 
 import contextlib
 import gc
@@ -18,7 +18,7 @@ def _concerns_us(record: logging.LogRecord) -> bool:
 
 @contextlib.contextmanager
 def _without_remark() -> Iterator[None]:
-    """Hold back what Beam says when it is imported first, of a BigQuery client that it has not."""
+    """Hold back the remark of Beam's first import about a BigQuery client that is not installed."""
     root = logging.getLogger()
     root.addFilter(_concerns_us)
     try:
@@ -29,10 +29,10 @@ def _without_remark() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_collections() -> Iterator[None]:
-    """Keep the garbage collector from what is made meanwhile, then and later.
+    """Keep the garbage collector from the objects that are made meanwhile, now and later.
 
-    Importing makes half a million objects that stay. To look through them again and again takes a
-    tenth of the time of a job of ten million rows.
+    Importing makes half a million objects that stay. Searching them again and again takes a tenth
+    of the time of a job of ten million rows.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -47,5 +47,5 @@ def _without_collections() -> Iterator[None]:
 with _without_remark(), _without_collections():
     importlib.import_module("beam_dp")
 if stopping.is_program():
-    # Arrow would take a Ctrl-C for itself while it reads.
+    # Arrow would handle a Ctrl-C itself while it reads.
     importlib.import_module("pyarrow").enable_signal_handlers(False)

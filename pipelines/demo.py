@@ -1,4 +1,4 @@
-"""The demonstration: TPC-H orders, a person is a customer, released per nation of the customer.
+"""The demonstration: TPC-H orders, released per nation of the customer, who is the person.
 
 `python -m pipelines.demo` generates the data (scale 0.1, the same on every machine), joins
 each order to its customer's nation and runs the job of `pipelines.aggregate` on it. Needs
@@ -46,7 +46,7 @@ def join() -> None:
 
 
 def _table(name: str, *columns: str) -> pa.Table:
-    # Plain text columns: a join does not take views.
+    # Plain text columns: Arrow cannot join views.
     table = pq.read_table(TABLES / f"{name}.parquet", columns=list(columns))
     plain = [
         pa.field(field.name, pa.string() if pa.types.is_string_view(field.type) else field.type)

@@ -1,4 +1,4 @@
-"""Which columns of the files a job reads, and as what."""
+"""Choose the columns of the files that a job reads, and which of them are numbers."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ def rows_of(
     metrics: Sequence[Metric],
     quotes: bool = True,
 ) -> dp.ReadRows:
-    """Return the reader of what the metrics need.
+    """Return the reader of the columns that the metrics need.
 
     A CSV file has no types. Columns whose values are added or ordered are read as numbers; all
     others stay the text that they are, so that "017" and "17", or two integers beyond 2^53, remain
@@ -25,11 +25,11 @@ def rows_of(
         owners: the columns of the person, or of the two owners.
         partition: the columns of the partition.
         metrics: what is released.
-        quotes: whether quotes mean something in CSV files.
+        quotes: whether quotes have a meaning in CSV files.
 
     Raises:
-        ValueError: for a column of a CSV file that would have to be both, or for files without
-            quotes that are no CSV files.
+        ValueError: for a column of a CSV file that would have to be text and numbers, or for
+            `quotes=False` with other files than CSV.
     """
     columns = table_order(column for metric in metrics for column in metric.columns())
     compared = with_role(columns, Role.ITEM, Role.FLAG)

@@ -1,4 +1,4 @@
-"""What all jobs that release with one transform share: from the command line to the output file."""
+"""The common part of jobs that release with one transform, from command line to output file."""
 
 import argparse
 import functools
@@ -18,7 +18,7 @@ from pipelines.arguments import command, files, people, spending, words
 
 
 def add_spending(made: argparse.ArgumentParser) -> None:
-    """Add what may be spent, --pre_threshold and --plan."""
+    """Add the options of the budget, --pre_threshold and --plan."""
     spending.add(made)
     fewest = "name no private partition with fewer people"
     made.add_argument("--pre_threshold", type=words.whole, default=1, metavar="N", help=fewest)
@@ -38,8 +38,8 @@ def transform(options: argparse.Namespace, asked: Sequence[Metric]) -> dp.Privat
         people.person(options),
     )
     batches, size = isinstance(keys, dp.PublicPartitions), options.partition_rows
-    given = {"partition_rows": size, "batches": batches}
-    return dp.PrivateAggregate(person, asked, budget, options.partition, bounds, keys, **given)
+    further = {"partition_rows": size, "batches": batches}
+    return dp.PrivateAggregate(person, asked, budget, options.partition, bounds, keys, **further)
 
 
 def pipeline(
@@ -79,7 +79,7 @@ def _write(
     beam_words: Sequence[str],
     release: dp.PrivateAggregate,
 ) -> None:
-    """Run the pipeline and show its file."""
+    """Run the pipeline and print the file that it wrote."""
     with line.refusing():
         made = pipeline(options, line.for_beam(beam_words), release)
     terminal.run(made, "Reading and bounding", options.show_errors)

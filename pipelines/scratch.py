@@ -1,4 +1,4 @@
-"""A directory for data that is not private, which does not outlive its use."""
+"""A temporary directory for data that is not private, deleted after its use."""
 
 import contextlib
 import json
@@ -19,12 +19,12 @@ from pipelines import stopping, terminal
 def private_directory(options: PipelineOptions, holds: str) -> Iterator[str]:
     """Make a directory, warn of it, and delete it at the end, also after a failure or Ctrl-C.
 
-    It lies below --temp_location if that is given (other machines must reach it), else below this
-    machine's own and only this user may read it.
+    It is below --temp_location if that is given (other machines must reach it), else in this
+    machine's directory for temporary files, where only this user may read it.
 
     Args:
-        options: the pipeline's.
-        holds: what lies there, for the warning.
+        options: the pipeline's options.
+        holds: the content of the directory, for the warning.
     """
     shared = options.view_as(GoogleCloudOptions).temp_location
     path = FileSystems.join(shared or tempfile.gettempdir(), uuid.uuid4().hex)

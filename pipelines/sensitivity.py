@@ -42,7 +42,7 @@ _claim = words.number("a number of at least 0, for example 1", lambda value: val
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """A function whose errors say what it was asked; the histograms are made up here."""
+    """A function whose errors name its argument: histograms here are made up, so this is safe."""
 
     function: Callable[[Any], Any]
 
@@ -99,7 +99,7 @@ def _written(x: Sequence[int]) -> str:
 
 
 def steepest(options: argparse.Namespace) -> tuple[Number, Counts, Counts]:
-    """Return the largest sensitivity of the output, exactly, and two neighbours where it is."""
+    """Return the largest sensitivity of the output, exactly, and two neighbours that have it."""
     rows = table.rows_of(options.output, _COLUMNS)
     worst = max(rows, key=lambda row: float(str(row[1])))
     x = tuple(map(int, str(worst[0]).split()))

@@ -41,7 +41,7 @@ def parser() -> command.Parser:
 
 
 def steps(options: argparse.Namespace) -> tuple[dp.RemovalLoss, Search, Candidates]:
-    """Return the two steps that the options ask for, and the outputs to search through."""
+    """Return the two steps that the options ask for, and the outputs to search."""
     keys, bounds = people.public_partitions(options), people.bounds(options)
     if bool(options.partition) != (keys is not None):
         raise ValueError("--partition and --public_partitions must be given together")
@@ -97,10 +97,10 @@ def _release(line: command.Parser, options: argparse.Namespace, beam_words: Sequ
             (*key, sign * search.choose(dp.Profile(values), outputs), shift)
             for *key, values in scratch.read_lines(path)
         ]
-    last = beam.Pipeline("FnApiRunner")
+    writing = beam.Pipeline("FnApiRunner")
     rows = [beam.Row(**dict(zip(names, row, strict=True))) for row in drawn]
-    _ = last | "Rows" >> beam.Create(rows) | "Write" >> write
-    terminal.run(last, "Writing", options.show_errors)
+    _ = writing | "Rows" >> beam.Create(rows) | "Write" >> write
+    terminal.run(writing, "Writing", options.show_errors)
     table.show(options.output, names)
     return 0
 

@@ -1,4 +1,4 @@
-"""A released file, shown as a table."""
+"""Print a released file as a table."""
 
 import json
 import re

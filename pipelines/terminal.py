@@ -1,4 +1,4 @@
-"""What a job says while it runs: its stages, and nothing that a runner says of elements."""
+"""The messages of a running job: its stages, and nothing that a runner prints of elements."""
 
 import contextlib
 import io
@@ -16,22 +16,22 @@ from pipelines import failures
 
 PATIENCE = 1.0
 _STANDARD_ERROR = 2
-_terminal = [_STANDARD_ERROR]  # the last one is where the operator reads
+_terminal = [_STANDARD_ERROR]  # the last one is the operator's
 
 
 def say(words: str) -> None:
-    """Tell the operator, not the output: on standard error, also while it is held back."""
+    """Print words for the operator on standard error, also while that is held back."""
     os.write(_terminal[-1], f"{words}\n".encode())
 
 
 @contextlib.contextmanager
 def hushed() -> Iterator[None]:
-    """Hold back what Beam logs and prints, for it quotes elements; give both back at the end.
+    """Hold back what Beam logs and prints, for that quotes elements; allow both again at the end.
 
-    A failed run can leave threads at work, with elements to log. The log is given back only if they
-    end soon: otherwise it is silent until the process ends, which follows.
+    A failed run can leave threads at work, with elements to log. Logging is allowed again only if
+    they end soon: otherwise it is silent until the process ends, which is next.
     """
-    before, others, done = logging.root.manager.disable, set(threading.enumerate()), False
+    before, running, done = logging.root.manager.disable, set(threading.enumerate()), False
     logging.disable(max(before, logging.ERROR))
     try:
         with contextlib.redirect_stderr(io.StringIO()), _no_standard_error():
@@ -39,23 +39,23 @@ def hushed() -> Iterator[None]:
                 yield
                 done = True
             finally:
-                done = done or _ended(set(threading.enumerate()) - others)
+                done = done or _ended(set(threading.enumerate()) - running)
     finally:
         if done:
             logging.disable(before)
 
 
 def _ended(threads: set[threading.Thread]) -> bool:
-    """Give threads a second to end, all together, and tell whether they have."""
+    """Give threads a second to end, all together, and return whether they have."""
     until = time.monotonic() + PATIENCE
     while threads & set(threading.enumerate()) and time.monotonic() < until:
-        time.sleep(0.01)  # some are of other libraries, and cannot be joined
+        time.sleep(0.01)  # threads of other libraries cannot be joined
     return threads.isdisjoint(threading.enumerate())
 
 
 @contextlib.contextmanager
 def _no_standard_error() -> Iterator[None]:
-    """Point the descriptor itself to nothing: worker processes inherit it, and print tracebacks."""
+    """Redirect the descriptor itself: worker processes inherit it, and print tracebacks."""
     _terminal.append(os.dup(_STANDARD_ERROR))
     with open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), _STANDARD_ERROR)
@@ -68,11 +68,11 @@ def _no_standard_error() -> Iterator[None]:
 
 
 def run(made: beam.Pipeline, stage: str, show_errors: bool = False) -> None:
-    """Say the stage and run a pipeline to its end; exit with one line if it fails.
+    """Print the stage and run a pipeline to its end; exit with one line if it fails.
 
     Args:
         made: the pipeline.
-        stage: what is said.
+        stage: the name of the stage.
         show_errors: whether the error of a failed run is shown as it is, with data that it quotes.
     """
     say(stage)
@@ -89,12 +89,12 @@ def run(made: beam.Pipeline, stage: str, show_errors: bool = False) -> None:
 
 
 def announce(words: str, done: object) -> str:
-    """Say that a stage has begun, once what it waits for (`done`, not looked at) is there."""
+    """Print that a stage has begun; Beam calls this once `done` is there, which is unused."""
     say(words)
     return words
 
 
 def when_ready(stage: str, released: beam.PCollection[object]) -> None:
-    """Say `stage` as soon as `released` is computed; stages are public, counts would not be."""
+    """Print `stage` as soon as `released` is computed; stages are public, counts would not be."""
     words = released.pipeline | "Stage" >> beam.Create([stage])
     _ = words | "Announce" >> beam.Map(announce, beam.pvalue.AsIter(released))

@@ -26,8 +26,8 @@ _OWNER = "SelectPartitions"
 class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
     """Release the keys of partitions that have enough people.
 
-    The set of keys is (epsilon, delta)-DP as `budget` says. A partition is kept with the largest
-    probability that this allows for its number of people.
+    The set of keys is (epsilon, delta)-DP as `budget` says. A partition of at least
+    `pre_threshold` people is kept with the largest probability that this allows beyond that number.
 
     One `beam.Row` with the partition columns per kept partition.
 

@@ -1,4 +1,4 @@
-"""The metrics that the options ask for, each with what the options choose for it."""
+"""Complete the metrics of the command line with the other options: names, weights, searches."""
 
 import argparse
 import dataclasses
@@ -19,29 +19,30 @@ def asked(options: argparse.Namespace) -> list[Metric]:
     """Return the metrics with their names, weights, sides, searches, candidates and units.
 
     Raises:
-        ValueError: without a metric, for one name of two, and for options that nothing has.
+        ValueError: without a metric, for two metrics of one name, and for options that no metric
+            has.
     """
-    found: dict[str, Metric] = {}
+    metrics: dict[str, Metric] = {}
     for metric in options.metrics:
         name = plain_name(metric.output)
-        if name in found:
+        if name in metrics:
             raise ValueError(f"two metrics would be the output column {name!r}: ask for it once")
-        found[name] = dataclasses.replace(metric, name=name, **_chosen(name, metric, options))
-    if not found:
+        metrics[name] = dataclasses.replace(metric, name=name, **_chosen(name, metric, options))
+    if not metrics:
         raise ValueError("a metric is required: --count, --people_count, --sum COLUMN, ...")
-    _check_names("--weights", options.weights, "output columns", found)
-    columns = {name for m in found.values() if takes(m, "unit") for name in _names(m)}
+    _check_names("--weights", options.weights, "output columns", metrics)
+    columns = {name for m in metrics.values() if takes(m, "unit") for name in _names(m)}
     _check_names("--unit", options.units, "columns whose numbers are released", columns)
-    columns = {name for m in found.values() if takes(m, "lowest") for name in _names(m)}
+    columns = {name for m in metrics.values() if takes(m, "lowest") for name in _names(m)}
     _check_names("--lowest", options.lowest, "columns of --custom_profile", columns)
-    return list(found.values())
+    return list(metrics.values())
 
 
 def check(options: argparse.Namespace) -> None:
-    """Refuse options that no metric of the command line has, and rates of rows without a bound.
+    """Refuse options that no metric of the command line has, and ratios of rows without a bound.
 
     Raises:
-        ValueError: with the option, and what it is for.
+        ValueError: names the option, and says what it is for.
     """
     if options.one_sided and not any(takes(metric, "search") for metric in options.metrics):
         raise ValueError(f"--one_sided is for {flags_of(lambda kind: takes(kind, 'search'))}")
@@ -95,7 +96,7 @@ def _check_names(flag: str, given: Collection[str], kind: str, known: Collection
 
 
 def _chosen(name: str, metric: Metric, options: argparse.Namespace) -> dict[str, Any]:
-    """Return what the options choose for a metric, as its parameters."""
+    """Return the parameters of a metric that the options choose."""
     chosen: dict[str, Any] = {"weight": options.weights.get(name, 1)}
     if takes(metric, "one_sided"):
         searched = _is_below_for_two(metric, options) and options.search != TWO_PHASE
@@ -129,14 +130,14 @@ def _takes(metric: Metric, options: argparse.Namespace) -> bool:
 
 
 def _is_below_for_two(metric: Metric, options: argparse.Namespace) -> bool:
-    """Return whether rows with two owners have it from below where nothing else is said."""
+    """Return whether the default for rows with two owners is to release the metric from below."""
     if not _two_owners(options) or not takes(metric, "one_sided"):
         return False
     return bool(vars(metric.for_two_owners("--person"))["search"] != TWO_PHASE)
 
 
 def _names(metric: Metric) -> list[str]:
-    """Return the columns whose values it reads."""
+    """Return the columns whose values a metric reads."""
     return [column.name for column in with_role(metric.columns(), Role.VALUE)]
 
 

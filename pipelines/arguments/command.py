@@ -1,4 +1,4 @@
-"""A parser whose every complaint is one line about options."""
+"""The parser of the command line, whose errors are one line about options."""
 
 import argparse
 import contextlib
@@ -13,7 +13,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from pipelines.arguments import files, language, people
 
-# A flag that is this close to one of ours is a typing error, not an option of Beam.
+# A flag that is so close to one of the job's is a typing error, not an option of Beam.
 ALIKE = 0.85
 _NEGATIVE = re.compile(r"-[0-9.]")
 
@@ -27,36 +27,36 @@ class Parser(argparse.ArgumentParser):
 
     @contextlib.contextmanager
     def refusing(self) -> Iterator[None]:
-        """Turn the errors of building a release, which name parameters only, into one line."""
+        """Turn errors of building a release, which name parameters only, into one line."""
         try:
             yield
         except (TypeError, ValueError, OSError) as error:
             self.error(language.translated(error))
 
     def read(self, words: Sequence[str] | None) -> tuple[argparse.Namespace, list[str]]:
-        """Return the job's own options, and those that are left for Beam."""
-        given = sys.argv[1:] if words is None else words
-        options, rest = self.parse_known_args(self._joined(list(self._without_values(given))))
-        if rest and not rest[0].startswith("--"):
-            self.error(f"unrecognized argument: {rest[0]}")
-        for word in rest:
+        """Return the options of the job, and the words that are left for Beam."""
+        line = sys.argv[1:] if words is None else words
+        options, left = self.parse_known_args(self._joined(list(self._without_values(line))))
+        if left and not left[0].startswith("--"):
+            self.error(f"unrecognized argument: {left[0]}")
+        for word in left:
             alike = difflib.get_close_matches(word.partition("=")[0], self._flags(), 1, ALIKE)
             if word.startswith("--") and alike:
                 self.error(f"unrecognized option: {word}, did you mean {alike[0]}?")
-        return options, rest
+        return options, left
 
     def for_beam(self, words: Sequence[str]) -> PipelineOptions:
-        """Return Beam's own options; where one is wrong, keep the last line of a page of usage."""
-        said, options = io.StringIO(), PipelineOptions(words)
+        """Return Beam's options; if one is wrong, show only the last line of Beam's usage page."""
+        usage, options = io.StringIO(), PipelineOptions(words)
         try:
-            with contextlib.redirect_stderr(said):
+            with contextlib.redirect_stderr(usage):
                 options.get_all_options()
         except SystemExit:
-            self.error(said.getvalue().rpartition("error: ")[2])
+            self.error(usage.getvalue().rpartition("error: ")[2])
         return options
 
     def _flags(self, takes_none: bool = False) -> list[str]:
-        """Return the options; `takes_none`: only those without a value."""
+        """Return the flags; `takes_none`: only flags without a value."""
         asked = (action for action in self._actions if action.nargs == 0 or not takes_none)
         return [flag for action in asked for flag in action.option_strings]
 
@@ -71,7 +71,7 @@ class Parser(argparse.ArgumentParser):
                 yield name
 
     def _joined(self, words: Sequence[str]) -> list[str]:
-        """Write `--option -1:1:1` as `--option=-1:1:1`: argparse takes -1:1:1 for an option."""
+        """Write `--option -1:1:1` as `--option=-1:1:1`: argparse takes -1:1:1 for a flag."""
         valued = set(self._flags()) - set(self._flags(takes_none=True))
         joined: list[str] = []
         for word in words:
@@ -83,7 +83,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def plain(program: str, description: str) -> Parser:
-    """Return a parser with the option of all jobs."""
+    """Return a parser with --show_errors, which all jobs have."""
     made = Parser(
         f"python -m pipelines.{program}",
         description=description,
@@ -97,7 +97,7 @@ def plain(program: str, description: str) -> Parser:
 
 
 def parser(program: str, description: str, two_owners: bool = False) -> Parser:
-    """Return a parser with the options that say whose rows are read and how they are bounded."""
+    """Return a parser with the options of files, of people and partitions, and of bounds."""
     made = plain(program, description)
     files.add(made)
     people.add(made, two_owners)

@@ -1,4 +1,4 @@
-"""Options that say what is read and written."""
+"""The options of the files that are read and written."""
 
 import argparse
 import os

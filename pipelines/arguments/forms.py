@@ -1,4 +1,4 @@
-"""How the word behind the flag of a metric is read: by the form that the metric gives."""
+"""Read the word after the flag of a metric, by the form that the metric states."""
 
 import argparse
 import dataclasses
@@ -24,16 +24,17 @@ _EQUALS = "COLUMN, or COLUMN=VALUE with the value that counts: clicked, device=m
 
 
 def plain_form(form: str) -> str:
-    """Return a form without the end that says what is counted."""
+    """Return a form without its end [:row] or [:person]."""
     return _PER.sub("", form)
 
 
 def reader(kind: type[Metric], form: str) -> Callable[[str], Metric]:
-    """Return the reader of what stands behind the flag of a metric.
+    """Return the reader of the word after the flag of a metric.
 
     Args:
         kind: the metric.
-        form: like "COLUMN:K", one of `_FORMS`; with "[:row]" or "[:person]" the word may end so.
+        form: one of `_FORMS`, like "COLUMN:K"; with the end "[:row]" or "[:person]" the word may
+            end so.
     """
     read = _FORMS[plain_form(form)]
 
@@ -51,7 +52,7 @@ def reader(kind: type[Metric], form: str) -> Callable[[str], Metric]:
 def _counted(made: Callable[..., Metric]) -> Callable[[str], Metric]:
     """Return the reader of a metric whose word may end in :row or :person.
 
-    What is not the default of the metric becomes part of its name, so that both can be asked for.
+    A count other than the default becomes part of the metric's name, so that both can be asked for.
     """
 
     def read(text: str) -> Metric:

@@ -1,10 +1,10 @@
-"""Say in the words of the command line what the library says in those of Python.
+"""Translate errors of the library, which name Python parameters, into words of the command line.
 
-What one option alone can get wrong is refused where that option is read (`words`). What remains is
-refused by the library, when the release is built or its files are read. Its errors carry the
-parameter and the rule (`checks.ParameterError`): the parameter becomes its flag, the rule stays,
-and what to write instead is said in flags. A failure of a running job is known by its text alone,
-which has the same form.
+Where one option alone is wrong, it is refused where it is read (`words`). All other errors come
+from the library, when the release is built or its files are read. They carry the parameter and the
+rule (`checks.ParameterError`): the parameter becomes its flag, the rule stays, and the advice what
+to write instead is given in flags. Of a failure of a running job only the text is known, which has
+the same form.
 """
 
 import re
@@ -67,7 +67,7 @@ _FLAGS: dict[str, tuple[str, str]] = {
     "ReadRows": ("--input:", ""),
     "WriteRows": ("--output:", ""),
 }
-"""Parameters, by name or by owner and name, that are not simply the flag of their name."""
+"""Parameters, by name or by owner and name, whose flag does not have just their name."""
 
 _METRIC_FLAGS = {kind.__name__: f"--{name}" for name, kind in REGISTRY.items() if kind.command}
 _METRICS = re.compile(rf"\b(?:{'|'.join(_METRIC_FLAGS)})\b")
@@ -77,24 +77,24 @@ _SIMPLE = re.compile(r"[a-z_]+")
 
 
 def translated(error: Exception | str) -> str:
-    """Return what an error says, with flags for parameters; of other errors, their text."""
+    """Return the text of an error with flags for parameters; other errors keep their text."""
     if isinstance(error, (ParameterError, ParameterTypeError)):
         return _told(error.owner, error.name, error.rule, error.mend)
     text = str(error)
     parts = _FORM.fullmatch(text)
     if parts:
         return _told(*(part or "" for part in parts.groups()))
-    owner, _, rest = text.partition(": ")
-    return f"{_FLAGS[owner][0]} {rest}" if owner in _FLAGS else text
+    owner, _, rule = text.partition(": ")
+    return f"{_FLAGS[owner][0]} {rule}" if owner in _FLAGS else text
 
 
 def _told(owner: str, name: str, rule: str, mend: str) -> str:
-    """Return the rule for a flag, and how to mend the call, if that can be said without Python."""
+    """Return the rule for a flag, and how to mend the call if that needs no Python."""
     flag = f"--{name}" if _SIMPLE.fullmatch(name) else name
     flag, instead = _FLAGS.get(f"{owner}.{name}", _FLAGS.get(name, (flag, "")))
-    said = f"{flag} must {rule}"
+    text = f"{flag} must {rule}"
     if mend and not _PYTHON.search(mend):
-        said += f". {mend}"
+        text += f". {mend}"
     elif mend and instead:
-        said += f": {instead}"
-    return _METRICS.sub(lambda name: _METRIC_FLAGS[name[0]], said)
+        text += f": {instead}"
+    return _METRICS.sub(lambda name: _METRIC_FLAGS[name[0]], text)

@@ -1,4 +1,4 @@
-"""Options that say what is released."""
+"""The options of the metrics, and of how they are released."""
 
 import argparse
 import functools
@@ -21,7 +21,7 @@ SEARCHES: dict[str, SearchKind] = {
     "scale_then_choose": dp.ScaleThenChoose,
 }
 WAYS: dict[str, SearchKind] = {**SEARCHES, "two_phase": "two-phase"}
-"""The searches, and the way that is none: clip and noise in one transform."""
+"""The searches, and "two_phase", which is none: clip and noise in one transform."""
 
 
 def add(made: argparse.ArgumentParser) -> None:
@@ -49,8 +49,8 @@ def add(made: argparse.ArgumentParser) -> None:
 def add_statistic(made: argparse.ArgumentParser) -> None:
     """Add the options that name one monotone statistic, its possible outputs, and the search."""
     group = made.add_argument_group("statistic: one of")
-    one = group.add_mutually_exclusive_group(required=True)
-    _add(one.add_argument, asked_by_flag(lambda kind: takes(kind, "search")), from_below=True)
+    exclusive = group.add_mutually_exclusive_group(required=True)
+    _add(exclusive.add_argument, asked_by_flag(lambda kind: takes(kind, "search")), from_below=True)
     outputs = f"the values that may be released, public: {_OUTPUTS}"
     form: dict[str, Any] = {"type": candidates, "metavar": "LOW:HIGH:STEP", "help": outputs}
     group.add_argument("--candidates", required=True, **form)
@@ -61,7 +61,7 @@ def add_statistic(made: argparse.ArgumentParser) -> None:
 
 
 def asked_by_flag(suits: Callable[[type[Metric]], bool]) -> dict[str, type[Metric]]:
-    """Return the metrics of the library that have a flag, and suit, by its name."""
+    """Return the metrics of the library that have a flag and suit, by the name of the flag."""
     known = metrics.REGISTRY.items()
     return {name: kind for name, kind in known if kind.command is not None and suits(kind)}
 
@@ -76,7 +76,7 @@ def _add(
     kinds: Mapping[str, type[Metric]],
     from_below: bool = False,
 ) -> None:
-    """Add the flags of metrics; `from_below`: with what is said of them there."""
+    """Add the flags of metrics; `from_below`: with their help for releases from below."""
     into = functools.partial(argument, dest="metrics", default=[])
     for name, kind in kinds.items():
         command = kind.command

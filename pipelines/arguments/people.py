@@ -1,4 +1,4 @@
-"""Options that say whose rows these are, how they are grouped, and how they are bounded."""
+"""The options of the person, the partitions, and the bounds."""
 
 import argparse
 import re
@@ -64,7 +64,7 @@ def bounds(options: argparse.Namespace) -> dp.ContributionBounds:
 
 
 def public_partitions(options: argparse.Namespace) -> dp.PublicPartitions | None:
-    """Return the public keys that the command line names, None if it names none.
+    """Return the public keys that the command line names; None if it names none.
 
     A column whose keys are all plain decimal integers has integer keys; they match text in the data
     too ("1" in a CSV file is the key 1), so only the type of the output depends on this.

@@ -1,4 +1,4 @@
-"""Options that say what may be spent."""
+"""The options of the budget."""
 
 import argparse
 from fractions import Fraction
@@ -24,7 +24,7 @@ def add(made: argparse.ArgumentParser) -> None:
 
 
 def budget(options: argparse.Namespace) -> dp.Budget:
-    """Return what may be spent."""
+    """Return the budget."""
     if options.rho is not None:
         return dp.Budget.zcdp(options.rho, options.delta)
     return dp.Budget(options.epsilon, options.delta)

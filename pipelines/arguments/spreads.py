@@ -1,4 +1,4 @@
-"""Options of statistics of one number per person, which two jobs release."""
+"""The options of statistics of one number per person, which two jobs release."""
 
 import argparse
 from collections.abc import Sequence
@@ -20,17 +20,17 @@ def add(group: argparse._ArgumentGroup) -> None:
 
 
 def options_of(metric: Metric, options: argparse.Namespace) -> dict[str, Any]:
-    """Return these options for a metric that has them, none for others."""
+    """Return the values of these options that a metric has, and that were given."""
     names = ("person_value", "last_by", "sensitivity")
-    given = {name: vars(options)[name] for name in names if takes(metric, name)}
-    return {name: value for name, value in given.items() if value is not None}
+    values = {name: vars(options)[name] for name in names if takes(metric, name)}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def check(options: argparse.Namespace, asked: Sequence[Metric]) -> None:
     """Refuse these options where no metric has them.
 
     Raises:
-        ValueError: with the options, and what they are for.
+        ValueError: names the options, and says what they are for.
     """
     whose = "--variance, --standard_deviation, --trimmed_mean and what else is preprocessed"
     preprocessed = any(takes(metric, "sensitivity") for metric in asked)

@@ -1,4 +1,4 @@
-"""What a word of the command line may be: numbers, columns, lists; each refused in one phrase."""
+"""Read the words of the command line: numbers, columns, lists; refuse others in one phrase."""
 
 import argparse
 import contextlib
@@ -15,7 +15,7 @@ def require(ok: bool, rule: str, text: str) -> None:
 
 
 def _fraction(text: str) -> Fraction | None:
-    """Return a decimal number exactly, so that 0.1 is one tenth; None for anything else."""
+    """Return a decimal number exactly, so that 0.1 is one tenth; None for other words."""
     try:
         return Fraction(repr(float(text)))
     except ValueError:
@@ -27,7 +27,7 @@ def number(rule: str, holds: Callable[[Fraction], bool]) -> Callable[[str], Frac
 
     Args:
         rule: what the number must be, in words.
-        holds: whether it is that.
+        holds: whether a number keeps the rule.
     """
 
     def read(text: str) -> Fraction:
@@ -67,17 +67,17 @@ def columns(text: str) -> list[str]:
 
 def owners(text: str) -> list[str]:
     """Return the column of the person, or the two of rows with two owners."""
-    found = columns(text)
+    names = columns(text)
     rule = "one column, or two different ones with a comma between: from,to"
-    require(len(set(found)) == len(found) <= 2, rule, text)
-    return found
+    require(len(set(names)) == len(names) <= 2, rule, text)
+    return names
 
 
 def owner(text: str) -> list[str]:
-    """Return the column of the person alone, in a list as of `steps.eligibility`."""
-    found = columns(text)
-    require(len(found) == 1, "one column: this job has nothing for rows with two owners", text)
-    return found
+    """Return the column of the person alone, in a list as `owners` does."""
+    names = columns(text)
+    require(len(names) == 1, "one column: this job has nothing for rows with two owners", text)
+    return names
 
 
 def of_column(
@@ -87,7 +87,7 @@ def of_column(
 
     Args:
         rule: what the text must be, in words.
-        holds: whether the number is that.
+        holds: whether the number keeps the rule.
     """
 
     def read(text: str) -> tuple[str, Fraction]:
@@ -111,17 +111,17 @@ def named(rule: str, holds: Callable[[Fraction], bool]) -> Callable[[str], dict[
 
     Args:
         rule: what the text must be, in words.
-        holds: whether a number is that.
+        holds: whether a number keeps the rule.
     """
 
     def read(text: str) -> dict[str, Fraction]:
-        found = {}
+        numbers = {}
         for word in listed(text):
             name, _, amount = word.rpartition("=")
             value = _fraction(amount)
             require(bool(name) and value is not None and holds(value), rule, text)
-            found[name] = value or Fraction(0)
-        return found
+            numbers[name] = value or Fraction(0)
+        return numbers
 
     return read
 
@@ -139,25 +139,25 @@ lowest = named("columns with the statistic of nobody, like minutes=0,spent=0", l
 
 
 def person_epsilon(text: str) -> tuple[str, tuple[Fraction, ...]]:
-    """Return the column of people's own epsilons and the public ones, of COLUMN=E,E,..."""
+    """Return the column of people's epsilons, and the public epsilons, of COLUMN=E,E,..."""
     name, _, numbers = text.rpartition("=")
-    found = [_fraction(word) for word in listed(numbers)]
-    fine = all(each is not None and each > 0 and each * 10**6 % 1 == 0 for each in found)
+    epsilons = [_fraction(word) for word in listed(numbers)]
+    fine = all(e is not None and e > 0 and e * 10**6 % 1 == 0 for e in epsilons)
     rule = "a column and the public epsilons in it, multiples of 0.000001: epsilon=0.5,1,2"
     require(bool(name) and fine, rule, text)
-    return name, tuple(each for each in found if each is not None)
+    return name, tuple(e for e in epsilons if e is not None)
 
 
 def function(text: str) -> Callable[[Any], Any]:
     """Return the function MODULE:NAME."""
     module, _, name = text.partition(":")
-    found: Any = None
+    attribute: Any = None
     with contextlib.suppress(Exception):  # an import runs the user's code, which may raise anything
-        found = getattr(importlib.import_module(module), name)
-    require(callable(found), "MODULE:NAME of a function that can be imported", text)
-    hashable = type(found).__hash__ is not None
+        attribute = getattr(importlib.import_module(module), name)
+    require(callable(attribute), "MODULE:NAME of a function that can be imported", text)
+    hashable = type(attribute).__hash__ is not None
     require(hashable, "a function that can be hashed, as all do that are made by def", text)
-    known: Callable[[Any], Any] = found
+    known: Callable[[Any], Any] = attribute
     return known
 
 

@@ -277,3 +277,75 @@ def test_who_imports_a_job_keeps_its_signals_and_its_temporary_folder() -> None:
 def test_a_job_that_ends_by_itself_leaves_no_temporary_folder(start: Callable[..., Job]) -> None:
     job = start(["-m", "pipelines.aggregate", *ASKED[:4], "--count", "--plan"])
     assert job.process.wait(LONGEST) == 0 and list(job.temporary.iterdir()) == []
+
+
+EARLY = """
+import os, signal, sys
+sys.argv[0] = "-m"
+sys.orig_argv = ["", "-m", "pipelines.aggregate"]
+make = os.mkdir
+def mkdir(path, *mode):
+    os.kill(os.getpid(), signal.SIGTERM)
+    return make(path, *mode)
+os.mkdir = mkdir
+import pipelines
+"""
+
+
+def test_a_signal_at_the_very_start_ends_this_process_and_no_other(tmp_path: Path) -> None:
+    """Others of the user have the same TMPDIR until the job has one of its own."""
+    mine = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(["sleep", "60"], env=mine) as other:
+        done = subprocess.run(
+            [sys.executable, "-c", EARLY], cwd=ROOT, env=mine, capture_output=True, check=False
+        )
+        alive = other.poll() is None
+        other.kill()
+    assert (done.returncode, done.stderr, alive) == (143, b"", True)
+    assert list(tmp_path.iterdir()) == []
+
+
+FORKS = """
+import os, sys, tempfile, time
+sys.argv[0] = "-m"
+sys.orig_argv = ["", "-m", "pipelines.aggregate"]
+import pipelines
+import multiprocessing
+if __name__ == "__main__":
+    context = multiprocessing.get_context("fork")
+    with context.Pool(2) as pool:
+        assert pool.map(abs, [-1, -2]) == [1, 2]
+    assert os.path.isdir(tempfile.gettempdir()) and tempfile.mkdtemp()
+    if os.fork() == 0:
+        sys.exit(0)
+    os.wait()
+    assert os.path.isdir(tempfile.gettempdir())
+    pool = context.Pool(2)
+    os.write(1, b"ready")
+    time.sleep(60)
+"""
+
+
+def test_forks_of_a_job_delete_nothing_and_end_with_it(tmp_path: Path) -> None:
+    mine = {**os.environ, "TMPDIR": str(tmp_path)}
+    words = [sys.executable, "-c", FORKS]
+    with subprocess.Popen(
+        words, cwd=ROOT, env=mine, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as job:
+        assert job.stdout is not None and job.stdout.read(5) == b"ready"
+        job.terminate()
+        out, err = job.communicate(timeout=60)  # which ends when no fork holds the pipes
+    assert (job.returncode, err) == (143, b"")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_that_imports_jobs_keeps_its_signals(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/__init__.py").write_text("import pipelines.aggregate\n")
+    (tmp_path / "mine/tool.py").write_text(
+        "import signal; print(signal.getsignal(signal.SIGTERM) == signal.SIG_DFL)\n"
+    )
+    path = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    words = [sys.executable, "-m", "mine.tool"]
+    done = subprocess.run(words, cwd=tmp_path, env=path, capture_output=True, check=True)
+    assert done.stdout == b"True\n"

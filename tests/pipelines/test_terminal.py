@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import zlib
 from pathlib import Path
 
 import apache_beam as beam
@@ -132,3 +133,38 @@ def test_importing_the_jobs_says_nothing_and_changes_no_logger() -> None:
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+class OwnError(Exception):
+    """An error of a kind of its own, as users' functions and libraries raise."""
+
+
+@pytest.mark.parametrize(
+    "kind", [OwnError, EOFError, zlib.error, StopIteration, MemoryError, SystemExit]
+)
+def test_an_error_of_any_kind_is_one_line(
+    kind: type[BaseException], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What a runner raises is stood in for: its errors of other kinds quote elements too."""
+
+    class Failing:
+        runner = None
+
+        def run(self) -> None:
+            raise kind(f"{CANARY} [while running 'Map']")
+
+    with pytest.raises(SystemExit) as stopped:
+        terminal.run(Failing(), "Reading")
+    said = f"{stopped.value.code}{capfd.readouterr()}"
+    assert f"the run failed with {kind.__name__}; its text may quote data" in said
+    assert CANARY not in said and "Traceback" not in said
+
+
+def test_what_nothing_catches_is_one_line_and_shown_to_who_asks() -> None:
+    code = "import sys; sys.argv[0] = '-m'; sys.orig_argv = ['', '-m', 'pipelines.aggregate']\n"
+    code += f"import pipelines; raise EOFError('{CANARY}')"
+    for flag, shown in (([], False), (["--show_errors"], True)):
+        words = [sys.executable, "-c", code, *flag]
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and (CANARY in done.stderr) == shown
+        assert "EOFError" in done.stderr and (done.stderr.count("\n") == 1) != shown

@@ -55,7 +55,7 @@ class _Arcs:
         residual = np.empty(2 * len(forward), np.int64)
         residual[self.along], residual[self.against] = forward, backward
         shape = (self.nodes, self.nodes)
-        # No less than 2^30 - 1 is ever missing (see `maximum`), so that is as good as more.
+        # No more than 2^30 - 1 is ever missing (see `maximum`), so that is as good as more.
         small = np.minimum(residual, _LOW).astype(np.int32)
         return scipy_loader.matrix((small, self.columns, self.starts), shape)
 

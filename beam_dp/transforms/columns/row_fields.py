@@ -3,8 +3,8 @@
 A dict finds a key by its hash and then by `==`, which a key's class can define: that code would run
 for a key with the hash of "person". So names are looked up among plain text only: keys of a
 subclass of `str` are the text that they hold, other keys are ignored. Rows mostly have the same
-names in the same order: that is checked for many rows at a time, which costs less than one look-up
-per field.
+names in the same order: that is checked for many rows at a time. Rows of many other fields, or with
+names in changing order, cost more, for every name is looked at.
 """
 
 import abc

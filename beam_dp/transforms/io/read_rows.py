@@ -106,7 +106,8 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     def display_data(self) -> dict[str, str]:
         """Return the public parameters."""
-        return {"pattern": self.pattern, "columns": ", ".join(self.columns)}
+        shown = {"pattern": self.pattern, "columns": ", ".join(self.columns)}
+        return shown if self.quotes else {**shown, "quotes": "none"}
 
 
 def _check_quotes(quotes: object, extension: str) -> None:
