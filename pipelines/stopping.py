@@ -171,11 +171,11 @@ def _working() -> Iterator[int]:
     family = {os.getpid()}
     for path in Path("/proc").glob("[0-9]*") if _job.path else ():
         with contextlib.suppress(OSError):
-            parents[int(path.name)] = int(
-                (path / "stat").read_bytes().rpartition(b")")[2].split()[1]
-            )
-            if told in (path / "environ").read_bytes():
-                family.add(int(path.name))
+            state, parent = (path / "stat").read_bytes().rpartition(b")")[2].split()[:2]
+            if state != b"Z":
+                parents[int(path.name)] = int(parent)
+                if told in (path / "environ").read_bytes():
+                    family.add(int(path.name))
     size = 0
     while size < len(family):
         size = len(family)
@@ -185,5 +185,5 @@ def _working() -> Iterator[int]:
 
 def _refuse_processes(event: str, given: tuple[object, ...]) -> None:
     """Start no worker any more: other threads go on while this process ends."""
-    if event == "subprocess.Popen":
+    if event in ("subprocess.Popen", "os.fork"):
         raise RuntimeError("the job is stopped")

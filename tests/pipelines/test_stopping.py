@@ -334,7 +334,7 @@ def test_forks_of_a_job_delete_nothing_and_end_with_it(tmp_path: Path) -> None:
     ) as job:
         assert job.stdout is not None and job.stdout.read(5) == b"ready"
         job.terminate()
-        out, err = job.communicate(timeout=60)  # which ends when no fork holds the pipes
+        _, err = job.communicate(timeout=60)  # which ends when no fork holds the pipes
     assert (job.returncode, err) == (143, b"")
     assert list(tmp_path.iterdir()) == []
 
