@@ -1,9 +1,35 @@
-"""Hypothesis draws the same examples in every run: a test that fails does so for everybody.
+"""What `make test` leaves to `make audit`, and examples of hypothesis that are the same in every run.
 
-Search further with `python -m pytest --hypothesis-profile default`.
+* The tests of the folders in `EXHAUSTIVE` are audits: whole distributions, whole benchmarks.
+* Of a test that is marked `sampled(n)` each n-th case is a test, and the others are audits.
+* A test with sizes has a small one and a whole one (`tests.sizes`).
+
+With derandomized examples, a test that fails does so for everybody. Search further with
+`python -m pytest --hypothesis-profile default`.
 """
 
+import collections
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("repeatable", derandomize=True)
 settings.load_profile("repeatable")
+
+TESTS = Path(__file__).parent
+EXHAUSTIVE = ("audit", "benchmarks")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is for the audit alone, before marks are looked at."""
+    counts: collections.Counter[str] = collections.Counter()
+    for item in items:
+        sampled = item.get_closest_marker("sampled")
+        name = item.nodeid.partition("[")[0]
+        left_out = sampled is not None and counts[name] % sampled.args[0] != 0
+        counts[name] += 1
+        inside = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
+        if left_out or inside in EXHAUSTIVE:
+            item.add_marker(pytest.mark.audit)

@@ -138,6 +138,7 @@ def reading(
 STAGES = ("Reading and bounding", "Writing")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "options", "number", "wait"),
     [

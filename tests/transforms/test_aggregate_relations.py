@@ -103,6 +103,7 @@ def check(profile: list[float], rows: Rows, statistic: Statistic) -> None:
     assert profile == [float(level) for level in statistic.direct(rows)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", ["dict", "Arrow", "both"])
 @pytest.mark.parametrize("name", STATISTICS)
 def test_losses_are_those_of_all_sets_of_people(name: str, form: str) -> None:
@@ -140,6 +141,7 @@ def test_one_person_moves_every_loss_by_at_most_one(name: str) -> None:
     assert any(moves(old, new))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("bounds", ["L0", "Linf", "all"])
 @pytest.mark.parametrize("name", ONE_OWNER)
 def test_bounds_hold_in_pipelines(name: str, bounds: str, monkeypatch: pytest.MonkeyPatch) -> None:

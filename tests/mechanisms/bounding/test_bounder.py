@@ -174,6 +174,7 @@ def in_closed_form(limit: int) -> list[int]:
 
 
 # 10,000 neighbours: 250 databases of 40 people, each of whom is taken out once.
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bounds", [ContributionBounds(2), ContributionBounds(2, 2, 3)], ids=str)
 def test_taking_a_person_out_changes_no_line_of_anybody_else(bounds):
     generator = random.Random(str(bounds))

@@ -58,6 +58,7 @@ def test_profiles_are_those_of_all_sets_of_people(name: str) -> None:
         assert list(found[day]) == list(statistic.direct(data[day]))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_one_person_with_all_their_rows_moves_every_loss_by_at_most_one(name: str) -> None:
     """1,000 databases for each statistic; a new person's rows may touch anybody."""
@@ -67,6 +68,7 @@ def test_one_person_with_all_their_rows_moves_every_loss_by_at_most_one(name: st
     assert moves(before, after) == {True, False}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("name", ONE_OWNER)
 def test_bounds_keep_it_so_in_every_partition(name: str, bounds: str) -> None:
