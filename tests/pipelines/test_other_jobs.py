@@ -43,6 +43,7 @@ def test_rates_per_country(clicks, tmp_path, per, bound):
     assert rates == pytest.approx(expected) and 0 < rates["fr"] < 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "words", [("true", "false"), ("True", "False"), ("1.0", "0.0"), ("1", "0")]
 )

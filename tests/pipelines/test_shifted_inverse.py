@@ -40,6 +40,7 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("search", ["auto", "above_threshold", "exponential", "binary"])
 def test_a_value_that_all_people_have_is_never_missed(
     visits: str, tmp_path: Path, search: str
@@ -94,6 +95,7 @@ def statistics(people: tuple[str, ...]) -> tuple[float, ...]:
     return second, len(counts), max(counts, default=0), sum(count**2 for count in counts)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
 def test_losses_of_rows_and_values_are_those_of_brute_force(tmp_path: Path, extension: str) -> None:
     rows: list[dict[str, object]] = [

@@ -229,6 +229,7 @@ def test_timestamps_are_the_end_of_the_window() -> None:
         assert_that(found, equal_to([True]))
 
 
+@pytest.mark.audit
 def test_a_million_public_keys_most_of_them_empty() -> None:
     public = dp.PublicPartitions(range(1_000_000))
     transform = aggregate(partitions=public, metrics=[dp.PeopleCount()])

@@ -132,6 +132,7 @@ def test_order_and_shards_change_nothing(name: str) -> None:
     assert found(in_form(rows, "both"), statistic, shards=1) == expected
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_one_person_moves_every_loss_by_at_most_one(name: str) -> None:
     statistic = STATISTICS[name]
@@ -157,6 +158,7 @@ def test_bounds_hold_in_pipelines(name: str, bounds: str, monkeypatch: pytest.Mo
     moves(*losses)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_repeated_bundles_count_once(name: str) -> None:
     """What is seen is stored once or more often, always the same."""

@@ -76,6 +76,7 @@ def test_the_search_for_the_best_window_misses_none(sample):
         assert variances.least(whole, price) == best
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", brute.STATISTICS)
 def test_one_person_moves_each_of_10000_neighbours_by_at_most_delta(name):
     for statistic, generator in releases(name, 4):

@@ -86,6 +86,7 @@ def test_bounds_keep_it_so_in_every_partition(name: str, bounds: str) -> None:
         assert max(reached.values()) > 2
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_how_rows_are_cut_and_ordered_changes_nothing(name: str) -> None:
     statistic = STATISTICS[name]
@@ -98,6 +99,7 @@ def test_how_rows_are_cut_and_ordered_changes_nothing(name: str) -> None:
         assert profiles(rows, statistic, **cut) == expected
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ONE_OWNER)
 def test_bounded_rows_do_not_depend_on_cuts(name: str) -> None:
     statistic = ONE_OWNER[name]
@@ -108,6 +110,7 @@ def test_bounded_rows_do_not_depend_on_cuts(name: str) -> None:
         assert profiles(rows[::-1], statistic, bounds=bound, **cut) == expected
 
 
+@pytest.mark.audit
 def test_pairs_of_owners_have_no_direction() -> None:
     for name, statistic in TWO_OWNERS.items():
         rows = [row for row in world(200, seed=7).rows if row.to is not None]

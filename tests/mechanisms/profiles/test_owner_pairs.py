@@ -172,6 +172,7 @@ def test_weights_beyond_64_bits_interlace_and_count_for_at_most_2_to_61():
     assert max(after[0] for _, after in found) >= 2**63
 
 
+@pytest.mark.audit
 def test_maxima_lie_between_the_half_and_the_whole_of_the_loss():
     generator = np.random.default_rng(10)
     for _ in range(150):

@@ -70,6 +70,7 @@ def test_the_last_row_of_each_person_counts(seed):
             assert strays <= 10 * found[day]["variance_v_error"] + 1e-4 < 1
 
 
+@pytest.mark.audit
 def test_batches_and_other_metrics_and_black_boxes_too():
     """Two thousand people whose last value is 7: earlier rows would move every answer."""
     rows = [{"p": n, "t": t, "v": 7.0 if t == 3 else 99.0} for n in range(2000) for t in range(4)]

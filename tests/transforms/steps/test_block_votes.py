@@ -52,6 +52,7 @@ def test_a_function_of_the_number_of_people_sees_one_block():
     assert all(40 < found[day]["black_box_value"] < 160 for day in range(3))
 
 
+@pytest.mark.audit
 def test_however_rows_are_cut_into_bundles_and_shards_the_votes_are_the_same(monkeypatch):
     """At this budget the rank moves by a vote with a chance below 1e-10."""
     monkeypatch.setattr(layout, "fresh_key", lambda: bytes(range(32)))

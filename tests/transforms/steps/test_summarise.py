@@ -143,6 +143,7 @@ def test_the_bounds_hold(expected: dict[int, Any]) -> None:
     assert rows <= 3 * len(people)
 
 
+@pytest.mark.audit
 def test_one_person_of_many_rows_is_one_of_few() -> None:
     rows = [{"person": 1, "day": f"day {row % 1000}", "value": 1.0} for row in range(20_000)]
     lines = merged(run([*rows, {"person": 2, "day": "day 1", "value": 1.0}]))

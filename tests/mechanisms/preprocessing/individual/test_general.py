@@ -44,6 +44,7 @@ def wrong(seed, runs=300):
     return mistakes
 
 
+@pytest.mark.audit
 def test_it_is_the_definition_for_functions_without_structure():
     assert wrong(1, 5_000) == 0
 
