@@ -24,10 +24,10 @@ $(VENV)/.installed: setup.py
 	touch $@
 
 test: venv
-	$(BIN)/python -m pytest -n auto --durations=25
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations=25
 
 audit: venv
-	$(BIN)/python -m pytest -n auto -m audit
+	$(BIN)/python -m pytest -n auto --dist worksteal -m audit
 
 test-runners: venv $(PRISM)
 	$(BIN)/python -m pytest tests/runners --runners --prism $(PRISM) $(ENDPOINTS:%=--job_endpoint %)

@@ -25,7 +25,7 @@ def test_exhaustive():
 def options(target: str) -> list[str]:
     """Return what a target of the Makefile gives to pytest, but for the number of workers."""
     [line] = re.findall(rf"^{target}: .*\n\t.*-m pytest (.*)$", MAKEFILE, re.MULTILINE)
-    return line.removeprefix("-n auto").split()
+    return line.removeprefix("-n auto --dist worksteal").split()
 
 
 @pytest.mark.parametrize(("target", "name"), [("test", "quick"), ("audit", "exhaustive")])
