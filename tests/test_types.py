@@ -57,6 +57,7 @@ def test_an_installed_copy_says_that_it_has_types(monkeypatch):
     assert [files for _, _, _, files in command.data_files] == [["py.typed"]]
 
 
+@pytest.mark.audit
 def test_a_wrong_argument_is_found_and_a_right_one_is_not(tmp_path):
     (tmp_path / "calls.py").write_text(CALLS, encoding="utf-8")
     settings = f"[mypy]\nmypy_path = {ROOT}:{TYPINGS}\nignore_missing_imports = true\n"

@@ -193,7 +193,7 @@ def released(
     return clips, {day: list(made) for (day,), made in by_day}
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: f"{float(unit):.0e}")
 def test_a_wide_column_changes_nothing_of_others(unit: Fraction) -> None:
     """Every value added alone; the clips that partitions share are those without it."""
@@ -212,7 +212,7 @@ def check(case: Case, rows: list[Any]) -> None:
             assert str(after[day]) == str(before[day])  # as text: NaN is NaN
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: f"{float(unit):.0e}")
 def test_wide_columns_are_released_with_noise(unit: Fraction) -> None:
     """With real noise, whose integers are wide where the unit makes them so."""

@@ -103,7 +103,7 @@ def check(profile: list[float], rows: Rows, statistic: Statistic) -> None:
     assert profile == [float(level) for level in statistic.direct(rows)]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("form", ["dict", "Arrow", "both"])
 @pytest.mark.parametrize("name", STATISTICS)
 def test_losses_are_those_of_all_sets_of_people(name: str, form: str) -> None:
@@ -158,7 +158,7 @@ def test_bounds_hold_in_pipelines(name: str, bounds: str, monkeypatch: pytest.Mo
     moves(*losses)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_repeated_bundles_count_once(name: str) -> None:
     """What is seen is stored once or more often, always the same."""

@@ -213,6 +213,7 @@ def test_one_person_more_interlaces(tries):
         assert interlaces(frequency.max_profile(*larger, 4), frequency.max_profile(*smaller, 4))
 
 
+@pytest.mark.audit
 @pytest.mark.usefixtures("no_last_resort")
 def test_one_person_more_interlaces_by_guesses():
     for larger, smaller in neighbours(np.random.default_rng(5), 300):

@@ -58,7 +58,7 @@ def test_profiles_are_those_of_all_sets_of_people(name: str) -> None:
         assert list(found[day]) == list(statistic.direct(data[day]))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_one_person_with_all_their_rows_moves_every_loss_by_at_most_one(name: str) -> None:
     """1,000 databases for each statistic; a new person's rows may touch anybody."""

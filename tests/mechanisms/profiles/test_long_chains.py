@@ -173,6 +173,7 @@ def crowd_behind_a_chain(draw: random.Random, price: int) -> Pairs:
     return np.concatenate([people, np.full(near, far)]), np.concatenate([items, shown])
 
 
+@pytest.mark.audit
 def test_a_crowd_behind_a_long_chain_is_counted_to_the_last() -> None:
     draw = random.Random(1)
     for turn in range(300):

@@ -80,6 +80,7 @@ def test_floats_are_taken_exactly_and_returned_as_floats():
     assert type(preprocessing.general(len, [1, 2], 1)) is Fraction
 
 
+@pytest.mark.audit
 def test_20_people_are_done_and_21_are_refused():
     assert preprocessing.general(len, range(17), 1) == 17
     with pytest.raises(ValueError, match="people must be at most 20"):

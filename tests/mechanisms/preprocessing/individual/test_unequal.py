@@ -96,7 +96,7 @@ def test_prices_and_gains_below_one_count():
     assert preprocessing.monotone(weigh, "ab", [Fraction(1, 4), Fraction(2, 5)]) == Fraction(11, 20)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.audit
 def test_sums_and_maxima_have_closed_forms():
     generator = np.random.default_rng(4)
     for _ in range(5_000):
