@@ -84,7 +84,7 @@ def test_its_error_bound_is_that_of_both_ends() -> None:
     asked = Range("minutes"), dp.Max("minutes"), dp.Min("minutes")
     rows = [{"person": n, "day": "ab"[n % 2], "minutes": n} for n in range(2000)]
     for row in released(*asked, budget=dp.Budget(300.0), rows=rows):
-        assert row.max_minutes_error > 0 and row.min_minutes_error > 0
+        assert math.isfinite(row.max_minutes) and math.isfinite(row.min_minutes)
         assert row.range_minutes == row.max_minutes - row.min_minutes
         assert row.range_minutes_error == row.max_minutes_error + row.min_minutes_error
 
