@@ -5,7 +5,7 @@ For every set S of outputs of a transform with `Budget(epsilon, delta)`
 
     P[output(x) in S] <= e^epsilon P[output(x') in S] + delta,
 
-over everything that the transform returns together: values, error bounds, and which partitions
+over everything that the transform returns together: values, intervals, and which partitions
 appear. With `Budget.zcdp(rho)` the Renyi divergences of order alpha are at most rho alpha.
 
 *What it does not protect.* The input, temporary files, and what a runner shows of a running job
@@ -17,48 +17,108 @@ Bounds, budgets, public keys and candidates are published parameters. A person i
 to refute what a function of your own claims.
 """
 
-from beam_dp import testing as testing
-from beam_dp.mechanisms.accounting.budget import Budget as Budget
-from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds as ContributionBounds
-from beam_dp.mechanisms.candidates.candidates import Candidates as Candidates
-from beam_dp.mechanisms.metrics.extremes import Max as Max
-from beam_dp.mechanisms.metrics.extremes import Min as Min
-from beam_dp.mechanisms.metrics.items import DistinctCount as DistinctCount
-from beam_dp.mechanisms.metrics.items import MaxFrequency as MaxFrequency
-from beam_dp.mechanisms.metrics.items import SumOfSquares as SumOfSquares
-from beam_dp.mechanisms.metrics.own_function import BlackBox as BlackBox
-from beam_dp.mechanisms.metrics.own_function import CustomProfile as CustomProfile
-from beam_dp.mechanisms.metrics.ratio import Ratio as Ratio
-from beam_dp.mechanisms.metrics.rows import KthLargest as KthLargest
-from beam_dp.mechanisms.metrics.rows import Median as Median
-from beam_dp.mechanisms.metrics.rows import Quantile as Quantile
-from beam_dp.mechanisms.metrics.spread import Preprocessed as Preprocessed
-from beam_dp.mechanisms.metrics.spread import StandardDeviation as StandardDeviation
-from beam_dp.mechanisms.metrics.spread import TrimmedMean as TrimmedMean
-from beam_dp.mechanisms.metrics.spread import Variance as Variance
-from beam_dp.mechanisms.metrics.totals import Count as Count
-from beam_dp.mechanisms.metrics.totals import Mean as Mean
-from beam_dp.mechanisms.metrics.totals import PeopleCount as PeopleCount
-from beam_dp.mechanisms.metrics.totals import Sum as Sum
-from beam_dp.mechanisms.profiles.profile import Profile as Profile
-from beam_dp.mechanisms.search import AboveThreshold as AboveThreshold
-from beam_dp.mechanisms.search import ExponentialMechanism as ExponentialMechanism
-from beam_dp.mechanisms.search import NoisyBinarySearch as NoisyBinarySearch
-from beam_dp.mechanisms.search import RankSearch as RankSearch
-from beam_dp.mechanisms.search import ScaleThenChoose as ScaleThenChoose
-from beam_dp.mechanisms.search import UnboundedSearch as UnboundedSearch
-from beam_dp.mechanisms.sensitivity import down_sensitivity as down_sensitivity
-from beam_dp.mechanisms.sensitivity.monotone import Monotone as Monotone
-from beam_dp.mechanisms.sensitivity.monotone import monotone_hull as monotone_hull
-from beam_dp.transforms.aggregate import PrivateAggregate as PrivateAggregate
-from beam_dp.transforms.bound_contributions import BoundContributions as BoundContributions
-from beam_dp.transforms.io.read_rows import ReadRows as ReadRows
-from beam_dp.transforms.io.write_rows import WriteRows as WriteRows
-from beam_dp.transforms.local_sensitivity import LocalSensitivity as LocalSensitivity
-from beam_dp.transforms.partitions import PrivatePartitions as PrivatePartitions
-from beam_dp.transforms.partitions import PublicPartitions as PublicPartitions
-from beam_dp.transforms.preprocess import PreprocessSensitivity as PreprocessSensitivity
-from beam_dp.transforms.private_ratio import PrivateRatio as PrivateRatio
-from beam_dp.transforms.removal_loss import RemovalLoss as RemovalLoss
-from beam_dp.transforms.select import SelectPartitions as SelectPartitions
-from beam_dp.transforms.shifted_inverse import ShiftedInverse as ShiftedInverse
+import typing
+
+from beam_dp.lazy_names import lazy as _lazy
+
+if typing.TYPE_CHECKING:
+    from beam_dp import testing as testing
+    from beam_dp.mechanisms.accounting.budget import Budget as Budget
+    from beam_dp.mechanisms.bounding.contribution_bounds import (
+        ContributionBounds as ContributionBounds,
+    )
+    from beam_dp.mechanisms.candidates.candidates import Candidates as Candidates
+    from beam_dp.mechanisms.metrics.extremes import KthLargest as KthLargest
+    from beam_dp.mechanisms.metrics.extremes import Max as Max
+    from beam_dp.mechanisms.metrics.extremes import Min as Min
+    from beam_dp.mechanisms.metrics.histogram import Histogram as Histogram
+    from beam_dp.mechanisms.metrics.items import DistinctCount as DistinctCount
+    from beam_dp.mechanisms.metrics.items import MaxFrequency as MaxFrequency
+    from beam_dp.mechanisms.metrics.items import SumOfSquares as SumOfSquares
+    from beam_dp.mechanisms.metrics.own_function import BlackBox as BlackBox
+    from beam_dp.mechanisms.metrics.own_function import CustomProfile as CustomProfile
+    from beam_dp.mechanisms.metrics.ratio import Ratio as Ratio
+    from beam_dp.mechanisms.metrics.rows import Median as Median
+    from beam_dp.mechanisms.metrics.rows import Quantile as Quantile
+    from beam_dp.mechanisms.metrics.rows import Quantiles as Quantiles
+    from beam_dp.mechanisms.metrics.spread import Preprocessed as Preprocessed
+    from beam_dp.mechanisms.metrics.spread import StandardDeviation as StandardDeviation
+    from beam_dp.mechanisms.metrics.spread import TrimmedMean as TrimmedMean
+    from beam_dp.mechanisms.metrics.spread import Variance as Variance
+    from beam_dp.mechanisms.metrics.totals import Count as Count
+    from beam_dp.mechanisms.metrics.totals import Mean as Mean
+    from beam_dp.mechanisms.metrics.totals import PeopleCount as PeopleCount
+    from beam_dp.mechanisms.metrics.totals import Sum as Sum
+    from beam_dp.mechanisms.profiles.profile import Profile as Profile
+    from beam_dp.mechanisms.search import AboveThreshold as AboveThreshold
+    from beam_dp.mechanisms.search import ExponentialMechanism as ExponentialMechanism
+    from beam_dp.mechanisms.search import NoisyBinarySearch as NoisyBinarySearch
+    from beam_dp.mechanisms.search import RankSearch as RankSearch
+    from beam_dp.mechanisms.search import ScaleThenChoose as ScaleThenChoose
+    from beam_dp.mechanisms.search import UnboundedSearch as UnboundedSearch
+    from beam_dp.mechanisms.sensitivity import down_sensitivity as down_sensitivity
+    from beam_dp.mechanisms.sensitivity.monotone import Monotone as Monotone
+    from beam_dp.mechanisms.sensitivity.monotone import monotone_hull as monotone_hull
+    from beam_dp.transforms.aggregate import PrivateAggregate as PrivateAggregate
+    from beam_dp.transforms.bound_contributions import BoundContributions as BoundContributions
+    from beam_dp.transforms.io.read_rows import ReadRows as ReadRows
+    from beam_dp.transforms.io.write_rows import WriteRows as WriteRows
+    from beam_dp.transforms.known_columns import UnknownColumns as UnknownColumns
+    from beam_dp.transforms.local_sensitivity import LocalSensitivity as LocalSensitivity
+    from beam_dp.transforms.partitions import PrivatePartitions as PrivatePartitions
+    from beam_dp.transforms.partitions import PublicPartitions as PublicPartitions
+    from beam_dp.transforms.partitions import TopPartitions as TopPartitions
+    from beam_dp.transforms.preprocess import PreprocessSensitivity as PreprocessSensitivity
+    from beam_dp.transforms.private_ratio import PrivateRatio as PrivateRatio
+    from beam_dp.transforms.removal_loss import RemovalLoss as RemovalLoss
+    from beam_dp.transforms.select import SelectPartitions as SelectPartitions
+    from beam_dp.transforms.shifted_inverse import ShiftedInverse as ShiftedInverse
+else:
+    __getattr__, __dir__ = _lazy(
+        __name__,
+        {
+            "beam_dp.mechanisms.accounting.budget": ("Budget",),
+            "beam_dp.mechanisms.bounding.contribution_bounds": ("ContributionBounds",),
+            "beam_dp.mechanisms.candidates.candidates": ("Candidates",),
+            "beam_dp.mechanisms.metrics.extremes": ("KthLargest", "Max", "Min"),
+            "beam_dp.mechanisms.metrics.histogram": ("Histogram",),
+            "beam_dp.mechanisms.metrics.items": ("DistinctCount", "MaxFrequency", "SumOfSquares"),
+            "beam_dp.mechanisms.metrics.own_function": ("BlackBox", "CustomProfile"),
+            "beam_dp.mechanisms.metrics.ratio": ("Ratio",),
+            "beam_dp.mechanisms.metrics.rows": ("Median", "Quantile", "Quantiles"),
+            "beam_dp.mechanisms.metrics.spread": (
+                "Preprocessed",
+                "StandardDeviation",
+                "TrimmedMean",
+                "Variance",
+            ),
+            "beam_dp.mechanisms.metrics.totals": ("Count", "Mean", "PeopleCount", "Sum"),
+            "beam_dp.mechanisms.profiles.profile": ("Profile",),
+            "beam_dp.mechanisms.search": (
+                "AboveThreshold",
+                "ExponentialMechanism",
+                "NoisyBinarySearch",
+                "RankSearch",
+                "ScaleThenChoose",
+                "UnboundedSearch",
+            ),
+            "beam_dp.mechanisms.sensitivity": ("down_sensitivity",),
+            "beam_dp.mechanisms.sensitivity.monotone": ("Monotone", "monotone_hull"),
+            "beam_dp.transforms.aggregate": ("PrivateAggregate",),
+            "beam_dp.transforms.bound_contributions": ("BoundContributions",),
+            "beam_dp.transforms.io.read_rows": ("ReadRows",),
+            "beam_dp.transforms.io.write_rows": ("WriteRows",),
+            "beam_dp.transforms.known_columns": ("UnknownColumns",),
+            "beam_dp.transforms.local_sensitivity": ("LocalSensitivity",),
+            "beam_dp.transforms.partitions": (
+                "PrivatePartitions",
+                "PublicPartitions",
+                "TopPartitions",
+            ),
+            "beam_dp.transforms.preprocess": ("PreprocessSensitivity",),
+            "beam_dp.transforms.private_ratio": ("PrivateRatio",),
+            "beam_dp.transforms.removal_loss": ("RemovalLoss",),
+            "beam_dp.transforms.select": ("SelectPartitions",),
+            "beam_dp.transforms.shifted_inverse": ("ShiftedInverse",),
+        },
+    )

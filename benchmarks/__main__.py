@@ -5,12 +5,15 @@
     python -m benchmarks speed --growth 1,3   a part of it, by the options of `benchmarks.speed`
     python -m benchmarks statistics           other statistics than sums and counts
     python -m benchmarks ratio                private ratios a / b against b
+    python -m benchmarks ranks                quantiles and extremes for few people, with goals
+    python -m benchmarks reach                the chosen bound on partitions, with goals
     python -m benchmarks preprocessing        how fast sensitivity preprocessing is, with goals
     python -m benchmarks accuracy_preprocessing   its errors beside those of other mechanisms
 
 Without a name the options go to `benchmarks.speed`; the other tables, before and after it, are
-those of all programs but `data`, of `benchmarks.statistics` also with `--accuracy`. One that misses
-a goal, or fails, does not keep the others from running.
+those of all programs but `data`, of `benchmarks.statistics` also with `--accuracy`, of
+`benchmarks.coverage` also with `--statistics`. One that misses a goal, or fails, does not keep the
+others from running.
 """
 
 from __future__ import annotations
@@ -21,17 +24,26 @@ from collections.abc import Sequence
 
 PROGRAMS = (
     "accuracy",
+    "coverage",
+    "experts",
     "speed",
     "statistics",
     "ratio",
+    "ranks",
+    "reach",
     "preprocessing",
     "accuracy_preprocessing",
     "data",
 )
 _OTHERS = [
+    ["benchmarks.coverage"],
+    ["benchmarks.coverage", "--statistics"],
+    ["benchmarks.experts"],
     ["benchmarks.statistics"],
     ["benchmarks.statistics", "--accuracy"],
     ["benchmarks.ratio"],
+    ["benchmarks.ranks"],
+    ["benchmarks.reach"],
     ["benchmarks.preprocessing"],
     ["benchmarks.accuracy_preprocessing"],
 ]

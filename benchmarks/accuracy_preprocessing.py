@@ -39,7 +39,7 @@ from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.summaries import histograms, owner_lines
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from benchmarks import rivals, tpch
-from benchmarks.accuracy import line, middle
+from benchmarks.accuracy import line, middle, released
 from benchmarks.rivals import EPSILON, Draw, Range
 
 SIZES = (100, 1000, 10_000, 100_000)
@@ -142,8 +142,7 @@ def ours(question: Question, metric: Metric, runs: int) -> np.ndarray:
     drawn = []
     for _ in range(runs):
         clips = program.choose_clips(people, Noise()) if people is not None else ()
-        [(values, _)], _ = program.release(cells, clips, Noise())
-        drawn.append(np.asarray(values, float))
+        drawn.append(np.asarray(released(program, cells, clips), float))
     return np.array(drawn)
 
 

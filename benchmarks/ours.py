@@ -30,7 +30,12 @@ def reader(path: str, rows_as: str) -> beam.PTransform:
     return beam.io.ReadFromParquet(path, columns=COLUMNS)
 
 
-def release(max_partitions: int, public: int) -> dp.PrivateAggregate:
+def bound(text: str) -> int | str:
+    """Return a bound on partitions per person: a number, or "auto"."""
+    return text if text == "auto" else int(text)
+
+
+def release(max_partitions: int | str, public: int) -> dp.PrivateAggregate:
     """Return the transform under test."""
     return dp.PrivateAggregate(
         person="person",
@@ -55,7 +60,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--input", required=True)
     parser.add_argument("--output", required=True)
-    parser.add_argument("--max_partitions", type=int, default=3)
+    parser.add_argument("--max_partitions", type=bound, default=3, help='a number, or "auto"')
     parser.add_argument("--public", type=int, default=1000, help="0: select partitions privately")
     parser.add_argument("--rows_as", choices=["table", "dict"], default="table")
     arguments, beam_arguments = parser.parse_known_args(words)

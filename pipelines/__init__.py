@@ -45,7 +45,8 @@ def _without_collections() -> Iterator[None]:
 
 
 with _without_remark(), _without_collections():
-    importlib.import_module("beam_dp")
+    for _used in ("aggregate", "io.read_rows", "io.write_rows"):
+        importlib.import_module(f"beam_dp.transforms.{_used}")
 if stopping.is_program():
     # Arrow would handle a Ctrl-C itself while it reads.
     importlib.import_module("pyarrow").enable_signal_handlers(False)

@@ -4,12 +4,13 @@ For example, what visitors spent per day, with no bound on what one of them spen
 
     python -m pipelines.aggregate --input visits.parquet --output released.csv \\
         --person visitor_id --partition day --count --sum spent --max minutes \\
-        --epsilon 1 --max_partitions 3 --public_partitions 1,2,3,4,5,6,7
+        --epsilon 1 --public_partitions 1,2,3,4,5,6,7
 
-Every metric becomes two columns: its value, and <metric>_error, a bound that holds for 95% of
-releases (for all that is released from below, and for quantiles, a number of people; inf: too few
-people for a bound, see "shift T" in the plan). --plan says what each metric would cost and how far
-it would stray, and reads no row. A second run is a second release: it spends again.
+Every metric becomes three columns: its number, <metric>_low and <metric>_high (a histogram three
+per bin). In 95 of 100 releases the true number is between these two; inf says that nothing is known
+on that side. Quantiles and k-th largest rows have <metric>_rank_error instead: so many people their
+rank may be off. --plan says what each metric would cost and how far it would stray, and reads no
+row. A second run is a second release: it spends again.
 """
 
 import argparse

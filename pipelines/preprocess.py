@@ -10,7 +10,8 @@ Each person becomes one number per partition: the mean of their values (for --ma
 --min the smallest, for --sum the total), or what --person_value says.
 The statistic is replaced by the closest one that no person moves by more than Delta, and noise of
 that size is added; Delta is found privately, or given by --sensitivity in the scale of the
-statistic. <name>_error is a bound on the noise that holds for 95%.
+statistic. How far the preprocessed statistic is from the true one is not known: <name>_low and
+<name>_high are infinite. A median has <name>_rank_error instead, a number of people.
 
 Where people have an epsilon of their own, in a column of the rows, --person_epsilon names it and
 the public epsilons that may be in it; it takes one --sum, --max, --min or --median, and the
@@ -20,7 +21,7 @@ the public epsilons that may be in it; it takes one --sum, --max, --min or --med
         --person visitor_id --sum minutes --person_epsilon epsilon=0.5,1,2 --epsilon 2
 
 A function of your own, --black_box COLUMN=MODULE:NAME, is asked about blocks of people; a private
-median of its answers is released, and the error is a number of answers.
+median of its answers is released. Its distance from the function of everybody is not known.
 """
 
 import argparse
@@ -31,7 +32,7 @@ from typing import Any
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric, takes
-from beam_dp.mechanisms.metrics.person_epsilon import personalised
+from beam_dp.mechanisms.metrics.individual.person_epsilon import personalised
 from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.transforms.steps.output_rows import plain_name
 from pipelines import releasing
@@ -67,7 +68,7 @@ def parser() -> command.Parser:
 
 def _is_of_people(kind: type[Metric]) -> bool:
     """Return whether a metric is, or can be, a statistic of one number per person."""
-    return takes(kind, "person_value") or kind.of_people is not Metric.of_people
+    return takes(kind, "last_by") or kind.of_people is not Metric.of_people
 
 
 def _named(metric: Metric) -> Metric:

@@ -8,8 +8,9 @@ For example, which share of a country's impressions was clicked, one person coun
 
 Or which share of the people has clicked at all: --per person. Values are compared as they are
 written: true, True, 1 and 1.0 are one value, "yes" another: --equals yes. What never occurs has a
-share of about 0: nothing else would say so without showing data. The output has two columns
-beside the partition: the share, from 0 to 1, and <name>_error, a bound that holds for 95%.
+share of about 0: nothing else would say so without showing data. The output has three columns
+beside the partition: the share, from 0 to 1, and <name>_low and <name>_high, which hold the true
+share in 95 of 100 releases.
 """
 
 import argparse

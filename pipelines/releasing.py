@@ -3,7 +3,8 @@
 import argparse
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
@@ -16,13 +17,36 @@ from beam_dp.transforms.steps.output_rows import output_names
 from pipelines import reading, stopping, table, terminal
 from pipelines.arguments import command, files, people, spending, words
 
+NOTHING = (
+    "no partition was selected, so nothing was released (one is {}): give more --epsilon or "
+    "--delta, or fewer --max_partitions; take a coarser --partition; or name the partitions, "
+    "which costs nothing: --public_partitions 1,2,3\n"
+)
+"""The last line of a job whose output has no row, which is a released fact."""
+
 
 def add_spending(made: argparse.ArgumentParser) -> None:
-    """Add the options of the budget, --pre_threshold and --plan."""
+    """Add the options of the budget, --pre_threshold, --top, --plan and its guesses."""
     spending.add(made)
     fewest = "name no private partition with fewer people"
     made.add_argument("--pre_threshold", type=words.whole, default=1, metavar="N", help=fewest)
+    best = "write the K partitions with the largest number of an output column, at no cost"
+    made.add_argument("--top", type=words.top, metavar="NAME=K", help=f"{best}: people_count=10")
     made.add_argument("--plan", action="store_true", help="print costs and errors; read no row")
+    guess = "with --plan: how many people there are in all, known or guessed: what to expect"
+    made.add_argument("--people", type=words.whole, metavar="N", help=guess)
+    most = (
+        "with --people, what you guess: spent<=100, the most that one person adds to a partition; "
+        "rows<=3, their rows in it; each<=2, in how many partitions a person is; partitions<=30, "
+        "how many there are"
+    )
+    form: dict[str, Any] = {
+        "type": words.assumed,
+        "default": {},
+        "metavar": "COLUMN<=MOST",
+        "help": most,
+    }
+    made.add_argument("--assume", **form)
 
 
 def transform(options: argparse.Namespace, asked: Sequence[Metric]) -> dp.PrivateAggregate:
@@ -30,6 +54,7 @@ def transform(options: argparse.Namespace, asked: Sequence[Metric]) -> dp.Privat
     keys: dp.PublicPartitions | dp.PrivatePartitions | None = people.public_partitions(options)
     if options.pre_threshold > 1 and (keys is not None or not options.partition):
         raise ValueError("--pre_threshold is for private partitions only")
+    _check_top(options, asked)
     if keys is None and options.partition:
         keys = dp.PrivatePartitions(options.pre_threshold)
     bounds, budget, person = (
@@ -37,23 +62,50 @@ def transform(options: argparse.Namespace, asked: Sequence[Metric]) -> dp.Privat
         spending.budget(options),
         people.person(options),
     )
-    batches, size = isinstance(keys, dp.PublicPartitions), options.partition_rows
+    batches = isinstance(keys, dp.PublicPartitions) and options.top is None
+    size = options.partition_rows
     further = {"partition_rows": size, "batches": batches}
     return dp.PrivateAggregate(person, asked, budget, options.partition, bounds, keys, **further)
 
 
+def _check_top(options: argparse.Namespace, asked: Sequence[Metric]) -> None:
+    """Refuse to rank by what is no number of the output, and where there is one partition."""
+    if options.top is None:
+        return
+    if not options.partition:
+        raise ValueError("--top needs --partition COLUMN, whose values it ranks")
+    names, (by, _) = output_names((), asked), options.top
+    if by not in names:
+        raise ValueError(f"--top: {by!r} is none of the output columns: {', '.join(names)}")
+
+
 def pipeline(
-    options: argparse.Namespace, beam_options: PipelineOptions, release: dp.PrivateAggregate
+    options: argparse.Namespace,
+    beam_options: PipelineOptions,
+    release: dp.PrivateAggregate,
+    job: Mapping[str, object],
 ) -> beam.Pipeline:
-    """Return the pipeline: read, release, write."""
+    """Return the pipeline: read, release, write, with the record of the release beside it.
+
+    Args:
+        options: the job's options.
+        beam_options: those of Beam.
+        release: what is released.
+        job: the parameters of the job, for the record.
+    """
     files.check(options)
     keys, quotes = options.partition, options.csv_quotes == "standard"
     read = reading.rows_of(options.input, options.person, keys, release.metrics, quotes)
     made = beam.Pipeline(options=beam_options)
     released = made | "Read" >> read | "Release" >> release
+    if options.top is not None:
+        by, k = options.top
+        released = released | "Top" >> dp.TopPartitions(k, by)
     names = output_names(release.partition, release.metrics)
     terminal.when_ready("Writing", released)
-    _ = released | "Write" >> dp.WriteRows(options.output, names, options.overwrite)
+    record = release.record(job)
+    write = dp.WriteRows(options.output, names, options.overwrite, record)
+    _ = released | "Write" >> write
     return made
 
 
@@ -66,10 +118,16 @@ def run(
     options, beam_words = line.read(given)
     with line.refusing():
         release = release_of(options)
+        plan = release.plan(options.people, options.assume)
+        if options.people is not None and not options.plan:
+            raise ValueError("--people is for --plan: the run itself needs no guess")
+    released: int | None = None
     if not options.plan:
         with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
-            _write(line, options, beam_words, release)
-    sys.stdout.write(f"{release.plan()}\n")
+            released = _write(line, options, beam_words, release)
+    sys.stdout.write(f"{plan}\n")
+    if released == 0:
+        sys.stdout.write(NOTHING.format(plan.rows[0].expected_error))
     return 0
 
 
@@ -78,10 +136,11 @@ def _write(
     options: argparse.Namespace,
     beam_words: Sequence[str],
     release: dp.PrivateAggregate,
-) -> None:
-    """Run the pipeline and print the file that it wrote."""
-    with line.refusing():
-        made = pipeline(options, line.for_beam(beam_words), release)
+) -> int | None:
+    """Run the pipeline and print the file that it wrote; return its number of rows."""
+    with line.refusing(), terminal.warned():
+        made = pipeline(options, line.for_beam(beam_words), release, line.chosen(options))
     terminal.run(made, "Reading and bounding", options.show_errors)
-    if FileSystems.exists(options.output):  # a template was written, no job has run
-        table.show(options.output, output_names(release.partition, release.metrics))
+    if not FileSystems.exists(options.output):  # a template was written, no job has run
+        return None
+    return table.show(options.output, output_names(release.partition, release.metrics)).rows

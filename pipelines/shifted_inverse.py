@@ -21,8 +21,12 @@ import apache_beam as beam
 
 import beam_dp as dp
 from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.record import cost
+from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
 from beam_dp.mechanisms.search import Search
 from beam_dp.mechanisms.search.choose import build_search
+from beam_dp.transforms import release_record
 from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.partitions import reach_of
 from beam_dp.transforms.steps.output_rows import output_names
@@ -42,7 +46,7 @@ def parser() -> command.Parser:
 
 def steps(options: argparse.Namespace) -> tuple[dp.RemovalLoss, Search, Candidates]:
     """Return the two steps that the options ask for, and the outputs to search."""
-    keys, bounds = people.public_partitions(options), people.bounds(options)
+    keys, bounds = people.public_partitions(options), people.given_bounds(options)
     if bool(options.partition) != (keys is not None):
         raise ValueError("--partition and --public_partitions must be given together")
     [statistic] = chosen.asked(options)
@@ -59,16 +63,13 @@ def steps(options: argparse.Namespace) -> tuple[dp.RemovalLoss, Search, Candidat
 
 
 def write_loss(
-    made: beam.Pipeline,
-    read: dp.ReadRows,
-    loss: dp.RemovalLoss,
+    lost: beam.PCollection[beam.Row],
     path: str,
     show_errors: bool = False,
 ) -> None:
-    """Run the job: read the rows, write their removal loss."""
-    rows = made | "Read" >> read
-    scratch.write_lines(rows | "RemovalLoss" >> loss, path)
-    terminal.run(made, "Reading and bounding", show_errors)
+    """Run the job: write the removal loss of its rows."""
+    scratch.write_lines(lost, path)
+    terminal.run(lost.pipeline, "Reading and bounding", show_errors)
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -80,25 +81,31 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 def _release(line: command.Parser, options: argparse.Namespace, beam_words: Sequence[str]) -> int:
-    with line.refusing():
+    with line.refusing(), terminal.warned():
         files.check(options)
         loss, search, outputs = steps(options)
         owners, partition = options.person, options.partition
         quotes = options.csv_quotes == "standard"
         read = reading.rows_of(options.input, owners, partition, [loss.statistic], quotes)
         names = output_names(loss.partition, [loss.statistic])
-        write = dp.WriteRows(options.output, names, options.overwrite)
+        record = release_record.facts(loss, line.chosen(options)) | {
+            "budget": cost(spending.budget(options)),
+            "search": type(search).__name__,
+            "shift_T": search.shift(outputs.size),
+        }
+        write = dp.WriteRows(options.output, names, options.overwrite, record)
         made = beam.Pipeline(options=line.for_beam(beam_words))
-    sign, shift = loss.statistic.profile_request().sign, search.shift(outputs.size)
+        lost = made | "Read" >> read | "RemovalLoss" >> loss
+    release = DirectRelease(loss.profiler, search, outputs)
     with scratch.private_directory(made.options, "the loss") as path:
-        write_loss(made, read, loss, path, options.show_errors)
+        write_loss(lost, path, options.show_errors)
         terminal.say("Searching")
-        drawn = [
-            (*key, sign * search.choose(dp.Profile(values), outputs), shift)
-            for *key, values in scratch.read_lines(path)
-        ]
+        *keys, profiles = zip(*scratch.read_lines(path), strict=True)
+    drawn = release.released([release.draw_one(dp.Profile(p), Noise()) for p in profiles])
+    numbers = (column.tolist() for column in loss.statistic.output_columns(drawn))
     writing = beam.Pipeline("FnApiRunner")
-    rows = [beam.Row(**dict(zip(names, row, strict=True))) for row in drawn]
+    cells = zip(*keys, *numbers, strict=True)
+    rows = [beam.Row(**dict(zip(names, row, strict=True))) for row in cells]
     _ = writing | "Rows" >> beam.Create(rows) | "Write" >> write
     terminal.run(writing, "Writing", options.show_errors)
     table.show(options.output, names)

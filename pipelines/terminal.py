@@ -8,11 +8,14 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Iterator
 
 import apache_beam as beam
 
+import beam_dp as dp
 from pipelines import failures
+from pipelines.arguments import language
 
 PATIENCE = 1.0
 _STANDARD_ERROR = 2
@@ -22,6 +25,21 @@ _terminal = [_STANDARD_ERROR]  # the last one is the operator's
 def say(words: str) -> None:
     """Print words for the operator on standard error, also while that is held back."""
     os.write(_terminal[-1], f"{words}\n".encode())
+
+
+@contextlib.contextmanager
+def warned() -> Iterator[None]:
+    """Say what the library warns of while a pipeline is built, in one line and in flags."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", dp.UnknownColumns)
+        yield
+    for warning in caught:
+        if issubclass(warning.category, dp.UnknownColumns):
+            say(f"Warning: {language.translated(str(warning.message))}")
+        else:
+            warnings.showwarning(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
 
 
 @contextlib.contextmanager

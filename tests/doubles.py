@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from beam_dp.mechanisms.clips.choice import Choice
 from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.program import Program
 
 
 class ZeroNoise(Noise):
@@ -27,3 +29,17 @@ class ZeroNoise(Noise):
     def words(self, size):
         """Return the largest words: no coin that is not certain comes up."""
         return np.full(size, np.iinfo(np.uint64).max, np.uint64)
+
+
+def choices(program: Program, index: int) -> tuple[Choice, ...]:
+    """Return histograms by which every shared clip of a program is the one of that index."""
+    found = []
+    for release in (step.release.chooser for step in program.steps):
+        if release is not None:
+            choice = release.choice
+            noisy = np.zeros((1, choice.sides, choice.buckets), np.int64)
+            noisy[:, 0, min(index, len(choice.thresholds) - 1)] = (
+                10**12
+            )  # people, all in its bucket
+            found.append(Choice(noisy, len(choice.looks) - 1))
+    return tuple(found)

@@ -14,7 +14,15 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms import search
 from beam_dp.mechanisms.candidates import defaults
-from beam_dp.mechanisms.metrics import REGISTRY, extremes, items, own_function, rows, totals
+from beam_dp.mechanisms.metrics import (
+    REGISTRY,
+    extremes,
+    histogram,
+    items,
+    own_function,
+    rows,
+    totals,
+)
 from beam_dp.mechanisms.profiles import coverage, frequency, from_summaries
 from beam_dp.mechanisms.releases import two_phase
 from beam_dp.mechanisms.search import rank_search
@@ -61,9 +69,10 @@ def test_the_examples_run(
 
 
 def test_every_metric_has_a_place() -> None:
-    modules = {module.__name__ for module in (extremes, items, own_function, rows, totals)}
+    described = (extremes, histogram, items, own_function, rows, totals)
+    modules = {module.__name__ for module in described}
     public = [kind.__name__ for kind in REGISTRY.values() if kind.__module__ in modules]
-    assert len(public) == 14 and all(hasattr(dp, name) for name in public)
+    assert len(public) == 16 and all(hasattr(dp, name) for name in public)
     for name in public:
         assert re.search(rf"(^###.*|`)\b{name}\b", PAGE, re.MULTILINE), name
 
@@ -129,7 +138,7 @@ def test_the_small_numbers_in_the_text() -> None:
     assert "up to 64 parts" in PAGE and draw._MANY == 64
     assert "6,324 (20 million pairs)" in PAGE and frequency.PAIRS == 20_000_000
     assert "(17 bits up to 2^63)" in PAGE and defaults._TOTAL_BITS == 17
-    assert "are 0.025% apart" in PAGE and 2**-12 < 0.00025 and defaults._VALUE_BITS == 13
+    assert "are 0.1% apart" in PAGE and defaults._DIGITS == 4
     assert "A tenth of the budget finds a floor" in PAGE and "Three tenths choose C" in PAGE
     assert two_phase.SHARES == (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
     assert "a fifth of the budget" in PAGE and rows._COUNT_SHARE == Fraction(1, 5)

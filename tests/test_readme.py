@@ -13,6 +13,7 @@ import pytest
 from pipelines import aggregate
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ENDS = ("", "_low", "_high")
 EXAMPLE, PLAN = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
@@ -41,7 +42,7 @@ def test_the_example_releases_every_day() -> None:
     run(EXAMPLE)
     header, *rows = Path("released.csv").read_text().splitlines()
     names = ["count", "sum_spent", "max_minutes"]
-    assert header.split(",") == ["day", *(n for name in names for n in (name, f"{name}_error"))]
+    assert header.split(",") == ["day", *(name + end for name in names for end in ENDS)]
     assert [row.split(",")[0] for row in rows] == ["1", "2", "3", "4", "5", "6", "7"]
 
 

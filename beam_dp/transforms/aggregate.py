@@ -2,7 +2,7 @@
 
 import abc
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -14,8 +14,14 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import Metric, check_metrics
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning import partition_rows
+from beam_dp.mechanisms.planning.outlook import foresee
 from beam_dp.mechanisms.planning.plan import Plan, describe
 from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning.reach_plan import describe_programs
+from beam_dp.mechanisms.planning.reach_programs import Programs, compile_programs
+from beam_dp.mechanisms.planning.record import Record
+from beam_dp.mechanisms.reach.reach_choice import ReachChoice
+from beam_dp.transforms import known_columns, release_record
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.partitions import (
@@ -23,10 +29,12 @@ from beam_dp.transforms.partitions import (
     PublicPartitions,
     check_bounds,
     check_partitions,
+    limit_of,
     partition_count,
     public_keys,
     reach_of,
 )
+from beam_dp.transforms.reach.summarise_reached import SummariseReached
 from beam_dp.transforms.steps import barrier, block_votes, eligibility, guards, output_rows
 from beam_dp.transforms.steps import draw as drawing
 from beam_dp.transforms.steps import summarise as summarising
@@ -43,12 +51,13 @@ class PrivateAggregate(
 
     The whole output together is (epsilon, delta)-differentially private (or rho-zCDP) as `budget`
     says, when one person with all their rows is added or removed: every metric, every partition,
-    every error bound, and which partitions appear.
+    every interval, and which partitions appear.
 
-    One `beam.Row` per released partition: the partition columns, then for each metric its value and
-    `<name>_error`, a bound that holds with probability 95%. By default it bounds the distance from
-    the clipped statistic (see `ClippedSum` and `TwoPhase`); for quantiles and for releases from
-    below it is a number of people (see `RankRelease` and `DirectRelease`).
+    One `beam.Row` per released partition: the partition columns, then for each metric its number,
+    `<name>_low` and `<name>_high` (a histogram three per bin). With probability 95% the true
+    statistic, of all rows, is between these two; one that is infinite says that nothing is known on
+    that side. Quantiles and k-th largest rows have a `<name>_rank_error` in their place: so many
+    people the rank of the number may be off.
 
     Edge cases:
         rows without a usable person or partition are dropped; values that are no numbers are
@@ -64,8 +73,10 @@ class PrivateAggregate(
         metrics: what to release: `Count()`, `Sum("spent")`, `Max("minutes")`, ...
         budget: what the whole output together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.
-        bounds: how much of the data one person may reach; None: no limit but the number of public
-            partitions.
+        bounds: how much of the data one person may reach. None, where there are partitions: how
+            many of them a person keeps is chosen privately (`ContributionBounds("auto")`), except
+            for two owners, `BlackBox`, people with an epsilon of their own and `Ratio` under
+            substitution, where it is the number of public partitions.
         partitions: `PublicPartitions([...])` or `PrivatePartitions()`; None: private ones if
             there are partition columns.
         shards: how many parts the people are cut into on the way; a power of two.
@@ -75,6 +86,8 @@ class PrivateAggregate(
         batches: release `pyarrow.RecordBatch`es of at most some thousand rows instead of single
             rows, which is faster for many public partitions; not with private partitions, whose
             keys can be of any type, nor with public keys of several types in one column.
+        columns: all columns that the rows have, where rows are dicts, which do not say it: then a
+            misspelt column is refused (see `known_columns`).
 
     Raises:
         TypeError, ValueError: when the pipeline is built; the message says what to write instead.
@@ -92,13 +105,17 @@ class PrivateAggregate(
     shards: int = SHARDS
     partition_rows: int | None = None
     batches: bool = False
+    columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         self._owner, self._second = eligibility.check_person(_OWNER, self.person)
         self.person = self._owner
         self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
         self.metrics = check_metrics(_OWNER, self.metrics)
-        self.bounds = self._bounds = check_bounds(_OWNER, self.bounds)
+        if self._second is None:
+            self.bounds = self._bounds = check_bounds(_OWNER, self.bounds, self.metrics)
+        else:  # there is no choice: `check_two` refuses all limits
+            self.bounds = self._bounds = self.bounds or ContributionBounds(None)
         self.partitions = check_partitions(_OWNER, self.partition, self.partitions)
         if self._second is not None:
             self.metrics = eligibility.check_two(
@@ -115,44 +132,123 @@ class PrivateAggregate(
         output_rows.check_names(_OWNER, self.partition, self.metrics)
         output_rows.check_batches(_OWNER, self.batches, self.partitions)
         self._once = guards.Once()
+        self._drawn: barrier.Drawn | None = None
         self._program = self._compile()
-        block_votes.check(self._program.measures)
+        self._model = self._program.model
+        read = (column.name for column in self._model.columns)
+        self._wanted = (self._owner, *self._partition, *read)
+        known_columns.declared(_OWNER, self.columns, self._wanted)
+        block_votes.check(self._model.measures)
         partition_rows.check_rows(
             _OWNER, self.partition_rows, self.metrics, self._second is not None
         )
 
-    def _compile(self) -> Program:
+    def _compile(self) -> Program | Programs:
         asked = self.partitions
+        selection = asked.request() if isinstance(asked, PrivatePartitions) else None
+        if self._bounds.is_automatic:
+            return compile_programs(
+                self.metrics,
+                self.budget,
+                limit_of(self._bounds, self.partitions),
+                depth=self._bounds.depth,
+                selection=selection,
+                partitions=partition_count(self.partitions),
+            )
         return compile_program(
             self.metrics,
             self.budget,
             reach_of(_OWNER, self._bounds, self.partitions),
             depth=self._bounds.depth,
-            selection=asked.request() if isinstance(asked, PrivatePartitions) else None,
+            selection=selection,
             second=self._second,
             partitions=partition_count(self.partitions),
         )
 
-    def plan(self) -> Plan:
-        """Return what each release would spend, and its expected error; reads no row."""
+    def plan(
+        self, people: int | None = None, assume: Mapping[str, checks.Real] | None = None
+    ) -> Plan:
+        """Return what each release would spend, and its expected error; reads no row.
+
+        Args:
+            people: how many people you know or guess there are in all. The plan then has the
+                intervals to expect, and says for what the people are too few.
+            assume: what you know or guess beside it: for columns of sums and means the most that
+                one person adds to a partition, {"spent": 100}; "rows", the most rows of a person in
+                a partition, by default 1; "each", in how many partitions a person has rows, and
+                "partitions", how many of these there are, if they are not public.
+
+        Raises:
+            TypeError, ValueError: for a wrong guess.
+        """
+        described = self._described()
+        if people is None:
+            mend = 'Write plan(people=5000, assume={"spent": 100}).'
+            checks.require(not assume, "plan", "assume", "be left out without people", mend)
+            return described
+        known = partition_count(self.partitions)
+        return dataclasses.replace(
+            described, outlook=foresee(self._program, people, assume or {}, known)
+        )
+
+    def _described(self) -> Plan:
+        if isinstance(self._program, Programs):
+            return describe_programs(self._program)
         free = self._bounds.reach is None and self._second is None
         return describe(self._program, unbounded=free)
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row | pa.RecordBatch]:
         """Collect, bound, summarise, draw, and put a barrier behind the draw."""
         guards.check_input(_OWNER, pcoll)
+        known_columns.check(_OWNER, pcoll, self._wanted, self.columns)
         self._once.use(_OWNER)
         public, key = public_keys(self.partitions), layouts.fresh_key()
-        layout = Layout(self._owner, self._partition, self._program.columns, public, key)
-        bounder = Bounder(
-            self._bounds, self._program.fields, layout.key, keep_rows=self._program.keep_rows
+        layout = Layout(self._owner, self._partition, self._model.columns, public, key)
+        places = drawing.BucketPartitions(
+            layout, drawing.bucket_count(layout, self._model.keep_rows)
         )
-        buckets = drawing.bucket_count(layout, self._program.keep_rows)
-        measures, shared = self._program.measures, self._program.shared_measures
-        summarise = summarising.Summarise(layout, bounder, measures, shared, buckets, self.shards)
-        draw = barrier.DrawOnce(self._program, drawing.BucketPartitions(layout, buckets))
+        summaries, chosen = self._summarised(pcoll, places)
+        draw = barrier.DrawOnce(self._program, places, chosen=chosen)
         released = output_rows.OutputRows(self.partition, self.metrics, layout, self.batches)
-        return pcoll | "Summarise" >> summarise | "Release" >> draw | "Released" >> released
+        rows = summaries | "Release" >> draw | "Released" >> released
+        self._drawn = draw.drawn
+        return rows
+
+    def _summarised(
+        self, rows: beam.PCollection[Any], places: drawing.BucketPartitions
+    ) -> tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[ReachChoice] | None]:
+        """Return the summaries by bucket, and the choice of the bound if it is chosen."""
+        program, model, layout = self._program, self._model, places.layout
+        bounds = self._bounds
+        if isinstance(program, Programs):
+            bounds = bounds.up_to(program.edges[-1])
+        elif bounds.is_automatic:
+            bounds = bounds.up_to(program.reach)
+        bounder = Bounder(bounds, model.fields, layout.key, keep_rows=model.keep_rows)
+        if isinstance(program, Programs):
+            search = SummariseReached(layout, bounder, program, places.buckets, self.shards)
+            return search.apply(rows)
+        measures, shared = model.measures, model.shared_measures
+        summarise = summarising.Summarise(
+            layout, bounder, measures, shared, places.buckets, self.shards
+        )
+        return rows | "Summarise" >> summarise, None
+
+    def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
+        """Return a collection of one dict: what was spent on what, and how it was drawn.
+
+        It holds public parameters and released numbers only: the costs in the ledger, the noisy
+        histograms that chose the clips, the clips, the scales of the noise, the versions of the
+        libraries, a hash of the code of this package, and the date when the pipeline was built. So
+        it may be shown with the output: `WriteRows(path, record=release.record())`.
+
+        Args:
+            job: further public parameters of plain types, as the options of a command line.
+
+        Raises:
+            ValueError: if the release has not been applied to rows yet.
+        """
+        return release_record.of(self, self._drawn, self._program, job)
 
     def display_data(self) -> dict[str, Any]:
         """Return the public parameters that a monitoring page may show."""
@@ -171,9 +267,15 @@ class OneMetric(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row
     def _metric(self) -> Metric:
         """Return the metric that the fields ask for."""
 
-    def plan(self) -> Plan:
-        """Return what each release would spend; reads no row."""
-        return self._aggregate.plan()
+    def plan(
+        self, people: int | None = None, assume: Mapping[str, checks.Real] | None = None
+    ) -> Plan:
+        """Return what each release would spend, as `PrivateAggregate.plan`; reads no row."""
+        return self._aggregate.plan(people, assume)
+
+    def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
+        """Return what was spent on what, as `PrivateAggregate.record`."""
+        return self._aggregate.record(job)
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Release the one metric."""

@@ -25,11 +25,12 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import checks, hashing
 from beam_dp.mechanisms.summaries import wire
+from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import plain_values, row_fields
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.row_fields import FieldLists
-from beam_dp.transforms.partitions import PublicPartitions, check_public, public_keys
+from beam_dp.transforms.partitions import PublicPartitions, check_bounds, check_public, public_keys
 from beam_dp.transforms.steps import guards, output_rows
 from beam_dp.transforms.steps.collect import SHARDS, check_shards
 from beam_dp.transforms.steps.output_rows import row_type
@@ -207,6 +208,7 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
         key: up to 64 bytes that decide which rows stay, for runs that must agree; None: drawn
             afresh. It adds no privacy and no noise depends on it.
         shards: how many parts the people are cut into; a power of two.
+        columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:
         TypeError, ValueError: when the pipeline is built.
@@ -219,6 +221,7 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
     partitions: PublicPartitions | None = None
     key: bytes | None = None
     shards: int = SHARDS
+    columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         checks.column(_OWNER, "person", self.person)
@@ -231,15 +234,16 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
                 f"be ContributionBounds, not {checks.shown(self.bounds)}",
                 "Write bounds=dp.ContributionBounds(partitions=3).",
             )
+        self.bounds = check_bounds(_OWNER, self.bounds)
         checks.require(
             self.bounds.reach is not None or self.bounds.depth is not None,
             _OWNER,
             "bounds",
             "have at least one limit, not none",
         )
-        output_rows.check_names(
-            _OWNER, tuple(dict.fromkeys((self.person, *self.partition, *self.values))), ()
-        )
+        self._wanted = tuple(dict.fromkeys((self.person, *self._partition, *self.values)))
+        output_rows.check_names(_OWNER, self._wanted, ())
+        known_columns.declared(_OWNER, self.columns, self._wanted)
         if self.key is not None and (type(self.key) is not bytes or not 0 < len(self.key) <= 64):
             raise checks.ParameterError(
                 _OWNER, "key", "be 1 to 64 bytes", "Leave it out to draw one."
@@ -250,15 +254,15 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Collect lines, group them by person, settle the bounds, and restore the rows."""
         guards.check_input(_OWNER, pcoll)
+        known_columns.check(_OWNER, pcoll, self._wanted, self.columns)
         key = self.key if self.key is not None else layouts.fresh_key()
         public = public_keys(self.partitions)
         # The one value column is the index of the row among those collected.
         index = (Column("", Role.VALUE, Fraction(1)),)
         layout = Layout(self.person, self._partition, index, public, key)
         bounder = Bounder(self.bounds, (), key, keep_rows=True)
-        names = dict.fromkeys((self.person, *self.partition, *self.values))
-        collect = _CollectRows(layout, tuple(names), bounder, self.shards)
-        named = output_rows.output_names(tuple(names), ())
+        collect = _CollectRows(layout, self._wanted, bounder, self.shards)
+        named = output_rows.output_names(self._wanted, ())
         settle = _SettleRows(bounder, named, len(layout.names) - 1)
         kind = row_type([(name, Any) for name in named])
         return (

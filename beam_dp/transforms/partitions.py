@@ -2,12 +2,15 @@
 
 import dataclasses
 import functools
+import heapq
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import apache_beam as beam
 
-from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.contribution_bounds import AUTO, ContributionBounds
+from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.transforms.columns.key_list import KeyList
@@ -136,6 +139,73 @@ class PrivatePartitions:
 Partitions = PublicPartitions | PrivatePartitions
 
 
+@dataclasses.dataclass(eq=False)
+class TopPartitions(beam.PTransform[beam.PCollection[beam.Row], beam.PCollection[beam.Row]]):
+    """Keep the k released partitions with the largest number in one output column.
+
+    It ranks rows that were released, and looks at nothing else: post-processing, which costs no
+    budget (Dwork, Roth, 2014, Proposition 2.1). So the ranking is that of noisy numbers, and each
+    kept interval holds with 95% for a partition that you would have looked at anyway, less often
+    for the one that noise has put first. `docs/top_partitions.md` says when to release the k
+    partitions once more, and why there is no other mechanism.
+
+    Edge cases: rows without a number come last; of equal numbers, the row is kept whose text comes
+    first. With fewer than k rows all are kept.
+
+    Args:
+        k: how many partitions to keep.
+        by: the output column to rank by, like "people_count".
+
+    Raises:
+        TypeError, ValueError: when the pipeline is built; also for a column that is none of the
+            release, and for batches.
+    """
+
+    k: int
+    by: str
+
+    def __post_init__(self) -> None:
+        checks.positive_integer("TopPartitions", "k", self.k, "Write TopPartitions(10, by=...).")
+        checks.column("TopPartitions", "by", self.by)
+
+    def expand(self, released: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
+        """Rank all rows in one place, of which each worker sends its best k there."""
+        fields = getattr(released.element_type, "_fields", ())
+        numbers = [name for name, kind in fields if kind is int or kind is float]
+        checks.require(
+            self.by in numbers,
+            "TopPartitions",
+            "by",
+            f"be one of the numbers {', '.join(numbers) or 'of rows, not of batches'}, "
+            f"not {self.by!r}",
+        )
+        listed = released | "Each" >> beam.Map(_alone)
+        best = listed | "Best" >> beam.CombinePerKey(functools.partial(_best, k=self.k, by=self.by))
+        kept = beam.FlatMapTuple(_rows).with_output_types(released.element_type)
+        return best | "Rows" >> kept
+
+
+def _alone(row: beam.Row) -> tuple[None, list[beam.Row]]:
+    return None, [row]
+
+
+def _best(parts: Iterable[list[beam.Row]], k: int, by: str) -> list[beam.Row]:
+    """Return the k best rows of several lists: associative, as the order has no ties."""
+    rows = (row for part in parts for row in part)
+    return heapq.nsmallest(k, rows, key=lambda row: (-_number(getattr(row, by)), str(row)))
+
+
+def _number(value: float | None) -> float:
+    """Return a number to rank by; none is below all."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return -math.inf
+    return value
+
+
+def _rows(key: None, rows: list[beam.Row]) -> list[beam.Row]:
+    return rows
+
+
 def check_partitions(
     owner: str, columns: tuple[str, ...], partitions: Partitions | None
 ) -> Partitions | None:
@@ -185,10 +255,24 @@ def check_public(
     return partitions
 
 
-def check_bounds(owner: str, bounds: ContributionBounds | None) -> ContributionBounds:
-    """Return the bounds; for None, bounds without any limit."""
+def check_bounds(
+    owner: str, bounds: ContributionBounds | None, asked: Sequence[Metric] = ()
+) -> ContributionBounds:
+    """Return the bounds; for None, an automatic one where that is possible, else none.
+
+    Limits on rows alone leave the bound on partitions automatic too, or without a limit.
+
+    Args:
+        owner: the name that errors begin with.
+        bounds: as the user gave them.
+        asked: what is released; empty: nothing is, and so nothing can be chosen privately.
+
+    Raises:
+        TypeError, ValueError: for what are no bounds, and for an automatic one where none can be.
+    """
+    possible = bool(asked) and all(metric.takes_auto_bound for metric in asked)
     if bounds is None:
-        return ContributionBounds(None)
+        return ContributionBounds(AUTO if possible else None)
     if not isinstance(bounds, ContributionBounds):
         raise checks.ParameterTypeError(
             owner,
@@ -196,6 +280,16 @@ def check_bounds(owner: str, bounds: ContributionBounds | None) -> ContributionB
             f"be ContributionBounds, not {checks.shown(bounds)}",
             "Write bounds=dp.ContributionBounds(partitions=3).",
         )
+    if bounds.is_automatic and not possible and bounds.depth is not None:
+        return bounds.up_to(None)  # limits on rows alone were meant
+    checks.require(
+        possible or not bounds.is_automatic,
+        owner,
+        "bounds.partitions",
+        'be a number or None, not "auto": it is chosen privately only beside what is released, for '
+        "rows of one owner, where people are added or removed and all pay the same",
+        "Write bounds=dp.ContributionBounds(partitions=3).",
+    )
     return bounds
 
 
@@ -205,19 +299,25 @@ def reach_of(owner: str, bounds: ContributionBounds, partitions: Partitions | No
     Raises:
         ValueError: where nothing limits it.
     """
-    if partitions is None:
-        return 1
-    limits = [bounds.reach] if bounds.reach is not None else []
-    if isinstance(partitions, PublicPartitions):
-        limits.append(len(partitions.keys))
-    checks.require(
-        bool(limits),
+    limit = limit_of(bounds, partitions)
+    if limit is not None:
+        return limit
+    raise checks.ParameterError(
         owner,
         "bounds.partitions",
         "be given where partitions are selected privately",
         "Write bounds=dp.ContributionBounds(partitions=3).",
     )
-    return min(limits)
+
+
+def limit_of(bounds: ContributionBounds, partitions: Partitions | None) -> int | None:
+    """Return the most partitions that a person can have rows in as far as is known beforehand."""
+    if partitions is None:
+        return 1
+    limits = [bounds.reach] if bounds.reach is not None else []
+    if isinstance(partitions, PublicPartitions):
+        limits.append(len(partitions.keys))
+    return min(limits, default=None)
 
 
 def public_keys(partitions: Partitions | None) -> PublicKeys | None:

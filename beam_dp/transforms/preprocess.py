@@ -7,7 +7,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import names_of
 from beam_dp.mechanisms.metrics.base import Metric, shown, takes
-from beam_dp.mechanisms.metrics.person_epsilon import personalised
+from beam_dp.mechanisms.metrics.individual.person_epsilon import personalised
 from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.options import refuse
@@ -23,7 +23,7 @@ _MEND = "It is released in another way here: see person_value and sensitivity."
 def _is_of_people(kind: type[Metric]) -> bool:
     """Return whether a metric is, or can be, a statistic of one number per person."""
     has_both = takes(kind, "method") and kind.of_people is not Metric.of_people
-    return has_both or takes(kind, "person_value")
+    return has_both or takes(kind, "last_by")  # which all of them take that reduce a person
 
 
 @dataclasses.dataclass(eq=False)
@@ -61,6 +61,7 @@ class PreprocessSensitivity(OneMetric):
         sensitivity: "auto", or Delta in the scale of the statistic; None: that of the statistic.
         shards: how many parts the people are cut into; a power of two.
         partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
+        columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:
         TypeError, ValueError: when the pipeline is built.
@@ -81,6 +82,7 @@ class PreprocessSensitivity(OneMetric):
     epsilons: Sequence[float] | None = None
     shards: int = SHARDS
     partition_rows: int | None = None
+    columns: Sequence[str] | None = None
 
     def _metric(self) -> Metric:
         names = ("person_value", "last_by", "sensitivity")

@@ -33,6 +33,7 @@ class PrivateRatio(OneMetric):
         method: as in `Ratio`.
         neighbours: "add-remove", or "substitution".
         shards: how many parts the people are cut into; a power of two.
+        columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:
         TypeError, ValueError: when the pipeline is built.
@@ -51,6 +52,7 @@ class PrivateRatio(OneMetric):
     method: str = "kulesza_suresh_wang"
     neighbours: str = "add-remove"
     shards: int = SHARDS
+    columns: Sequence[str] | None = None
 
     def _metric(self) -> Metric:
         """Return the ratio."""

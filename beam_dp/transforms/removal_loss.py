@@ -13,9 +13,11 @@ from beam_dp.mechanisms.metrics.base import Metric, check_not_preprocessed, show
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning import partition_rows
 from beam_dp.mechanisms.planning.program import Loss, compile_loss
+from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
+from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.partitions import (
@@ -62,6 +64,19 @@ class _Profiles(beam.DoFn):
             yield beam.Row(**dict(zip(self._names, (*key, values), strict=True)))
 
 
+def _check_statistic(statistic: object) -> None:
+    """Refuse what has no removal profile."""
+    if not isinstance(statistic, Metric) or not statistic.monotone:
+        names = names_of(lambda kind: kind.monotone)
+        raise checks.ParameterTypeError(
+            _OWNER,
+            "statistic",
+            f"be one of {names} (monotone in the set of people), not {shown(statistic)}",
+            'Write statistic=dp.Max("minutes").',
+        )
+    check_not_preprocessed(_OWNER, statistic)
+
+
 @dataclasses.dataclass(eq=False)
 class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
     """Compute the removal loss of a statistic, per partition. NOT PRIVATE BY ITSELF.
@@ -92,6 +107,7 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
         partitions: public partitions; None: every partition that has rows (which is not private).
         shards: how many parts the people are cut into; a power of two.
         partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
+        columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:
         TypeError, ValueError: when the pipeline is built.
@@ -108,6 +124,7 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
     partitions: PublicPartitions | None = None
     shards: int = SHARDS
     partition_rows: int | None = None
+    columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         self._owner, self._second = eligibility.check_person(_OWNER, self.person)
@@ -121,15 +138,7 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
             f"be at most {REMOVALS}, not {self.removals}",
             "Give the search more epsilon, fewer candidates, or fewer partitions per person.",
         )
-        if not isinstance(self.statistic, Metric) or not self.statistic.monotone:
-            names = names_of(lambda kind: kind.monotone)
-            raise checks.ParameterTypeError(
-                _OWNER,
-                "statistic",
-                f"be one of {names} (monotone in the set of people), not {shown(self.statistic)}",
-                'Write statistic=dp.Max("minutes").',
-            )
-        check_not_preprocessed(_OWNER, self.statistic)
+        _check_statistic(self.statistic)
         self.bounds = self._bounds = check_bounds(_OWNER, self.bounds)
         check_public(_OWNER, self.partition, self.partitions)
         if self._second is not None:
@@ -145,11 +154,21 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
             "partition",
             "not have a column named 'profile': the output has one",
         )
+        self._loss = compile_loss(self.statistic, self.removals, self._second)
+        read = (column.name for column in self._loss.columns)
+        self._wanted = (self._owner, *self._partition, *read)
+        known_columns.declared(_OWNER, self.columns, self._wanted)
+
+    @property
+    def profiler(self) -> Profiler:
+        """What makes the profiles."""
+        return self._loss.profiler
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Summarise the rows, then compute the profiles."""
         guards.check_input(_OWNER, pcoll)
-        loss = compile_loss(self.statistic, self.removals, self._second)
+        known_columns.check(_OWNER, pcoll, self._wanted, self.columns)
+        loss = self._loss
         public, key = public_keys(self.partitions), layouts.fresh_key()
         layout = Layout(self._owner, self._partition, loss.columns, public, key)
         bounder = Bounder(self._bounds, loss.fields, key, keep_rows=loss.keep_rows)

@@ -1,7 +1,7 @@
 """SelectPartitions: release the keys of partitions, and nothing else about them."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -11,6 +11,8 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.planning.record import Record
+from beam_dp.transforms import known_columns, release_record
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.partitions import PrivatePartitions, reach_of
@@ -38,6 +40,7 @@ class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[b
         bounds: must limit the partitions of one person.
         pre_threshold: never name a partition with fewer people than this.
         shards: how many parts the people are cut into; a power of two.
+        columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:
         TypeError, ValueError: when the pipeline is built.
@@ -52,6 +55,7 @@ class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[b
     bounds: ContributionBounds
     pre_threshold: int = 1
     shards: int = SHARDS
+    columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         checks.column(_OWNER, "person", self.person)
@@ -67,11 +71,14 @@ class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[b
         private = PrivatePartitions(self.pre_threshold)
         reach = reach_of(_OWNER, self.bounds, private)
         self._program = compile_program((), self.budget, reach, selection=private.request())
+        known_columns.declared(_OWNER, self.columns, (self.person, *self._partition))
         self._once = guards.Once()
+        self._drawn: barrier.Drawn | None = None
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Count the people of each partition, draw, and put a barrier behind the draw."""
         guards.check_input(_OWNER, pcoll)
+        known_columns.check(_OWNER, pcoll, (self.person, *self._partition), self.columns)
         self._once.use(_OWNER)
         layout = Layout(self.person, self._partition, (), None, layouts.fresh_key())
         bounder, buckets = Bounder(self.bounds, (), layout.key), drawing.bucket_count(layout)
@@ -79,7 +86,13 @@ class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[b
         summarise = summarising.Summarise(layout, bounder, measures, (), buckets, self.shards)
         draw = barrier.DrawOnce(self._program, drawing.BucketPartitions(layout, buckets))
         released = output_rows.OutputRows(self.partition, (), layout)
-        return pcoll | "Summarise" >> summarise | "Release" >> draw | "Released" >> released
+        rows = pcoll | "Summarise" >> summarise | "Release" >> draw | "Released" >> released
+        self._drawn = draw.drawn
+        return rows
+
+    def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
+        """Return a collection of one dict, what was spent: see `PrivateAggregate.record`."""
+        return release_record.of(self, self._drawn, self._program, job)
 
     def display_data(self) -> dict[str, Any]:
         """Return the public parameters that a monitoring page may show."""

@@ -12,7 +12,7 @@ from beam_dp.mechanisms.metrics.base import Metric, shown, takes
 from beam_dp.mechanisms.metrics.profiled import from_below
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.search.choose import TWO_PHASE, SearchKind
+from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
 from beam_dp.transforms.aggregate import OneMetric
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.steps.collect import SHARDS
@@ -49,6 +49,7 @@ class ShiftedInverse(OneMetric):
         beta: how often the guarantee may fail; None: that of the statistic, by default 5%.
         shards: how many parts the people are cut into; a power of two.
         partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
+        columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:
         TypeError, ValueError: when the pipeline is built.
@@ -68,18 +69,19 @@ class ShiftedInverse(OneMetric):
     beta: float | None = None
     shards: int = SHARDS
     partition_rows: int | None = None
+    columns: Sequence[str] | None = None
 
     def _metric(self) -> Metric:
         """Return the statistic as a metric that is released by a search."""
         checks.require(
-            self.search != TWO_PHASE,
+            self.search not in (TWO_PHASE, WALK),
             _OWNER,
             "search",
-            'be a search, not "two-phase", which is none',
+            f'be a search over the removal loss, not "{self.search}", which is none',
             "Write dp.PrivateAggregate(metrics=[...]) for that.",
         )
         search = self.search
-        if search is None and getattr(self.statistic, "search", None) == TWO_PHASE:
+        if search is None and getattr(self.statistic, "search", None) in (TWO_PHASE, WALK):
             search = AboveThreshold
         fields = {"search": search, "beta": self.beta, "candidates": self.candidates}
         options: dict[str, Any] = {

@@ -31,6 +31,11 @@ def asked(options: argparse.Namespace) -> list[Metric]:
     if not metrics:
         raise ValueError("a metric is required: --count, --people_count, --sum COLUMN, ...")
     _check_names("--weights", options.weights, "output columns", metrics)
+    clipped = {name for name, metric in metrics.items() if takes(metric, "clip")}
+    _check_names("--clip", options.clips, "output columns that have one", clipped)
+    bounded = {name for name, metric in metrics.items() if takes(metric, "low")}
+    _check_names("--low", options.lows, "output columns that have one", bounded)
+    _check_names("--high", options.highs, "output columns that have one", bounded)
     columns = {name for m in metrics.values() if takes(m, "unit") for name in _names(m)}
     _check_names("--unit", options.units, "columns whose numbers are released", columns)
     columns = {name for m in metrics.values() if takes(m, "lowest") for name in _names(m)}
@@ -105,6 +110,11 @@ def _chosen(name: str, metric: Metric, options: argparse.Namespace) -> dict[str,
         chosen["search"] = options.search or dp.AboveThreshold
     if name in dict(options.grids):
         chosen["candidates"] = dict(options.grids)[name]
+    if name in options.clips:
+        chosen["clip"] = options.clips[name]
+    if takes(metric, "low"):
+        ends = (("low", options.lows), ("high", options.highs))
+        chosen.update((end, bounds[name]) for end, bounds in ends if name in bounds)
     if takes(metric, "unit"):
         [column] = _names(metric)
         chosen["unit"] = options.units.get(column, vars(metric)["unit"])

@@ -15,6 +15,7 @@ from pipelines.arguments import files, language, people
 
 # A flag that is so close to one of the job's is a typing error, not an option of Beam.
 ALIKE = 0.85
+_METRICS = ("metrics", "asked")
 _NEGATIVE = re.compile(r"-[0-9.]")
 
 
@@ -44,6 +45,14 @@ class Parser(argparse.ArgumentParser):
             if word.startswith("--") and alike:
                 self.error(f"unrecognized option: {word}, did you mean {alike[0]}?")
         return options, left
+
+    def chosen(self, options: argparse.Namespace) -> dict[str, object]:
+        """Return the job and its options but for defaults; not Beam's, which may hold passwords."""
+        known = {name for name, value in vars(options).items() if value == self.get_default(name)}
+        asked = {name: vars(options)[name] for name in vars(options) if name not in known}
+        for metrics in _METRICS:  # they stand among the parameters of the release
+            asked.pop(metrics, None)
+        return {"program": self.prog, **asked}
 
     def for_beam(self, words: Sequence[str]) -> PipelineOptions:
         """Return Beam's options; if one is wrong, show only the last line of Beam's usage page."""

@@ -2,7 +2,9 @@
 
 import argparse
 import os
+import re
 
+from apache_beam.io.filesystem import FileSystem
 from apache_beam.io.filesystems import FileSystems
 
 from pipelines.arguments import words
@@ -34,5 +36,20 @@ def check(options: argparse.Namespace) -> None:
     read = words.listed(options.input)
     for path in (*read, options.output):
         FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed
-    if os.path.normpath(options.output) in map(os.path.normpath, read):
-        raise ValueError("--output must name another file than --input")
+    for pattern in read:
+        if _matches(options.output, pattern):
+            raise ValueError(
+                f"--output must name another file than --input, and {pattern!r} matches it: the "
+                "next run would read what this one released; write into another folder"
+            )
+
+
+def _matches(path: str, pattern: str) -> bool:
+    """Return whether a path is among the files of a pattern, as Beam matches them."""
+    path, pattern = map(_plain, (path, pattern))
+    return path == pattern or bool(re.match(FileSystem.translate_pattern(pattern), path))
+
+
+def _plain(path: str) -> str:
+    """Return a path as others that name the same file are written."""
+    return os.path.realpath(path) if FileSystems.get_scheme(path) is None else path

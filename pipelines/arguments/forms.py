@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
@@ -20,6 +21,8 @@ _PAIRS = (
     "COLUMN, or COLUMN:N with the most people of a partition, at most 6324, to take pairs of people"
 )
 _TRIM = "COLUMN, or COLUMN:SHARE with a share below 0.5 that is left out at each end: minutes:0.05"
+_SHARES = "COLUMN:P:P... with every P above 0 and below 1, like minutes:0.25:0.5:0.75"
+_EDGES = "COLUMN:EDGE:EDGE... with two or more rising numbers (or inf), like age:0:18:30:65:inf"
 _EQUALS = "COLUMN, or COLUMN=VALUE with the value that counts: clicked, device=mobile"
 
 
@@ -81,6 +84,25 @@ def _share(text: str) -> Words:
     return column, {"p": p}
 
 
+def _shares(text: str) -> Words:
+    column, shares = text, []
+    while found := _NUMBER.search(column):
+        column, share = column[: found.start()], column[found.start() + 1 :]
+        shares.append(words.number(_SHARES, lambda p: 0 < p < 1)(share))
+    words.require(bool(column and shares), _SHARES, text)
+    return column, {"shares": tuple(shares)}
+
+
+def _edges(text: str) -> Words:
+    column, *edges = text.split(":")
+    words.require(len(edges) > 1, _EDGES, text)
+    read = words.number(_EDGES, lambda edge: True)
+    ends = {"inf": math.inf, "-inf": -math.inf}
+    return words.column(column), {
+        "edges": [ends[each] if each in ends else read(each) for each in edges]
+    }
+
+
 def _people(text: str) -> Words:
     column, colon, people = text.rpartition(":")
     return (column, {"people": people}) if colon and people.isdigit() else _column(text)
@@ -109,9 +131,11 @@ _FORMS: dict[str, Callable[[str], Words]] = {
     "COLUMN": _column,
     "COLUMN:K": _rank,
     "COLUMN:P": _share,
+    "COLUMN:P:P...": _shares,
+    "COLUMN:EDGE:EDGE...": _edges,
     "COLUMN[:PEOPLE]": _people,
     "COLUMN[:SHARE]": _trim,
     "COLUMN=MODULE:NAME": _function,
     "COLUMN[=VALUE]": _value,
 }
-_RULES = {"COLUMN[:PEOPLE]": _PAIRS}
+_RULES = {"COLUMN[:PEOPLE]": _PAIRS, "COLUMN:EDGE:EDGE...": _EDGES}

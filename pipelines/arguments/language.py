@@ -38,6 +38,7 @@ _FLAGS: dict[str, tuple[str, str]] = {
         "add --delta 1e-6",
     ),
     "delta": ("--delta", "add --delta 1e-6"),
+    "plan.assume": ("--assume", "add --people 5000"),
     "a key": ("--public_partitions: a key", ""),
     "ScaleThenChoose.budget": (
         "the budget of --search scale_then_choose",

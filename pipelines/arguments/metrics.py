@@ -20,8 +20,8 @@ SEARCHES: dict[str, SearchKind] = {
     "binary": dp.NoisyBinarySearch,
     "scale_then_choose": dp.ScaleThenChoose,
 }
-WAYS: dict[str, SearchKind] = {**SEARCHES, "two_phase": "two-phase"}
-"""The searches, and "two_phase", which is none: clip and noise in one transform."""
+WAYS: dict[str, SearchKind] = {**SEARCHES, "two_phase": "two-phase", "walk": "walk"}
+"""The searches; "two_phase", which is none: clip and noise in one transform; "walk" by ranks."""
 
 
 def add(made: argparse.ArgumentParser) -> None:
@@ -37,6 +37,13 @@ def add(made: argparse.ArgumentParser) -> None:
     clips = f"possible outputs, or clips, of an output column, public; may be repeated: {_OUTPUTS}"
     form: dict[str, Any] = {"type": grid, "metavar": "NAME=LOW:HIGH:STEP", "help": clips}
     how.add_argument("--candidates", action="append", default=[], dest="grids", **form)
+    known = (
+        "a bound that you know without the data: what nobody exceeds in a partition, by output "
+        "column: sum_spent=100,count=10 (default: chosen privately)"
+    )
+    form = {"type": words.clips, "metavar": "NAME=BOUND", "default": {}}
+    how.add_argument("--clip", dest="clips", help=known, **form)
+    _add_bounds(how)
     _add_unit(how)
     _add_lowest(how)
     method = f"how a ratio is drawn (default {ratio.METHODS[1]}); auto: the better one, by --delta"
@@ -57,7 +64,7 @@ def add_statistic(made: argparse.ArgumentParser) -> None:
     _add_search(group, SEARCHES)
     _add_unit(group)
     _add_lowest(group)
-    made.set_defaults(weights={}, one_sided=True, grids=[])
+    made.set_defaults(weights={}, one_sided=True, grids=[], clips={}, lows={}, highs={})
 
 
 def asked_by_flag(suits: Callable[[type[Metric]], bool]) -> dict[str, type[Metric]]:
@@ -94,10 +101,20 @@ def _add(
 def _add_search(group: argparse._ArgumentGroup, ways: Mapping[str, SearchKind]) -> None:
     help_ = "how a release from below is searched; auto: by the smallest proved shift T"
     if ways is WAYS:
-        help_ += "; two_phase: a private clip and noise, the default"
+        help_ += "; two_phase: a private clip and noise; walk: by ranks, the default of extremes"
     kind = functools.partial(search, ways=ways)
     form: dict[str, Any] = {"type": kind, "metavar": "NAME", "help": f"{help_} ({', '.join(ways)})"}
     group.add_argument("--search", **form)
+
+
+def _add_bounds(group: argparse._ArgumentGroup) -> None:
+    for end, bound, beyond in (("low", 0, "below"), ("high", 120, "above")):
+        known = (
+            f"a bound of extremes and quantiles that you know without the data, by output column: "
+            f"median_age={bound},max_age={bound}; values {beyond} count as that (default: none)"
+        )
+        form: dict[str, Any] = {"type": words.lowest, "metavar": "NAME=BOUND", "default": {}}
+        group.add_argument(f"--{end}", dest=f"{end}s", help=known, **form)
 
 
 def _add_unit(group: argparse._ArgumentGroup) -> None:

@@ -36,6 +36,7 @@ def check(options: argparse.Namespace, asked: Sequence[Metric]) -> None:
     preprocessed = any(takes(metric, "sensitivity") for metric in asked)
     if options.sensitivity is not None and not preprocessed:
         raise ValueError(f"--sensitivity is for {whose}")
-    reduced = any(takes(metric, "person_value") for metric in asked)
-    if (options.person_value, options.last_by) != (None, None) and not reduced:
-        raise ValueError(f"--person_value and --last_by are for {whose}, and for --black_box")
+    others = {"person_value": "--histogram and --black_box", "last_by": "--black_box"}
+    for name, other in others.items():
+        if vars(options)[name] is not None and not any(takes(metric, name) for metric in asked):
+            raise ValueError(f"--{name} is for {whose}, and for {other}")

@@ -5,7 +5,7 @@ import contextlib
 import importlib
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 
 def require(ok: bool, rule: str, text: str) -> None:
@@ -47,6 +47,14 @@ def whole(text: str) -> int:
     value = int(text) if text.isascii() and text.isdigit() else 0
     require(value >= 1, "a whole number of at least 1", text)
     return value
+
+
+def whole_or_auto(text: str) -> int | Literal["auto"]:
+    """Return a whole number of at least 1, or "auto"."""
+    if text == "auto":
+        return "auto"
+    require(text.isascii() and text.isdigit() and int(text) >= 1, "a whole number or auto", text)
+    return int(text)
 
 
 def listed(text: str) -> list[str]:
@@ -129,13 +137,37 @@ def named(rule: str, holds: Callable[[Fraction], bool]) -> Callable[[str], dict[
 weights = named(
     "output columns with numbers above 0, like sum_spent=2,count=1", lambda value: value > 0
 )
+clips = named(
+    "output columns with bounds above 0, like sum_spent=100,count=10", lambda value: value > 0
+)
 units = named(
     "columns with numbers from 1e-50 to 1e50, like spent=0.01,minutes=1",
     lambda value: Fraction(1, 10**50) <= value <= 10**50,
 )
 
 
+def top(text: str) -> tuple[str, int]:
+    """Return an output column and how many partitions are kept."""
+    rule = "an output column and a whole number of at least 1, like people_count=10"
+    kept = named(rule, lambda k: k >= 1 and k.denominator == 1)(text)
+    require(len(kept) == 1, rule, text)
+    [(name, k)] = kept.items()
+    return name, int(k)
+
+
 lowest = named("columns with the statistic of nobody, like minutes=0,spent=0", lambda value: True)
+
+
+def assumed(text: str) -> dict[str, Fraction]:
+    """Return the numbers of COLUMN<=MOST[,COLUMN<=MOST]."""
+    numbers = {}
+    for word in listed(text):
+        name, _, amount = word.rpartition("<=")
+        value = _fraction(amount)
+        rule = "columns, rows or partitions with numbers above 0, like spent<=100,rows<=3"
+        require(bool(name.strip()) and value is not None and value > 0, rule, text)
+        numbers[name.strip()] = value or Fraction(0)
+    return numbers
 
 
 def person_epsilon(text: str) -> tuple[str, tuple[Fraction, ...]]:

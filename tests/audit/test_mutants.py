@@ -21,6 +21,8 @@ from beam_dp.mechanisms.bounding import table as tables
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.clips.choice import Choice, ClipChoice
+from beam_dp.mechanisms.clips.histogram_noise import HistogramNoise
 from beam_dp.mechanisms.metrics.clipped import ClippedRequest
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
@@ -32,6 +34,7 @@ from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.releases import clipped
 from beam_dp.mechanisms.releases.clipped import ClippedSum
+from beam_dp.mechanisms.releases.released import Release
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -59,19 +62,19 @@ def the_noise_has_the_scale_of_all_partitions() -> bool:
     [step] = made.steps
     noise = Asked()
     view = cells([Row((1, 0), (0, 0), (1,))], step.release.measures)
-    step.release.draw(view.at(0, 3), noise)
+    step.release.draw(view.at(0, chosen(step.release, 3)), noise)
     [rate] = noise.rates
-    whole = 4 * rate * 8 + Fraction(1, 4)  # 4 draws at clip 8, and the search for the clip
-    return whole <= 1
+    [look] = step.release.looks
+    return 4 * rate * 8 + look.amount <= 1  # 4 draws at clip 8, and the choice of the clip
 
 
 def one_person_moves_a_sum_by_at_most_the_clip() -> bool:
     """10,000 is far above the clip of 8."""
-    release = ClippedSum(0, True, GRID, Fraction(1), Budget(1.0), Budget(1.0))
+    release = ClippedSum(0, True, GRID, Fraction(1), (Budget(1.0),), (Budget(1.0),))
     rows = [Row((person, 0), (0, 0), (person,)) for person in range(20)]
     rows += [Row((99, 0), (0, 0), (value,)) for value in (9000, 1000)]
     more, less = (
-        release.draw(cells(part, release.measures).at(0, 3), ZeroNoise()).values[0]
+        release.draw(cells(part, release.measures).at(0, chosen(release, 3)), ZeroNoise()).values[0]
         for part in (rows, [row for row in rows if row.person[0] != 99])
     )
     return abs(more - less) <= 8
@@ -153,12 +156,22 @@ def selection_counts_people() -> bool:
 def the_whole_is_spent_once() -> bool:
     """What the releases hold is at most the budget, by their own parameters."""
     made = compile_program([Count(), Sum("x"), PeopleCount()], Budget(1.0), 3)
-    spent = Fraction(0)
-    for step in made.steps:
-        spent += 3 * step.release.noise_cost.amount
-        if step.shared is not None:
-            spent += step.release.search_cost.amount
-    return spent <= 1
+    return sum(dearest(step.release, 3) for step in made.steps) <= 1
+
+
+def two_looks_spend_the_whole_once() -> bool:
+    """Whichever look is used, it and the noise that follows it are what there is."""
+    made = compile_program([Count(), Sum("x"), PeopleCount()], Budget(1.0), 1, partitions=1)
+    assert [len(step.release.looks) for step in made.steps[:2]] == [2, 2]
+    return sum(dearest(step.release, 1) for step in made.steps) <= 1
+
+
+def dearest(release: Release, reach: int) -> Fraction:
+    """Return what a release costs at most, by its own parameters, whichever look is used."""
+    if not isinstance(release, ClippedSum):
+        return reach * release.noise_cost.amount
+    pairs = zip(release.looks, release.noise_costs, strict=True)
+    return max(look.amount + reach * noise.amount for look, noise in pairs)
 
 
 def delta_is_shared_among_partitions() -> bool:
@@ -176,6 +189,49 @@ def the_ledger_adds_without_rounding() -> bool:
     except ValueError:
         return True
     return False
+
+
+def a_person_is_in_one_bucket() -> bool:
+    """One more person adds 1 to one bucket of the histogram of both signs, whatever they have."""
+    release = ClippedSum(0, True, GRID, Fraction(1), (Budget(1.0),), (Budget(1.0),))
+    buckets = 2 * release.choice.buckets
+    others = [Row((person, 0), (0, 0), (3,)) for person in range(5)]
+    for numbers in ((5, -5), (-1, 1), (7, -3), (1, 9), (-9, 2), (4, 4), (0, -8)):
+        more = [Row((99, 0), (place, 0), (number,)) for place, number in enumerate(numbers)]
+        found = []
+        for rows in (others, others + more):
+            summary = histograms.summarise_people(settled(rows), [release.shared_measure])
+            view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
+            found.append(view.histogram(0, buckets)[0])
+        moves = np.abs(found[1] - found[0])
+        if moves.sum() != 1:
+            return False
+    return True
+
+
+def a_choice_holds_one_look() -> bool:
+    """What is stored of two looks is one of them, and says which."""
+    choice = ClipChoice((Budget(Fraction(1, 4)), Budget(Fraction(2, 5))), GRID)
+    for people in (9000, 9):
+        numbers = np.full((1, 1, 5), 0)
+        numbers[0, 0, 1] = people
+        drawn = choice.draw(numbers, Noise())
+        if drawn.noisy.shape != numbers.shape or len(drawn) != 2:
+            return False
+    return True
+
+
+def the_noise_follows_the_look() -> bool:
+    """After the second look less is left for the number than after the first."""
+    looks, noises = (Budget(1), Budget(2)), (Budget(3), Budget(2))
+    release = ClippedSum(0, False, GRID, Fraction(1), looks, noises)
+    view = cells([Row((1, 0), (0, 0), (1,))], release.measures)
+    for look in (0, 1):
+        noise = Asked()
+        release.draw(view.at(0, Choice(chosen(release, 0).noisy, look)), noise)
+        if noise.rates[0] + looks[look].amount > 4:
+            return False
+    return True
 
 
 def a_person_counts_once_for_a_shared_clip() -> bool:
@@ -221,6 +277,13 @@ class Words(Noise):
         return np.full(size, self.word, np.uint64)
 
 
+def chosen(release: ClippedSum, clip: int) -> Choice:
+    """Return a histogram by which the clip is the one of this index: many people are there."""
+    noisy = np.zeros((1, release.choice.sides, release.choice.buckets), np.int64)
+    noisy[0, 0, clip] = 10**9
+    return Choice(noisy, 0)
+
+
 def settled(rows: list[Row], fields: tuple[Field, ...] = FIELDS) -> tables.Table:
     bounder = Bounder(ContributionBounds(None), fields, b"key")
     return bounder.settle(bounder.prepare(table_of(rows)))
@@ -256,7 +319,36 @@ class Mutant:
 
 def _noise_of_one_partition(self, context, share):
     made = CLIPPED(self, context, share)
-    return dataclasses.replace(made, noise_cost=share.scaled(Fraction(3, 4)))
+    noises = tuple(
+        share.split((look.amount / share.amount, 1 - look.amount / share.amount))[1]
+        for look in made.looks
+    )
+    return dataclasses.replace(made, noise_costs=noises)
+
+
+def _whole_noise_after_a_first_look(self, context, share):
+    made = CLIPPED(self, context, share)
+    return dataclasses.replace(made, noise_costs=(made.noise_costs[0],) * len(made.noise_costs))
+
+
+def _largest_of_each_sign(table, measures):
+    """Count a person with their largest number above 0, and with that below 0."""
+    signs = [dataclasses.replace(m, sign=s) for m in measures for s in (1, -1)]
+    summary = PEOPLE(table, signs)
+    below = summary.measure == 1
+    summary.bucket = summary.bucket + below * (len(GRID) + 1)
+    summary.measure = np.zeros_like(summary.measure)
+    return summary
+
+
+def _both_looks(self, people, noise):
+    drawn = DRAW(self, people, noise)
+    whole = HistogramNoise(self.looks[-1]).add(people, noise)
+    return Choice(np.concatenate([drawn.noisy, whole]), drawn.look)
+
+
+def _noise_of_the_first(self, view, indexes, look, noise):
+    return NOISY(self, view, indexes, 0, noise)
 
 
 def _without_clip(view, measure, indexes, clip):
@@ -341,6 +433,7 @@ def _everything(person, limit):
 
 CLIPPED, SETTLE, KEEP = ClippedRequest.clipped, Bounder.settle, TruncatedGeometric.keep
 SHARE_OUT, ADD = allocation.share_out, AdditiveNoise.add
+PEOPLE, DRAW, NOISY = histograms.summarise_people, ClipChoice.draw, ClippedSum._noisy
 
 MUTANTS = [
     Mutant(
@@ -440,6 +533,28 @@ MUTANTS = [
         "summarise_people",
         _per_partition,
         a_person_counts_once_for_a_shared_clip,
+    ),
+    Mutant(
+        "a person counts on both sides",
+        histograms,
+        "summarise_people",
+        _largest_of_each_sign,
+        a_person_is_in_one_bucket,
+    ),
+    Mutant("both looks are stored", ClipChoice, "draw", _both_looks, a_choice_holds_one_look),
+    Mutant(
+        "the noise of the first look after the second",
+        ClippedSum,
+        "_noisy",
+        _noise_of_the_first,
+        the_noise_follows_the_look,
+    ),
+    Mutant(
+        "the second look is not taken from the noise",
+        ClippedRequest,
+        "clipped",
+        _whole_noise_after_a_first_look,
+        two_looks_spend_the_whole_once,
     ),
 ]
 

@@ -28,9 +28,9 @@ from tests.audit.test_search_audit import (
 
 DELTA = Fraction(1, 20)
 SMALL = [
-    Scales(*map(Fraction, ("0.3", "0.4", "0.5", "0.6")), DELTA, alarm=3, inner=4, margin=1),
-    Scales(*map(Fraction, ("1", "0.5", "0.9", "0.2")), DELTA, alarm=2, inner=6, margin=0),
-    Scales(*map(Fraction, ("0.2", "2", "0.2", "2")), DELTA, alarm=1, inner=3, margin=2),
+    Scales(*map(Fraction, ("0.3", "0.4", "0.5", "0.6")), delta=DELTA, alarm=3, inner=4, margin=1),
+    Scales(*map(Fraction, ("1", "0.5", "0.9", "0.2")), delta=DELTA, alarm=2, inner=6, margin=0),
+    Scales(*map(Fraction, ("0.2", "2", "0.2", "2")), delta=DELTA, alarm=1, inner=3, margin=2),
 ]
 
 
@@ -58,7 +58,7 @@ def epsilon_of(found: Scales) -> float:
 
 
 def cheap(found: Scales) -> Cheap:
-    return Cheap(*(getattr(found, field.name) for field in dataclasses.fields(found)))
+    return Cheap(**dataclasses.asdict(found))
 
 
 def places_of(losses: tuple[int, ...], shift: int) -> list[int]:

@@ -183,9 +183,14 @@ def test_a_missing_peer_ends_the_benchmark_in_words(
 
 
 OTHERS = [
+    ["benchmarks.coverage"],
+    ["benchmarks.coverage", "--statistics"],
+    ["benchmarks.experts"],
     ["benchmarks.statistics"],
     ["benchmarks.statistics", "--accuracy"],
     ["benchmarks.ratio"],
+    ["benchmarks.ranks"],
+    ["benchmarks.reach"],
     ["benchmarks.preprocessing"],
     ["benchmarks.accuracy_preprocessing"],
 ]

@@ -64,7 +64,8 @@ def released(cases, bounds=BOUNDS, columnar=False, **options):
     made = dp.PrivateRatio("x", "person", dp.Budget(1.0), ["case", "day"], bounds, keys, **options)
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         found = support.keep(pipeline | beam.Create(given) | made)
-    counts = {(row.case, row.day): (row.ratio_x, row.ratio_x_error) for row in found}
+    # The interval is from a - b to a + b: see `before_the_noise`.
+    counts = {(row.case, row.day): (row.ratio_x, row.ratio_x_high - row.ratio_x) for row in found}
     return [[counts[number, day] for day in DAYS] for number in range(CASES)]
 
 

@@ -17,6 +17,7 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
+from tests.doubles import choices
 from tests.hostile import support
 from tests.relations import ONE_OWNER, Row, as_dicts, brute, profiles, views
 from tests.transforms.test_aggregate_relations import run
@@ -148,7 +149,7 @@ def measured(table: dict[str, Any], metric: Any) -> float:
     program = compile_program([metric], dp.Budget(1.0), 1)
     start = time.perf_counter()
     [(cells, _)] = views([pa.table(table)], program)
-    program.release(cells, tuple(3 for _ in program.shared_measures), Noise())
+    program.release(cells, choices(program, 3), Noise())
     return time.perf_counter() - start
 
 

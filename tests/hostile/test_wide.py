@@ -18,8 +18,8 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.metrics import base, extremes, items, own_function, rows, spread, totals
-from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
-from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.metrics.individual.person_epsilon import PersonalisedStatistic
+from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -35,7 +35,14 @@ GIANTS = [1e308, 5e-324, -(10**400)]
 LISTED = dp.Candidates.linear(0, 100, 1)
 GENEROUS = dp.Budget(20_000.0)  # with noise of 0 the searches see what is there, not their slack
 DAYS = ("a", "b", "c")
-Made = list[tuple[float, float]]
+Made = list[float]
+
+
+class NoNoise(ZeroNoise):
+    """Noise of 0; and where an answer is drawn by its weight, the one a third of the way."""
+
+    def uniform(self) -> LazyUniform:
+        return LazyUniform(self, (1 << 64) // 3, 64)
 
 
 def one_owner(unit: Fraction) -> list[base.Metric]:
@@ -50,8 +57,8 @@ def one_owner(unit: Fraction) -> list[base.Metric]:
         totals.Mean("v", unit=unit, per="person"),
         totals.Mean("v", unit=unit, method="preprocessing"),
         dp.Ratio("v"),
-        rows.KthLargest("v", 2, unit=unit),
-        rows.KthLargest("v", 2, unit=unit, search=dp.AboveThreshold),
+        extremes.KthLargest("v", 2, unit=unit),
+        extremes.KthLargest("v", 2, unit=unit, search=dp.AboveThreshold),
         rows.Quantile("v", 0.3, unit=unit),
         rows.Quantile("v", 0.3, unit=unit, per="row"),
         rows.Median("v", unit=unit, candidates=LISTED),
@@ -178,7 +185,7 @@ def summaries(case: Case, program: Program, rows: list[Any]) -> tuple[Layout, di
 def released(
     case: Case, rows: list[Any], noise: Noise, clips: tuple[int, ...] | None = None
 ) -> tuple[tuple[int, ...], dict[str, Made]]:
-    """Return the shared clips, and the numbers and errors of each partition."""
+    """Return the shared clips, and the output columns of each partition."""
     program = case.program
     layout, found = summaries(case, program, rows)
     if clips is None:
@@ -187,9 +194,9 @@ def released(
         clips = program.choose_clips(view, noise)
     opened = settling.open_bucket(found[0], program.measures)
     cells, names = draw.BucketPartitions(layout, 1).cells(0, *opened)
-    columns, _ = program.release(cells, clips, noise)
-    pairs = [zip(map(float, values), map(float, errors), strict=True) for values, errors in columns]
-    by_day = zip(names, zip(*pairs, strict=True), strict=True)
+    drawn = program.release(cells, clips, noise)
+    columns = program.combine(drawn, program.sums(drawn))
+    by_day = zip(names, zip(*(map(float, column) for column in columns), strict=True), strict=True)
     return clips, {day: list(made) for (day,), made in by_day}
 
 
@@ -205,9 +212,9 @@ def test_a_wide_column_changes_nothing_of_others(unit: Fraction) -> None:
 
 
 def check(case: Case, rows: list[Any]) -> None:
-    clips, before = released(case, rows, ZeroNoise())
+    clips, before = released(case, rows, NoNoise())
     for value in GIANTS:
-        _, after = released(case, [*rows, giant(value)], ZeroNoise(), clips)
+        _, after = released(case, [*rows, giant(value)], NoNoise(), clips)
         for day in ("a", "b"):
             assert str(after[day]) == str(before[day])  # as text: NaN is NaN
 

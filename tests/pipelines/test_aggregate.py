@@ -38,7 +38,7 @@ def test_the_job_releases_a_table_and_says_what_it_cost(
     assert aggregate.main(command("--input", visits, "--output", out, *asked, *RUN)) == 0
     released = read(out)
     names = ["count", "sum_spent", "max_minutes", "mean_spent"]
-    columns = [name for metric in names for name in (metric, f"{metric}_error")]
+    columns = [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
     assert [list(row) for row in released] == [["day", *columns]] * 3
     said = capfd.readouterr()
     lines = said.out.splitlines()
@@ -133,10 +133,10 @@ def test_a_missing_column_is_one_line(
     words = command("--input", source, "--output", str(tmp_path / "out.csv"), "--sum", "spnet")
     with pytest.raises(SystemExit) as stopped:
         aggregate.main([*words, *RUN])
-    line = str(stopped.value.code)
-    assert line.startswith(f"error: column 'spnet' must stand once in every file of '{source}'")
-    assert "\n" not in line and "[while" not in line
-    assert capfd.readouterr().err == "Reading and bounding\n"
+    said = f"error: column 'spnet' must stand once in every file of '{source}'; one of them has "
+    [line] = capfd.readouterr().err.splitlines()
+    assert stopped.value.code == 2
+    assert line.endswith(f"{said}'visitor', 'day', 'minutes', 'spent'")
     assert not (tmp_path / "out.csv").exists()
 
 
@@ -195,7 +195,7 @@ def test_an_output_that_exists_is_kept_unless_told(visits: str, tmp_path: Path) 
         aggregate.main(words)
     assert out.read_text() == "mine"
     assert aggregate.main([*words, "--overwrite"]) == 0
-    assert out.read_text().startswith("day,count,count_error")
+    assert out.read_text().startswith("day,count,count_low,count_high")
 
 
 def parsed(*words: str) -> dp.PrivateAggregate:
@@ -213,8 +213,19 @@ def test_options_reach_the_transform() -> None:
     assert release.budget == dp.Budget(1)
 
 
+def test_the_bound_on_partitions_is_chosen_where_no_option_gives_it() -> None:
+    automatic = dp.ContributionBounds("auto")
+    assert parsed("--count").bounds == automatic
+    assert parsed("--count", "--max_partitions", "auto").bounds == automatic
+    rows = parsed("--count", "--max_rows", "7").bounds
+    assert rows == dp.ContributionBounds("auto", None, 7)
+    plan = str(parsed("--count").plan())
+    assert "partitions per person" in plan and "epsilon 0.04 to 0.12" in plan
+
+
 NEW = [
     *["--kth_largest", "spent:2", "--quantile", "spent:0.9", "--median", "minutes"],
+    *["--quantiles", "minutes:0.25:0.75"],
     *["--distinct", "day", "--max_frequency", "day", "--sum_of_squares", "day"],
 ]
 
@@ -225,6 +236,7 @@ def test_metrics_of_rows_and_values_reach_the_transform() -> None:
         dp.KthLargest("spent", 2, search="auto", name="largest_2_spent"),
         dp.Quantile("spent", Fraction(9, 10), name="quantile_0_9_spent", weight=Fraction(2)),
         dp.Median("minutes", name="median_minutes"),
+        dp.Quantiles("minutes", [0.25, 0.75], name="quantiles_minutes"),
         dp.DistinctCount("day", name="distinct_day"),
         dp.MaxFrequency("day", search="auto", name="max_frequency_day"),
         dp.SumOfSquares("day", search="auto", name="sum_of_squares_day"),
@@ -251,6 +263,19 @@ def test_two_phases_are_a_way_of_what_else_is_released_from_below(
     assert "one of auto, above_threshold" in capsys.readouterr().err
 
 
+def test_known_bounds_reach_the_extremes_and_quantiles() -> None:
+    asked = ["--max", "age", "--median", "age", "--count", "--quantiles", "age:0.5"]
+    given = parsed(*asked, "--low", "max_age=0,median_age=-1.5", "--high", "max_age=120").metrics
+    assert given[0] == dp.Max("age", low=0, high=120, name="max_age")
+    assert given[1] == dp.Median("age", low=Fraction(-3, 2), name="median_age")
+    assert given[3] == dp.Quantiles("age", [0.5], name="quantiles_age")
+
+
+def test_a_walk_is_asked_for_by_name() -> None:
+    [found] = parsed("--kth_largest", "age:3", "--search", "walk").metrics
+    assert found == dp.KthLargest("age", 3, name="largest_3_age")
+
+
 def test_two_phases_are_for_every_metric_of_two_owners() -> None:
     words = ["--count", "--distinct", "day", "--max", "minutes", "--search", "two_phase"]
     given = ["--person", "from,to", "--epsilon", "1", *words]
@@ -265,6 +290,10 @@ FORMS: dict[str, list[tuple[str, metric_kinds.Metric]]] = {
         ("a:0.5:row", dp.Quantile("a", Fraction(1, 2), per="row", name="quantile_0_5_a_per_row")),
         ("a:0.5:person", dp.Quantile("a", Fraction(1, 2), name="quantile_0_5_a")),
         ("b:a:0.5", dp.Quantile("b:a", Fraction(1, 2), name="quantile_0_5_b_a")),
+    ],
+    "quantiles": [
+        ("a:0.9:0.5", dp.Quantiles("a", [0.5, 0.9], name="quantiles_a")),
+        ("b:a:0.5", dp.Quantiles("b:a", [0.5], name="quantiles_b_a")),
     ],
     "median": [
         ("a", dp.Median("a", name="median_a")),
@@ -352,7 +381,7 @@ def test_a_search_for_two_owners_is_one_from_below() -> None:
 
 def test_a_search_with_delta_is_paid_from_that_of_the_budget() -> None:
     words = ["--max", "minutes", "--search", "scale_then_choose", "--delta", "1e-6"]
-    [row] = parsed(*words).plan().rows
+    _, row = parsed(*words).plan().rows
     assert row.delta == pytest.approx(1e-6) and "ScaleThenChoose" in row.mechanism
 
 
@@ -384,9 +413,13 @@ def test_metrics_of_rows_and_values_are_released(visits: str, tmp_path: Path) ->
     out = str(tmp_path / "out.csv")
     asked = [word.replace("day", "visitor") for word in NEW]
     assert aggregate.main(command("--input", visits, "--output", out, *asked, *RUN)) == 0
-    names = ["largest_2_spent", "quantile_0_9_spent", "median_minutes", "distinct_visitor"]
-    names += ["max_frequency_visitor", "sum_of_squares_visitor"]
-    columns = [name for metric in names for name in (metric, f"{metric}_error")]
+    ends = ("", "_low", "_high")
+    columns: list[str] = []
+    several = [f"quantiles_minutes_0_{p}" for p in ("25", "75")]
+    for name in ("largest_2_spent", "quantile_0_9_spent", "median_minutes", *several):
+        columns += [name, f"{name}_rank_error"]
+    for name in ("distinct_visitor", "max_frequency_visitor", "sum_of_squares_visitor"):
+        columns += [f"{name}{end}" for end in ends]
     assert [list(row) for row in read(out)] == [["day", *columns]] * 3
 
 
@@ -398,7 +431,8 @@ def test_rows_with_two_owners_are_read_and_released(tmp_path: Path) -> None:
     words = ["--input", source, "--output", out, "--person", "from,to", "--epsilon", "3"]
     assert aggregate.main([*words, "--count", "--max", "minutes", "--search", "auto", *RUN]) == 0
     [row] = read(out)
-    assert list(row) == ["count", "count_error", "max_minutes", "max_minutes_error"]
+    ends = ("", "_low", "_high")
+    assert list(row) == [f"{name}{end}" for name in ("count", "max_minutes") for end in ends]
 
 
 def test_numbers_are_exact() -> None:

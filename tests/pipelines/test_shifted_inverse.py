@@ -65,9 +65,9 @@ def test_the_loss_between_the_steps_is_that_of_brute_force(tmp_path: Path) -> No
     rows = [{"visitor": str(i), "day": 1, "spent": value} for i, value in enumerate(spent)]
     source = write(tmp_path / "in.csv", rows)
     loss = dp.RemovalLoss(dp.Sum("spent"), "visitor", ["day"], 3, None, dp.PublicPartitions([1, 2]))
-    pipeline = beam.Pipeline("FnApiRunner")
     read = reading.rows_of(source, ["visitor"], ["day"], [loss.statistic])
-    shifted_inverse.write_loss(pipeline, read, loss, str(tmp_path))
+    lost = beam.Pipeline("FnApiRunner") | read | loss
+    shifted_inverse.write_loss(lost, str(tmp_path))
     left = [sum(sorted(spent)[: len(spent) - k]) for k in range(4)]
     assert sorted(scratch.read_lines(str(tmp_path))) == [[1, left], [2, [0, 0, 0, 0]]]
 
@@ -77,7 +77,7 @@ def profile(source: str, statistic: Metric, owners: list[str], path: Path) -> li
     path.mkdir()
     read = reading.rows_of(source, owners, [], [statistic])
     loss = dp.RemovalLoss(statistic, person, removals=3)
-    shifted_inverse.write_loss(beam.Pipeline("FnApiRunner"), read, loss, str(path))
+    shifted_inverse.write_loss(beam.Pipeline("FnApiRunner") | read | loss, str(path))
     [[values]] = scratch.read_lines(str(path))
     return values
 
@@ -152,9 +152,11 @@ def test_the_loss_is_for_this_user_only_and_deleted(
     assert said.endswith("Reading and bounding\nSearching\nWriting\n")
 
 
-def test_the_loss_is_deleted_after_a_failure(visits: str, tmp_path: Path, temporary: Path) -> None:
+def test_the_loss_is_deleted_after_a_failure(tmp_path: Path, temporary: Path) -> None:
+    damaged = tmp_path / "damaged.csv.gz"
+    damaged.write_bytes(b"no gzip")
     with pytest.raises(SystemExit):
-        shifted_inverse.main(command(visits, tmp_path / "out.csv", "--max", "mintues"))
+        shifted_inverse.main(command(str(damaged), tmp_path / "out.csv", "--max", "minutes"))
     assert list(temporary.iterdir()) == []
     assert not (tmp_path / "out.csv").exists()
 

@@ -65,10 +65,7 @@ AGGREGATE = {
         [*FILES, *DAYS, *ONE, "--count", "--max_partitions", "3"],
         f"--delta must be above 0 to select partitions privately, not 0: add --delta 1e-6, {NAMED}",
     ),
-    "private without bound": (
-        [*FILES, *DAYS, *ONE, "--count", "--delta", "1e-6"],
-        f"partitions are selected privately: add --max_partitions 3, {NAMED}",
-    ),
+    "neither a bound nor auto": (counted("--max_partitions", "all"), "be a whole number or auto, not"),
     "a search of nothing": (counted("--search", "auto"), "--search is for --max, --min, "),
     "a search that no part pays": (
         [*FILES, *command("--max", "a", "--search", "scale_then_choose")],
@@ -79,6 +76,15 @@ AGGREGATE = {
     ),
     "a quantile of all": ([*FILES, *command("--quantile", "a:1")], "like minutes:0.9, not 'a:1'"),
     "a quantile of nothing": ([*FILES, *command("--quantile", ":0.5")], "minutes:0.9, not ':0.5'"),
+    "quantiles without shares": (
+        [*FILES, *command("--quantiles", "a")], "--quantiles: must be COLUMN:P:P... with every P ab"
+    ),
+    "quantiles of all": ([*FILES, *command("--quantiles", "a:0.5:1")], "not '1'"),
+    "a bound of a count": (counted("--low", "count=0"), "--low: 'count' is none of the output colu"),
+    "bounds that cross": (
+        [*FILES, *command("--max", "a", "--low", "max_a=5", "--high", "max_a=1")],
+        "--high must be above low=5, not 1",
+    ),
     "the 0th largest": (
         [*FILES, *command("--kth_largest", "a:0")], "--kth_largest: must be COLUMN:K with a whole K"
     ),
@@ -200,7 +206,7 @@ AGGREGATE = {
         "the --delta of --method local_sensitivity must be above 0",
     ),
     "a sensitivity of nothing": (counted("--sensitivity", "2"), "is for --variance, --standard_dev"),
-    "a value of nothing": (counted("--person_value", "max"), "are for --variance, --standard_dev"),
+    "a value of nothing": (counted("--person_value", "max"), "is for --variance, --standard_dev"),
     "a rate of any number of rows": (
         [*FILES, *command("--ratio", "a")],
         "--max_rows_per_partition must be given where --ratio counts every row: add --max_rows_per_",
@@ -260,7 +266,7 @@ AGGREGATE = {
         f"--partition_rows must be at most {worker_limits.VALUES} for --distinct (output column distinct_a), n",
     ),
     "a budget for too many people": (
-        [*FILES, *PUBLIC, "--epsilon", "1e-6", "--count", "--max", "a"],
+        [*FILES, *PUBLIC, "--epsilon", "1e-6", "--max", "a", "--search", "two_phase"],
         "the budget must be larger: the search for output column max_a would look at the ",
     ),
     "a budget for too many rows": (

@@ -24,7 +24,11 @@ def mean(x: object) -> float:
 
 
 def rounded(row: beam.Row) -> tuple[str, float, bool]:
-    return row.country, round(row.ratio_clicked, 6), row.ratio_clicked_error < 0.01
+    return (
+        row.country,
+        round(row.ratio_clicked, 6),
+        row.ratio_clicked_high - row.ratio_clicked_low < 0.02,
+    )
 
 
 def flat(row: beam.Row) -> tuple[tuple[int, ...], float]:

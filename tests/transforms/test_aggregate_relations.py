@@ -233,16 +233,17 @@ def test_all_metrics_are_released_together(kind: str, owners: int, form: str) ->
     assert sorted(str(getattr(row, "day", None)) for row in seen) == sorted(map(str, days))
     for row in seen:
         values = row._asdict()
-        assert set(values) >= {
-            name for one in asked for name in (named(one), named(one) + "_error")
-        }
+        assert set(values) >= {output_name for one in asked for output_name in named(one)}
         for name, truth in TRUTH.get(values.get("day"), {}).items():
             assert name not in values or type(values[name]) is int
             assert name not in values or abs(values[name] - truth) <= 2**-16 * truth
 
 
-def named(metric: Any) -> str:
-    return str(metric.output).replace(".", "_")
+def named(metric: Any) -> list[str]:
+    """Return its columns: what is ranked has an error of its rank, all others an interval."""
+    name = str(metric.output).replace(".", "_")
+    ranked = metric.is_ranked
+    return [f"{name}{end}" for end in (("", "_rank_error") if ranked else ("", "_low", "_high"))]
 
 
 def table_of_text(rows: Rows) -> pa.Table:

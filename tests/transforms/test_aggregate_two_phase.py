@@ -35,7 +35,11 @@ def near(truth):
         for name, wanted in truth.items():
             slack = 0.02 * wanted + 1
             assert abs(found[name] - wanted) <= slack, (name, found[name], wanted)
-            assert found[f"{name}_error"] >= 0
+            low, high = found[f"{name}_low"], found[f"{name}_high"]
+            assert low <= found[name] <= high
+            # At 10^5 noise is beyond ten times its bound with e^-30, and a floor beyond never.
+            ten = found[name] + 10 * (low - found[name]), found[name] + 10 * (high - found[name])
+            assert ten[0] <= wanted <= ten[1]
 
     return check
 

@@ -1,7 +1,7 @@
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
-from apache_beam.pipeline import Pipeline
+from apache_beam.pipeline import AppliedPTransform, Pipeline
 from apache_beam.transforms.core import Windowing
 
 _T = TypeVar("_T")
@@ -15,6 +15,7 @@ class PValue:
 class PCollection(PValue, Generic[_T_co]):
     element_type: object
     is_bounded: bool
+    producer: AppliedPTransform
     @property
     def windowing(self) -> Windowing: ...
 

@@ -131,7 +131,20 @@ class Bounder:
         The table must hold every line of each of its people. With `keep_rows` the lines stay rows,
         and `rows` is how many copies of each are kept.
         """
-        table = self.reduce(table)
+        return self._settled(self.reduce(table))
+
+    def settle_reduced(self, table: Table) -> Table:
+        """Return what `settle` makes of the lines that were reduced to `table`, without a sort.
+
+        The table holds every line of each of its people, as the same Bounder with more partitions
+        reduced them: in order of person and priority, so that the pairs to keep come first.
+        """
+        if not len(table):
+            return self._settled(table)
+        new_pair = changes(table.person) | changes(table.partition)
+        return self._settled(self._drop_pairs(table, new_pair))
+
+    def _settled(self, table: Table) -> Table:
         if not len(table):
             return self._finished(table)
         starts = _pair_starts(table)

@@ -5,7 +5,6 @@ int, float and Fraction without rounding), so no rounding can move a person's lo
 """
 
 import bisect
-import dataclasses
 import decimal
 import math
 import sys
@@ -17,17 +16,18 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from beam_dp.mechanisms.candidates.decimal_grid import BoundedGrid, DecimalGrid, ListedGrid
 from beam_dp.mechanisms.candidates.grids import (
     Indexes,
     LinearGrid,
     MirroredGrid,
     RoundedGrid,
-    SymmetricGrid,
 )
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.numbers import WIDE, Number, is_nan
 
-_GRIDS = (tuple, LinearGrid, RoundedGrid, SymmetricGrid, MirroredGrid)
+Grid = LinearGrid | RoundedGrid | MirroredGrid | DecimalGrid | BoundedGrid
+_GRIDS = (tuple, LinearGrid, RoundedGrid, MirroredGrid, DecimalGrid, BoundedGrid)
 MATERIALISED = 2**22  # most values of a geometric grid, which is held in memory
 
 
@@ -58,7 +58,7 @@ class Candidates:
     `sys.maxsize`; `size` always does.
     """
 
-    points: tuple[Number, ...] | LinearGrid | RoundedGrid | SymmetricGrid | MirroredGrid
+    points: tuple[Number, ...] | Grid
 
     def __post_init__(self) -> None:
         if type(self.points) not in _GRIDS:
@@ -201,17 +201,23 @@ class Candidates:
 
     def mirrored(self) -> "Candidates":
         """Return the candidates with the opposite sign, in rising order."""
-        if isinstance(self.points, SymmetricGrid):
-            return self
-        if isinstance(self.points, LinearGrid):
-            grid = self.points
-            last = grid.start + (grid.size - 1) * grid.stride
-            return Candidates(dataclasses.replace(grid, start=-last))
-        if isinstance(self.points, RoundedGrid):
-            return Candidates(MirroredGrid(self.points))
-        if isinstance(self.points, MirroredGrid):
-            return Candidates(self.points.grid)
-        return Candidates(tuple(0 - point for point in reversed(self.points)))
+        if isinstance(self.points, tuple):
+            return Candidates(tuple(0 - point for point in reversed(self.points)))
+        grid = self.points.mirrored()
+        return self if grid is self.points else Candidates(grid)
+
+    def weight_before(self, indexes: Indexes) -> Indexes:
+        """Return the weight of all candidates before each index, from 0 to `size`.
+
+        It is public: how likely each one is where data say nothing (see `CentralSearch`). Decimals
+        weigh by the logarithm; all others weigh 1.
+        """
+        grid = self.points
+        return grid.weight_before(indexes) if isinstance(grid, ListedGrid) else indexes
+
+    def index_at(self, weight: int) -> int:
+        """Return the index of the candidate that a weight from 0 on falls on."""
+        return self.points.index_at(weight) if isinstance(self.points, ListedGrid) else weight
 
     def index(self, value: Number) -> int:
         """Return the first i with candidate i >= `value`; `size` above the top (or for NaN)."""
@@ -245,11 +251,9 @@ class Candidates:
 
     def _fast_indexes(self, array: npt.NDArray[np.float64] | Indexes) -> Indexes | None:
         if not isinstance(self.points, tuple):
-            return (
-                None
-                if isinstance(self.points, (RoundedGrid, MirroredGrid))
-                else self.points.indexes(array)
-            )
+            if isinstance(self.points, (RoundedGrid, MirroredGrid)):
+                return None
+            return self.points.indexes(array)
         if array.dtype.kind == "f":
             return np.asarray(np.searchsorted(self._floors, array), dtype=np.int64)
         unreachable, wholes = self._wholes
@@ -266,11 +270,7 @@ class Candidates:
         if isinstance(self.points, tuple):
             gaps = np.diff(np.array([float(point) for point in self.points]))
             return Fraction(float(gaps.min(initial=math.inf))) if len(gaps) else Fraction(0)
-        if isinstance(self.points, SymmetricGrid):
-            return self.points.unit
-        grid = self.points.grid if isinstance(self.points, MirroredGrid) else self.points
-        stride = grid.stride if isinstance(grid, LinearGrid) else 1
-        return Fraction(stride, grid.divisor)
+        return self.points.gap
 
     def nearest(self, value: Number) -> Number:
         """Return the candidate nearest to a finite value; of two equally near ones the higher."""

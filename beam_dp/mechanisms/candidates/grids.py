@@ -1,7 +1,6 @@
 """Grids of candidates that are computed from a few numbers, so that little is sent to workers."""
 
-import bisect
-import functools
+import dataclasses
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,6 +22,15 @@ class LinearGrid:
     divisor: int
     size: int
     whole: bool
+
+    @property
+    def gap(self) -> Fraction:
+        """The distance of two neighbours."""
+        return Fraction(self.stride, self.divisor)
+
+    def mirrored(self) -> "LinearGrid":
+        """Return the values with the opposite sign, in rising order."""
+        return dataclasses.replace(self, start=-(self.start + (self.size - 1) * self.stride))
 
     def __getitem__(self, i: int) -> int | float:
         # int / int is correctly rounded in Python, hence monotone in i.
@@ -87,6 +95,15 @@ class RoundedGrid:
         """The number of values."""
         return self._place(self.top) + 1
 
+    @property
+    def gap(self) -> Fraction:
+        """The least distance of two neighbours."""
+        return Fraction(1, self.divisor)
+
+    def mirrored(self) -> "MirroredGrid":
+        """Return the values with the opposite sign, in rising order."""
+        return MirroredGrid(self)
+
     def __getitem__(self, i: int) -> int | float:
         half = 1 << (self.bits - 1)
         if i < 2 * half:
@@ -125,6 +142,15 @@ class MirroredGrid:
         """The number of values."""
         return self.grid.size
 
+    @property
+    def gap(self) -> Fraction:
+        """The least distance of two neighbours."""
+        return self.grid.gap
+
+    def mirrored(self) -> RoundedGrid:
+        """Return the grid itself."""
+        return self.grid
+
     def __getitem__(self, i: int) -> int | float:
         return 0 - self.grid[self.size - 1 - i]  # never -0.0
 
@@ -134,56 +160,3 @@ class MirroredGrid:
         # The first value of at least -value; the mirror needs the last one of at most -value.
         beyond = self.grid[first] > -value
         return self.size - 1 - (first - 1 if beyond else first)
-
-
-@dataclass(frozen=True)
-class SymmetricGrid:
-    """0 and all +-m unit, m an integer up to 2^power of at most `bits` significant bits, as floats.
-
-    It is made as an array once per process, and pickled as three numbers. All operations on floats
-    are correctly rounded, so that the values are the same on every machine; neighbours differ by at
-    least 2^-bits of their size, far more than rounding moves them.
-    """
-
-    unit: Fraction
-    bits: int
-    power: int
-
-    @property
-    def size(self) -> int:
-        """The number of values."""
-        return len(self._values)
-
-    def __getitem__(self, i: int) -> float:
-        return float(self._values[i])
-
-    def index(self, value: Number) -> int:
-        """Return the first i whose value is >= `value`, which lies within the grid; exact."""
-        return bisect.bisect_left(self._values, value, key=float)
-
-    def indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes:
-        """Return `index` of each value; `size` for those above the top."""
-        grid = self._values
-        if values.dtype.kind == "f":
-            return np.asarray(np.searchsorted(grid, values), np.int64)
-        # For an int v, a float c is >= v iff floor(c) is. A c below int64 never is, one above is.
-        bounds = np.iinfo(np.int64)
-        floors = [min(math.floor(c), bounds.max) for c in grid.tolist()]
-        below = bisect.bisect_left(floors, bounds.min)
-        return np.asarray(below + np.searchsorted(np.array(floors[below:], np.int64), values))
-
-    @property
-    def _values(self) -> npt.NDArray[np.float64]:
-        # The cache is asked by plain integers: to hash a Fraction takes longer than all else.
-        return _symmetric(self.unit.numerator, self.unit.denominator, self.bits, self.power)
-
-
-@functools.lru_cache(maxsize=16)
-def _symmetric(above: int, below: int, bits: int, power: int) -> npt.NDArray[np.float64]:
-    """Return the grid for the unit above / below."""
-    half = 1 << (bits - 1)
-    mantissas = np.arange(half, 2 * half, dtype=np.float64)
-    powers = [mantissas * 2.0**p for p in range(1, power + 1 - bits)]
-    whole = np.concatenate([np.arange(1, 2 * half), *powers, [2.0**power]])
-    positive = whole * float(above) / float(below)
-    return np.asarray(np.concatenate([-positive[::-1], [0.0], positive]), np.float64)

@@ -7,11 +7,12 @@ all else is asked of the metric itself (`base.Metric`).
 from collections.abc import Callable
 
 from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.metrics.extremes import Max, Min
+from beam_dp.mechanisms.metrics.extremes import KthLargest, Max, Min
+from beam_dp.mechanisms.metrics.histogram import Histogram
 from beam_dp.mechanisms.metrics.items import DistinctCount, MaxFrequency, SumOfSquares
 from beam_dp.mechanisms.metrics.own_function import BlackBox, CustomProfile
 from beam_dp.mechanisms.metrics.ratio import Ratio
-from beam_dp.mechanisms.metrics.rows import KthLargest, Median, Quantile
+from beam_dp.mechanisms.metrics.rows import Median, Quantile, Quantiles
 from beam_dp.mechanisms.metrics.spread import (
     Preprocessed,
     StandardDeviation,
@@ -29,7 +30,9 @@ REGISTRY: dict[str, type[Metric]] = {
     "mean": Mean,
     "kth_largest": KthLargest,
     "quantile": Quantile,
+    "quantiles": Quantiles,
     "median": Median,
+    "histogram": Histogram,
     "distinct": DistinctCount,
     "max_frequency": MaxFrequency,
     "sum_of_squares": SumOfSquares,

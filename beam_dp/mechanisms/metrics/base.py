@@ -59,12 +59,31 @@ class OfPeople(NamedTuple):
     person_value: str
 
 
+class Output(NamedTuple):
+    """An output column.
+
+    Attributes:
+        name: its name.
+        whole: whether it holds whole numbers.
+    """
+
+    name: str
+    whole: bool = False
+
+
+def interval_outputs(name: str, whole: bool) -> tuple[Output, ...]:
+    """Return the columns of a number and of the ends of the interval of the truth."""
+    return Output(name, whole), Output(f"{name}_low"), Output(f"{name}_high")
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Metric(abc.ABC):
     """What every metric has, and what may be asked of it.
 
     Attributes:
-        name: the output column; its error bound is in `<name>_error`.
+        name: the output column. With probability 95% the true number, of all rows, is between
+            `<name>_low` and `<name>_high` (a histogram has three columns per bin); quantiles and
+            k-th largest rows have a `<name>_rank_error` instead.
         weight: its part of the budget, relative to the other metrics'.
     """
 
@@ -74,6 +93,9 @@ class Metric(abc.ABC):
     """Whether its loss is proved where rows have two owners."""
     whole: ClassVar[bool] = False
     """Whether it counts something."""
+    splits_alpha: ClassVar[bool] = True
+    """Whether its interval fails where that of any request does, so that each gets a part of the
+    chance to fail."""
     functions: ClassVar[tuple[str, ...]] = ()
     """Its fields that hold a function of the user, which is sent to workers."""
     command: ClassVar[Command | None] = None
@@ -111,10 +133,41 @@ class Metric(abc.ABC):
     def requests(self) -> tuple[Request, ...]:
         """Return the numbers that must be released for it."""
 
-    def combine(self, released: Sequence[Released]) -> tuple[np.ndarray, np.ndarray]:
-        """Return its values and error bounds, from what was released for its requests."""
+    def request_weights(self) -> tuple[int, ...]:
+        """Return the weight of each request among those of the metric: by default all are equal."""
+        return (1,) * len(self.requests())
+
+    @property
+    def takes_auto_bound(self) -> bool:
+        """Whether the bound on partitions may be chosen privately beside it.
+
+        That costs every person the same part of the whole budget, when they are added or removed.
+        """
+        return True
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether its error is a number of people, by which the rank of its value may be off."""
+        return False
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The output columns: its number, and the interval of the truth, or the error of a rank."""
+        if self.is_ranked:
+            return Output(self.output), Output(f"{self.output}_rank_error")
+        return interval_outputs(self.output, self.is_whole)
+
+    def combine(self, released: Sequence[Released]) -> Released:
+        """Return its numbers, from what was released for its requests."""
         [only] = released
-        return only.values, only.errors
+        return only
+
+    def output_columns(self, released: Released) -> tuple[np.ndarray, ...]:
+        """Return what stands in its output columns; the truth of what is counted is not below 0."""
+        if self.is_ranked:
+            return released.values, released.rank
+        least = 0.0 if self.whole else -math.inf
+        return (released.values, *(np.maximum(end, least) for end in (released.low, released.high)))
 
     def profile_request(self) -> ProfiledRequest:
         """Return what makes its removal profile; only of a monotone metric."""

@@ -3,15 +3,17 @@
 import abc
 import dataclasses
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import ClassVar
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
+from beam_dp.mechanisms.clips.choice import shares
 from beam_dp.mechanisms.metrics.base import Metric, check_candidates
 from beam_dp.mechanisms.metrics.profiled import ProfileRequest
-from beam_dp.mechanisms.numerics import checks, options
+from beam_dp.mechanisms.numerics import checks, integers, options
 from beam_dp.mechanisms.releases.clipped import ClippedSum
 from beam_dp.mechanisms.releases.released import Release
 from beam_dp.mechanisms.releases.request import ColumnRequest, Context
@@ -21,6 +23,9 @@ from beam_dp.mechanisms.search.choose import TWO_PHASE, SearchKind, check_search
 _CLIPS = ("shared", "partition")
 _ROW_CLIPS = 41
 _MOST_CLIPS = 4096
+_LARGEST_CLIP = 1 << 200
+_UNKNOWN = 10
+"""For how many partitions a shared clip is chosen where their number is not public."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,12 +33,12 @@ class Clipping:
     """How a clip is chosen.
 
     Attributes:
-        clip: "shared" by all partitions, or one for each "partition".
+        clip: "shared" by all partitions, or one for each "partition"; or the clip itself.
         share: the part of the budget that chooses it; None: the default.
         candidates: the public clips; None: the default ones.
     """
 
-    clip: str = "shared"
+    clip: str | Fraction = "shared"
     share: Fraction | None = None
     candidates: Candidates | None = None
 
@@ -42,18 +47,36 @@ class Clipping:
         """Whether there is one clip for all partitions."""
         return self.clip == "shared"
 
+    @classmethod
+    def of(cls, metric: Metric) -> "Clipping":
+        """Return how the clip of a metric is chosen, or which it is."""
+        owner, given = type(metric).__name__, vars(metric)
+        clip, share = given["clip"], given["clip_share"]
+        if not isinstance(clip, str):
+            clip = checks.decimal(owner, "clip", clip)
+        share = None if share is None else checks.number(owner, "clip_share", share)
+        return cls(clip, share, given.get("candidates"))
+
+    @property
+    def of_rows(self) -> "Clipping":
+        """How the clip of a number of rows is chosen beside that of their sum."""
+        return self if isinstance(self.clip, str) else Clipping()
+
 
 @dataclasses.dataclass(frozen=True)
 class ClippedRequest(ColumnRequest):
     """A number that adds up over people.
 
     Attributes:
+        signed: whether numbers below 0 count.
+        anchored: whether it is a number of rows or values, of which most people have few.
         clipping: how its clip is chosen.
     """
 
     clipping: Clipping
 
     signed: ClassVar[bool] = False
+    anchored: ClassVar[bool] = True
     owner: ClassVar[str] = ""
 
     @abc.abstractmethod
@@ -71,10 +94,12 @@ class ClippedRequest(ColumnRequest):
     def clipped(self, context: Context, share: Budget) -> ClippedSum:
         """Return the release, whose costs are public parameters."""
         thresholds = self._thresholds(context)
-        search, noise = None, share
-        if len(thresholds) > 1:
-            search, noise = share.split(_shares(self.clipping, context.partitions == 1))
-            search = search if self.clipping.shared else context.each(search)
+        looks = self._looks(context, share) if len(thresholds) > 1 else ()
+        spent = [share.split((look, 1 - look)) for look in looks]
+        searches = tuple(search for search, _ in spent)
+        if not self.clipping.shared:
+            searches = tuple(map(context.each, searches))
+        noises = [noise for _, noise in spent] or [share]
         return self.release(
             context,
             ClippedSum(
@@ -82,12 +107,24 @@ class ClippedRequest(ColumnRequest):
                 signed=self.signed,
                 thresholds=thresholds,
                 unit=self.unit,
-                search_cost=search,
-                noise_cost=context.each(noise),
+                looks=searches,
+                noise_costs=tuple(map(context.each, noises)),
                 shared=self.clipping.shared,
+                anchored=self.anchored and self.clipping.candidates is None,
+                bounded=context.depth is not None,
+                numbers=(context.partitions or _UNKNOWN) if self.clipping.shared else 1,
                 alpha=context.alpha,
             ),
         )
+
+    def _looks(self, context: Context, share: Budget) -> tuple[Fraction, ...]:
+        """Return the shares of the budget for the looks at who has how much."""
+        if self.clipping.share is not None:
+            return (self.clipping.share,)
+        pure = not share.is_zcdp
+        if self.clipping.shared:
+            return shares(context.partitions, context.reach, pure)
+        return shares(1, 1, pure and context.partitions == 1)
 
     def release(self, context: Context, made: ClippedSum) -> ClippedSum:
         """Return the release as it is drawn, with what else it needs."""
@@ -95,7 +132,9 @@ class ClippedRequest(ColumnRequest):
 
     def _thresholds(self, context: Context) -> tuple[int, ...]:
         """Return the public clips in units: the user's, or the default ones."""
-        candidates = self.clipping.candidates
+        candidates, clip = self.clipping.candidates, self.clipping.clip
+        if not isinstance(clip, str):
+            return (max(1, math.ceil(clip / self.unit)),)
         if candidates is None:
             return self.default_clips(context)
         checks.require(
@@ -105,7 +144,21 @@ class ClippedRequest(ColumnRequest):
             f"be at most {_MOST_CLIPS}, not {candidates.size}",
             "Write Candidates.geometric(1, 1e6, 2).",
         )
-        return tuple(sorted({max(1, math.ceil(Fraction(y) / self.unit)) for y in candidates}))
+        units = (math.ceil(Fraction(y) / self.unit) for y in candidates)
+        return apart(min(max(1, y), integers.WIDEST) for y in units)
+
+
+def apart(clips: Iterable[int]) -> tuple[int, ...]:
+    """Return clips of which each is at least twice the one before; the largest is kept.
+
+    Between clips that are closer there are too few people to be told from noise, and what goes
+    unseen above them is estimated by octaves (`clips.loss`).
+    """
+    kept: list[int] = []
+    for clip in sorted(clips, reverse=True):
+        if not kept or 2 * clip <= kept[-1]:
+            kept.append(clip)
+    return tuple(reversed(kept))
 
 
 def row_clips(depth: int | None) -> tuple[int, ...]:
@@ -125,17 +178,6 @@ def value_clips() -> tuple[int, ...]:
     return tuple(1 << power for power in range(VALUE_CLIPS))
 
 
-def _shares(clipping: Clipping, alone: bool) -> tuple[Fraction, Fraction]:
-    """Return the shares of the clip's choice and of the noise.
-
-    The shift of the choice falls like 1 / share, the noise grows like 1 / (1 - share). What many
-    partitions share must suffice for few people in each; one partition has them all.
-    """
-    default = Fraction(1, 8) if alone else Fraction(1, 3)
-    share = default if clipping.share is None else clipping.share
-    return share, 1 - share
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sided(Metric):
     """A metric that has two sides: by a privately chosen clip and noise, or one-sided.
@@ -144,11 +186,17 @@ class Sided(Metric):
         one_sided: release by the shifted inverse mechanism: never above the true value but for
             5%, and below it by the contributions of about `shift` people. Else clip and noise.
         clip: choose the clip once for all partitions ("shared"), or "partition": in each, which
-            suits partitions of thousands of people whose contributions differ by magnitudes.
-        candidates: the public clips, or the public outputs if one-sided; None: a geometric
+            suits partitions of thousands of people whose contributions differ by magnitudes. Or a
+            number, if you know without the data that nobody counts for more in a partition: then
+            nothing is spent on a choice, and whoever has more counts for that much. The interval
+            holds the truth if nobody has.
+        candidates: the public clips, of which such are used as are at least a factor of 2 apart,
+            the largest among them; or the public outputs if one-sided; None: a geometric
             grid that is wide enough for anything.
-        clip_share: the part of the metric's budget that chooses the clip; None: a third, or
-            an eighth where there is one partition only.
+        clip_share: the part of the metric's budget that chooses the clip; None: two fifths for
+            one partition, or a fourth where that shows enough; an eighth where partitions are
+            selected privately; and 0.8 / sqrt(partitions x those of a person), from 1/32 to two
+            fifths, where they are public (`clips.choice.shares`).
         search: how a one-sided release searches.
         beta: how often a one-sided release may be above the true value, or too far below it.
 
@@ -157,7 +205,7 @@ class Sided(Metric):
     """
 
     one_sided: bool = False
-    clip: str = "shared"
+    clip: str | checks.Real = "shared"
     candidates: Candidates | None = None
     clip_share: checks.Real | None = None
     search: SearchKind = AboveThreshold
@@ -187,13 +235,22 @@ class Sided(Metric):
         # Two phases are what is meant: with one owner by default, with two if they are asked for.
         searched = options.SEARCH[1:] if self.search == TWO_PHASE else options.SEARCH
         options.refuse(self, searched, because, "Write one_sided=True beside it, or leave it out.")
+        if not isinstance(self.clip, str):
+            because = "with a clip, which leaves none to choose"
+            refuse = ("candidates", "clip_share")
+            options.refuse(self, refuse, because, 'Write clip="shared", or leave it out.')
         if self.candidates is not None and self.candidates.size == 1:
             because = "with candidates of one value, which leave no clip to choose"
             options.refuse(self, options.CLIP, because, "Give several candidates, or leave it out.")
 
     @property
+    def given(self) -> Candidates | None:
+        """The public clips or outputs that the user gave; None: none."""
+        return self.candidates
+
+    @property
     def _clipping(self) -> Clipping:
-        return Clipping(self.clip, share_of(self), self.candidates)
+        return Clipping.of(self)
 
     def for_two_owners(self, owner: str) -> Metric:
         """Return it as it is released where rows have two owners: by its removal profile.
@@ -216,7 +273,6 @@ class Sided(Metric):
         return TWO_PHASE
 
 
-@dataclasses.dataclass(frozen=True)
 class SidedRequest(ProfileRequest):
     """The same number by its removal profile."""
 
@@ -235,14 +291,12 @@ class SidedRequest(ProfileRequest):
         return super().build(context, share)
 
 
-def check_clip(owner: str, clip: str, share: checks.Real | None) -> None:
-    """Refuse what says no way to choose a clip, and shares outside of (0, 1)."""
-    checks.one_of(owner, "clip", clip, _CLIPS)
+def check_clip(owner: str, clip: object, share: checks.Real | None) -> None:
+    """Refuse what is neither a clip nor a way to choose one, and shares outside of (0, 1)."""
+    if isinstance(clip, str):
+        checks.one_of(owner, "clip", clip, _CLIPS)
+    else:
+        mend = 'Write clip=100, or clip="shared" to have it chosen privately.'
+        checks.fraction_between(owner, "clip", clip, 0, _LARGEST_CLIP, mend)
     if share is not None:
         checks.fraction_between(owner, "clip_share", share, 0, 1)
-
-
-def share_of(metric: Metric) -> Fraction | None:
-    """Return the exact share of its budget that chooses the clip; None: the default."""
-    share = vars(metric)["clip_share"]
-    return None if share is None else checks.number(type(metric).__name__, "clip_share", share)

@@ -1,56 +1,75 @@
-"""The largest and the smallest number of a column: `Max` and `Min`."""
+"""The largest, the smallest and the k-th largest number: `Max`, `Min` and `KthLargest`."""
 
 import dataclasses
+import math
+from collections.abc import Iterator
 from typing import ClassVar
 
+import numpy as np
+
+from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.metrics.base import (
     UNIT,
     Command,
     Metric,
     OfPeople,
     check_not_preprocessed,
-    check_unit,
 )
-from beam_dp.mechanisms.metrics.profiled import ProfileRequest, Searched, Searching
+from beam_dp.mechanisms.metrics.profiled import OfValues, ProfileRequest
 from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.mechanisms.numerics import checks, options
-from beam_dp.mechanisms.numerics.exact_statistics import Exact, extreme
-from beam_dp.mechanisms.profiles.from_summaries import LargestOfTwoOwners, OneNumberEach
+from beam_dp.mechanisms.numerics.exact_statistics import Exact, extreme, present
+from beam_dp.mechanisms.numerics.numbers import WIDE, Number
+from beam_dp.mechanisms.numerics.user_functions import People
+from beam_dp.mechanisms.profiles import kth_largest
+from beam_dp.mechanisms.profiles.from_summaries import KthRow, LargestOfTwoOwners, OneNumberEach
+from beam_dp.mechanisms.releases.quantiles import ExtremeRelease, LargestOfLines, NearKth
+from beam_dp.mechanisms.releases.released import Release
 from beam_dp.mechanisms.releases.request import Context, Request
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
-from beam_dp.mechanisms.search.choose import TWO_PHASE, SearchKind
+from beam_dp.mechanisms.search import AboveThreshold
+from beam_dp.mechanisms.search.choose import WALK, SearchKind
+from beam_dp.mechanisms.search.ranks.tail import STRAY, TailSearch
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.mechanisms.summaries.worker_limits import LINES
+
+_OF_SEARCH = ("candidates", "search", "beta", "low", "high")
+_STRAY = 5e-3  # of extremes: what is above all data is nothing like the largest
+_THINNED = 1 << 22  # rows that a k-th largest may be thinned to; sorting for more saves nothing
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Extreme(Searched):
+class _Extreme(OfValues):
     """The largest or smallest number of a column, by its removal profile.
 
     Attributes:
-        candidates: the public outputs; None: anything, and 0 and numbers 0.025% apart, of both
-            signs, to 10^19 for a search.
-        search: "two-phase" for a clip and noise (see `TwoPhase`), or the search over the removal
-            loss, which errs to one side, and by more where people are many.
+        candidates: the public outputs; None: anything, and 0 and decimals of 4 digits, of both
+            signs, to 10^18 for a search.
+        search: "walk" for the first number from the outside that enough people reach (see
+            `TailSearch`); "two-phase" for a clip and noise (see `TwoPhase`), which is nearer from
+            about 1,000 people on at epsilon 1, but beyond all data in a tenth of all releases; or
+            a search over the removal loss, which errs to one side, and by more. Rows with two
+            owners are released in two phases, or by such a search.
         beta: how often the guarantee of a search may fail.
         unit: the grid of values.
         method: "search", or "preprocessing": the extreme of one number per person, cut so that
-            nobody moves it far, and noise (see `Preprocessing`; the error is a distance then).
+            nobody moves it far, and noise (see `Preprocessing`; the interval is open then).
     """
 
     monotone: ClassVar[bool] = True
     two_owners: ClassVar[bool] = True
+    walks: ClassVar[bool] = True
     statistic: ClassVar[str]
     sign: ClassVar[int]
 
-    search: SearchKind = TWO_PHASE
+    search: SearchKind = WALK
     unit: checks.Real = UNIT
     method: str = "search"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_unit(type(self).__name__, self.unit)
-        options.check_method(self, "search", "candidates", "search", "beta")
+        options.check_method(self, "search", _OF_SEARCH)
 
     def requests(self) -> tuple[Request, ...]:
         """Return the extreme by its removal profile, or preprocessed."""
@@ -74,13 +93,13 @@ class _Extreme(Searched):
 
 @dataclasses.dataclass(frozen=True)
 class Max(_Extreme):
-    """Release the largest value, or one that few people exceed.
+    """Release the largest value that a private release can show: few people exceed it.
 
-    With probability 95% it is within `max_<column>_error` of a number between the maximum and that
-    without some people, whose number the plan shows. With `search=dp.AboveThreshold` it is, with
-    probability 1 - beta, at most the maximum (rounded up to the candidates), and at most
-    `max_<column>_error` people have more. NaN where people are too few for the budget and no
-    candidates were given.
+    The largest values are protected because they are few: at epsilon 1 from 10 to 19 people, mostly
+    14, are at or above what is released (as many times 1 / epsilon). The true maximum is at least
+    `max_<column>_low`, but for 0.5%; nothing private says how far above it is. NaN where people are
+    too few, fewer than about 20 / epsilon. With `search=dp.AboveThreshold` the release is at most
+    the maximum, rounded up to the candidates, with probability 1 - beta.
 
     Attributes:
         column: the value column.
@@ -94,7 +113,7 @@ class Max(_Extreme):
 
     def profile_request(self) -> ProfileRequest:
         """Return the largest value by its removal profile."""
-        return LargestRequest(self.columns()[0], Searching.of(self))
+        return LargestRequest(self.columns()[0], self.searching)
 
     def takes_own_epsilons(self) -> bool:
         """Return that each person may have an epsilon of their own."""
@@ -117,16 +136,32 @@ class Min(_Extreme):
 
     def profile_request(self) -> ProfileRequest:
         """Return the smallest value by its removal profile, which is mirrored."""
-        return SmallestRequest(self.columns()[0], Searching.of(self))
+        return SmallestRequest(self.columns()[0], self.searching)
 
 
-@dataclasses.dataclass(frozen=True)
-class LargestRequest(ProfileRequest):
+class _ValueRequest(ProfileRequest):
+    """A request of one of the values."""
+
+    values: ClassVar[bool] = True
+    in_its_unit: ClassVar[bool] = True
+    most_stray: ClassVar[float] = _STRAY
+
+    @property
+    def stray(self) -> float:
+        """The chance that a walk stops where nobody is."""
+        return min(self.most_stray, float(self.searching.beta))
+
+    def _buckets(self, context: Context, operation: str) -> Measure:
+        """Return one number per person, in buckets of the candidates."""
+        field = context.field(self.column, operation)
+        outputs = self.candidates()
+        return Measure(field, self.sign, additive=False, outputs=outputs, unit=self.unit)
+
+
+class LargestRequest(_ValueRequest):
     """The largest value of a column."""
 
     word: ClassVar[str] = "max"
-    values: ClassVar[bool] = True
-    in_its_unit: ClassVar[bool] = True
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the largest value without the people who have most."""
@@ -136,10 +171,130 @@ class LargestRequest(ProfileRequest):
         field = context.field(self.column, self.word)
         return OneNumberEach(Measure(field, self.sign, (), removals + 1, False), self.unit)
 
+    def by_ranks(self, context: Context, each: Budget) -> Release:
+        """Return the walk from the outside; where rows have two owners, two phases."""
+        candidates = self.candidates()
+        if context.two_owners or candidates.size >= WIDE:
+            return self.two_phase(context, each)
+        search = TailSearch(each, 0, 0, True, self.stray, 1)
+        return ExtremeRelease(self._buckets(context, self.word), search, candidates)
 
-@dataclasses.dataclass(frozen=True)
+
 class SmallestRequest(LargestRequest):
     """The smallest value of a column: the mirror of the largest."""
 
     word: ClassVar[str] = "min"
     sign: ClassVar[int] = -1
+
+
+@dataclasses.dataclass(frozen=True)
+class KthLargest(OfValues):
+    """Release the k-th largest of all rows, one person owning any number of them.
+
+    By default its rank is off by at most `<name>_rank_error` people in 95% of releases. NaN where
+    people are too few. Ranks of people are searched (`TailSearch`) where a person has one row at
+    most (`ContributionBounds(rows_per_partition=1)`), or where k is below about 20 / epsilon: all
+    such k then give nearly the same value. Otherwise it is a search from below (`NearKth`), which
+    takes many rows of one person as one person's.
+
+    With `search="two-phase"` or another search, the true one is at least `<name>_low` with
+    probability 95%; with `search=dp.AboveThreshold` the release is at most the true one, rounded up
+    to the candidates, with probability 1 - beta. k must not come from the data.
+
+    Attributes:
+        column: the value column.
+        k: which, from 1 on.
+        search: as of `Max`.
+        unit: the grid of values.
+    """
+
+    monotone: ClassVar[bool] = True
+    walks: ClassVar[bool] = True
+    command: ClassVar[Command] = Command("COLUMN:K", "K-th largest value of all rows")
+
+    column: str
+    k: int
+    _: dataclasses.KW_ONLY
+    search: SearchKind = WALK
+    unit: checks.Real = UNIT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.positive_integer("KthLargest", "k", self.k, "Write k=1 for the largest.")
+
+    @property
+    def _prefix(self) -> str:
+        return f"largest_{self.k}"
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether its error is one of ranks: by default."""
+        return self.search == WALK
+
+    def requests(self) -> tuple[Request, ...]:
+        """Return the k-th largest, by ranks or by its removal profile."""
+        return (self.profile_request(),)
+
+    def profile_request(self) -> ProfileRequest:
+        """Return the k-th largest by its removal profile."""
+        return KthLargestRequest(self.columns()[0], self.searching, self.k)
+
+    def exactly(self) -> Exact:
+        """Return it as a function of records."""
+        return kth_of_records(self.k)
+
+
+@dataclasses.dataclass(frozen=True)
+class KthLargestRequest(_ValueRequest):
+    """The k-th largest of all rows.
+
+    Attributes:
+        k: which.
+    """
+
+    word: ClassVar[str] = "kth"
+    most_stray: ClassVar[float] = STRAY
+    most_rows: ClassVar[int] = LINES
+
+    k: int
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the exact profile, of as many rows as can matter."""
+        most = removals + 1 if self.k * (removals + 1) <= _THINNED else 0
+        relation = Relation(context.index(self.column), most=most, rank=self.k)
+        return KthRow(relation, removals, self.unit, k=self.k)
+
+    def by_ranks(self, context: Context, each: Budget) -> Release:
+        """Return the search of ranks of people, where one row of a person at most matters."""
+        candidates = self.candidates()
+        search = TailSearch(each, 0, self.k, True, self.stray, 1)
+        small = candidates.size < WIDE
+        if context.depth == 1 and small:
+            return ExtremeRelease(self._buckets(context, "max"), search, candidates, ranked=True)
+        if small and search.is_floored(candidates):  # rows are kept, as this depends on the budget
+            lines = LargestOfLines(Relation(context.index(self.column)), self.unit)
+            return ExtremeRelease(lines, search, candidates, ranked=True)
+        below = AboveThreshold(each, float(self.searching.beta), gate=self.blank)
+        k = NearKth.centred(self.k, below.shift(candidates.size))
+        removals = context.check_removals(below.cap(candidates.size))
+        nearer = dataclasses.replace(self, k=k)
+        return NearKth(nearer.profiler(context, removals), below, candidates, self.blank)
+
+
+def kth_of_records(k: int) -> Exact:
+    """Return the k-th largest value of some records, with the profile that needs no search."""
+
+    def statistic(people: People) -> Number:
+        ordered = sorted(present(people), reverse=True)
+        return ordered[k - 1] if len(ordered) >= k else -math.inf
+
+    def profile(people: People) -> Iterator[Number]:
+        values = sorted(set(present(people)))
+        ranks = {value: rank for rank, value in enumerate(values)}
+        owners = [owner for owner, record in enumerate(people) for _ in present((record,))]
+        rows = np.array([ranks[value] for value in present(people)], np.int64)
+        ones = np.ones(len(rows), np.int64)
+        levels = kth_largest.profile(np.array(owners, np.int64), rows, ones, k, len(people))
+        return (values[level] if level >= 0 else -math.inf for level in levels)
+
+    return Exact(statistic, profile)

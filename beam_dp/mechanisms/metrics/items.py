@@ -34,7 +34,8 @@ class _OfItems(Searched):
     """A statistic of values that are only compared: numbers, text, dates or booleans.
 
     Attributes:
-        search: as of `Max`.
+        search: "two-phase" for a clip and noise (see `TwoPhase`), or a search over the removal
+            loss, which errs to one side, and by more.
     """
 
     monotone: ClassVar[bool] = True
@@ -59,17 +60,17 @@ class DistinctCount(Sided):
     for at most C of theirs, and noise of that size is added; a value that several people have
     needs only one who pays. Where C is for one partition, it is chosen by what it makes of the
     number (`TwoPhaseDistinct`), else by how many values people have. `one_sided=True` searches the
-    relaxed removal loss instead, as rows with two owners do: there a value counts that more than T
-    people are needed to remove, and `search="two-phase"`, which takes clip and noise of that loss,
-    seldom errs by less.
+    relaxed removal loss instead: only values that more than T people are needed to remove count.
+    Rows with two owners are released so; `search="two-phase"` takes clip and noise of that loss
+    there, and seldom errs by less.
 
     Attributes:
         column: the column; its values are only compared. Rows without one do not count.
         one_sided: never above the true number but for beta / 2, and below it by about the values
-            of `<name>_error` people.
+            of as many people as the plan shows.
         clip: as in `Count`, and refused with `one_sided=True`.
-        clip_share: as in `Count`, and refused with `one_sided=True`. Without, `search` and `beta`
-            are refused, as there is nothing that they could change.
+        clip_share: as in `Count`, and refused with `one_sided=True`. Without `one_sided=True`,
+            `search` and `beta` are refused, as there is nothing that they could change.
         search: how a one-sided release searches.
     """
 
@@ -111,7 +112,6 @@ class DistinctCount(Sided):
         return "distinct"
 
 
-@dataclasses.dataclass(frozen=True)
 class DistinctRequest(ClippedRequest):
     """The number of different values: each person pays for at most so many of theirs."""
 
@@ -138,7 +138,6 @@ class DistinctRequest(ClippedRequest):
         return ClippedDistinct(**vars(made), relation=relation)
 
 
-@dataclasses.dataclass(frozen=True)
 class DistinctFromBelow(SidedRequest):
     """The number of different values by its relaxed removal profile."""
 
@@ -157,8 +156,9 @@ class DistinctFromBelow(SidedRequest):
 class MaxFrequency(_OfItems):
     """Release how often the most frequent value of a column occurs, by its removal profile.
 
-    What its numbers mean is as of `KthLargest`, for the profile in which people may be removed in
-    parts (a linear program, rounded down by less than half a row): see `removal.frequency`.
+    What its numbers mean is as of `Max` with `search="two-phase"`, for the profile in which people
+    may be removed in parts (a linear program, rounded down by less than half a row): see
+    `profiles.frequency`.
 
     Attributes:
         column: the column; its values are only compared.
@@ -181,7 +181,6 @@ class MaxFrequency(_OfItems):
         return "max_frequency"
 
 
-@dataclasses.dataclass(frozen=True)
 class MaxFrequencyRequest(ProfileRequest):
     """The number of rows of the most frequent value."""
 
@@ -197,7 +196,8 @@ class MaxFrequencyRequest(ProfileRequest):
 class SumOfSquares(_OfItems):
     """Release the sum over all values of their squared numbers of rows (the self-join size, F2).
 
-    What its numbers mean is as of `KthLargest`, for a relaxed profile (`relaxation`).
+    What its numbers mean is as of `Max` with `search="two-phase"`, for a relaxed profile
+    (`relaxation`).
 
     Attributes:
         column: the column; its values are only compared.
@@ -257,7 +257,6 @@ class SumOfSquares(_OfItems):
         return "sum_of_squares"
 
 
-@dataclasses.dataclass(frozen=True)
 class SquaresRequest(ProfileRequest):
     """The sum over all values of their squared numbers of rows, relaxed by values."""
 
@@ -269,7 +268,6 @@ class SquaresRequest(ProfileRequest):
         return SquaresByItem(Relation(context.index(self.column), context.owner), removals)
 
 
-@dataclasses.dataclass(frozen=True)
 class PairSquaresRequest(SquaresRequest):
     """The same sum, relaxed by pairs of people."""
 

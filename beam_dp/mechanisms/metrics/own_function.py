@@ -60,7 +60,7 @@ class CustomProfile(Searched):
     profile, or one that its profile of nobody rules out for so many people, counts as `lowest`
     (`GuardedProfile`).
     There is no shorter way for many people: exact search over removals is for small sets
-    (`mechanisms.monotone.Monotone`).
+    (`mechanisms.sensitivity.monotone.Monotone`).
 
     Attributes:
         column: the value column.
@@ -68,7 +68,8 @@ class CustomProfile(Searched):
             returns B[0], B[1], ...; it must be picklable.
         candidates: the public outputs; required.
         lowest: the value of the statistic for nobody.
-        search: as of `Max`.
+        search: "two-phase" for a clip and noise (see `TwoPhase`), or a search over the removal
+            loss, which errs to one side, and by more.
         unit: the grid of values.
     """
 
@@ -170,8 +171,9 @@ class BlackBox(Metric):
     each part alone, on the workers, and a private median of its answers is released. One person
     changes one answer, so the release is private for every function, however wild: no bound, no
     sensitivity, no smoothness is asked for. With probability 1 - beta at most half of the answers
-    and `<name>_error` more lie below the released value, and at most as many above (answers rounded
-    up to the candidates).
+    and as many more as the plan shows lie below the released value, and at most as many above
+    (answers rounded up to the candidates). Nothing is known of its distance from the function of
+    all people: the interval is open on both sides.
 
     It is an answer about samples of the data: of n people, each block has about n / blocks. It is
     good for what has nearly the same value on such a sample as on everybody (means, quantiles,
@@ -190,7 +192,7 @@ class BlackBox(Metric):
         column: the value column.
         function: takes a float64 array, one value per person in increasing order, and returns a
             number. It must be picklable, and must not remember: it may use its argument only.
-        blocks: how many; more than twice the error bound. None: four times that, a public number
+        blocks: how many; more than twice the plan's shift T. None: four times that, a public number
             that depends on the budget and the candidates only.
         person_value: what a person with several rows counts as: "mean", "sum", "max", "min" or
             "last".
@@ -235,6 +237,11 @@ class BlackBox(Metric):
         if self.blocks is not None:
             mend = "Leave it out for a number that suits the budget."
             checks.positive_integer(owner, "blocks", self.blocks, mend)
+
+    @property
+    def takes_auto_bound(self) -> bool:
+        """Whether the bound may be chosen privately: no, people's blocks are fixed before that."""
+        return False
 
     def columns(self) -> tuple[Column, ...]:
         """Return the value column, and that of `last_by`, if there is one."""

@@ -2,15 +2,21 @@
 
 import dataclasses
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.defaults import default_totals, default_values
+from beam_dp.mechanisms.candidates.defaults import (
+    default_totals,
+    default_values,
+    values_between,
+)
 from beam_dp.mechanisms.metrics.base import (
     Metric,
     check_candidates,
     check_not_preprocessed,
+    check_unit,
 )
 from beam_dp.mechanisms.numerics import checks, options
 from beam_dp.mechanisms.releases.released import Release
@@ -26,10 +32,13 @@ from beam_dp.mechanisms.releases.two_phase import (
 from beam_dp.mechanisms.search import AboveThreshold, ScaleThenChoose
 from beam_dp.mechanisms.search.choose import (
     TWO_PHASE,
+    WALK,
     SearchKind,
     build_search,
     check_search,
 )
+
+_FARTHEST = Fraction(10) ** 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +46,7 @@ class Searching:
     """How a removal profile is released.
 
     Attributes:
-        search: how its loss is searched, or "two-phase".
+        search: how its loss is searched, or "two-phase", or "walk".
         candidates: the public outputs; None: wide enough for anything.
         beta: how often the search may fail.
     """
@@ -87,9 +96,15 @@ class ProfileRequest(ColumnRequest, ProfiledRequest):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release in two phases, or from below."""
+        if self.searching.search == WALK:
+            return self.by_ranks(context, context.each(share))
         if self.searching.search == TWO_PHASE:
-            return self._two_phase(context, context.each(share))
+            return self.two_phase(context, context.each(share))
         return self._from_below(context, context.each(share))
+
+    def by_ranks(self, context: Context, each: Budget) -> Release:
+        """Return the release by ranks of people; two phases where there is none."""
+        return self.two_phase(context, each)
 
     def _checked(self, context: Context, removals: int) -> Profiler:
         return self.profiler(context, context.check_removals(removals))
@@ -103,7 +118,8 @@ class ProfileRequest(ColumnRequest, ProfiledRequest):
         chosen_with = each if asked.search == "auto" else None
         return DirectRelease(profiler, search, candidates, self.blank, chosen_with)
 
-    def _two_phase(self, context: Context, each: Budget) -> TwoPhase:
+    def two_phase(self, context: Context, each: Budget) -> TwoPhase:
+        """Return the release with a clip and noise."""
         floor, prices, noise = split(each)
         given, candidates, beta = self.searching.candidates, self.candidates(), self.searching.beta
         search = floor_search(floor, float(beta))
@@ -146,8 +162,12 @@ class Searched(Metric):
 
     Attributes:
         candidates: the public outputs; None: wide enough for anything.
-        beta: how often the guarantee may fail.
+        beta: how often the guarantee of a search may fail; of quantiles of people and a "walk" only
+            the most chance to stop where nobody is, if that is below the default.
     """
+
+    walks: ClassVar[bool] = False
+    """Whether ranks of people can be searched for it."""
 
     candidates: Candidates | None = None
     beta: float = 0.05
@@ -158,4 +178,58 @@ class Searched(Metric):
         checks.fraction_between(owner, "beta", self.beta, 0, 1)
         check_candidates(owner, self.candidates)
         if "search" in vars(self):
-            check_search(owner, vars(self)["search"])
+            check_search(owner, vars(self)["search"], self.walks)
+
+
+def _short(bound: Fraction | None) -> str:
+    return "None" if bound is None else f"{float(bound):g}"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OfValues(Searched):
+    """A metric that is one of the values of a column.
+
+    Attributes:
+        low: a bound that you know without the data: values below count as that.
+        high: values above count as that.
+    """
+
+    low: checks.Real | None = None
+    high: checks.Real | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        owner, bounds = type(self).__name__, ("low", "high")
+        check_unit(owner, vars(self)["unit"])
+        low, high = (self._bound(name) for name in bounds)
+        checks.require(
+            low is None or high is None or low < high,
+            owner,
+            "high",
+            f"be above low={_short(low)}, not {_short(high)}",
+            "Write low=0, high=100.",
+        )
+        if self.candidates is not None:
+            because = "with candidates, which have bounds of their own"
+            options.refuse(self, bounds, because, "Leave out one of the two.")
+
+    def _bound(self, name: str) -> Fraction | None:
+        owner, value = type(self).__name__, vars(self)[name]
+        if value is None:
+            return None
+        checks.fraction_between(owner, name, value, -_FARTHEST, _FARTHEST, f"Write {name}=0.")
+        return checks.decimal(owner, name, value)
+
+    @property
+    def given(self) -> Candidates | None:
+        """The public outputs that the user means; None: the default ones."""
+        low, high = self._bound("low"), self._bound("high")
+        if low is None and high is None:
+            return self.candidates
+        unit = checks.decimal(type(self).__name__, "unit", vars(self)["unit"])
+        return values_between(unit, low, high)
+
+    @property
+    def searching(self) -> Searching:
+        """How it is released, if by a search."""
+        return Searching(vars(self)["search"], self.given, self.beta)

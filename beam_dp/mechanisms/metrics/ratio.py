@@ -27,7 +27,7 @@ class Ratio(Metric):
     """Release which share of the rows, or of the people, has a given value in a column.
 
     The output is in [0, 1], by noise on the rows that have the value and on those that have another
-    (`mechanisms.ratio`). With probability 95% it is within `<name>_error` of the true share. Rows
+    (`mechanisms.ratio`). With probability 95% the true share is within its interval. Rows
     without a value count on neither side; 1/2 where nothing is there.
 
     Attributes:
@@ -81,6 +81,11 @@ class Ratio(Metric):
         """Return the ratio."""
         [column] = self.columns()
         return (RatioRequest(column, self.per == "person", self.method, self.neighbours),)
+
+    @property
+    def takes_auto_bound(self) -> bool:
+        """Whether the bound may be chosen privately: not where people are replaced."""
+        return self.neighbours != ratio.SUBSTITUTION
 
     def check_plan(self, budget: Budget, alone: bool, selected: bool) -> None:
         """Refuse substitution where partitions are selected by the people in them."""

@@ -1,8 +1,7 @@
-"""Statistics of all rows, of whoever owns them: `KthLargest`, `Quantile` and `Median`."""
+"""Quantiles of people or of rows: `Quantile`, `Quantiles` and `Median`."""
 
 import dataclasses
-import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar
 
@@ -15,133 +14,60 @@ from beam_dp.mechanisms.metrics.base import (
     UNIT,
     Command,
     OfPeople,
+    Output,
     check_indexes,
-    check_unit,
 )
 from beam_dp.mechanisms.metrics.clipped import Clipping
-from beam_dp.mechanisms.metrics.profiled import ProfileRequest, Searched, Searching
+from beam_dp.mechanisms.metrics.profiled import OfValues
 from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.mechanisms.metrics.totals import RowsWithValueRequest
 from beam_dp.mechanisms.numerics import checks, options
-from beam_dp.mechanisms.numerics.exact_statistics import Exact, present
-from beam_dp.mechanisms.numerics.numbers import Number
-from beam_dp.mechanisms.numerics.user_functions import People
-from beam_dp.mechanisms.profiles import kth_largest
 from beam_dp.mechanisms.profiles.from_summaries import KthRow
 from beam_dp.mechanisms.releases.quantiles import RankRelease, RowQuantile
-from beam_dp.mechanisms.releases.released import OVERSHOOT, Release
+from beam_dp.mechanisms.releases.released import OVERSHOOT, Release, Released
 from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
-from beam_dp.mechanisms.releases.shifted_inverse import Profiler
-from beam_dp.mechanisms.search import AboveThreshold, RankSearch
-from beam_dp.mechanisms.search.choose import TWO_PHASE, SearchKind
+from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.common import check_share
+from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
+from beam_dp.mechanisms.search.ranks.tail import STRAY
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.worker_limits import LINES
 
+_OF_SEARCH = ("per", "candidates", "beta", "low", "high")
 _COUNT_CLIP = Fraction(1, 2)  # of the number of rows: cutting everybody costs more than noise
 _COUNT_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the number of rows
-_THINNED = 1 << 22  # rows that a k-th largest may be thinned to; sorting for more saves nothing
 
 
-@dataclasses.dataclass(frozen=True)
-class KthLargest(Searched):
-    """Release the k-th largest of all rows, one person owning any number of them.
-
-    With probability 95% it is within `<name>_error` of a number between the true one and that
-    without some people, whose number the plan shows. With `search=dp.AboveThreshold` it is, with
-    probability 1 - beta, at most the true one (rounded up to the candidates), and at least what is
-    the k-th largest when `<name>_error` people are removed. NaN where people are too few for the
-    budget and no candidates were given. k must not come from the data.
-
-    Attributes:
-        column: the value column.
-        k: which, from 1 on.
-        search: as of `Max`.
-        unit: the grid of values.
-    """
-
-    monotone: ClassVar[bool] = True
-    command: ClassVar[Command] = Command("COLUMN:K", "K-th largest value of all rows")
-
-    column: str
-    k: int
-    _: dataclasses.KW_ONLY
-    search: SearchKind = TWO_PHASE
-    unit: checks.Real = UNIT
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _OfRanks(OfValues):
+    """A metric whose error is a number of people, by which the rank of its value may be off."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_unit("KthLargest", self.unit)
-        checks.positive_integer("KthLargest", "k", self.k, "Write k=1 for the largest.")
+        if vars(self).get("per") == "row":
+            return
+        check_indexes(type(self).__name__, self.candidates)
 
     @property
-    def _prefix(self) -> str:
-        return f"largest_{self.k}"
-
-    def requests(self) -> tuple[Request, ...]:
-        """Return the k-th largest by its removal profile."""
-        return (self.profile_request(),)
-
-    def profile_request(self) -> ProfileRequest:
-        """Return the k-th largest by its removal profile."""
-        return KthLargestRequest(self.columns()[0], Searching.of(self), self.k)
-
-    def exactly(self) -> Exact:
-        """Return it as a function of records."""
-        return kth_of_records(self.k)
+    def is_ranked(self) -> bool:
+        """Whether its error is one of ranks: yes."""
+        return True
 
 
 @dataclasses.dataclass(frozen=True)
-class KthLargestRequest(ProfileRequest):
-    """The k-th largest of all rows.
-
-    Attributes:
-        k: which.
-    """
-
-    word: ClassVar[str] = "kth"
-    values: ClassVar[bool] = True
-    in_its_unit: ClassVar[bool] = True
-    most_rows: ClassVar[int] = LINES
-
-    k: int
-
-    def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return the exact profile, of as many rows as can matter."""
-        most = removals + 1 if self.k * (removals + 1) <= _THINNED else 0
-        relation = Relation(context.index(self.column), most=most, rank=self.k)
-        return KthRow(relation, removals, self.unit, k=self.k)
-
-
-def kth_of_records(k: int) -> Exact:
-    """Return the k-th largest value of some records, with the profile that needs no search."""
-
-    def statistic(people: People) -> Number:
-        ordered = sorted(present(people), reverse=True)
-        return ordered[k - 1] if len(ordered) >= k else -math.inf
-
-    def profile(people: People) -> Iterator[Number]:
-        values = sorted(set(present(people)))
-        ranks = {value: rank for rank, value in enumerate(values)}
-        owners = [owner for owner, record in enumerate(people) for _ in present((record,))]
-        rows = np.array([ranks[value] for value in present(people)], np.int64)
-        ones = np.ones(len(rows), np.int64)
-        levels = kth_largest.profile(np.array(owners, np.int64), rows, ones, k, len(people))
-        return (values[level] if level >= 0 else -math.inf for level in levels)
-
-    return Exact(statistic, profile)
-
-
-@dataclasses.dataclass(frozen=True)
-class Quantile(Searched):
+class Quantile(_OfRanks):
     """Release a p-quantile in which every person counts once, however many rows they own.
 
-    Each person spreads one vote evenly over their rows. With probability 1 - beta the share of
-    votes at or below the released value is within `<name>_error` people of p: see `RankSearch`.
-    This is the default because it errs least: it needs no noisy number of rows, and nobody's many
-    rows move it. With `per="row"` every row counts once: a part of the budget buys a noisy number
-    n of rows, the rest the k-th largest with k = (1 - p) n, whose error is that of both. Where
-    hardly anybody is, any candidate may come out: by default that is far from any data.
+    Each person spreads one vote evenly over their rows. In 95% of releases the share of votes at or
+    below the released value is within `<name>_rank_error` people of p, but for people who share the
+    value; NaN: too few people. From 0.2 to 0.8 see `CentralSearch`, else `TailSearch`, which reads
+    a lower rank where p is too far out for so few people, and says so by a larger error.
+
+    Several quantiles of one column cost less together: `Quantiles`. This one needs no noisy number
+    of rows, and nobody's many rows move it. With `per="row"` every row counts once: a part of the
+    budget buys a noisy number n of rows, the rest the k-th largest with k = (1 - p) n, less a part
+    of the shift of that search. Its error is how many people the search may end from there; that of
+    n comes on top, and the error is infinite where n may be 0.
 
     Attributes:
         column: the value column.
@@ -152,7 +78,7 @@ class Quantile(Searched):
 
     command: ClassVar[Command] = Command(
         "COLUMN:P[:row]",
-        "value with a share P of the rows at or below, each person once; or each row",
+        "value with a share P of the people at or below; or :row, of the rows",
     )
 
     column: str
@@ -163,16 +89,12 @@ class Quantile(Searched):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.fraction_between("Quantile", "p", self.p, 0, 1, "Write p=0.5 for the median.")
-        check_share("Quantile", self.p)
-        check_unit("Quantile", self.unit)
+        _check_p("Quantile", "p", self.p)
         checks.one_of("Quantile", "per", self.per, ("person", "row"))
-        if self.per == "person":
-            check_indexes(type(self).__name__, self.candidates)
 
     @property
     def _prefix(self) -> str:
-        return f"quantile_{float(checks.decimal('Quantile', 'p', self.p)):g}"
+        return _named(checks.decimal("Quantile", "p", self.p))
 
     def requests(self) -> tuple[Request, ...]:
         """Return the quantile of people, or of rows."""
@@ -180,7 +102,65 @@ class Quantile(Searched):
 
 
 @dataclasses.dataclass(frozen=True)
-class Median(Searched):
+class Quantiles(_OfRanks):
+    """Release several quantiles of one column for one share of the budget; people count once each.
+
+    They cost far less together than apart, and rise. Each p has the columns
+    `quantiles_<column>_<p>` and `quantiles_<column>_<p>_rank_error`; with a name, `<name>_<p>`.
+    See `SplitSearch`.
+
+    Attributes:
+        column: the value column.
+        shares: every p, above 0 and below 1.
+        unit: the grid of values.
+    """
+
+    command: ClassVar[Command] = Command(
+        "COLUMN:P:P...", "values with shares P of the people at or below, for the price of few"
+    )
+
+    column: str
+    shares: Sequence[checks.Real]
+    _: dataclasses.KW_ONLY
+    unit: checks.Real = UNIT
+
+    def __post_init__(self) -> None:
+        owner = "Quantiles"
+        if isinstance(self.shares, str) or not isinstance(self.shares, Sequence):
+            mend = 'Write dp.Quantiles("spent", [0.25, 0.5, 0.75]).'
+            rule = f"be a list of numbers, not {checks.shown(self.shares)}"
+            raise checks.ParameterTypeError(owner, "shares", rule, mend)
+        checks.require(len(self.shares) > 0, owner, "shares", "have at least one p", "Write [0.5].")
+        for share in self.shares:
+            _check_p(owner, "every p", share)
+        exact = sorted({checks.decimal(owner, "every p", share) for share in self.shares})
+        object.__setattr__(self, "shares", tuple(exact))
+        super().__post_init__()
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The columns of each p: its value, and the error of its rank."""
+        names = [self._named(Fraction(share)) for share in self.shares]
+        ends = ("", "_rank_error")
+        return tuple(Output(f"{name}{end}") for name in names for end in ends)
+
+    def _named(self, share: Fraction) -> str:
+        return f"{self.output}_{float(share):g}"
+
+    def requests(self) -> tuple[Request, ...]:
+        """Return all of them as one request."""
+        shares = tuple(Fraction(share) for share in self.shares)
+        [column] = self.columns()
+        return (PeopleQuantileRequest(column, shares, self.given, self.beta, alone=False),)
+
+    def output_columns(self, released: Released) -> tuple[np.ndarray, ...]:
+        """Return the value and the error of every p."""
+        pairs = zip(released.values.T, released.rank.T, strict=True)
+        return tuple(column for pair in pairs for column in pair)
+
+
+@dataclasses.dataclass(frozen=True)
+class Median(_OfRanks):
     """Release the median: `Quantile` with p = 1/2.
 
     Attributes:
@@ -188,7 +168,7 @@ class Median(Searched):
         per: "person" or "row".
         unit: the grid of values.
         method: "search", or "preprocessing": the median of people's means as in `Preprocessing`,
-            whose error is a distance; it errs less where values are even and people many.
+            whose interval is open; it errs less where values are even and people many.
     """
 
     command: ClassVar[Command] = Command("COLUMN[:row]", "the quantile with P = 0.5")
@@ -201,11 +181,13 @@ class Median(Searched):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_unit("Median", self.unit)
         checks.one_of("Median", "per", self.per, ("person", "row"))
-        options.check_method(self, "search", "per", "candidates", "beta")
-        if self.per == "person":
-            check_indexes(type(self).__name__, self.candidates)
+        options.check_method(self, "search", _OF_SEARCH)
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether its error is one of ranks: if it is searched for."""
+        return not self.is_preprocessed
 
     def requests(self) -> tuple[Request, ...]:
         """Return the median of people, or of rows, or the preprocessed one."""
@@ -222,6 +204,16 @@ class Median(Searched):
         return True
 
 
+def _check_p(owner: str, name: str, p: checks.Real) -> None:
+    """Refuse what is no share of rows."""
+    checks.fraction_between(owner, name, p, 0, 1, "Write 0.5 for the median.")
+    check_share(owner, p)
+
+
+def _named(p: Fraction) -> str:
+    return f"quantile_{float(p):g}"
+
+
 def quantile_request(metric: Quantile | Median, p: Fraction) -> Request:
     """Return the request of a quantile.
 
@@ -231,26 +223,28 @@ def quantile_request(metric: Quantile | Median, p: Fraction) -> Request:
     """
     kind = PeopleQuantileRequest if metric.per == "person" else RowQuantileRequest
     [column] = metric.columns()
-    return kind(column, p, metric.candidates, metric.beta)
+    return kind(column, (p,), metric.given, metric.beta)
 
 
 @dataclasses.dataclass(frozen=True)
 class PeopleQuantileRequest(ColumnRequest):
-    """A quantile in which every person counts once.
+    """Quantiles in which every person counts once.
 
     Attributes:
-        p: the share below.
+        shares: every share below.
         given: the public outputs; None: the default ones.
-        beta: how often the search may fail.
+        beta: how often a search may end where nobody is; at most `STRAY` where it is larger.
+        alone: whether it is one number and not a row of numbers.
     """
 
     word: ClassVar[str] = "rank"
     in_its_unit: ClassVar[bool] = True
     most_rows: ClassVar[int] = LINES
 
-    p: Fraction
+    shares: tuple[Fraction, ...]
     given: Candidates | None
     beta: float
+    alone: bool = True
 
     @property
     def candidates(self) -> Candidates:
@@ -259,12 +253,12 @@ class PeopleQuantileRequest(ColumnRequest):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the search of ranks."""
-        search = RankSearch(context.each(share), self.p, float(self.beta))
+        stray = min(STRAY, float(self.beta))
+        search = SplitSearch(context.each(share), self.shares, stray=stray)
         relation = Relation(context.index(self.column))
-        return RankRelease(relation, self.unit, search, self.candidates)
+        return RankRelease(relation, self.unit, search, self.candidates, self.alone)
 
 
-@dataclasses.dataclass(frozen=True)
 class RowQuantileRequest(PeopleQuantileRequest):
     """A quantile in which every row counts once."""
 
@@ -281,7 +275,7 @@ class RowQuantileRequest(PeopleQuantileRequest):
         return RowQuantile(
             count=rows.clipped(context, counting),
             rows=KthRow(Relation(context.index(self.column)), removals, self.unit),
-            p=self.p,
+            p=self.shares[0],
             search=search,
             candidates=self.candidates,
             cost=context.each(share),

@@ -27,12 +27,12 @@ class Preprocessing(Metric):
 
     The statistic f is replaced by the closest g that one person moves by at most Delta (Cummings
     and Durfee 2020), and noise of that size is added. By default Delta is found privately: a third
-    of the budget chooses a bound R on people's numbers (as the clip of `Sum`), a sixth buys a noisy
-    number n of people, and Delta = 2 R / n (for variances 4 R^2 / n, for trimmed means 2 R / n over
-    the share that is left) is what one person among n with numbers from -R to R can move a mean by.
-    It need not fit: whatever Delta is, the release is private, and a Delta that is too small or too
-    large costs accuracy only. The error bound is that of the noise; it is infinite where the
-    released numbers do not show that somebody is within R.
+    of the budget chooses a bound R on people's numbers (the highest octave in which the histogram
+    of `Sum`'s clip shows people), a sixth buys a noisy number n of people, and Delta = 2 R / n (for
+    variances 4 R^2 / n, for trimmed means 2 R / n over the share that is left) is what one person
+    among n with numbers from -R to R can move a mean by. It need not fit: whatever Delta is, the
+    release is private, and a Delta that is too small or too large costs accuracy only. The interval
+    is open on both sides: how far g is from f is a secret of the data. NaN: too few people for R.
 
     Attributes:
         person_value: what a person with several rows counts as: the "mean" of their values, the
@@ -176,7 +176,6 @@ class Variance(Preprocessing):
         return "sample_variance" if self.sample else "variance"
 
 
-@dataclasses.dataclass(frozen=True)
 class StandardDeviation(Variance):
     """Release the standard deviation of one number per person: the root of the noisy variance.
 
@@ -309,8 +308,8 @@ class PreprocessedRequest(ColumnRequest):
             signed=True,
             thresholds=CLIPS,
             unit=self.unit,
-            search_cost=search,
-            noise_cost=noise,
+            looks=(search,),
+            noise_costs=(noise,),
             shared=True,
             alpha=context.alpha,
         )

@@ -118,14 +118,9 @@ class Noise:
         """
         return self.uniform().is_below(bound)
 
-    def bernoulli_exp(self, gamma: checks.Real) -> bool:
-        """Return True with probability exactly e^-gamma, gamma >= 0."""
-        exact = checks.number("Noise.bernoulli_exp", "gamma", gamma)
-        if exact < 0:
-            raise checks.ParameterError(
-                "Noise.bernoulli_exp", "gamma", f"be at least 0, not {gamma!r}"
-            )
-        return self.bernoulli_below(functools.partial(exp_interval, -exact))
+    def bernoullis_below(self, bound: Bound, size: int) -> npt.NDArray[np.bool_]:
+        """Return independent coins, each True with probability exactly p; see `bernoulli_below`."""
+        return self._coins(bound, leading_bits(bound, 16), _size("Noise.bernoullis_below", size))
 
     def geometric(self, rate: checks.Real, size: int) -> Integers:
         """Return independent values with P(k) = (1 - e^-rate) e^(-rate k), k >= 0.

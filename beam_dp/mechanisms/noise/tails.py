@@ -1,4 +1,4 @@
-"""Bound how far noise strays: the error bounds beside the released numbers.
+"""Bound how far noise strays: the intervals beside the released numbers.
 
 They follow from parameters alone, so they cost no budget.
 """

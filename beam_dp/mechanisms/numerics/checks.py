@@ -17,6 +17,7 @@ Real = int | float | Fraction
 _REAL = (numbers.Rational, np.integer, float, np.floating)
 _NOT_REAL = (bool, np.bool_, np.timedelta64)  # numpy has timedelta64 among its integers
 
+_NAMES = 20
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 80
 
@@ -27,6 +28,12 @@ def shown(value: object) -> str:
     Of lists and other containers the first few elements are shown, of classes the name.
     """
     return f"the class {value.__name__}" if isinstance(value, type) else _SHORT.repr(value)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a message shows them: each as Python writes it, and only the first 20."""
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return (", ".join(map(shown, names[:_NAMES])) or "none") + more
 
 
 class _OfParameter(Exception):

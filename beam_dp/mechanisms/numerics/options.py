@@ -39,7 +39,7 @@ def refuse(metric: Any, names: Iterable[str], because: str, mend: str) -> None:
         )
 
 
-def check_method(metric: Any, other: str, *names: str) -> None:
+def check_method(metric: Any, other: str, names: Iterable[str]) -> None:
     """Refuse a method that the metric does not have, and options that preprocessing ignores.
 
     Args:

@@ -48,7 +48,7 @@ def maximum(room: Integers, weights: Integers, people: Integers, items: Integers
             nodes,
             nodes - 2,
             nodes - 1,
-            carried,
+            carried=carried,
         )
         across = flow.reached[people] & ~flow.reached[count + items] & ~used
         if not across.any():

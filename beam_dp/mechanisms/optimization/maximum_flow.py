@@ -73,6 +73,7 @@ def maximum(
     nodes: int,
     source: int,
     sink: int,
+    *,
     carried: Integers | None = None,
 ) -> Flow:
     """Return a maximum flow from `source` to `sink`, exactly.

@@ -32,13 +32,14 @@ class SelectionRequest:
 
 
 def weights_of(asked: Sequence[Metric]) -> dict[Request, Fraction]:
-    """Return the weight of every request: a metric's requests have equal parts of its weight."""
+    """Return the weight of every request: each has a part of the weight of its metric."""
     weights: dict[Request, Fraction] = {}
     for metric in asked:
         weight = checks.number(type(metric).__name__, "weight", metric.weight)
-        requests = metric.requests()
-        for request in requests:
-            weights[request] = weights.get(request, Fraction(0)) + weight / len(requests)
+        parts = metric.request_weights()
+        for request, part in zip(metric.requests(), parts, strict=True):
+            share = weight * part / sum(parts)
+            weights[request] = weights.get(request, Fraction(0)) + share
     return weights
 
 

@@ -65,9 +65,9 @@ def _spend(ledger: Ledger, label: str, release: Release, reach: int) -> None:
 
 
 def _context_of(request: Request, asked: Sequence[Metric], context: Context) -> Context:
-    """Return the context of one request: error bounds of one output must hold together."""
+    """Return the context of one request: intervals of one output must hold together."""
     users = [metric for metric in asked if request in metric.requests()]
-    together = max(len(metric.requests()) for metric in users)
+    together = max(len(metric.requests()) if metric.splits_alpha else 1 for metric in users)
     return dataclasses.replace(
         context,
         alpha=ALPHA / together,

@@ -3,10 +3,9 @@
 import dataclasses
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
-from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.planning.builder import Step
+from beam_dp.mechanisms.planning.outlook import Outlook, uses_of
 from beam_dp.mechanisms.planning.program import SELECTION, Program
-from beam_dp.mechanisms.releases.request import Request
 
 _UNBOUNDED = ", which is all of them: bounds (--max_partitions) would shrink all noise"
 _HEADINGS = ("metric", "mechanism", "spends", "noise scale", "shift T", "expected error")
@@ -24,10 +23,12 @@ class PlanRow:
         delta: its delta in all.
         noise_scale: the scale of the noise, in words.
         shift: how many people may be cut or passed over (T); 0, shown as "-", for none.
-        expected_error: the mean absolute error of a released number, in words.
+        expected_error: the mean absolute error of a released number, or how many people its rank
+            may be off (95%), in words.
         reason: why this search, where `search="auto"` was asked for; for two phases, what is done
-            for few people; for a preprocessed statistic, when it is not changed, and the error
-            bound of the noise.
+            for few people; for a preprocessed statistic, when it is not changed, and how far the
+            noise strays (95%).
+        spends: its cost in words, where the numbers do not say it.
     """
 
     metric: str
@@ -39,6 +40,7 @@ class PlanRow:
     shift: int
     expected_error: str
     reason: str = ""
+    spends: str = ""
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -48,7 +50,7 @@ class PlanRow:
         return (
             self.metric,
             self.mechanism,
-            spends,
+            self.spends or spends,
             self.noise_scale,
             str(self.shift or "-"),
             self.expected_error,
@@ -57,10 +59,17 @@ class PlanRow:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What a release would spend; `str(plan)` is a table."""
+    """What a release would spend; `str(plan)` is a table.
+
+    Attributes:
+        rows: one per release, and one for the selection of partitions.
+        total: the whole budget, and how it is composed.
+        outlook: the intervals to expect, where the people were guessed.
+    """
 
     rows: tuple[PlanRow, ...]
     total: str
+    outlook: Outlook | None = None
 
     def __str__(self) -> str:
         table = [_HEADINGS, *(row.cells for row in self.rows)]
@@ -70,7 +79,8 @@ class Plan:
             for row in table
         ]
         reasons = [f"{row.metric}: {row.reason}" for row in self.rows if row.reason]
-        return "\n".join([*lines, *reasons, f"in all: {self.total}"])
+        outlook = [] if self.outlook is None else [str(self.outlook)]
+        return "\n".join([*lines, *reasons, f"in all: {self.total}", *outlook])
 
 
 def describe(program: Program, unbounded: bool = False) -> Plan:
@@ -83,11 +93,12 @@ def describe(program: Program, unbounded: bool = False) -> Plan:
     rows = [_step_row(program, step) for step in program.steps]
     if program.selection is not None:
         rows.insert(0, _selection_row(program))
-    total = f"{_total(program.asked)}; {_composition(program)}"
+    total = f"{total_of(program.asked)}; {_composition(program)}"
     return Plan(tuple(rows), total + _UNBOUNDED * (unbounded and program.reach > 1))
 
 
-def _total(budget: Budget) -> str:
+def total_of(budget: Budget) -> str:
+    """Return a whole budget in words."""
     spent = f"{'rho' if budget.is_zcdp else 'epsilon'} {readable(budget.amount)}"
     return f"{spent}, delta {readable(budget.delta)}"
 
@@ -128,19 +139,11 @@ def _selection_row(program: Program) -> PlanRow:
     )
 
 
-def _use(metric: Metric, request: Request) -> str:
-    """Return how a metric uses a request: its output, with the request's name if several."""
-    if len(metric.requests()) == 1:
-        return metric.output
-    return f"{metric.output} ({request.shown_as or request.word})"
-
-
 def _step_row(program: Program, step: Step) -> PlanRow:
-    uses = [_use(m, step.request) for m in program.metrics if step.request in m.requests()]
     description = step.release.describe()
     epsilon, rho, delta = _cost(program, step.label)
     return PlanRow(
-        metric=", ".join(uses),
+        metric=uses_of(program, step),
         mechanism=description.mechanism,
         epsilon=epsilon,
         rho=rho,

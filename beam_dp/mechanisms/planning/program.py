@@ -14,7 +14,8 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.accounting.ledger import Ledger
 from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.clips.choice import Choice
+from beam_dp.mechanisms.metrics.base import Metric, Output
 from beam_dp.mechanisms.noise.partition_selection import TruncatedGeometric
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import (
@@ -25,8 +26,9 @@ from beam_dp.mechanisms.planning.allocation import (
 )
 from beam_dp.mechanisms.planning.builder import Step, build
 from beam_dp.mechanisms.planning.columns import columns_of
+from beam_dp.mechanisms.reach.reach_choice import ReachChoice
 from beam_dp.mechanisms.releases.released import Chooser, Released
-from beam_dp.mechanisms.releases.request import Context, Request
+from beam_dp.mechanisms.releases.request import Context
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
@@ -50,6 +52,7 @@ class Program:
         budget: the whole budget as it is spent (pure or zCDP).
         asked: the whole budget as the user asked for it.
         reach: the most partitions that a person can have rows in.
+        chosen: how that was chosen privately; None: it was given.
     """
 
     metrics: tuple[Metric, ...]
@@ -61,6 +64,16 @@ class Program:
     budget: Budget
     asked: Budget
     reach: int
+    chosen: ReachChoice | None = None
+
+    @property
+    def model(self) -> "Program":
+        """The program itself: a given bound leaves nothing to choose (see `reach_programs`)."""
+        return self
+
+    def at(self, chosen: ReachChoice | None) -> "Program":
+        """Return the program itself."""
+        return self
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
@@ -84,7 +97,7 @@ class Program:
         choosers = ((step, step.release.chooser) for step in self.steps)
         return [(step, chooser) for step, chooser in choosers if chooser is not None]
 
-    def choose_clips(self, view: PartitionView, noise: Noise) -> tuple[int, ...]:
+    def choose_clips(self, view: PartitionView, noise: Noise) -> tuple[Choice, ...]:
         """Draw the shared clips, in the order of `shared_measures`."""
         return tuple(
             chooser.choose_shared(view.at(index), noise)
@@ -98,32 +111,48 @@ class Program:
         return np.flatnonzero(self.selection.keep(view.people(0), noise))
 
     def release(
-        self, view: PartitionView, clips: tuple[int, ...], noise: Noise
-    ) -> tuple[list[tuple[np.ndarray, np.ndarray]], tuple[float, ...]]:
-        """Draw every metric for every partition.
-
-        Returns (values, errors) in the order of `metrics`, and how many people each step shows.
-        """
-        drawn: dict[Request, Released] = {}
+        self, view: PartitionView, clips: tuple[Choice, ...], noise: Noise
+    ) -> tuple[Released, ...]:
+        """Draw the numbers of every step for every partition."""
+        drawn = []
         for step in self.steps:
             clip = clips[step.shared] if step.shared is not None else None
-            drawn[step.request] = step.release.draw(view.at(step.first, clip), noise)
-        columns = [m.combine([drawn[request] for request in m.requests()]) for m in self.metrics]
-        return columns, tuple(released.shown for released in drawn.values())
+            drawn.append(step.release.draw(view.at(step.first, clip), noise))
+        return tuple(drawn)
 
-    def is_doubtful(self, shown: Sequence[float]) -> tuple[bool, ...]:
-        """Return for each metric whether its shared clip may have cut everybody.
-
-        It has not where any of the released numbers shows more people than the shift of the clip.
+    def combine(self, drawn: Sequence[Released], sums: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return the output columns of all metrics: a function of what was released.
 
         Args:
-            shown: how many people each step shows by `release`, summed over all partitions.
+            drawn: the numbers of every step, for some partitions.
+            sums: `sums` of the numbers of all partitions.
         """
-        people = max(shown, default=0.0)
-        doubtful = {
-            step.request for step, chooser in self._choosers if people <= chooser.shift * self.reach
-        }
-        return tuple(not doubtful.isdisjoint(metric.requests()) for metric in self.metrics)
+        lost = self.chosen.lost_share if self.chosen is not None else 0.0
+        whole = [
+            step.release.with_lost(released.spread(each), lost)
+            for step, released, each in zip(self.steps, drawn, sums, strict=True)
+        ]
+        known = dict(zip((step.request for step in self.steps), whole, strict=True))
+        columns: list[np.ndarray] = []
+        for metric in self.metrics:
+            released = metric.combine([known[request] for request in metric.requests()])
+            columns += metric.output_columns(released)
+        return tuple(columns)
+
+    def sums(self, drawn: Sequence[Released]) -> np.ndarray:
+        """Return, per step, by what losses at a shared clip are shared out; they add up."""
+        each = [r.cut.sums(r.values) if r.cut is not None else np.zeros(2) for r in drawn]
+        return np.array(each).reshape(len(self.steps), 2)
+
+    @property
+    def spreads(self) -> bool:
+        """Whether `combine` needs the sums over all partitions."""
+        return bool(self.shared_measures)
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The output columns of all metrics."""
+        return tuple(output for metric in self.metrics for output in metric.outputs)
 
 
 def needs_rows(measures: Sequence[Measure | Relation]) -> bool:

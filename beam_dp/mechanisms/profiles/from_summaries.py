@@ -105,7 +105,6 @@ class OwnerProfiler(abc.ABC):
         """Return B[0..K] of one partition, in units."""
 
 
-@dataclasses.dataclass(frozen=True)
 class DistinctItems(OwnerProfiler):
     """The number of different items, relaxed: `coverage`, with two owners `vertex_cover`."""
 
@@ -115,7 +114,6 @@ class DistinctItems(OwnerProfiler):
         return coverage.profile(lines.people, lines.items, self.removals)
 
 
-@dataclasses.dataclass(frozen=True)
 class MostFrequentItem(OwnerProfiler):
     """The number of rows of the most frequent item, relaxed: `frequency.max_profile`."""
 
@@ -123,7 +121,6 @@ class MostFrequentItem(OwnerProfiler):
         return frequency.max_profile(lines.people, lines.items, lines.counts, self.removals)
 
 
-@dataclasses.dataclass(frozen=True)
 class SquaresByItem(OwnerProfiler):
     """The sum over items of their squared numbers of rows, relaxed for each item alone."""
 
@@ -131,7 +128,6 @@ class SquaresByItem(OwnerProfiler):
         return frequency.squares_profile(lines.people, lines.items, lines.counts, self.removals)
 
 
-@dataclasses.dataclass(frozen=True)
 class SquaresByPairs(OwnerProfiler):
     """The sum of `SquaresByItem`, relaxed by pairs of people; a pair counts for at most 2^32."""
 
@@ -159,7 +155,6 @@ class RowsOfTwoOwners(OwnerProfiler):
         return owner_pairs.profile(lines.people, lines.second, weights, self.removals)
 
 
-@dataclasses.dataclass(frozen=True)
 class LargestOfTwoOwners(OwnerProfiler):
     """The largest item of rows of two owners, relaxed: `owner_pairs.max_profile`."""
 

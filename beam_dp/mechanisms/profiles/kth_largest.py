@@ -80,8 +80,8 @@ def profile(
 class _Node(NamedTuple):
     """A step of the bisection: for r from `first` to before `stop`, B[r] is from `low` to `high`.
 
-    `base` has the number of each person's rows from bucket `high` on; the lines are those in
-    buckets between `low` and `high`.
+    `base` has the number of each person's rows from bucket `high` on; `lines` are the people, the
+    buckets and the counts of the lines in buckets between `low` and `high`.
     """
 
     first: int
@@ -89,9 +89,7 @@ class _Node(NamedTuple):
     low: int
     high: int
     base: np.ndarray
-    people: np.ndarray
-    buckets: np.ndarray
-    counts: np.ndarray
+    lines: tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,7 @@ class _Search:
         over, inside = buckets >= high, (buckets >= low) & (buckets < high)
         base = _sums(people[over], counts[over], size)
         lines = people[inside], buckets[inside], counts[inside]
-        nodes = [_Node(0, self.most + 1, low, high, base, *lines)]
+        nodes = [_Node(0, self.most + 1, low, high, base, lines)]
         while nodes:
             nodes += self._halves(nodes.pop())
 
@@ -128,7 +126,7 @@ class _Search:
         if node.low == node.high or node.first == node.stop:
             self.found[node.first : node.stop] = node.low
             return []
-        first, stop, low, high, base, people, buckets, counts = self._trimmed(node)
+        first, stop, low, high, base, (people, buckets, counts) = self._trimmed(node)
         middle = (low + high) // 2
         over, under = buckets >= middle, buckets < middle
         after = base + _sums(people[over], counts[over], len(base))
@@ -139,8 +137,8 @@ class _Search:
         left = people[under], buckets[under], counts[under]
         right = people[over], buckets[over], counts[over]
         return [
-            _Node(split, stop, low, middle, after, *left),
-            _Node(first, split, middle + 1, high, base, *right),
+            _Node(split, stop, low, middle, after, left),
+            _Node(first, split, middle + 1, high, base, right),
         ]
 
     def _trimmed(self, node: _Node) -> _Node:
@@ -153,14 +151,11 @@ class _Search:
             return node
         rank = len(node.base) - self.most
         least = np.partition(node.base, rank)[rank]
-        kept = node.base + _sums(node.people, node.counts, len(node.base)) >= least
-        codes, lines = kept.cumsum() - 1, kept[node.people]
-        return node._replace(
-            base=node.base[kept],
-            people=codes[node.people[lines]],
-            buckets=node.buckets[lines],
-            counts=node.counts[lines],
-        )
+        people, buckets, counts = node.lines
+        kept = node.base + _sums(people, counts, len(node.base)) >= least
+        codes, stays = kept.cumsum() - 1, kept[people]
+        lines = codes[people[stays]], buckets[stays], counts[stays]
+        return node._replace(base=node.base[kept], lines=lines)
 
 
 def _compressed(buckets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,6 @@ For independent Laplace noise of scale s, E|c X + d Y| = s (c^2 + c d + d^2) / (
 noise it is s sqrt(2 / pi) sqrt(c^2 + d^2).
 """
 
-import dataclasses
 import functools
 import math
 from fractions import Fraction
@@ -28,7 +27,6 @@ _FAR = 60  # e^-30 of the noise is beyond this
 _GRID = 64
 
 
-@dataclasses.dataclass(frozen=True)
 class Naive(Mechanism):
     """Add noise to a and to b, each for half of the budget, and divide.
 
@@ -55,7 +53,6 @@ class Naive(Mechanism):
         return mean_combination(self._adder.budget, self.rows, 1.0, ratio) / total
 
 
-@dataclasses.dataclass(frozen=True)
 class KuleszaSureshWang(Mechanism):
     """Add noise to a and to z = b - a, and release a / (a + z): the default, pure epsilon-DP.
 

@@ -4,9 +4,9 @@ With R a bound on people's numbers and n a number of people, both of which are r
 one person among n with numbers in [-R, R] moves a mean by at most Delta = 2 R / n, and g = f where
 the range of the numbers is at most n Delta = 2 R and f(empty) is within it (`preprocessing`). So
 Delta is a function of released numbers. For every Delta, |g(D) - g(D - i)| <= Delta holds for all
-data, and the release is the adaptive composition of three private releases: R (`AboveThreshold` on
-the number of people above y), n (noise), and g plus noise of size Delta (Dwork, Rothblum, Vadhan
-2010; Bun, Steinke 2016, Lemma 2.3).
+data, and the release is the adaptive composition of three private releases: R (the highest bucket
+of a noisy histogram that shows people, `clips.choice`), n (noise), and g plus noise of size Delta
+(Dwork, Rothblum, Vadhan 2010; Bun, Steinke 2016, Lemma 2.3).
 
 n is taken at the lower end of its noise, and rounded down to a power of 2^(1/4): all partitions
 with the same power are computed together. g is an integer number of steps of a grid (`grid`).
@@ -63,7 +63,7 @@ class PreprocessedRelease(Release):
         people: how n is released.
         noise_cost: the cost of g, per partition.
         cost: the cost of g and n, per partition.
-        alpha: the chance that the error bound fails.
+        alpha: the chance that the noise strays further than the plan says.
     """
 
     relation: Relation
@@ -106,37 +106,47 @@ class PreprocessedRelease(Release):
         """Draw one number per partition.
 
         Args:
-            view: the partitions; its clip is the index of R in the thresholds of `scale`; None
-                where the user gives the sensitivity.
+            view: the partitions, with the choice of R; without where the sensitivity is given.
             noise: the randomness.
         """
-        levels, shown = self._levels(view, noise)
+        bound = self._bound(view)
+        if bound is None and self.sensitivity is None:
+            return self._unshown(view.size)
+        levels = self._levels(view, noise)
         numbers, offsets = self._numbers(view)
-        values, errors = np.full(view.size, 0.0), np.full(view.size, math.inf)
+        values = np.full(view.size, 0.0)
         for level in np.unique(levels).tolist():
             alike = np.flatnonzero(levels == level)
-            delta = self._delta(level, view.clip)
-            drawn = self._noisy(*_groups(numbers, offsets, alike), delta, noise)
-            values[alike], errors[alike] = drawn
-        return Released(*self._cleaned(values, errors), shown)
+            delta = self._delta(level, bound)
+            values[alike] = self._noisy(*_groups(numbers, offsets, alike), delta, noise)
+        return Released.within(self._cleaned(values), np.full(view.size, math.inf))
 
-    def _levels(self, view: PartitionView, noise: Noise) -> tuple[np.ndarray, float]:
-        """Return n of each partition as a power of 2^(1/4), and the number of people shown."""
+    def _unshown(self, size: int) -> Released:
+        """Return that there are too few people for R."""
+        return Released.within(np.full(size, math.nan), np.full(size, math.inf))
+
+    def _levels(self, view: PartitionView, noise: Noise) -> np.ndarray:
+        """Return n of each partition as a power of 2^(1/4)."""
         if self.people is None:
-            return np.zeros(view.size, np.int64), 0.0
-        counted = self.people.draw(view.after(1), noise)
-        least = np.maximum(counted.values.astype(float) - counted.errors, 1.0)
-        return np.floor(_QUARTERS * np.log2(least)).astype(np.int64), counted.shown
+            return np.zeros(view.size, np.int64)
+        least = np.maximum(self.people.draw(view.after(1), noise).low, 1.0)
+        return np.asarray(np.floor(_QUARTERS * np.log2(least)), np.int64)
 
-    def _delta(self, level: int, clip: int | None) -> Fraction:
+    def _bound(self, view: PartitionView) -> int | None:
+        """Return R in units; None where nobody was shown, or where the sensitivity is given."""
+        if self.scale is None or view.clip is None:
+            return None
+        return self.scale.largest(view.clip)
+
+    def _delta(self, level: int, bound: int | None) -> Fraction:
         """Return Delta in units (squared units for variances)."""
         power = 2 if self._is_variance else 1
         if self.sensitivity is not None:
             return self.sensitivity / self.unit**power
-        assert self.scale is not None and clip is not None
+        assert bound is not None
         people = max(Fraction(1), Fraction(2 ** (level / _QUARTERS)))
         kept = 1 - 2 * self.trim
-        return Fraction(2 * self.scale.thresholds[clip]) ** power / (people * kept)
+        return Fraction(2 * bound) ** power / (people * kept)
 
     @property
     def _is_variance(self) -> bool:
@@ -154,8 +164,8 @@ class PreprocessedRelease(Release):
 
     def _noisy(
         self, numbers: np.ndarray, offsets: np.ndarray, delta: Fraction, noise: Noise
-    ) -> tuple[np.ndarray, float]:
-        """Return g plus noise in the user's scale, and the error bound of the noise."""
+    ) -> np.ndarray:
+        """Return g plus noise in the user's scale."""
         power = 2 if self._is_variance else 1
         coarse, resolution = grid(delta, power)
         steps_per_unit = Fraction(resolution, 1 << power * coarse)
@@ -168,23 +178,17 @@ class PreprocessedRelease(Release):
         # Each person's number is rounded alone, so that one person still moves g by at most Delta.
         steps = release.noisy(statistic, numbers >> coarse, offsets, self.noise_cost, noise)
         step = self.unit**power / steps_per_unit
-        bound = AdditiveNoise(self.noise_cost).bound(sensitivity, self.alpha)
         if steps.dtype == object:  # beyond the range of floats, where `empty` is far from the data
-            return np.array([float(number * step) for number in steps.tolist()]), bound * float(
-                step
-            )
-        return steps.astype(float) * float(step), bound * float(step)
+            return np.array([float(number * step) for number in steps.tolist()])
+        return np.asarray(steps.astype(float) * float(step))
 
-    def _cleaned(self, values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return variances of at least 0, or their roots; g >= 0, so the errors do not grow."""
+    def _cleaned(self, values: np.ndarray) -> np.ndarray:
+        """Return variances of at least 0, or their roots."""
         kept = np.maximum(values, 0.0) if self._is_variance else values
-        if not self.root:
-            return kept, errors
-        middle, low = np.sqrt(kept), np.sqrt(np.maximum(kept - errors, 0.0))
-        return middle, np.maximum(np.sqrt(kept + errors) - middle, middle - low)
+        return np.sqrt(kept) if self.root else kept
 
     def describe(self) -> Description:
-        """Describe the scale of the noise, its error bound, and when g = f.
+        """Describe the scale of the noise, how far it strays (95%), and when g = f.
 
         When g = f is proved beside `preprocessing.enough_for_mean` and `enough_for_variance`; for
         the other statistics by Lemma 3.6 of Cummings and Durfee 2020, which holds for all: |f - g|

@@ -1,4 +1,4 @@
-"""Release quantiles: of people by a search of ranks, of rows by the k-th largest row."""
+"""Release quantiles and extremes by ranks of people, and quantiles of rows by the k-th largest."""
 
 import dataclasses
 import math
@@ -21,35 +21,124 @@ from beam_dp.mechanisms.releases.released import (
     Spending,
     people,
 )
-from beam_dp.mechanisms.search import RankProfile, RankSearch, Search, increments
+from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease, as_array
+from beam_dp.mechanisms.search import RankProfile, Search, increments
+from beam_dp.mechanisms.search.ranks.node import Answer, Node
+from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
+from beam_dp.mechanisms.search.ranks.tail import TailSearch
 from beam_dp.mechanisms.summaries.histograms import Measure
-from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 
 @dataclasses.dataclass(frozen=True)
 class RankRelease(Release):
-    """A quantile in which every person counts once, by `RankSearch`.
+    """Quantiles in which every person counts once, by `SplitSearch`; one or several of a column.
 
-    With probability 1 - beta the rank of the released y is within `shift` people of p n: `shift` is
-    the error bound.
+    Each comes with the number of people by which its rank may be off. NaN: too few people.
 
     Attributes:
         relation: who owns which values, in units.
         unit: what one unit is worth.
         search: the search, with its budget.
         candidates: the public outputs.
+        alone: whether one number per partition is released, and not a row of numbers.
     """
 
     relation: Relation
     unit: Fraction
-    search: RankSearch
+    search: SplitSearch
     candidates: Candidates
+    alone: bool = True
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
         """The relation alone."""
         return (self.relation,)
+
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """What all searches of a partition cost together."""
+        return (Spending(self.search.cost),)
+
+    @property
+    def shift(self) -> int:
+        """How far the rank of the first one may be off, in people, where many are."""
+        return self.search.usual_errors[0]
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one value or one row of values per partition; there is no clip."""
+        drawn = [self._answers(lines, noise) for lines in view.owned(0)]
+        shape = (view.size, len(self.search.shares))
+        values = [answer.value(self.candidates) for row in drawn for answer in row]
+        people = [answer.error for row in drawn for answer in row]
+        kept = shape[:1] if self.alone else shape
+        number, rank = (np.array(each, np.float64).reshape(kept) for each in (values, people))
+        return Released.ranked(number, rank)
+
+    def _answers(self, lines: Lines, noise: Noise) -> list[Answer]:
+        indexes = self.candidates.indexes(scale(lines.items, self.unit).astype(np.float64))
+        # Values above the last candidate count as the last candidate.
+        indexes = np.minimum(indexes, self.candidates.size - 1)
+        profile = RankProfile(*increments(lines.people, indexes, lines.counts))
+        return self.search.answers(Node.of(profile, self.candidates.size), self.candidates, noise)
+
+    def describe(self) -> Description:
+        """Describe whose ranks are searched."""
+        mechanism = "rank search, each person counts once"
+        several = f"{len(self.search.shares)} of a column for the price of {self.search.levels}"
+        reason = "" if self.alone else several
+        return Description(mechanism, "-", self.shift, people(self.shift), reason)
+
+
+@dataclasses.dataclass(frozen=True)
+class LargestOfLines:
+    """The largest number of each person, where rows are kept for other ways of release.
+
+    Attributes:
+        relation: who owns which values, in units.
+        unit: what one unit is worth.
+    """
+
+    relation: Relation
+    unit: Fraction
+    sign = 1
+
+    def tally(self, lines: Lines, candidates: Candidates) -> tuple[np.ndarray, np.ndarray]:
+        """Return the candidates with somebody's largest number, and how many people these are."""
+        indexes = candidates.indexes(scale(lines.items, self.unit).astype(np.float64))
+        largest = np.zeros(int(lines.people.max(initial=-1)) + 1, np.int64)
+        np.maximum.at(largest, lines.people, np.minimum(indexes, candidates.size - 1))
+        places, people = np.unique(largest, return_counts=True)
+        return places, people.astype(np.int64)
+
+
+@dataclasses.dataclass(frozen=True)
+class ExtremeRelease(Release):
+    """The largest number of one per person, or the k-th largest, by `TailSearch`.
+
+    With a chance of at most `stray` the released value is above all data; else the largest number
+    is above the candidate before it. Of the k-th largest the error of its rank is released.
+    NaN: too few people.
+
+    Attributes:
+        measure: one number per person, in buckets of the candidates; the sign says whether they
+            are mirrored, for the smallest.
+        search: the search, with its budget, in whole people.
+        candidates: the public outputs, mirrored where the numbers are.
+        ranked: whether the error is one of the rank.
+    """
+
+    measure: Measure | LargestOfLines
+    search: TailSearch
+    candidates: Candidates
+    ranked: bool = False
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """The measure alone, or the relation."""
+        lines = self.measure
+        return (lines.relation if isinstance(lines, LargestOfLines) else lines,)
 
     @property
     def spends(self) -> tuple[Spending, ...]:
@@ -59,23 +148,66 @@ class RankRelease(Release):
     @property
     def shift(self) -> int:
         """How far the rank may be off, in people."""
-        return self.search.shift(self.candidates.size)
+        return self.search.rank_error(self.candidates)
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one value per partition; there is no clip."""
-        values = []
-        for lines in view.owned(0):
-            indexes = self.candidates.indexes(scale(lines.items, self.unit).astype(np.float64))
-            # Values above the last candidate count as the last candidate.
-            indexes = np.minimum(indexes, self.candidates.size - 1)
-            profile = RankProfile(*increments(lines.people, indexes, lines.counts))
-            values.append(self.search.choose_from(profile, self.candidates, noise))
-        return Released(np.array(values, np.float64), np.full(len(values), float(self.shift)))
+        drawn = [
+            self.search.choose_at(
+                Node.of(RankProfile(places, numbers, 1), self.candidates.size),
+                self.candidates,
+                noise,
+            )
+            for places, numbers in self._tallies(view)
+        ]
+        sign = self.measure.sign
+        values = as_array([answer.value(self.candidates) * sign + 0 for answer in drawn])
+        if self.ranked:
+            return Released.ranked(values, np.array([answer.error for answer in drawn], np.float64))
+        below = np.array([self._step(answer.place) for answer in drawn], np.float64)
+        return Released.at_least(values, below, sign)
+
+    def _tallies(self, view: PartitionView) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the candidates of people's largest numbers, and how many people have each."""
+        if isinstance(self.measure, LargestOfLines):
+            return [self.measure.tally(lines, self.candidates) for lines in view.owned(0)]
+        return view.tallies(0)
+
+    def _step(self, place: int | None) -> float:
+        """Return how far the candidate before is; the truth is above that one."""
+        return float(self.candidates[place] - self.candidates[place - 1]) if place else math.inf
 
     def describe(self) -> Description:
-        """Describe whose ranks are searched."""
-        mechanism = "rank search, each person counts once"
-        return Description(mechanism, "-", self.shift, people(self.shift))
+        """Describe how many people the release passes over."""
+        floor = self.search.floor(self.candidates)
+        reason = f"NaN where fewer than about {floor} people are"
+        mechanism = "walk from the outside, each person counts once"
+        return Description(mechanism, "-", self.shift, people(self.shift), reason)
+
+
+PASSED = Fraction(7, 10)
+"""Measured: what a search from below passes over, by its shift."""
+_MISSED = Fraction(5, 8)  # the same, of a search that hardly ever ends above
+
+
+@dataclasses.dataclass(frozen=True)
+class NearKth(DirectRelease):
+    """The k-th largest row, as a number between the k'-th largest and that without some people.
+
+    A person may have many rows, so a walk by people says nothing of rows. A search from below ends
+    `PASSED` of its shift too low in the middle; k' is smaller than k by so much (`centred`). The
+    error is a number of people, by which the rank may be off.
+    """
+
+    @staticmethod
+    def centred(k: int, shift: int) -> int:
+        """Return the k' to search for."""
+        return max(1, k - math.floor(PASSED * shift))
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one value per partition; there is no clip."""
+        values = super().draw(view, noise).values
+        return Released.ranked(values, np.where(np.isnan(values), math.inf, float(self.shift)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,10 +215,10 @@ class RowQuantile(Release):
     """A quantile in which every row counts once: a noisy number of rows, then the k-th largest.
 
     A part of the cost buys a noisy number n of rows with a value (`ClippedSum`), the rest the k-th
-    largest row with k = `rank_of_quantile(n, p)`, which is monotone once k is fixed. The error
-    bound is the shift of the search, in people, for that k; the error of n is not in it. The error
-    bound is infinite where n does not show more people than its clip may have cut: then k says
-    nothing.
+    largest row with k = `rank_of_quantile(n, p)`, which is monotone once k is fixed. The search
+    passes over some people on its way up; so a smaller k is searched, by `_MISSED` of its shift.
+    The error is a number of people: how far the search may end from there, on either side; the
+    error of n is not in it. It is infinite where the interval of n reaches 0: then k says nothing.
 
     Attributes:
         count: the number of rows, with a clip for each partition.
@@ -125,15 +257,17 @@ class RowQuantile(Release):
         """Draw one value per partition; there is no shared clip."""
         counted = self.count.draw(view, noise)
         lines = view.owned(len(self.count.measures))
-        values = []
+        values, errors = [], []
         for rows, owned in zip(counted.values.tolist(), lines, strict=True):
-            nth = dataclasses.replace(self.rows, k=rank_of_quantile(rows, self.p))
-            profile = Profile(nth.levels(owned))
+            k = rank_of_quantile(rows, self.p)
+            less = min(k - 1, math.floor(_MISSED * self.shift))
+            errors.append(max(less, self.shift - less))
+            profile = Profile(dataclasses.replace(self.rows, k=k - less).levels(owned))
             chosen = self.search.choose(profile, self.candidates, noise)
             lowest = self.blank and chosen == self.candidates[0]
             values.append(math.nan if lowest else chosen)
-        errors = np.where(np.isfinite(counted.errors), float(self.shift), math.inf)
-        return Released(np.array(values, np.float64), errors)
+        people = np.where(counted.low > 0, np.array(errors, np.float64), math.inf)
+        return Released.ranked(np.array(values, np.float64), people)
 
     def describe(self) -> Description:
         """Describe the count and the search."""

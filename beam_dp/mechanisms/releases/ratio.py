@@ -43,7 +43,7 @@ class RatioRelease(Release):
         ones: what one person adds to a.
         all: what one person adds to b.
         by_person: whether the people above 0 are counted instead of summing.
-        alpha: the chance that the error bound fails.
+        alpha: the chance that the noise strays further than the interval says.
         cost: what one of the partitions that a person can have rows in may cost.
         method: as in the metric, for the plan.
     """
@@ -70,7 +70,12 @@ class RatioRelease(Release):
         """Draw one ratio per partition; there is no clip."""
         ones, everything = self._counts(view, 0), self._counts(view, 1)
         drawn = self.mechanism.release(ones, everything, noise, self.alpha)
-        return Released(drawn.values, drawn.errors)
+        return Released.within(drawn.values, drawn.errors)
+
+    def with_lost(self, released: Released, share: float) -> Released:
+        """Return the ratios where pairs were cut: with `share` of them, it moves by no more."""
+        more = np.full(len(released.values), share)
+        return Released.between(released.values, released.below + more, released.above + more)
 
     def _counts(self, view: PartitionView, measure: int) -> np.ndarray:
         if self.by_person:

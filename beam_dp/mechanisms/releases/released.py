@@ -1,18 +1,22 @@
 """Release, the base of all releases: public parameters, what they need and cost, and how to draw.
 
-A release turns the view of some partitions (`PartitionView`) into one number and one error bound
-per partition. It is built when the pipeline is built, from a metric's request and its share of the
-budget (`request`), and holds no data.
+A release turns the view of some partitions (`PartitionView`) into numbers, and how far the truth
+may be below and above each. It is built when the pipeline is built, from a metric's request and its
+share of the budget (`request`), and holds no data.
 """
 
 import abc
 import dataclasses
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.clips.choice import Choice
+from beam_dp.mechanisms.clips.foresight import Crowd, Foreseen
+from beam_dp.mechanisms.clips.loss import Cut
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
@@ -20,26 +24,132 @@ from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 ALPHA = Fraction(48, 1000)
-"""Chance that the noise exceeds an error bound; the rest of 5% is for the search for the clip."""
-EVIDENCE_ALPHA = Fraction(1, 10_000)
-"""Chance that noise in any partition of a list is taken for people."""
+"""Chance that the noise strays further than an interval says; the rest of 5% is for what comes
+before the noise (the floor of two phases)."""
 OVERSHOOT = 1e-9
-"""Chance that a clip is chosen above all numbers (then there is nothing but noise)."""
+"""Chance that a search for a quantile of rows ends above all numbers."""
 
 
-@dataclasses.dataclass(frozen=True)
+_UNEVEN = 2.0
+"""How much more than its share of the cut pairs a partition may have lost."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Released:
-    """The released numbers of a list of partitions, with error bounds at 95%.
+    """The released numbers of a list of partitions, and how far the truth may be from them.
+
+    With probability 95% the true statistic is from `values - below` to `values + above`. Both are
+    computed from parameters and released numbers alone.
 
     Attributes:
-        values: one number per partition, int64, float64 or Python integers.
-        errors: the error bounds, float64; each release says from what the distance is.
-        shown: how many people the numbers need beyond their noise, over all partitions.
+        values: one number per partition, int64, float64 or Python integers; or one row of numbers.
+        below: how far below it the truth may be; infinite where nothing is known.
+        above: how far above it the truth may be.
+        rank: how many people the rank of a quantile may be off; 0 for all other statistics.
+        cut: what people lose at a clip that partitions share. `below` and `above` are then those of
+            the noise alone; `spread` adds what a partition loses, once all numbers are there.
     """
 
     values: np.ndarray
-    errors: np.ndarray
-    shown: float = 0.0
+    below: np.ndarray
+    above: np.ndarray
+    rank: np.ndarray
+    cut: Cut | None = None
+
+    @classmethod
+    def within(cls, values: np.ndarray, errors: np.ndarray) -> "Released":
+        """Return numbers whose truth is as far below as above."""
+        return cls.between(values, errors, errors)
+
+    @classmethod
+    def between(cls, values: np.ndarray, below: np.ndarray, above: np.ndarray) -> "Released":
+        """Return numbers with what is known on each side; nothing is, where there is no number."""
+        missing = np.asarray(np.not_equal(values, values), bool)
+        lower, upper = (np.where(missing, np.inf, side).astype(float) for side in (below, above))
+        return cls(values, lower, upper, np.zeros(np.shape(values)))
+
+    @classmethod
+    def at_least(cls, values: np.ndarray, below: np.ndarray, sign: int = 1) -> "Released":
+        """Return numbers that bound the truth on one side only: from below, or above for -1."""
+        nothing = np.full(np.shape(values), np.inf)
+        return cls.between(values, *((below, nothing) if sign > 0 else (nothing, below)))
+
+    @classmethod
+    def ranked(cls, values: np.ndarray, people: np.ndarray | float) -> "Released":
+        """Return quantiles whose rank may be off by so many people."""
+        nothing = np.full(np.shape(values), np.inf)
+        return cls(values, nothing, nothing, np.broadcast_to(people, nothing.shape).astype(float))
+
+    @classmethod
+    def joined(cls, parts: Sequence["Released"]) -> "Released":
+        """Return the numbers of several lists of partitions as those of one list."""
+        if not parts:
+            return cls.within(np.empty(0), np.empty(0))
+        columns = zip(*(part.columns for part in parts), strict=True)
+        values, below, above, rank = map(np.concatenate, columns)
+        return cls(values, below, above, rank)
+
+    @classmethod
+    def from_columns(
+        cls, columns: Sequence[np.ndarray], cuts: Sequence[Cut | None]
+    ) -> list["Released"]:
+        """Return what the `columns` of several lists of numbers were taken from."""
+        arrays = iter(columns)
+        return [cls(next(arrays), next(arrays), next(arrays), next(arrays), cut) for cut in cuts]
+
+    def where(self, chosen: np.ndarray, other: "Released") -> "Released":
+        """Return these numbers where they are chosen, else the other's."""
+        pairs = zip(self.columns, other.columns, strict=True)
+        values, below, above, rank = (np.where(chosen, mine, theirs) for mine, theirs in pairs)
+        return Released(values, below, above, rank)
+
+    def spread(self, sums: np.ndarray) -> "Released":
+        """Return the numbers with what each partition loses at a shared clip.
+
+        Args:
+            sums: `Cut.sums` of the numbers of all partitions.
+        """
+        if self.cut is None:
+            return self
+        return Released.between(self.values, *self.cut.widths(self.values, sums))
+
+    def plus_lost(self, share: float, signed: bool = False) -> "Released":
+        """Return numbers that add up over people, with what cut pairs would have added.
+
+        Pairs are taken to be cut where there are many, and to be worth up to `_UNEVEN` times as
+        much as those that are kept.
+
+        Args:
+            share: cut pairs for each that was kept.
+            signed: whether what they add may be below 0 too.
+        """
+        if not share:
+            return self
+        sizes = np.maximum(np.abs(self.values.astype(float)), self.above)
+        more = _UNEVEN * share * sizes
+        below = self.below + more if signed else self.below  # inf * 0 is no number
+        return Released.between(self.values, below, self.above + more)
+
+    @property
+    def columns(self) -> tuple[np.ndarray, ...]:
+        """The arrays, in the order of the attributes."""
+        return self.values, self.below, self.above, self.rank
+
+    @property
+    def low(self) -> np.ndarray:
+        """The lower ends of the intervals."""
+        return _end(self.values, -self.below)
+
+    @property
+    def high(self) -> np.ndarray:
+        """The upper ends of the intervals."""
+        return _end(self.values, self.above)
+
+
+def _end(values: np.ndarray, distance: np.ndarray) -> np.ndarray:
+    """Return values plus distances; infinite distances win over anything."""
+    ends = values.astype(np.float64) + np.where(np.isfinite(distance), distance, 0.0)
+    return np.where(np.isfinite(distance), ends, distance)
 
 
 class Spending(NamedTuple):
@@ -63,7 +173,8 @@ class Description(NamedTuple):
         mechanism: how it is drawn.
         noise_scale: the scale of the noise, in words; "-" where there is none.
         shift: how many people may be cut or passed over; 0 for none.
-        expected_error: the mean absolute error of a released number, in words.
+        expected_error: the mean absolute error of a released number, or how many people its rank
+            may be off (95%), in words.
         reason: why the release is done so, and what else is worth knowing.
     """
 
@@ -85,8 +196,16 @@ class Chooser(Protocol):
     def shift(self) -> int:
         """How many people may be cut at the clip."""
 
-    def choose_shared(self, view: PartitionView, noise: Noise) -> int:
-        """Return the index of the clip."""
+    def choose_shared(self, view: PartitionView, noise: Noise) -> Choice:
+        """Return what is drawn to choose the clip."""
+
+    def told(self, choice: Choice, scales: Sequence[float]) -> dict[str, object]:
+        """Return what was drawn to choose the clip, in words and numbers, for the record.
+
+        Args:
+            choice: what was drawn.
+            scales: the scales of the noise at the clips that were taken, in the user's scale.
+        """
 
 
 class Release(abc.ABC):
@@ -111,19 +230,34 @@ class Release(abc.ABC):
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one number per partition; `view.clip` is the shared clip, if there is one."""
 
+    def with_lost(self, released: Released, share: float) -> Released:
+        """Return the numbers where a bound that was chosen privately has cut pairs.
+
+        What is a bound on one side, or known of ranks only, stays what it is.
+
+        Args:
+            released: what was drawn of the pairs that the bound has kept.
+            share: at most so many pairs of a person and a partition were cut for each kept one.
+        """
+        return released
+
     @abc.abstractmethod
     def describe(self) -> Description:
         """Describe how it is drawn and how large its error is, without any data."""
 
+    def foreseen(self, crowd: Crowd) -> Foreseen | None:
+        """Return the number and the interval to expect; None: the guess says nothing of them."""
+        return None
+
 
 @dataclasses.dataclass(frozen=True)
 class PeopleRelease(Release):
-    """The number of people per partition plus noise; the error bound is that of the noise.
+    """The number of people per partition plus noise; the interval is that of the noise.
 
     Attributes:
         noise_cost: the cost of the noise, per partition.
         source: PEOPLE; or a field, to count the people whose number there is above 0.
-        alpha: the chance that the error bound fails.
+        alpha: the chance that the noise strays further than the interval says.
     """
 
     noise_cost: Budget
@@ -145,19 +279,21 @@ class PeopleRelease(Release):
         adder = AdditiveNoise(self.noise_cost)
         clip = np.ones(view.size, np.int64)
         values = adder.add(view.people(0), clip, noise)
-        beyond = adder.bounds(clip, EVIDENCE_ALPHA / max(1, view.size))
-        shown = float(np.maximum(clips_shown(values, beyond, clip), 0.0).sum())
-        return Released(values, np.full(view.size, float(adder.bound(1, self.alpha))), shown)
+        return Released.within(values, np.full(view.size, float(adder.bound(1, self.alpha))))
+
+    def with_lost(self, released: Released, share: float) -> Released:
+        """Return the numbers with the people who were cut."""
+        return released.plus_lost(share)
+
+    def foreseen(self, crowd: Crowd) -> Foreseen | None:
+        """Return the number of people with the noise on both sides."""
+        reach = AdditiveNoise(self.noise_cost).bound(1, self.alpha)
+        return Foreseen(crowd.people, max(crowd.people - reach, 0.0), crowd.people + reach)
 
     def describe(self) -> Description:
         """Describe the scale and the mean size of the noise."""
         adder = AdditiveNoise(self.noise_cost)
         return Description(adder.name, f"{adder.scale:.4g}", 0, f"{adder.mean_error:.4g}")
-
-
-def clips_shown(noisy: np.ndarray, noise: np.ndarray, clip: np.ndarray) -> np.ndarray:
-    """Return by how many clips each number exceeds so much noise."""
-    return np.asarray(np.maximum(abs(noisy).astype(float) - noise, 0.0) / clip.astype(float))
 
 
 def counted(number: int, one: str, several: str) -> str:
@@ -166,5 +302,5 @@ def counted(number: int, one: str, several: str) -> str:
 
 
 def people(number: int) -> str:
-    """Return an error bound that is a number of people, in words."""
+    """Return how many people a rank may be off, or are passed over, in words."""
     return f"at most {counted(number, 'person', 'people')}"

@@ -28,7 +28,7 @@ class Context:
         reach: the most partitions that a person can have rows in.
         depth: the most rows per person and partition; None: unknown.
         partitions: how many partitions there are; None: unknown.
-        alpha: the chance that an error bound fails.
+        alpha: the chance that the noise strays further than an interval says.
         asker: the class of the metric whose request is built, for messages.
         output: the output column of that metric, for messages.
     """
@@ -97,11 +97,13 @@ class Request(abc.ABC):
         word: the name of the request in the ledger and in a plan.
         shown_as: its name in the plan of a metric that has several requests; "" for `word`.
         most_rows: the most rows of one partition that a worker can take for it; None: any number.
+        in_its_unit: whether the number is in the unit of its column; else it is a count.
     """
 
     word: ClassVar[str]
     shown_as: ClassVar[str] = ""
     most_rows: ClassVar[int | None] = None
+    in_its_unit: ClassVar[bool] = False
 
     @property
     def column_name(self) -> str:
@@ -137,12 +139,9 @@ class ColumnRequest(Request):
 
     Attributes:
         column: the column; None: the request is about rows or people.
-        in_its_unit: whether the number is in the column's unit; else it is a count.
     """
 
     column: Column | None
-
-    in_its_unit: ClassVar[bool] = False
 
     @property
     def column_name(self) -> str:

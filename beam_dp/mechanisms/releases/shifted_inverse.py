@@ -29,6 +29,8 @@ from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
+_BETA = 0.05  # an interval that fails more often than this is none
+
 
 class Profiler(Protocol):
     """Computes the removal profiles of one statistic."""
@@ -64,8 +66,8 @@ class DirectRelease(Release):
     """The shifted inverse mechanism: search the removal loss for a value.
 
     With probability 1 - beta the released y is at most f (rounded up to the candidates) and at
-    least f without its `shift` largest people. The error bound is `shift`, a number of people: how
-    many have more than the released value (Max), or would have to leave for f to be below it.
+    least f without its `shift` largest people. So the interval ends at the candidate before y on
+    one side, and is open on the other; on both if beta is above 5%.
 
     Attributes:
         profiler: the statistic.
@@ -99,8 +101,24 @@ class DirectRelease(Release):
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one value per partition; there is no clip."""
-        values = [self.draw_one(profile, noise) for profile in self.profiler.profiles(view)]
-        return Released(as_array(values), np.full(len(values), float(self.shift)))
+        return self.released(
+            [self.draw_one(profile, noise) for profile in self.profiler.profiles(view)]
+        )
+
+    def released(self, values: list[Number]) -> Released:
+        """Return drawn values, with what is known of the truth by them."""
+        below = np.array([self._below(value) for value in values], np.float64)
+        return Released.at_least(as_array(values), below, self.profiler.sign)
+
+    def _below(self, value: Number) -> float:
+        """Return how far the truth may be on the side that is known.
+
+        It is above the candidate before the released one, which is f rounded up at most.
+        """
+        chosen = value * self.profiler.sign
+        unknown = math.isnan(value) or self.search.beta > _BETA
+        index = 0 if unknown else self.candidates.index(chosen)
+        return float(chosen - self.candidates[index - 1]) if index else math.inf
 
     def draw_one(self, profile: Profile, noise: Noise) -> Number:
         """Return the value for one profile."""

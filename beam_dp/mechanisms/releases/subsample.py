@@ -113,7 +113,7 @@ class BlackBoxRelease(Release):
             self.search.choose_from(profile_of(votes), candidates, noise)
             for votes in np.split(lines.items[order], edges)[: view.size]
         ]
-        return Released(np.array(values, float), np.full(len(values), float(self.shift)))
+        return Released.within(np.array(values, float), np.full(len(values), np.inf))
 
     def describe(self) -> Description:
         """Describe the number of blocks; the error bound is a number of blocks."""

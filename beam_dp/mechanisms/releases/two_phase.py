@@ -104,11 +104,10 @@ class TwoPhase(Release):
     of the budget goes into the one-sided search of `DirectRelease`, which needs fewer people.
 
     Each phase is private for every outcome of the phases before, which decides how it goes on, and
-    their costs add up. The error bound is that of the noise: with probability 95% the released
-    number is within it of a number between f and f without its `shift` most important people, both
-    cut to the span of the candidates. It is infinite where the one-sided search was used: then as
-    many people as its shift may have been passed over; and where the floor is the lowest candidate:
-    then everybody may have been cut.
+    their costs add up. But for the noise the released number is between f and f without its `shift`
+    most important people, both cut to the span of the candidates; how much these people add is not
+    known. So only the lower end of the interval is finite (`_below`). It is -inf too where the
+    one-sided search was used, and where the floor is the lowest candidate.
 
     Attributes:
         profiler: the statistic.
@@ -118,10 +117,10 @@ class TwoPhase(Release):
         prices: the search for the price.
         noise_cost: the cost of the noise.
         candidates: for the floor; the release is between the first and the last candidate.
-        listed: whether a candidate is released; rounding to it is added to the error bound.
+        listed: whether a candidate is released; the interval has the distance to it.
         blank: release NaN for the lowest candidate, as in `DirectRelease`.
         beta: how often the search may fail.
-        alpha: the chance that the noise exceeds the error bound.
+        alpha: the chance that the noise strays further than the interval says.
     """
 
     profiler: Profiler
@@ -158,12 +157,12 @@ class TwoPhase(Release):
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one value per partition; there is no shared clip."""
         drawn = [self.draw_one(profile, noise) for profile in self.profiler.profiles(view)]
-        values = [value for value, _ in drawn]
-        errors = np.array([error for _, error in drawn], np.float64)
-        return Released(as_array(values), errors)
+        values = as_array([value for value, _ in drawn])
+        below = np.array([error for _, error in drawn], np.float64)
+        return Released.at_least(values, below, self.profiler.sign)
 
     def draw_one(self, profile: Profile, noise: Noise) -> tuple[Number, float]:
-        """Return the value for one profile, and its error bound."""
+        """Return the value for one profile, and how far the truth may be beyond it."""
         floor = self.search.choose(profile, self.candidates, noise)
         lowest = floor == self.candidates[0]
         if lowest and self.blank:
@@ -174,7 +173,20 @@ class TwoPhase(Release):
         if chosen is None or chosen > usual:
             return self._searched(profile, self.noise_cost, noise), math.inf
         value, error = self._noisy(extension, price_at(chosen), noise)
-        return value * self.profiler.sign + 0, math.inf if lowest else error  # never -0.0
+        below = math.inf if lowest else self._below(value, error, floor)
+        return value * self.profiler.sign + 0, below  # never -0.0
+
+    def _below(self, value: Number, error: float, floor: Number) -> float:
+        """Return how far below a value f may be.
+
+        The floor L is at most f rounded up to the candidates, so that f is above the candidate
+        before L. Where L is not above f the extension is not either, and f is at least the value
+        without its noise; where L is, the extension is L. So a number above L is at most f.
+        """
+        if value - error > floor:
+            return error
+        before = self.candidates[self.candidates.index(floor) - 1]
+        return max(0.0, float(Fraction(value) - Fraction(before)))
 
     @property
     def least_shift(self) -> int:
@@ -189,14 +201,15 @@ class TwoPhase(Release):
         return below.draw_one(profile, noise)
 
     def _noisy(self, extension: Extension, most: int, noise: Noise) -> tuple[Number, float]:
-        """Return the extension at a price with noise, and the error bound."""
+        """Return the extension at a price with noise, and how far that is off."""
         adder = AdditiveNoise(self.noise_cost)
         value = self._cut(_whole(extension, most, adder, noise))
         bound = adder.bound(most, self.alpha) * self.unit
         if not self.listed:
             return value, float(bound)
         nearest = self.candidates.nearest(value)
-        return nearest, float(bound + abs(Fraction(nearest) - Fraction(value)))
+        # Where candidates are given, the unit may be larger than that of the data: that rounds too.
+        return nearest, float(bound + self.unit / 2 + abs(Fraction(nearest) - Fraction(value)))
 
     def _top(self, floor: Number) -> int:
         """Return the index of the largest usual price for a floor; for 0, of the largest price."""
@@ -213,7 +226,7 @@ class TwoPhase(Release):
     def describe(self) -> Description:
         """Describe the noise in clips, and the way of the release for few people."""
         few = self.search.shift(self.candidates.size)
-        reason = f"an error of inf where fewer than about {few} people are"
+        reason = f"an open interval where fewer than about {few} people are"
         if self.blank:
             reason += f", and from below: at most {self.least_shift} of them are passed over"
         clipped = clip_then_noise("each partition", AdditiveNoise(self.noise_cost), self.shift)
@@ -231,17 +244,17 @@ class TwoPhaseDistinct(Release):
     value, and rounding takes it away. The usual prices end at a noisy number of values for D = 1,
     which a person changes by 1: that limits the damage of a rare bad draw.
 
-    The error bound is that of the noise: with probability 95% the released number is within it of a
-    number between f and f without its `shift` most important people (f the relaxed one, see
-    `profiles.coverage`). It is infinite where the released number does not show that there are more
-    than `shift` people, or where no price was good enough.
+    The lower end of the interval is the number less its noise: what is released is, but for noise,
+    between f and f without its `shift` most important people (f the relaxed one, see
+    `profiles.coverage`). It is -inf where the released number does not show that there are more
+    than `shift` people, or where no price was good enough. The upper end is always inf.
 
     Attributes:
         relation: who owns which value.
         size_cost: the cost of the number of values at D = 1.
         prices: the search for D.
         noise_cost: the cost of the noise.
-        alpha: the chance that the noise exceeds the error bound.
+        alpha: the chance that the noise strays further than the interval says.
     """
 
     relation: Relation
@@ -283,10 +296,10 @@ class TwoPhaseDistinct(Release):
             for lines in view.owned(0)
         ]
         values = as_array([value for value, _ in drawn])
-        return Released(values, np.array([error for _, error in drawn], np.float64))
+        return Released.at_least(values, np.array([error for _, error in drawn], np.float64))
 
     def draw_one(self, extension: Extension, noise: Noise) -> tuple[int, float]:
-        """Return the number for one extension, and its error bound."""
+        """Return the number for one extension, and how far below it the truth may be."""
         most = max(1, _whole(extension, 1, AdditiveNoise(self.size_cost), noise))
         fine = _finer(extension)
         chosen = self.prices.choose(fine, _COVER_TOP, place_of(PARTS * most), noise)

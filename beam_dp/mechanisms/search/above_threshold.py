@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
@@ -141,35 +140,6 @@ class AboveThreshold:
                 yield loss - first, 0, 1
             if stop > 1 or not self.gate:
                 yield loss - theta, max(start, int(self.gate)), stop
-
-    def choose_rows(
-        self, losses: npt.NDArray[np.int64], noise: Noise = SYSTEM_NOISE
-    ) -> npt.NDArray[np.int64]:
-        """Return the index of one private draw for each row of losses (partitions, candidates).
-
-        Row p follows the distribution of `choose` for a profile with these losses, independently
-        of all other rows. Made for many partitions and few candidates.
-
-        Args:
-            losses: non-negative integers, non-increasing along each row.
-        """
-        rows, n = losses.shape
-        indexes = np.full(rows, n - 1, dtype=np.int64)
-        if n == 1 or rows == 0:
-            return indexes
-        chosen, theta = self._thresholds(n), self._first_theta(n)
-        active = np.arange(rows)
-        rho = noise.geometric(chosen.first, rows)
-        for i in range(n - 1):
-            # Python ints where the noise is wider than int64 (and theta with it).
-            column = losses[active, i].astype(rho.dtype, copy=False)
-            need = column - (chosen.theta if i else theta) + rho[active]
-            stops = need <= noise.geometric(chosen.second, active.size)
-            indexes[active[stops]] = i
-            active = active[~stops]
-            if active.size == 0:
-                break
-        return indexes
 
     def distribution(self, profile: Profile, candidates: Candidates) -> list[float]:
         """Return the exact output probabilities (each to about 1e-13 of itself), for audits.

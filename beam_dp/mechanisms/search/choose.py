@@ -107,28 +107,35 @@ SearchKind = (
     | type[ExponentialMechanism]
     | type[NoisyBinarySearch]
     | type[ScaleThenChoose]
-    | Literal["auto", "two-phase"]
+    | Literal["auto", "two-phase", "walk"]
 )
 """How a search is asked for: by its class, or "auto" for the smallest proved shift. Its budget
 comes from the plan; "auto" gets no delta, as for delta <= 1e-6 and up to 2^256 candidates no search
 that spends delta has a smaller shift than the others. "two-phase" is no search: a clip for what one
-person counts is chosen, then noise is added."""
+person counts is chosen, then noise is added. "walk" is for values alone: see `TailSearch`."""
 
 TWO_PHASE: Literal["two-phase"] = "two-phase"
+WALK: Literal["walk"] = "walk"
 
 _SEARCHES = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch, ScaleThenChoose)
 
 
-def check_search(owner: str, search: object) -> None:
-    """Refuse what is neither "auto", "two-phase" nor a search class."""
-    if type(search) is str and search in ("auto", TWO_PHASE):
+def check_search(owner: str, search: object, walks: bool = False) -> None:
+    """Refuse what is neither a word for a search nor a search class.
+
+    Args:
+        owner: the class that errors name.
+        search: what was given.
+        walks: whether "walk" is among the words.
+    """
+    words = ("auto", TWO_PHASE, *((WALK,) if walks else ()))
+    if type(search) is str and search in words:
         return
     if search not in _SEARCHES:
         names = ", ".join(kind.__name__ for kind in _SEARCHES)
+        known = ", ".join(f'"{word}"' for word in words)
         raise checks.ParameterTypeError(
-            owner,
-            "search",
-            f'be "auto", "two-phase" or one of the classes {names}, not {checks.shown(search)}',
+            owner, "search", f"be {known} or one of the classes {names}, not {checks.shown(search)}"
         )
 
 

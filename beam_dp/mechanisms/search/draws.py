@@ -3,14 +3,25 @@
 import bisect
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from typing import NamedTuple
 
-from beam_dp.mechanisms.noise.sampling import Noise
+import numpy as np
+
+from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
 from beam_dp.mechanisms.numerics.intervals import Interval, exp_interval
 
 _WORD = 64  # bits of one word of noise
+_FINE = 2.0**-32  # far above the rounding of a float's exponential
+
+
+class Stop(NamedTuple):
+    """Where a walk ended: in which run, and how many candidates of the run it passed."""
+
+    run: int
+    passed: int
 
 
 def draw_below(count: int, noise: Noise) -> int:
@@ -25,7 +36,39 @@ def draw_below(count: int, noise: Noise) -> int:
     return 0
 
 
-def draw_by_score(groups: Sequence[tuple[int, int]], half_epsilon: Fraction, noise: Noise) -> int:
+def draw_run(sizes: np.ndarray, scores: np.ndarray, rate: Fraction, noise: Noise) -> int:
+    """Return a run g with a probability exactly proportional to size_g e^(-rate score_g).
+
+    The same as `draw_by_score` for many runs: floats decide where a uniform of 64 bits is further
+    from the ends of its run than they may be wrong, exact intervals decide the others.
+
+    Args:
+        sizes: integers above 0.
+        scores: integers, of any magnitude.
+        rate: above 0.
+        noise: the source of the uniform.
+    """
+    uniform = noise.uniform()
+    exponents = -float(rate) * (scores - scores.min()).astype(np.float64)
+    # An exponent above -700 is right to 2^-41, smaller ones add nothing; the sum of K terms to
+    # K 2^-52 of the whole.
+    ends = np.cumsum(sizes.astype(np.float64) * np.exp(np.maximum(exponents, -800.0)))
+    band = float(ends[-1]) * (_FINE + len(ends) * 2.0**-50)
+    point = float(uniform.interval(_WORD)[0]) * float(ends[-1])
+    run = int(np.searchsorted(ends, point, side="right"))
+    start = float(ends[run - 1]) if run else -band
+    if run < len(ends) and start + band < point < float(ends[run]) - band:
+        return run
+    pairs = zip(sizes.tolist(), scores.tolist(), strict=True)
+    return draw_by_score(list(pairs), rate, noise, uniform)
+
+
+def draw_by_score(
+    groups: Sequence[tuple[int, int]],
+    half_epsilon: Fraction,
+    noise: Noise,
+    begun: LazyUniform | None = None,
+) -> int:
     """Return a group g with a probability exactly proportional to size_g e^(-half_epsilon score_g).
 
     With U uniform in [0, 1) and W_g the cumulative weights, g is the group with
@@ -35,8 +78,9 @@ def draw_by_score(groups: Sequence[tuple[int, int]], half_epsilon: Fraction, noi
         groups: pairs (size, score), of any magnitude.
         half_epsilon: above 0.
         noise: the source of the uniform.
+        begun: the uniform to go on with; None: a new one.
     """
-    uniform = noise.uniform()
+    uniform = noise.uniform() if begun is None else begun
     best = min(score for _, score in groups)  # its weight counts as 1
     bits = 64 + sum(size for size, _ in groups).bit_length()
     while True:
@@ -96,6 +140,39 @@ def failures_before_success(
 
     accepted = noise.bernoulli_below(ratio) and noise.first_success(rate, proposed) == proposed
     return proposed if accepted else limit
+
+
+def first_stop(unit: Fraction, needs: np.ndarray, lengths: np.ndarray, noise: Noise) -> Stop | None:
+    """Return where a walk over runs of candidates stops first; None where it passes them all.
+
+    At each candidate of a run it stops with probability e^(-unit need), at once for need <= 0. One
+    word per run decides nearly all of it.
+
+    Args:
+        unit: above 0.
+        needs: per run an integer of any magnitude.
+        lengths: per run how many candidates it has, from 1 on.
+        noise: the source of all randomness.
+    """
+    words = noise.words(len(needs))
+    for run in _suspects(float(unit), needs, lengths, words):
+        need, length, word = int(needs[run]), int(lengths[run]), int(words[run])
+        passed = failures_before_success(unit, need, length, word, noise)
+        if passed < length:
+            return Stop(run, passed)
+    return None
+
+
+def _suspects(
+    rate: float, over: np.ndarray, lengths: np.ndarray, words: np.ndarray
+) -> Iterator[int]:
+    """Yield, in order, all runs in which `failures_before_success` may meet a success.
+
+    Its bound is e^exponent 2^64 + 2 at most; a little more is taken, to miss no run.
+    """
+    exponents = np.log(lengths) - rate * over.astype(np.float64) * (1 - 1e-9) + 1e-6
+    rare = np.exp(np.minimum(exponents, 0.0)) * 2.0**64 + 4
+    yield from np.flatnonzero((exponents >= -1) | (words.astype(np.float64) <= rare)).tolist()
 
 
 def _bound(rate: float, limit: int) -> int | None:

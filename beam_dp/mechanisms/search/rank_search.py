@@ -16,7 +16,7 @@ from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.numerics.intervals import root_below
 from beam_dp.mechanisms.numerics.numbers import WIDE, Number
 from beam_dp.mechanisms.search.common import AUDITED, ENOUGH, SYSTEM_NOISE, check, check_share
-from beam_dp.mechanisms.search.draws import failures_before_success
+from beam_dp.mechanisms.search.draws import first_stop
 
 RESOLUTION = 6_983_776_800
 """2^5 3^3 5^2 7 11 13 17 19, a multiple of 1, ..., 22: shares of so many rows are exact."""
@@ -104,14 +104,14 @@ class RankProfile:
         With p = a / b, Q(y) = b sum_i G_i(y) - a D (number of people), which is b D q(y).
         """
         sums = np.append(0, integers.running_sums(self.amounts))
-        risen = integers.product(sums, _alone(p.denominator))
-        scores = integers.add(risen, _alone(-p.numerator * int(sums[-1])))
+        risen = integers.product(sums, alone(p.denominator))
+        scores = integers.add(risen, alone(-p.numerator * int(sums[-1])))
         edges = np.minimum(np.concatenate([[0], self.buckets, [n - 1]]), n - 1)
         filled = edges[1:] > edges[:-1]
         return scores[filled], edges[:-1][filled], edges[1:][filled]
 
 
-def _alone(value: int) -> np.ndarray:
+def alone(value: int) -> np.ndarray:
     """Return a column of one integer of any size."""
     return integers.narrow(np.array([value], object))
 
@@ -218,15 +218,9 @@ class RankSearch:
         chosen = self._parameters(n)
         scores, starts, stops = self._walk(profile, n)
         rho = int(noise.geometric(chosen.first, 1)[0])
-        over = integers.add(_alone(chosen.level + rho), -scores)
-        words = noise.words(len(scores))
-        index = n - 1
-        for run in _suspects(float(chosen.second), over, stops - starts, words):
-            need, length, word = int(over[run]), int(stops[run] - starts[run]), int(words[run])
-            passed = failures_before_success(chosen.second, need, length, word, noise)
-            if passed < length:
-                index = int(starts[run]) + passed
-                break
+        over = integers.add(alone(chosen.level + rho), -scores)
+        stop = first_stop(chosen.second, over, stops - starts, noise)
+        index = n - 1 if stop is None else int(starts[stop.run]) + stop.passed
         return candidates[index if self._rises else n - 1 - index]
 
     def distribution(self, profile: RankProfile, candidates: Candidates) -> list[float]:
@@ -280,18 +274,6 @@ class RankSearch:
         if self._rises:
             return scores, starts, stops
         return -scores[::-1], n - 1 - stops[::-1], n - 1 - starts[::-1]
-
-
-def _suspects(
-    rate: float, over: np.ndarray, lengths: np.ndarray, words: np.ndarray
-) -> Iterator[int]:
-    """Yield, in order, all runs in which `failures_before_success` may meet a success.
-
-    The bound of `draws` is e^exponent 2^64 + 2 at most; a little more is taken, to miss no run.
-    """
-    exponents = np.log(lengths) - rate * over.astype(np.float64) * (1 - 1e-9) + 1e-6
-    rare = np.exp(np.minimum(exponents, 0.0)) * 2.0**64 + 4
-    yield from np.flatnonzero((exponents >= -1) | (words.astype(np.float64) <= rare)).tolist()
 
 
 @lru_cache(maxsize=1024)

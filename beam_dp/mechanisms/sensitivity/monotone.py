@@ -111,11 +111,6 @@ class SetValues:
                 f"than limit={f.limit}",
             )
 
-    @property
-    def evaluations(self) -> int:
-        """How many subsets have been evaluated."""
-        return len(self._known)
-
     def subset(self, kept: int) -> People:
         """Return the records of the people in a bit mask, in their order."""
         return tuple(person for i, person in enumerate(self.people) if kept >> i & 1)

@@ -90,7 +90,14 @@ class BlockRelation(Relation):
         votes = np.minimum(votes, self.candidates.size - 1)
         ones = np.ones(len(heads), np.int64)
         owner = block.astype(np.uint64)[None]
-        return Owned(heads.partition, heads.relation, owner, owner, votes, ones)
+        return Owned(
+            partition=heads.partition,
+            relation=heads.relation,
+            person=owner,
+            second=owner,
+            item=votes,
+            count=ones,
+        )
 
 
 def _cuts(new: np.ndarray) -> np.ndarray:

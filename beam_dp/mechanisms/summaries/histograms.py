@@ -18,12 +18,14 @@ line, because bounding has already brought each person's rows in a partition tog
 import dataclasses
 import functools
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
 from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.bounding.ordering import changes, pick
 from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 
@@ -41,10 +43,14 @@ class Measure:
 
     Attributes:
         source: the index of the field that is read, or PEOPLE, or ROWS.
-        sign: 1 for the numbers, -1 for the mirrored numbers, 0 for their magnitudes.
+        sign: 1 for the numbers, -1 for the mirrored numbers. 0, for a histogram, for both: the
+            buckets of numbers below 0 follow those of the others.
         thresholds: the public grid of the histogram, in units; empty for the top K.
         keep: K, how many of the largest numbers are kept; 0 for a histogram.
         additive: whether totals matter: numbers that are not above 0 then count as absent.
+        outputs: public candidates, each a bucket of the numbers that are rounded up to it; numbers
+            above the last one count there. None: the buckets are those of `thresholds`.
+        unit: what one unit is worth in the scale of `outputs`.
     """
 
     source: int
@@ -52,6 +58,8 @@ class Measure:
     thresholds: tuple[int, ...] = ()
     keep: int = 0
     additive: bool = True
+    outputs: Candidates | None = None
+    unit: Fraction = Fraction(1)
 
     def of(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
         """Return the lines of `table` that have a number, and these numbers (exact, in units)."""
@@ -66,9 +74,10 @@ class Measure:
                 numbers, integers.LOWEST if self.sign > 0 else integers.HIGHEST
             )
             return np.flatnonzero(present), numbers[present] * self.sign
-        if self.sign < 1:
-            numbers = -numbers if self.sign else abs(numbers)
-        present = np.flatnonzero(np.asarray(numbers > 0, bool))
+        if self.sign < 0:
+            numbers = -numbers
+        wanted = numbers > 0 if self.sign else numbers != 0
+        present = np.flatnonzero(np.asarray(wanted, bool))
         return present, numbers[present] if len(present) < len(numbers) else numbers
 
     def buckets(self, numbers: np.ndarray) -> np.ndarray:
@@ -78,6 +87,16 @@ class Measure:
         """
         if self.keep:
             return ordered_bits(numbers.astype(np.float64))
+        if self.outputs is not None:
+            values = integers.scale(numbers, self.unit).astype(np.float64)
+            return np.minimum(self.outputs.indexes(values), self.outputs.size - 1)
+        if self.sign:
+            return self._of_magnitudes(numbers)
+        side = np.where(np.asarray(numbers < 0, bool), len(self.thresholds) + 1, 0)
+        return self._of_magnitudes(abs(numbers)) + side
+
+    def _of_magnitudes(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the bucket of each of these numbers above 0."""
         if _are_powers(self.thresholds) and _are_small(numbers):
             # The first of 1, 2, 4, ... that is not below n is 2^bits, where n - 1 has so many bits.
             _, bits = np.frexp((numbers - 1).astype(np.float64))
@@ -151,9 +170,18 @@ def summarise_people(table: Table, measures: Sequence[Measure]) -> Summary:
         present, numbers = measure.of(table)
         person = table.person if len(present) == len(table) else pick(table.person, present)
         starts = np.flatnonzero(changes(person)) if len(present) else present
-        largest = np.maximum.reduceat(numbers, starts) if len(starts) else numbers
+        largest = _largest(numbers, starts, measure.sign) if len(starts) else numbers
         lines.append(_people_lines(measure, index, largest))
     return reduce(concatenate(lines), measures)
+
+
+def _largest(numbers: np.ndarray, starts: np.ndarray, sign: int) -> np.ndarray:
+    """Return each person's largest number; for sign 0 that of the largest magnitude."""
+    high = np.maximum.reduceat(numbers, starts)
+    if sign:
+        return high
+    low = np.minimum.reduceat(numbers, starts)
+    return np.asarray(np.where(np.asarray(low + high < 0, bool), low, high))
 
 
 def _people_lines(measure: Measure, place: int, numbers: np.ndarray) -> Summary:

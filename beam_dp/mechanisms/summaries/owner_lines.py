@@ -98,13 +98,15 @@ class Relation:
             if column >= 0:
                 present &= ~integers.is_missing(table.values[column], integers.LOWEST)
         table = self.latest(table.take(present))
+        person, second = self._owners(table, key)
         return Owned(
-            table.partition,
-            np.full(len(table), place, np.int64),
-            *self._owners(table, key),
-            _items(table, self.column),
-            _weights(table, self.weight),
-            table.names,
+            partition=table.partition,
+            relation=np.full(len(table), place, np.int64),
+            person=person,
+            second=second,
+            item=_items(table, self.column),
+            count=_weights(table, self.weight),
+            names=table.names,
         )
 
     def _owners(self, table: Table, key: bytes) -> tuple[np.ndarray, np.ndarray]:
@@ -162,7 +164,7 @@ class Lines(NamedTuple):
     counts: np.ndarray
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(kw_only=True)
 class Owned:
     """Lines (partition, relation, owner, second owner, item) with their count or weight.
 
@@ -185,7 +187,9 @@ class Owned:
     def nothing(cls) -> "Owned":
         """Return no lines."""
         empty, nobody = np.empty(0, np.int64), np.empty((1, 0), np.uint64)
-        return cls(nobody, empty, nobody, nobody, empty, empty)
+        return cls(
+            partition=nobody, relation=empty, person=nobody, second=nobody, item=empty, count=empty
+        )
 
     @property
     def alone(self) -> bool:
@@ -196,13 +200,13 @@ class Owned:
         """Return the lines at `index`."""
         person = ordering.pick(self.person, index)
         return Owned(
-            ordering.pick(self.partition, index),
-            self.relation[index],
-            person,
-            person if self.alone else ordering.pick(self.second, index),
-            self.item[index],
-            self.count[index],
-            self.names,
+            partition=ordering.pick(self.partition, index),
+            relation=self.relation[index],
+            person=person,
+            second=person if self.alone else ordering.pick(self.second, index),
+            item=self.item[index],
+            count=self.count[index],
+            names=self.names,
         )
 
     def of(self, places: np.ndarray, size: int, relation: int) -> list[Lines]:
@@ -270,13 +274,13 @@ def _joined(parts: Sequence[Owned]) -> Owned:
     person = table.join_identities([part.person for part in parts])
     alone = all(part.alone for part in parts)
     return Owned(
-        table.join_identities([part.partition for part in parts]),
-        np.concatenate([part.relation for part in parts]),
-        person,
-        person if alone else table.join_identities([part.second for part in parts]),
-        np.concatenate([part.item for part in parts]),
-        integers.concatenate([part.count for part in parts]),
-        names,
+        partition=table.join_identities([part.partition for part in parts]),
+        relation=np.concatenate([part.relation for part in parts]),
+        person=person,
+        second=person if alone else table.join_identities([part.second for part in parts]),
+        item=np.concatenate([part.item for part in parts]),
+        count=integers.concatenate([part.count for part in parts]),
+        names=names,
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.bounding.ordering import changes, pick
+from beam_dp.mechanisms.clips.choice import Choice
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries.histograms import RESIDUAL, Summary, from_bits, new_partition
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Owned
@@ -35,7 +36,8 @@ class PartitionView:
 
     Attributes:
         size: the length of the list.
-        clip: the index of the clip that all partitions share; None: no shared clip.
+        total: how many partitions there are in all lists of the run, or about so many.
+        clip: what was drawn to choose the clip that all partitions share; None: nothing.
     """
 
     def __init__(
@@ -51,10 +53,11 @@ class PartitionView:
         self._owned = Owned.nothing() if owned is None else owned
         self._owned_places = np.empty(0, np.int64) if owned_places is None else owned_places
         self.size = size
-        self.clip: int | None = None
+        self.total = size
+        self.clip: Choice | None = None
         self._first = 0
 
-    def at(self, first: int, clip: int | None = None) -> "PartitionView":
+    def at(self, first: int, clip: Choice | None = None) -> "PartitionView":
         """Return the view for a release, by the index of its first measure and its shared clip."""
         view = copy.copy(self)
         view._first, view.clip = first, clip
@@ -80,7 +83,14 @@ class PartitionView:
         index_of[kept] = np.arange(len(kept))
         partitions, owned = index_of[self._places], index_of[self._owned_places]
         view = PartitionView(self._summary, partitions, len(kept), self._owned, owned)
+        view.total = self.total
         return view.at(self._first, self.clip)
+
+    def of_about(self, total: int) -> "PartitionView":
+        """Return the view as that of a run with about so many partitions."""
+        view = self.at(self._first, self.clip)
+        view.total = total
+        return view
 
     def part(self, start: int, end: int) -> "PartitionView":
         """Return the view of the partitions from `start` to before `end`."""
@@ -107,6 +117,16 @@ class PartitionView:
         total = np.zeros((self.size, buckets), self._summary.total.dtype)
         total[cell] = self._summary.total[lines]
         return people, total
+
+    def tallies(self, measure: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return per partition the buckets with somebody in them, and how many people are there."""
+        lines = np.flatnonzero(
+            (self._summary.measure == self._first + measure) & (self._places >= 0)
+        )
+        lines = lines[np.argsort(self._places[lines], kind="stable")]
+        edges = np.searchsorted(self._places[lines], np.arange(self.size + 1)).tolist()
+        parts = (lines[edges[i] : edges[i + 1]] for i in range(self.size))
+        return [(self._summary.bucket[part], self._summary.people[part]) for part in parts]
 
     def cut(self, measure: int, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the total up to a last bucket per partition, and the people in higher buckets."""

@@ -45,10 +45,16 @@ class TierRelation(Relation):
         )
         heads = table.take(starts)
         person = owners(heads.person, key)
-        relation = np.full(len(heads), place, np.int64)
         items = np.array([max(-_WIDEST, min(_WIDEST, int(number))) for number in numbers], np.int64)
-        counts = heads.values[-1] + 1
-        return Owned(heads.partition, relation, person, person, items, counts, heads.names)
+        return Owned(
+            partition=heads.partition,
+            relation=np.full(len(heads), place, np.int64),
+            person=person,
+            second=person,
+            item=items,
+            count=heads.values[-1] + 1,
+            names=heads.names,
+        )
 
 
 def _lowest(table: Table, tier: int) -> np.ndarray:

@@ -53,8 +53,15 @@ def unpack_owned(blob: bytes) -> Owned:
     columns = [_repeated(*pair) for pair in zip(runs[::2], runs[1::2], strict=True)]
     partition, relation, person, second, item, count = columns
     person = _ids(person)
-    second = _ids(second) if second.shape[1] else person
-    return Owned(_ids(partition), relation, person, second, item, count, names)
+    return Owned(
+        partition=_ids(partition),
+        relation=relation,
+        person=person,
+        second=_ids(second) if second.shape[1] else person,
+        item=item,
+        count=count,
+        names=names,
+    )
 
 
 def _runs(column: np.ndarray) -> list[np.ndarray]:

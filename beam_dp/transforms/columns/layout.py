@@ -7,6 +7,12 @@ batches and tables. A row counts if its person is an id and every part of its pa
 column. Fields that no column of the layout names are never looked at. No content of a row reaches
 an exception, a log or a counter; the errors raised here name columns and Arrow types, which are not
 data.
+
+*Schemas are public.* A batch without a wanted column, or with one of a wrong type, fails the job,
+and the error names the columns of the batch. That tells nothing of a person where the schema is
+that of the program or of the file, the same for all batches, a batch of nobody included. Who makes
+batches of rows must give them a schema that is written down (`pa.RecordBatch.from_pylist(rows,
+schema=schema)`): one that is inferred would be an answer about the rows.
 """
 
 import dataclasses
@@ -18,6 +24,7 @@ import pyarrow as pa
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns import ids, partition_keys, public_keys, roles
 from beam_dp.transforms.columns.row_fields import FieldLists
 
@@ -156,7 +163,8 @@ def column_of(batch: pa.RecordBatch, name: str) -> pa.Array:
     indexes = batch.schema.get_all_field_indices(name)
     if len(indexes) != 1:
         raise ValueError(
-            f"column {name!r} must occur once in every batch, not {len(indexes)} times."
+            f"column {name!r} must occur once in every batch, not {len(indexes)} times. One has: "
+            f"{checks.listed(batch.schema.names)}."
         )
     # For a type that is written in Python, Arrow runs that type's code to make an array or a name.
     if issubclass(type(batch.schema.field(indexes[0]).type), pa.ExtensionType):

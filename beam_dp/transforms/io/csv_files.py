@@ -1,6 +1,7 @@
 """Read CSV files: every cell as text, number columns by one strict grammar."""
 
 import dataclasses
+import io
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns import plain_values
 from beam_dp.transforms.io import open_files, records
 
@@ -16,6 +18,8 @@ SLICE = 131_072
 # ASCII digits and nothing else: no spaces, `_`, `nan`, `infinity`, digits of other scripts.
 NUMBER = r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 NUMBER_LIMIT = 1_000
+_LOOKED = 1 << 16
+_DELIMITERS = (";", "\t", "|")
 RULE = (
     "a CSV file in UTF-8 (.gz: by gzip) whose lines end in LF or CR LF, with a header of at most "
     "1 MiB whose quotes are closed"
@@ -51,7 +55,7 @@ def read_csv(
     Edge cases: an empty cell is null, quoted or not, and so is one that is not UTF-8. A number is
     an optional sign, ASCII digits, optionally `.` and digits, optionally an exponent, at most
     1,000 characters; it becomes the nearest float64 (infinite beyond the largest), and any other
-    text in such a column becomes null. A file of zero bytes has no rows. If a file was cut within
+    text in such a column becomes null. A file of 0 bytes has no rows. If a file was cut within
     a record, that record is read as far as it is there.
 
     Raises:
@@ -77,7 +81,8 @@ def _batches(
         header, first = _header(pieces, form, refused)
         if not header and not stream.tell():
             return
-        indexes = _places(header, pattern, columns)
+        refuse_absent(header, pattern, columns)
+        indexes = [header.index(column) for column in columns]
         for piece in chain(first, pieces):
             rows = piece.only(piece.good & piece.have_cells(len(header)))
             for table in _tables(rows, len(header), indexes, form):
@@ -112,11 +117,45 @@ def _name(cell: bytes, form: records.Form) -> str:
     return cell.decode("utf-8", errors="replace")
 
 
-def _places(header: Sequence[str], pattern: str, columns: Sequence[str]) -> list[int]:
+def names_of(path: str, quotes: bool) -> list[str] | None:
+    """Return the header of a file, [] for one of 0 bytes, None if its first 64 KiB do not tell."""
+    with open_files.opened(path) as stream:
+        text = stream.read(_LOOKED)
+    if not text:
+        return []
+    if len(text) == _LOOKED:
+        text = text[: text.rfind(b"\n") + 1]
+    form = records.Form.QUOTED_CELLS if quotes else records.Form.CELLS
+    pieces = list(records.whole_records(io.BytesIO(text), form))
+    if pieces and not pieces[0].good[:1].all():
+        return None
+    return _header(iter(pieces), form, "")[0] or None
+
+
+def refuse_absent(header: Sequence[str], pattern: str, columns: Sequence[str]) -> None:
+    """Refuse a header in which a wanted column does not stand once.
+
+    The names are shown only if a wanted one is among them: the first line of a file without a
+    header is a row, and its cells are data.
+
+    Raises:
+        ValueError: names the column, and what the header has.
+    """
     for column in columns:
         if header.count(column) != 1:
-            raise ValueError(open_files.missing(pattern, column))
-    return [header.index(column) for column in columns]
+            known = not set(columns).isdisjoint(header)
+            there = checks.listed(header) if known else _without_names(header)
+            raise open_files.absent(pattern, column, there)
+
+
+def _without_names(header: Sequence[str]) -> str:
+    other = [mark for mark in _DELIMITERS if len(header) == 1 and mark in header[0]]
+    if not other:
+        return "none of the wanted columns in its first line, which must be the header"
+    return (
+        f"{other[0]!r} and no comma in its first line: commas must separate the cells, so write "
+        "the file again with commas"
+    )
 
 
 def _tables(

@@ -10,6 +10,8 @@ import pyarrow as pa
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
+from beam_dp.mechanisms.numerics import checks
+
 # All errors that reading can raise: those of Arrow, of the operating system (with BeamIOError and
 # a bad gzip header), of a truncated gzip stream, and of names that are no text.
 DAMAGE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
@@ -65,9 +67,13 @@ def unreadable(pattern: str, rule: str) -> str:
     return f"ReadRows: every file of {pattern!r} must be {rule}; one of them cannot be read."
 
 
-def missing(pattern: str, column: str) -> str:
-    """Return the message for a file without a wanted column."""
-    return (
-        f"ReadRows: column {column!r} must stand once in every file of {pattern!r}; "
-        "one of them has it not, or twice."
-    )
+def absent(pattern: str, column: str, there: str) -> checks.ParameterError:
+    """Return the error for a file that has a wanted column not, or twice.
+
+    Args:
+        pattern: the files.
+        column: what is wanted.
+        there: what one of the files has, in words without data.
+    """
+    rule = f"stand once in every file of {pattern!r}; one of them has {there}"
+    return checks.ParameterError("ReadRows", f"column {column!r}", rule)

@@ -94,10 +94,17 @@ def _ranges(path: str, pattern: str, columns: Sequence[str]) -> Iterator[Range]:
 
 def _kind_of(schema: pa.Schema, pattern: str, column: str) -> str:
     if schema.names.count(column) != 1:
-        raise ValueError(open_files.missing(pattern, column))
+        raise open_files.absent(pattern, column, checks.listed(schema.names))
     kind = schema.field(column).type
     stored = kind.value_type if pt.is_dictionary(kind) else kind
     return next((name for name, fits in _KINDS if fits(stored)), str(stored))
+
+
+def names_of(path: str) -> list[str]:
+    """Return the names of the columns of a file; reads its footer only."""
+    with _opened(path) as source, pq.ParquetFile(source) as file:
+        names: list[str] = file.schema_arrow.names
+        return names
 
 
 def read_parquet(part: Range, pattern: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

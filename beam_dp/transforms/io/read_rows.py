@@ -11,7 +11,8 @@ import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms.io import csv_files, json_lines, parquet
+from beam_dp.transforms import known_columns
+from beam_dp.transforms.io import csv_files, headers, json_lines, parquet
 
 EXTENSIONS = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
 
@@ -32,9 +33,14 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     4 MiB (64 MiB where a CSV cell is above 1 MiB), and by one row group's pages, also for
     compressed files; time is not.
 
-    Edge cases: a pattern that matches nothing, a file without a wanted column, a column of
-    two types in two Parquet files and a damaged file fail the running job, with one line
-    that names pattern and column. See `read_csv`, `read_jsonl` and `read_parquet` for rows.
+    A column that a file has not is refused when the pipeline is built, for the first 100 local
+    files, and fails the running job for others: see `headers`. JSON Lines have no header, so a
+    misspelt column of theirs is null in every row; an `UnknownColumns` warning says so.
+
+    Edge cases: a pattern that matches nothing, a column of two types in two Parquet files and a
+    damaged file fail the running job, with one line that names pattern and column. CSV files of 0
+    bytes are refused, unless others have a header; of JSON Lines they have no rows. See `read_csv`,
+    `read_jsonl` and `read_parquet` for rows.
     A directory is refused: write `directory/*.parquet`. A .gz file that ends early or is damaged
     anywhere fails the job, whatever its rows hold; a file that is not compressed and ends in a row
     is read as far as that row is there.
@@ -50,7 +56,8 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
             and one line is one row.
 
     Raises:
-        ValueError, TypeError: at construction, for a wrong parameter.
+        ValueError, TypeError: at construction, for a wrong parameter; when applied, for a column
+            that a local file has not.
     """
 
     pattern: str
@@ -75,8 +82,9 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Any]:
         """Apply the transform to a pipeline."""
+        headers.check(self.pattern, self._extension, self.columns, self.quotes)
         produced = dict if self._extension.startswith(".jsonl") else pa.RecordBatch
-        return (
+        rows = (
             pbegin
             | "Start" >> beam.Impulse()
             | "ListParts" >> beam.FlatMap(self._parts)  # (number, path or range)
@@ -84,6 +92,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
             | "SpreadParts" >> beam.GroupByKey()
             | "ReadParts" >> beam.FlatMapTuple(self._read).with_output_types(produced)
         )
+        return known_columns.remember(rows, self.columns)
 
     def _parts(self, start: bytes) -> Iterator[tuple[int, str | parquet.Range]]:
         paths = [path for part in self.pattern.split(",") for path in matched_files(part)]

@@ -20,6 +20,7 @@ Cells = tuple[Any, ...]
 # A spreadsheet takes a cell that begins with one of these for a formula.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 LARGEST = 2**63 - 1
+RECORD_KEY = b"beam_dp"
 _LINES = 1 << 13
 
 
@@ -111,7 +112,11 @@ def unpacked(part: bytes) -> pa.RecordBatch:
 
 
 def write_csv(
-    file: BinaryIO, names: Sequence[str], types: Sequence[Any], rows: Iterable[Cells]
+    file: BinaryIO,
+    names: Sequence[str],
+    types: Sequence[Any],
+    rows: Iterable[Cells],
+    record: str = "",
 ) -> None:
     """Write a header and the rows as RFC 4180 says (CRLF, quotes where needed), in UTF-8."""
     _write_lines(file, itertools.chain([names], ([text(cell) for cell in row] for row in rows)))
@@ -125,12 +130,16 @@ def _write_lines(file: BinaryIO, lines: Iterator[Sequence[str]]) -> None:
 
 
 def write_jsonl(
-    file: BinaryIO, names: Sequence[str], types: Sequence[Any], rows: Iterable[Cells]
+    file: BinaryIO,
+    names: Sequence[str],
+    types: Sequence[Any],
+    rows: Iterable[Cells],
+    record: str = "",
 ) -> None:
     """Write one object per row; a value without a form in JSON is a string as in CSV."""
     for row in rows:
-        record = {name: _json(plain(cell)) for name, cell in zip(names, row, strict=True)}
-        file.write(json.dumps(record, allow_nan=False).encode() + b"\n")
+        cells = {name: _json(plain(cell)) for name, cell in zip(names, row, strict=True)}
+        file.write(json.dumps(cells, allow_nan=False).encode() + b"\n")
 
 
 def _json(cell: Any) -> object:
@@ -140,31 +149,37 @@ def _json(cell: Any) -> object:
 
 
 def write_parquet(
-    file: BinaryIO, names: Sequence[str], types: Sequence[Any], rows: list[Cells]
+    file: BinaryIO,
+    names: Sequence[str],
+    types: Sequence[Any],
+    rows: list[Cells],
+    record: str = "",
 ) -> None:
-    """Write the rows with the types of the schema; integers saturate at 64 bits.
+    """Write the rows with the types of the schema, which holds the record, too.
 
-    Saturation happens after the noise, so it costs no privacy. A column of unknown type gets the
-    type of its values; a column whose values have several types is written as text.
+    Integers saturate at 64 bits: after the noise, so it costs no privacy. A column of unknown type
+    gets the type of its values; a column whose values have several types is written as text.
     """
     columns = [[plain(cell) for cell in column] for column in zip(*rows)] or [[] for _ in names]
     arrays = [_array(column, kind) for column, kind in zip(columns, types, strict=True)]
-    pq.write_table(pa.table(arrays, names=list(names)), file)
+    write_table_parquet(file, pa.table(arrays, names=list(names)), record)
 
 
-def write_table_csv(file: BinaryIO, table: pa.Table) -> None:
+def write_table_csv(file: BinaryIO, table: pa.Table, record: str = "") -> None:
     """Write a table as `write_csv` writes rows."""
     _write_lines(file, itertools.chain([table.column_names], _rows(table, _texts)))
 
 
-def write_table_jsonl(file: BinaryIO, table: pa.Table) -> None:
+def write_table_jsonl(file: BinaryIO, table: pa.Table, record: str = "") -> None:
     """Write a table as `write_jsonl` writes rows."""
     write_jsonl(file, table.column_names, (), _rows(table, pa.Array.to_pylist))
 
 
-def write_table_parquet(file: BinaryIO, table: pa.Table) -> None:
-    """Write a table with its own types."""
-    pq.write_table(table, file)
+def write_table_parquet(file: BinaryIO, table: pa.Table, record: str = "") -> None:
+    """Write a table with its own types, and the record in its schema."""
+    known = {} if table.schema.metadata is None else dict(table.schema.metadata)
+    noted = {**known, RECORD_KEY: record.encode()} if record else known
+    pq.write_table(table.replace_schema_metadata(noted or None), file)
 
 
 def _rows(table: pa.Table, listed: Callable[[pa.Array], list[Any]]) -> Iterator[Cells]:
@@ -180,7 +195,7 @@ def _texts(column: pa.Array) -> list[str]:
     return list(map(text if column.null_count else simple, column.to_pylist()))
 
 
-_ARROW = {
+ARROW_TYPES = {
     bool: pa.bool_(),
     int: pa.int64(),
     float: pa.float64(),
@@ -188,6 +203,7 @@ _ARROW = {
     bytes: pa.binary(),
     datetime.date: pa.date32(),
 }
+"""The Arrow types of columns of one Python type."""
 
 
 def _array(cells: list[Any], kind: Any) -> pa.Array:
@@ -197,7 +213,7 @@ def _array(cells: list[Any], kind: Any) -> pa.Array:
     elif kinds and kinds <= {int, float}:
         cells = [cell if cell is None else _nearest(cell) for cell in cells]
     try:
-        return pa.array(cells, None if float in kinds else _ARROW.get(kind))
+        return pa.array(cells, None if float in kinds else ARROW_TYPES.get(kind))
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return pa.array([None if cell is None else text(cell) for cell in cells], pa.string())
 

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import glob
 import hashlib
+import itertools
 import os
 import stat
 import tempfile
@@ -36,10 +37,15 @@ def written(path: str) -> Iterator[BinaryIO]:
             FileSystems.delete([partial])
 
 
+def beside(path: str) -> str:
+    """Return the name of the record beside a released file."""
+    return f"{path}.json"
+
+
 def remove_unfinished(path: str, processes: Collection[int]) -> None:
-    """Delete the unfinished files for `path` of processes that were ended."""
-    for process in processes:
-        prefix = _prefix(path, process)
+    """Delete the unfinished files for `path`, and for its record, of processes that were ended."""
+    for process, name in itertools.product(processes, (path, beside(path))):
+        prefix = _prefix(name, process)
         if _is_local(path):
             for partial in glob.glob(f"{glob.escape(prefix)}*.partial"):
                 os.remove(partial)

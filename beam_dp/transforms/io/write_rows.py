@@ -1,10 +1,11 @@
 """WriteRows: write a released table as one file, of exactly the name that was asked for."""
 
+import contextlib
 import dataclasses
 import types
 import typing
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, BinaryIO
 
 import apache_beam as beam
 import pyarrow as pa
@@ -12,6 +13,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.typehints import row_type, typehints
 
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms import release_record
 from beam_dp.transforms.io import table_files, whole_files
 from beam_dp.transforms.steps import runtime
 
@@ -41,10 +43,16 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
     (JSON Lines). A retried write replaces its own file. In CSV, text that a spreadsheet
     would run as a formula begins with a single quote; the infinities are `inf` and `-inf`.
 
+    With a record, `<path>.json` holds it as JSON, and a Parquet file also has it in its schema,
+    under the key "beam_dp". Both files are complete before one of them takes its name, the record
+    first: where a new table is, its record is.
+
     Args:
         path: the file, local or on any file system that Beam knows.
         columns: the columns to write, in order; None: all of the rows' schema, or of the batches.
-        overwrite: whether a file of that name may be replaced.
+        overwrite: whether a file of that name, and its record, may be replaced.
+        record: a collection of one dict of plain values, `release.record()`, or such a dict; None:
+            no such file.
 
     Returns:
         a PCollection with the path as its one element, which appears after the file.
@@ -59,6 +67,7 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
     path: str
     columns: Sequence[str] | None = None
     overwrite: bool = False
+    record: beam.PCollection[dict[str, Any]] | dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -68,14 +77,18 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
             "path",
             f"end in {', '.join(_WRITERS)}, not {self.path!r}",
         )
-        whole_files.check("WriteRows", self.path)
-        checks.require(
-            self.overwrite is True or not FileSystems.exists(self.path),
-            "WriteRows",
-            "path",
-            f"name a new file, not {self.path!r}",
-            "Write overwrite=True to replace it.",
-        )
+        for path in (
+            self.path,
+            *([whole_files.beside(self.path)] if self.record is not None else []),
+        ):
+            whole_files.check("WriteRows", path)
+            checks.require(
+                self.overwrite is True or not FileSystems.exists(path),
+                "WriteRows",
+                "path",
+                f"name a new file, not {path!r}",
+                "Write overwrite=True to replace it.",
+            )
         if self.columns is not None:
             self.columns = checks.columns("WriteRows", "columns", self.columns)
 
@@ -97,17 +110,39 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
     ) -> beam.PCollection[str]:
         # A file without rows is written too: the key occurs at least once.
         nothing = table.pipeline | "Start" >> beam.Impulse() | "Header" >> beam.Map(lambda _: None)
+        known: Any = self.record
+        if isinstance(known, beam.PCollection):
+            known = beam.pvalue.AsSingleton(known)
         return (
             (table, nothing)
             | "Table" >> beam.Flatten()
             | "Key" >> beam.WithKeys(None)
             | "OneFile" >> beam.GroupByKey()
-            | "WriteFile" >> beam.MapTuple(lambda _, parts: file.write(parts))
+            | "WriteFile" >> beam.Map(_write, file, known)
         )
 
     def display_data(self) -> dict[str, Any]:
         """Return the public parameters."""
         return {"path": self.path, "overwrite": self.overwrite}
+
+
+def _write(
+    table: tuple[None, Iterable[Any]],
+    file: "_Rows | _Batches",
+    record: dict[str, Any] | None = None,
+) -> str:
+    """Write a file from all that belongs to it; return its path."""
+    return file.write(table[1], "" if record is None else release_record.text(record))
+
+
+@contextlib.contextmanager
+def _written(path: str, record: str) -> Iterator[BinaryIO]:
+    """Yield the file; its record, if there is one, takes its name when the file is complete."""
+    with whole_files.written(path) as file:
+        yield file
+        if record:
+            with whole_files.written(whole_files.beside(path)) as noted:
+                noted.write(record.encode())
 
 
 def _schema(element: Any) -> list[tuple[str, Any]]:
@@ -148,11 +183,11 @@ class _Rows:
     names: Sequence[str]
     kinds: Sequence[Any]
 
-    def write(self, parts: Iterable[table_files.Cells | None]) -> str:
-        """Write all rows, sorted; None is no row."""
+    def write(self, parts: Iterable[table_files.Cells | None], record: str = "") -> str:
+        """Write all rows, sorted; None is no row. Beside them the record, if there is one."""
         rows = sorted((row for row in parts if row is not None), key=table_files.order)
-        with whole_files.written(self.path) as file:
-            _WRITERS[_extension(self.path)](file, self.names, self.kinds, rows)
+        with _written(self.path, record) as file:
+            _WRITERS[_extension(self.path)](file, self.names, self.kinds, rows, record)
         return self.path
 
 
@@ -168,12 +203,12 @@ class _Batches:
     path: str
     names: Sequence[str] | None
 
-    def write(self, parts: Iterable[bytes | None]) -> str:
-        """Write the rows of all packed batches, sorted; None is no batch."""
+    def write(self, parts: Iterable[bytes | None], record: str = "") -> str:
+        """Write the rows of all packed batches, sorted, and the record; None is no batch."""
         runtime.give_back()
         table = table_files.ordered(self._joined(parts))
-        with whole_files.written(self.path) as file:
-            _TABLE_WRITERS[_extension(self.path)](file, table)
+        with _written(self.path, record) as file:
+            _TABLE_WRITERS[_extension(self.path)](file, table, record)
         return self.path
 
     def _joined(self, parts: Iterable[bytes | None]) -> pa.Table:

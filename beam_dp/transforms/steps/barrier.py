@@ -1,4 +1,4 @@
-"""Put a barrier behind the draw, so that noise is drawn once, and judge the error bounds.
+"""Put a barrier behind the draw, so that noise is drawn once, then combine what was drawn.
 
 Beam may compute a collection again for every consumer and every retry. Noise that is drawn again is
 a second release, so each draw is followed by a GroupByKey over the number of the block: the steps
@@ -18,7 +18,7 @@ README says so.)
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -26,6 +26,8 @@ import numpy as np
 
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.planning.reach_programs import Programs
+from beam_dp.mechanisms.reach.reach_choice import ReachChoice
 from beam_dp.transforms.steps import guards
 from beam_dp.transforms.steps.draw import BucketPartitions, ChooseClips, Draw
 from beam_dp.transforms.steps.released_block import Block
@@ -62,24 +64,52 @@ def started(_: tuple[int, Iterable[tuple[int, Block]]]) -> bytes:
     return b""
 
 
-def judge(block: Block, shown: Iterable[tuple[float, ...]], program: Program) -> Block:
-    """Return the block with infinite error bounds where a clip may have cut everybody.
+def sums_of(block: Block, program: Program | Programs) -> np.ndarray:
+    """Return what the blocks of all partitions add up, so that they can be combined."""
+    return program.at(block.chosen).sums(block.drawn)
 
-    It reads released numbers only: the block, and the `shown` of all blocks.
+
+def combined(block: Block, program: Program | Programs, sums: Iterable[np.ndarray] = ()) -> Block:
+    """Return the output columns of a block of drawn numbers: a function of what was released.
+
+    Args:
+        block: what every step drew.
+        program: the run's program, or the programs for each bound that can be chosen.
+        sums: `sums_of` every block.
     """
-    doubtful = program.is_doubtful([sum(people) for people in zip(*shown, strict=True)])
-    numbers = list(block.numbers)
-    for index, doubt in enumerate(doubtful):
-        if doubt:
-            numbers[2 * index + 1] = np.full(len(block.keys), math.inf)
-    return dataclasses.replace(block, numbers=tuple(numbers))
+    taken = program.at(block.chosen)
+    whole = added([np.zeros((len(taken.steps), 2)), *sums])
+    return Block(block.keys, taken.combine(block.drawn, whole))
 
 
-def judge_all(_: bytes, blocks: Iterable[Block], program: Program) -> Iterator[Block]:
-    """Yield every block, judged."""
+def added(tables: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the sum of tables, rounded once: a side input has no order, and may be read again."""
+    cells = np.array(tables).reshape(len(tables), -1).T
+    return np.array([math.fsum(cell) for cell in cells]).reshape(tables[0].shape)
+
+
+def combined_all(_: bytes, blocks: Iterable[Block], program: Program | Programs) -> Iterator[Block]:
+    """Yield every block, combined."""
     every = list(blocks)
+    sums = [sums_of(block, program) for block in every]
     for block in every:
-        yield judge(block, [other.shown for other in every], program)
+        yield combined(block, program, sums)
+
+
+@dataclasses.dataclass(frozen=True)
+class Drawn:
+    """What was drawn, behind the barrier, as side inputs: for the record of the release.
+
+    Attributes:
+        source: the collection of all blocks, before they are combined.
+        blocks: the same as a side input.
+        sides: the side inputs of the draw: what chose the shared clips (or none), and the choice of
+            the bound on partitions where that was not given.
+    """
+
+    source: beam.PCollection[Block]
+    blocks: Iterable[Block]
+    sides: list[Any]
 
 
 @dataclasses.dataclass(eq=False)
@@ -89,46 +119,57 @@ class DrawOnce(
     """Turn (bucket, packed summaries) into released `Block`s, computed behind a barrier.
 
     Attributes:
-        program: the run's program.
+        program: the run's program, or the programs for each bound that can be chosen.
         places: the partitions of each bucket.
         noise: the randomness; only tests pass another.
+        chosen: the choice of the bound, behind a barrier; None: the bound was given.
     """
 
-    program: Program
+    program: Program | Programs
     places: BucketPartitions
     noise: Noise = dataclasses.field(default_factory=Noise)
+    chosen: beam.PCollection[ReachChoice] | None = None
+    drawn: "Drawn" = dataclasses.field(init=False)
 
     def expand(
         self, summaries: beam.PCollection[tuple[int, Iterable[bytes]]]
     ) -> beam.PCollection[Block]:
-        """Choose shared clips, if any, then draw, each with a barrier behind; judge the errors."""
-        draw = beam.ParDo(Draw(self.program, self.places, self.noise), *self._clips(summaries))
+        """Choose shared clips, if any, then draw, each with a barrier behind; combine the rest."""
+        sides = [*self._clips(summaries), *self._reach]
+        draw = beam.ParDo(Draw(self.program, self.places, self.noise), *sides)
         numbered = summaries | "Draw" >> draw
         if guards.may_recompute(summaries.pipeline):
-            return self._kept_by_the_driver(numbered)
+            return self._kept_by_the_driver(numbered, sides)
         blocks = numbered | "Barrier" >> beam.GroupByKey() | "Stored" >> beam.Map(stored)
-        shown = beam.pvalue.AsIter(blocks | "Shown" >> beam.Map(lambda block: block.shown))
-        return blocks | "Judge" >> beam.Map(judge, shown, self.program)
+        self.drawn = Drawn(blocks, beam.pvalue.AsIter(blocks), sides)
+        if not self.program.model.spreads:
+            return blocks | "Combine" >> beam.Map(combined, self.program)
+        sums = beam.pvalue.AsIter(blocks | "Sums" >> beam.Map(sums_of, self.program))
+        return blocks | "Combine" >> beam.Map(combined, self.program, sums)
 
     def _kept_by_the_driver(
-        self, numbered: beam.PCollection[tuple[int, Block]]
+        self, numbered: beam.PCollection[tuple[int, Block]], sides: list[Any]
     ) -> beam.PCollection[Block]:
-        """Judge all blocks, read from a side input.
+        """Combine all blocks, read from a side input.
 
         All have one key, so that one task passes them on: of each bucket the blocks of one draw.
         """
         nothing = numbered.pipeline | "Impulse" >> beam.Impulse() | "NoBlock" >> beam.Map(no_block)
         together = numbered | "Together" >> beam.Map(numbered_together)
         grouped = (together, nothing) | "All" >> beam.Flatten() | "Barrier" >> beam.GroupByKey()
-        blocks = beam.pvalue.AsIter(grouped | "Stored" >> beam.FlatMap(stored_together))
+        source = grouped | "Stored" >> beam.FlatMap(stored_together)
+        blocks = beam.pvalue.AsIter(source)
+        self.drawn = Drawn(source, blocks, sides)
         start = grouped | "Start" >> beam.Map(started)
-        return start | "Judge" >> beam.FlatMap(judge_all, blocks, self.program)
+        return start | "Combine" >> beam.FlatMap(combined_all, blocks, self.program)
 
-    def _clips(
-        self, summaries: beam.PCollection[tuple[int, Iterable[bytes]]]
-    ) -> list[beam.pvalue.AsSingleton]:
-        if not self.program.shared_measures:
-            return []
-        choose = beam.ParDo(ChooseClips(self.program, self.noise))
+    @property
+    def _reach(self) -> list[beam.pvalue.AsSingleton]:
+        return [] if self.chosen is None else [beam.pvalue.AsSingleton(self.chosen)]
+
+    def _clips(self, summaries: beam.PCollection[tuple[int, Iterable[bytes]]]) -> list[Any]:
+        if not self.program.model.shared_measures:
+            return [()]
+        choose = beam.ParDo(ChooseClips(self.program, self.noise), *self._reach)
         chosen = summaries | "ChooseClips" >> choose | "ClipsBarrier" >> beam.GroupByKey()
         return [beam.pvalue.AsSingleton(chosen | "StoredClips" >> beam.Map(stored))]

@@ -151,3 +151,8 @@ class Votes(
         """Bring the lines of each block together, then call the function."""
         votes = beam.ParDo(self._votes).with_output_types(tuple[int, bytes])
         return lines | "GroupByBlock" >> beam.GroupByKey() | "Votes" >> votes
+
+
+def votes_of(measures: Measures, buckets: int, key: bytes) -> Votes | None:
+    """Return the step that asks users' functions of blocks; None where none is released."""
+    return Votes(measures, buckets, key) if wanted(measures) else None

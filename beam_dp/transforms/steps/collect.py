@@ -17,7 +17,9 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.summaries import wire
-from beam_dp.transforms.columns import layout, row_fields
+from beam_dp.transforms import known_columns
+from beam_dp.transforms.columns import layout as layouts
+from beam_dp.transforms.columns import row_fields
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.steps import runtime
 from beam_dp.transforms.steps.runtime import Ahead
@@ -45,7 +47,7 @@ class Collect(beam.DoFn):
     def start_bundle(self) -> None:
         """Begin a bundle with no rows: a bundle that failed leaves nothing behind."""
         self._accumulator = Accumulator(self._bounder)
-        self._buffer = layout.RowBuffer(self._layout)
+        self._buffer = layouts.RowBuffer(self._layout)
         self._ahead = Ahead(self._layout.from_batch)
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
@@ -66,7 +68,7 @@ class Collect(beam.DoFn):
         runtime.give_back()
 
     def _take_batches(self, element: pa.Table | pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
-        for batch in layout.batches(element):
+        for batch in layouts.batches(element):
             yield from self._take(self._ahead.put(batch))
 
     def _take(self, tables: Iterable[Table]) -> Iterator[tuple[int, bytes]]:
@@ -115,18 +117,14 @@ def check_shards(owner: str, shards: object) -> None:
 def collector(
     rows: beam.PCollection[Any], layout: Layout, bounder: Bounder, shards: int
 ) -> Collect:
-    """Return the DoFn that suits the elements of `rows`; check their schema if it is known."""
+    """Return the DoFn that suits the elements of `rows`; check the types of known fields."""
     check_shards("Summarise", shards)
+    layouts.check_types(layout, known_columns.types_of(rows))
     kind = rows.element_type
     if not isinstance(kind, RowTypeConstraint):
         kind = RowTypeConstraint.from_user_type(kind)
-    if kind is None:
-        return Collect(layout, bounder, shards)
-    names = [name for name, _ in kind._fields]
-    for name in layout.names:
-        if name not in names:
-            raise ValueError(f"column {name!r} must be one of {names}.")
-    return (CollectBatches if _is_columnar(kind) else Collect)(layout, bounder, shards)
+    columnar = kind is not None and _is_columnar(kind)
+    return (CollectBatches if columnar else Collect)(layout, bounder, shards)
 
 
 def _is_columnar(kind: RowTypeConstraint) -> bool:

@@ -9,8 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import apache_beam as beam
 import numpy as np
 
+from beam_dp.mechanisms.clips.choice import Choice
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.planning.reach_programs import Programs
+from beam_dp.mechanisms.reach.reach_choice import ReachChoice
 from beam_dp.mechanisms.summaries.histograms import Summary, partitions
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -71,6 +74,15 @@ class BucketPartitions:
         """Return the keys of what `cells` returned."""
         return Block(keys_, ()).named(self.layout.public)
 
+    def total(self, kept: int) -> int:
+        """Return about how many partitions are released, if one bucket releases so many.
+
+        Buckets are by keyed hash, so they release about as many each.
+        """
+        if self.layout.public is not None:
+            return len(self.layout.public)
+        return kept * self.buckets if self.layout.partition else 1
+
     def _public(self, bucket: int) -> np.ndarray | None:
         """Return the indexes in the public list that belong to the bucket; None if private."""
         if self.layout.partition and self.layout.public is None:
@@ -104,48 +116,52 @@ class ChooseClips(beam.DoFn):
     """Draw the clips that all partitions share, from the summary over all of them.
 
     Args:
-        program: the run's program.
+        program: the run's program, or the programs for each bound that can be chosen.
         noise: the randomness.
     """
 
-    def __init__(self, program: Program, noise: Noise) -> None:
+    def __init__(self, program: Program | Programs, noise: Noise) -> None:
         self._program, self._noise = program, noise
 
     def process(
-        self, element: tuple[int, Iterable[bytes]]
-    ) -> Iterator[tuple[int, tuple[int, ...]]]:
+        self, element: tuple[int, Iterable[bytes]], chosen: ReachChoice | None = None
+    ) -> Iterator[tuple[int, tuple[Choice, ...]]]:
         """Take the bucket of that summary, and ignore all others."""
         if element[0] != settle.SHARED:
             return
-        summary = settle.open_summary(element[1], self._program.shared_measures)
+        program = self._program.at(chosen)
+        summary = settle.open_summary(element[1], program.shared_measures)
         view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
-        yield settle.SHARED, self._program.choose_clips(view, self._noise)
+        yield settle.SHARED, program.choose_clips(view, self._noise)
 
 
 class Draw(beam.DoFn):
     """Draw everything that is released for the partitions of a bucket.
 
     Args:
-        program: the run's program.
+        program: the run's program, or the programs for each bound that can be chosen.
         places: the partitions of each bucket.
         noise: the randomness.
     """
 
-    def __init__(self, program: Program, places: BucketPartitions, noise: Noise) -> None:
+    def __init__(self, program: Program | Programs, places: BucketPartitions, noise: Noise) -> None:
         self._program, self._places, self._noise = program, places, noise
 
     def process(
-        self, element: tuple[int, Iterable[bytes]], clips: tuple[int, ...] = ()
+        self,
+        element: tuple[int, Iterable[bytes]],
+        clips: tuple[Choice, ...] = (),
+        chosen: ReachChoice | None = None,
     ) -> Iterator[tuple[int, Block]]:
         """Take all summaries of one bucket; yield numbered blocks of rows."""
         bucket, packed = element
         if bucket == settle.SHARED:
             return
-        summary, lines = settle.open_bucket(packed, self._program.measures)
+        program = self._program.at(chosen)
+        summary, lines = settle.open_bucket(packed, program.measures)
         view, names = self._places.cells(bucket, summary, lines)
-        kept = self._program.select(view, self._noise)
-        drawn, shown = self._program.release(view.select(kept), clips, self._noise)
-        numbers = tuple(column for pair in drawn for column in pair)
-        released = Block(names[kept], numbers, tuple(shown))
+        kept = program.select(view, self._noise)
+        asked = view.select(kept).of_about(self._places.total(len(kept)))
+        released = Block.of(names[kept], program.release(asked, clips, self._noise), chosen)
         for number, block in enumerate(cut(released, BLOCK_ROWS)):
             yield number * self._places.buckets + bucket, block

@@ -17,7 +17,7 @@ from apache_beam.coders import Coder, registry
 from apache_beam.coders.row_coder import RowCoder
 from apache_beam.typehints.row_type import GeneratedClassRowTypeConstraint, RowTypeConstraint
 
-from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.base import Metric, Output
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
@@ -56,7 +56,6 @@ def row_type(fields: Sequence[tuple[str, Any]]) -> RowTypeConstraint:
     return _OpenRow(fields) if unknown else RowTypeConstraint.from_fields(fields)
 
 
-ERROR = "_error"
 _TAKEN = ("self", "")
 
 
@@ -105,11 +104,14 @@ def check_batches(owner: str, batches: object, partitions: Partitions | None) ->
     )
 
 
+def outputs_of(metrics: Sequence[Metric]) -> tuple[Output, ...]:
+    """Return the output columns of all metrics, in order."""
+    return tuple(output for metric in metrics for output in metric.outputs)
+
+
 def output_names(partition: Sequence[str], metrics: Sequence[Metric]) -> tuple[str, ...]:
     """Return the names of the output columns, in order."""
-    named = [field_name(metric.output) for metric in metrics]
-    numbers = [name for value in named for name in (value, value + ERROR)]
-    return (*map(field_name, partition), *numbers)
+    return tuple(map(field_name, (*partition, *(output.name for output in outputs_of(metrics)))))
 
 
 def output_type(
@@ -117,8 +119,7 @@ def output_type(
 ) -> RowTypeConstraint:
     """Return the schema of the output: key columns, `Any` if of unknown type, then numbers."""
     kinds = [_key_type(index, layout) for index in range(len(partition))]
-    for metric in metrics:
-        kinds += [int if metric.is_whole else float, float]
+    kinds += [int if output.whole else float for output in outputs_of(metrics)]
     names = output_names(partition, metrics)
     return row_type(list(zip(names, kinds, strict=True)))
 
@@ -156,7 +157,7 @@ class OutputRows(
     ) -> beam.PCollection[beam.Row | pa.RecordBatch]:
         """Name the columns and give them their types."""
         names = output_names(self.partition, self.metrics)
-        wholes = [metric.is_whole for metric in self.metrics]
+        wholes = [output.whole for output in outputs_of(self.metrics)]
         if self.batches:
             step = beam.Map(as_batch, names, wholes, self.layout.public)
             return blocks | "Batches" >> step.with_output_types(pa.RecordBatch)
@@ -190,6 +191,5 @@ def _part(keys: pa.Array, places: pa.Array) -> pa.Array:
 
 
 def _typed(block: Block, wholes: Sequence[bool]) -> Block:
-    kinds = [kind for whole in wholes for kind in (whole, False)]
-    numbers = tuple(map(typed, block.numbers, kinds))
+    numbers = tuple(map(typed, block.numbers, wholes))
     return dataclasses.replace(block, numbers=numbers)

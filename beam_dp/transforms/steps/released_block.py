@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from beam_dp.mechanisms.clips.loss import Cut
+from beam_dp.mechanisms.reach.reach_choice import ReachChoice
+from beam_dp.mechanisms.releases.released import Released
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.columns.public_keys import PublicKeys
@@ -19,17 +22,32 @@ class Block:
 
     Attributes:
         keys: the partition of each row: its key (objects), or its index in the public list.
-        numbers: per metric a column of values and a column of error bounds.
-        shown: how many people each step of the program shows in these rows.
+        numbers: the columns of numbers: before they are combined, those of every step's `Released`.
+        cuts: for each step what people lose at a shared clip, before they are combined.
+        chosen: how the bound on partitions per person was chosen; None: it was given.
     """
 
     keys: np.ndarray
     numbers: tuple[np.ndarray, ...]
-    shown: tuple[float, ...] = ()
+    cuts: tuple[Cut | None, ...] = ()
+    chosen: ReachChoice | None = None
+
+    @classmethod
+    def of(
+        cls, keys: np.ndarray, drawn: Sequence[Released], chosen: ReachChoice | None = None
+    ) -> "Block":
+        """Return the block of what every step drew."""
+        numbers = tuple(column for step in drawn for column in step.columns)
+        return cls(keys, numbers, tuple(step.cut for step in drawn), chosen)
+
+    @property
+    def drawn(self) -> list[Released]:
+        """What every step drew, before it is combined."""
+        return Released.from_columns(self.numbers, self.cuts)
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         columns = (self.keys, *self.numbers)
-        return _opened, (*map(_narrow, columns), len(self.keys), self.shown)
+        return _opened, (*map(_narrow, columns), len(self.keys), self.cuts, self.chosen)
 
     def named(self, public: PublicKeys | None) -> Sequence[Key]:
         """Return the key of each row."""
@@ -60,24 +78,23 @@ def _narrow(column: np.ndarray) -> np.ndarray:
 
 
 def _opened(*stored: Any) -> Block:
-    *columns, size, shown = stored
+    *columns, size, cuts, chosen = stored
     keys, *numbers = (_wide(column, size) for column in columns)
-    return Block(keys, tuple(numbers), shown)
+    return Block(keys, tuple(numbers), cuts, chosen)
 
 
 def _wide(column: np.ndarray, size: int) -> np.ndarray:
     """Return the column that `_narrow` stored."""
     column = column.astype(np.int64) if column.dtype.kind == "i" else column
-    return np.repeat(column, size) if len(column) < size else column
+    return np.repeat(column, size, axis=0) if len(column) < size else column
 
 
 def cut(block: Block, size: int) -> Iterator[Block]:
-    """Yield the rows of a block in blocks of `size`; the first block shows all people."""
-    nothing = tuple(0.0 for _ in block.shown)
+    """Yield the rows of a block in blocks of `size`."""
     for start in range(0, len(block.keys), size):
         part = slice(start, start + size)
         numbers = tuple(column[part] for column in block.numbers)
-        yield Block(block.keys[part], numbers, nothing if start else block.shown)
+        yield Block(block.keys[part], numbers, block.cuts, block.chosen)
 
 
 def typed(column: np.ndarray, whole: bool) -> np.ndarray:

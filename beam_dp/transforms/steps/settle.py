@@ -30,6 +30,17 @@ Packed = tuple[int, bytes] | TaggedOutput[Literal["blocks"], tuple[int, bytes]]
 
 def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
     """Return the settled contributions of a shard; little more than these is held at a time."""
+    lines = _gathered(packed, bounder)
+    return bounder.settle(lines) if lines is not None else None
+
+
+def gather_reduced(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
+    """Return the reduced contributions of a shard, for `Bounder.settle_reduced`."""
+    lines = _gathered(packed, bounder)
+    return bounder.reduce(lines) if lines is not None else None
+
+
+def _gathered(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
     held: list[Table] = []
     limit = HELD_LINES
     for blob in packed:
@@ -37,11 +48,11 @@ def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
         if sum(map(len, held)) >= limit:
             held = [bounder.reduce(table.concatenate(held))]
             limit = max(HELD_LINES, 2 * len(held[0]))
-    return bounder.settle(table.concatenate(held)) if held else None
+    return table.concatenate(held) if held else None
 
 
-class Settle(beam.DoFn):
-    """Settle the bounds of the people of a shard, and summarise their lines by partition.
+class SummariseLines(beam.DoFn):
+    """Summarise the settled lines of people by partition; the base of the steps that settle them.
 
     Args:
         bounder: the bounding of the run.
@@ -68,11 +79,9 @@ class Settle(beam.DoFn):
         self._owned: list[Owned] = []
         self._ahead = Ahead(self._summarised)
 
-    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Packed]:
-        """Take all contributions of one shard; the shard before it is summarised meanwhile."""
-        table = gather(element[1], self._bounder)
-        if table is not None:
-            yield from self._take(self._ahead.put(table))
+    def summarised(self, table: Table) -> Iterator[Packed]:
+        """Take settled contributions of whole people; yield what is full."""
+        yield from self._take(self._ahead.put(table))
 
     def finish_bundle(
         self,
@@ -128,6 +137,16 @@ class Settle(beam.DoFn):
         buckets = bucket_of(partition, self._buckets, self._bounder.key)
         for bucket in np.unique(buckets).tolist():
             yield bucket, np.flatnonzero(buckets == bucket)
+
+
+class Settle(SummariseLines):
+    """Settle the bounds of the people of a shard, and summarise their lines by partition."""
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Packed]:
+        """Take all contributions of one shard; the shard before it is summarised meanwhile."""
+        table = gather(element[1], self._bounder)
+        if table is not None:
+            yield from self.summarised(table)
 
 
 def merge(summaries: Sequence[Summary], measures: Sequence[Measure | Relation]) -> Summary:

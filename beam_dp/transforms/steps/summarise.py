@@ -13,7 +13,7 @@ The output is not private. There is no counter, no log and no side output on the
 
 import dataclasses
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import apache_beam as beam
 
@@ -23,7 +23,9 @@ from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.steps import block_votes
 from beam_dp.transforms.steps.collect import SHARDS, collector
-from beam_dp.transforms.steps.settle import SHARED, Settle
+from beam_dp.transforms.steps.settle import SHARED, Packed, Settle
+
+Lines = TypeVar("Lines")
 
 
 @dataclasses.dataclass(eq=False)
@@ -51,32 +53,53 @@ class Summarise(
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[tuple[int, Iterable[bytes]]]:
         """Apply the steps of the module's docstring."""
         settle = Settle(self.bounder, self.measures, self.shared, self.buckets)
-        numbers = [*range(self.buckets), *([SHARED] if self.shared else [])]
         collect = collector(rows, self.layout, self.bounder, self.shards)
         shards = (
             rows
             | "Collect" >> beam.ParDo(collect).with_output_types(tuple[int, bytes])
             | "GroupByShard" >> beam.GroupByKey()
         )
-        summaries = self._settled(shards, settle)
-        # Every bucket occurs, whatever the data: public partitions appear when empty.
-        # (Not by `beam.Create`, which brings another shuffle.)
-        every = beam.FlatMap(lambda _: [(number, b"") for number in numbers])
-        every = every.with_output_types(tuple[int, bytes])
-        buckets = rows.pipeline | "Start" >> beam.Impulse() | "Buckets" >> every
-        return (
-            (*summaries, buckets)
-            | "AllBuckets" >> beam.Flatten()
-            | "GroupByBucket" >> beam.GroupByKey()
-        )
+        votes = block_votes.votes_of(self.measures, self.buckets, self.bounder.key)
+        settled = summaries_of(shards, beam.ParDo(settle), votes)
+        return by_bucket(settled, self.buckets, bool(self.shared))
 
-    def _settled(
-        self, shards: beam.PCollection[tuple[int, Iterable[bytes]]], settle: Settle
-    ) -> tuple[beam.PCollection[tuple[int, bytes]], ...]:
-        """Return the summaries, and the votes where users' functions of blocks are released."""
-        settling = beam.ParDo(settle).with_output_types(tuple[int, bytes])
-        if not block_votes.wanted(self.measures):
-            return (shards | "Settle" >> settling,)
-        outputs = shards | "Settle" >> settling.with_outputs(block_votes.TAG, main="summaries")
-        votes = block_votes.Votes(self.measures, self.buckets, self.bounder.key)
-        return outputs.summaries, outputs[block_votes.TAG] | "AskBlocks" >> votes
+
+def summaries_of(
+    shards: beam.PCollection[Lines],
+    settling: "beam.ParDo[Lines, Packed]",
+    votes: block_votes.Votes | None,
+) -> tuple[beam.PCollection[tuple[int, bytes]], ...]:
+    """Return the summaries, and the votes where users' functions of blocks are released.
+
+    Args:
+        shards: the lines of people.
+        settling: the step that settles and summarises them.
+        votes: the step that asks users' functions; None: there are none.
+    """
+    typed = settling.with_output_types(tuple[int, bytes])
+    if votes is None:
+        return (shards | "Settle" >> typed,)
+    outputs = shards | "Settle" >> typed.with_outputs(block_votes.TAG, main="summaries")
+    return outputs.summaries, outputs[block_votes.TAG] | "AskBlocks" >> votes
+
+
+def by_bucket(
+    summaries: tuple[beam.PCollection[tuple[int, bytes]], ...], buckets: int, shared: bool
+) -> beam.PCollection[tuple[int, Iterable[bytes]]]:
+    """Group summaries by bucket; every bucket occurs, whatever the data.
+
+    So public partitions appear when they are empty. (Not by `beam.Create`, which brings another
+    shuffle.)
+
+    Args:
+        summaries: collections of (bucket, summary).
+        buckets: how many parts the partitions are cut into.
+        shared: whether something is summarised over all partitions.
+    """
+    numbers = [*range(buckets), *([SHARED] if shared else [])]
+    every = beam.FlatMap(lambda _: [(number, b"") for number in numbers])
+    every = every.with_output_types(tuple[int, bytes])
+    empty = summaries[0].pipeline | "Start" >> beam.Impulse() | "Buckets" >> every
+    return (
+        (*summaries, empty) | "AllBuckets" >> beam.Flatten() | "GroupByBucket" >> beam.GroupByKey()
+    )

@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+import beam_dp as dp
+
 
 class Watch(logging.Handler):
     """What was said since it was last asked.
@@ -53,6 +55,8 @@ def watching() -> Iterator[Watch]:
         warnings.simplefilter("always")
         # Beam's own, about Python's: they come once, whatever the rows are.
         warnings.filterwarnings("ignore", category=DeprecationWarning, module="apache_beam")
+        # That nobody checks the names of columns in JSON Lines: said of the pattern alone.
+        warnings.filterwarnings("ignore", category=dp.UnknownColumns)
         kept = os.dup(2)
         stack.callback(os.close, kept)
         os.dup2(file.fileno(), 2)

@@ -290,3 +290,19 @@ def test_names_travel_with_their_lines():
     bounder = Bounder(ContributionBounds(2), FIELDS, b"key")
     settled = bounder.settle(bounder.prepare(concatenate([one, other])))
     assert settled.names == {(2, 3): b"first", (4, 5): b"second"}
+
+
+@pytest.mark.parametrize("limits", [(None, None), (2, None), (None, 3), (2, 4)])
+@pytest.mark.parametrize("keep_rows", [False, True])
+def test_a_smaller_bound_on_reduced_lines_is_that_bound_on_the_rows(limits, keep_rows):
+    """Lines that were reduced under a larger bound on partitions, and then settled under L."""
+    for seed in range(60):
+        generator = random.Random(seed)
+        rows = random_rows(generator, generator.randrange(40))
+        for wide, narrow in ((4, 1), (5, 3), (7, 7)):
+            first = Bounder(ContributionBounds(wide, *limits), FIELDS, b"key", keep_rows)
+            second = Bounder(ContributionBounds(narrow, *limits), FIELDS, b"key", keep_rows)
+            reduced = first.reduce(first.prepare(table_of(rows)))
+            found = second.settle_reduced(reduced)
+            expected = second.settle(second.prepare(table_of(rows)))
+            assert wire.pack_table(found) == wire.pack_table(expected)

@@ -26,9 +26,18 @@ def test_what_is_no_limit_is_refused_by_name(name, value):
         ContributionBounds(**given)
 
 
-def test_partitions_must_be_decided():
-    with pytest.raises(TypeError, match="partitions"):
-        ContributionBounds()
+def test_the_bound_on_partitions_is_chosen_privately_by_default():
+    assert ContributionBounds() == ContributionBounds("auto")
+    assert ContributionBounds().is_automatic and not ContributionBounds(3).is_automatic
+    assert ContributionBounds().reach is None and ContributionBounds(rows=4).reach == 4
+    assert ContributionBounds(rows=4).up_to(2) == ContributionBounds(2, rows=4)
+    assert pickle.loads(pickle.dumps(ContributionBounds())) == ContributionBounds()
+
+
+@pytest.mark.parametrize("given", [{"rows": "auto"}, {"partitions": "all"}])
+def test_other_words_are_refused(given):
+    with pytest.raises(TypeError, match=f"{next(iter(given))} must be an int"):
+        ContributionBounds(**given)
 
 
 def test_a_forged_pickle_is_checked_again():

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from beam_dp.mechanisms.candidates import candidates as candidates_module
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.grids import SymmetricGrid
 
 SETS = {
     "ints": Candidates.linear(-7, 30, 3),
@@ -315,39 +314,6 @@ def test_rounded_grid_refuses(bad):
 def test_mirrored_values_are_the_negatives_in_rising_order(grid):
     assert list(grid.mirrored()) == sorted(-value for value in grid)
     assert grid.mirrored().mirrored() == grid
-
-
-@pytest.mark.parametrize("unit", [Fraction(1), Fraction(1, 10**6), Fraction(3, 7), Fraction(1000)])
-def test_a_symmetric_grid_has_all_numbers_of_few_bits(unit):
-    grid = SymmetricGrid(unit, 3, 6)
-    wanted = [*range(9), 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64]
-    assert [Candidates(grid)[i] for i in range(grid.size)] == [
-        *(-float(m * unit) for m in reversed(wanted[1:])), *(float(m * unit) for m in wanted)
-    ]  # fmt: skip
-
-
-def test_a_symmetric_grid_finds_what_a_list_finds():
-    grid = Candidates(SymmetricGrid(Fraction(1, 4), 4, 9))
-    plain = Candidates.of(grid)
-    values = [-1000, -3, 0, 1, 2, 77, 1000, -7.1, 0.26, 1e300, -1e300, math.inf, -math.inf]
-    assert [grid.index(value) for value in values] == [plain.index(value) for value in values]
-    assert grid.index(Fraction(1, 3)) == plain.index(Fraction(1, 3))
-    for array in (np.array(values), np.array(values[:7]), np.array([2**63 - 1, -(2**63)])):
-        assert grid.indexes(array).tolist() == plain.indexes(array).tolist()
-    assert grid.indexes([math.nan]).tolist() == [grid.size]
-
-
-def test_a_symmetric_grid_is_its_mirror_and_travels_light():
-    grid = Candidates(SymmetricGrid(Fraction(1, 10**6), 13, 83))
-    assert grid.mirrored() == grid and len(pickle.dumps(grid)) < 1000
-    assert pickle.loads(pickle.dumps(grid)) == grid
-
-
-@pytest.mark.parametrize("unit", [Fraction(1), Fraction(1, 4), Fraction(3)])
-def test_a_symmetric_grid_finds_the_ends_of_int64(unit: Fraction) -> None:
-    grid = Candidates(SymmetricGrid(unit, 13, 83))
-    ends = np.array([-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 1], np.int64)
-    assert grid.indexes(ends).tolist() == [grid.index(int(value)) for value in ends]
 
 
 @pytest.mark.parametrize(

@@ -43,10 +43,11 @@ class Range(Metric):
         ends = dp.Max(self.column, unit=self.unit), dp.Min(self.column, unit=self.unit)
         return tuple(request for end in ends for request in end.requests())
 
-    def combine(self, released: Sequence[Released]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the difference, and the sum of the error bounds."""
+    def combine(self, released: Sequence[Released]) -> Released:
+        """Return the difference: what each end may be off adds up."""
         largest, smallest = released
-        return largest.values - smallest.values, largest.errors + smallest.errors
+        below, above = largest.below + smallest.above, largest.above + smallest.below
+        return Released.between(largest.values - smallest.values, below, above)
 
 
 HUGE = dp.Budget(30_000.0)
@@ -73,10 +74,11 @@ def test_it_is_released_near_the_truth() -> None:
     first, second = released(Range("minutes"))
     assert (first.day, second.day) == ("a", "b")
     assert abs(first.range_minutes - 49) < 1 and abs(second.range_minutes - 9) < 1
-    assert 0 <= first.range_minutes_error < 1 and 0 <= second.range_minutes_error < 1
+    assert 48 < first.range_minutes_low <= 49 and 8 < second.range_minutes_low <= 9
+    assert first.range_minutes_high == second.range_minutes_high == math.inf  # as of both ends
 
 
-def test_its_error_bound_is_that_of_both_ends() -> None:
+def test_its_interval_is_that_of_both_ends() -> None:
     """The ends that are asked for beside it are the same numbers: nothing is drawn twice.
 
     At epsilon 300 neither is NaN: fewer than 10 of 1,000 people are passed over but for e^-40.
@@ -86,16 +88,19 @@ def test_its_error_bound_is_that_of_both_ends() -> None:
     for row in released(*asked, budget=dp.Budget(300.0), rows=rows):
         assert math.isfinite(row.max_minutes) and math.isfinite(row.min_minutes)
         assert row.range_minutes == row.max_minutes - row.min_minutes
-        assert row.range_minutes_error == row.max_minutes_error + row.min_minutes_error
+        assert row.min_minutes_low == -math.inf and row.max_minutes_high == math.inf
+        assert row.range_minutes_low == pytest.approx(row.max_minutes_low - row.min_minutes_high)
+        assert row.range_minutes_low <= 1998  # of each day's truth
 
 
-def test_its_error_bounds_hold_together() -> None:
-    """Each end has half of the chance to be further off."""
+def test_its_intervals_hold_together() -> None:
+    """Each end fails with less than half of the chance to be further off."""
     program = compile_program([Range("minutes")], dp.Budget(1.0), 1)
-    assert [step.release.alpha for step in program.steps] == [ALPHA / 2, ALPHA / 2]
-    mixed = [Released(np.array([9.0, math.nan]), np.array([1.0, math.inf]))] * 2
-    values, errors = Range("minutes").combine(mixed)
-    assert values[0] == 0 and errors[0] == 2 and math.isnan(values[1]) and errors[1] == math.inf
+    assert all(step.release.search.stray < ALPHA / 2 for step in program.steps)
+    mixed = [Released.within(np.array([9.0, math.nan]), np.array([1.0, 1.0]))] * 2
+    found = Range("minutes").combine(mixed)
+    assert found.values[0] == 0 and math.isnan(found.values[1])
+    assert found.low.tolist() == [-2, -math.inf] and found.high.tolist() == [2, math.inf]
 
 
 def test_its_plan_has_two_rows_of_half_of_its_weight() -> None:
@@ -151,7 +156,7 @@ def test_the_job_releases_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) 
     words += ["--range", "minutes", "--unit", "minutes=1", "--weights", "range_minutes=2"]
     assert aggregate.main([*words, "--epsilon", "30000", "--runner", "FnApiRunner"]) == 0
     first, second = csv.DictReader(out.open())
-    assert list(first) == ["day", "range_minutes", "range_minutes_error"]
+    assert list(first) == ["day", "range_minutes", "range_minutes_low", "range_minutes_high"]
     assert abs(float(first["range_minutes"]) - 49) < 2
     assert abs(float(second["range_minutes"]) - 9) < 2
     said = capfd.readouterr().out

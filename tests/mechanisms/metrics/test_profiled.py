@@ -69,9 +69,11 @@ def test_the_release_keeps_what_its_search_looks_at(search, candidates):
 
 
 def test_how_it_is_searched_is_read_off_the_metric():
-    assert Searching.of(dp.Max("x")) == Searching() == Searching("two-phase", None, 0.05)
+    frequency = dp.MaxFrequency("x")
+    assert Searching.of(frequency) == Searching() == Searching("two-phase", None, 0.05)
+    assert dp.Max("x").searching == Searching("walk", None, 0.05)
     metric = dp.Min("x", search="auto", candidates=GRID, beta=0.2)
-    assert Searching.of(metric) == Searching("auto", GRID, 0.2)
+    assert metric.searching == Searching("auto", GRID, 0.2)
 
 
 def test_from_below_is_one_sided_and_refuses_what_has_no_effect():

@@ -107,7 +107,7 @@ def test_a_median_is_the_quantile_of_one_half() -> None:
         median, half = dp.Median("x", per=per), dp.Quantile("x", Fraction(1, 2), per=per)
         assert median.requests() == half.requests()
     [request] = dp.Quantile("x", 0.1).requests()
-    assert request.p == Fraction(1, 10)
+    assert request.shares == (Fraction(1, 10),)
 
 
 def test_equal_requests_are_released_once() -> None:

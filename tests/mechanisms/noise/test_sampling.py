@@ -6,6 +6,7 @@ per comparison t = sqrt(ln(2e10) / (2 n)); chances of one event are the same wit
 Every comparison has a broken twin, whose F differs by more than 2 t.
 """
 
+import functools
 import math
 from fractions import Fraction
 
@@ -141,10 +142,12 @@ class TestDistributions:
     def test_bernoulli(self, p):
         assert self.coin(lambda: Noise().bernoulli(p), p)
 
-    def test_bernoulli_exp_and_bernoulli_below(self):
-        assert self.coin(lambda: Noise().bernoulli_exp(Fraction(3, 4)), math.exp(-0.75))
-        assert not self.coin(lambda: Noise().bernoulli_exp(Fraction(3, 4)), math.exp(-0.5))
-        assert all(Noise().bernoulli_exp(0) for _ in range(100))
+    def test_bernoulli_below(self):
+        bound = functools.partial(exp_interval, Fraction(-3, 4))
+        assert self.coin(lambda: Noise().bernoulli_below(bound), math.exp(-0.75))
+        assert not self.coin(lambda: Noise().bernoulli_below(bound), math.exp(-0.5))
+        whole = functools.partial(exp_interval, Fraction(0))
+        assert all(Noise().bernoulli_below(whole) for _ in range(100))
         phi = 0.5 + math.erf(-3 / math.sqrt(7) / math.sqrt(2)) / 2
 
         def draw():
@@ -320,7 +323,5 @@ class TestSizesAndParameters:
     def test_wrong_chances_are_refused(self):
         with pytest.raises(ValueError, match="p must be from 0 to 1, not 1.5."):
             Noise().bernoulli(1.5)
-        with pytest.raises(ValueError, match="gamma must be at least 0, not -1."):
-            Noise().bernoulli_exp(-1)
         with pytest.raises(ValueError, match="limit must be an int of at least 0, not -1."):
             Noise().first_success(1, -1)

@@ -1,6 +1,7 @@
 """Every draw is fed by the operating system, at the moment of the draw, and by nothing else."""
 
 import copy
+import functools
 import multiprocessing
 import os
 import pickle
@@ -12,13 +13,14 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics.intervals import exp_interval
 
 WIDE = Fraction(1, 2**90)
 DRAWS = [
     lambda noise: noise.words(1),
     lambda noise: noise.uniform().interval(1),
     lambda noise: noise.bernoulli(Fraction(1, 2)),
-    lambda noise: noise.bernoulli_exp(1),
+    lambda noise: noise.bernoulli_below(functools.partial(exp_interval, Fraction(-1))),
     lambda noise: noise.geometric(1, 1),
     lambda noise: noise.geometric(1, 1000),
     lambda noise: noise.geometric(WIDE, 1000),

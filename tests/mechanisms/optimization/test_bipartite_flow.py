@@ -76,9 +76,9 @@ def test_crowded_items_need_few_pairs(monkeypatch):
     sizes = []
     original = maximum_flow.maximum
 
-    def counted(tails, *others):
+    def counted(tails, *others, **named):
         sizes.append(len(tails) - 15_000)
-        return original(tails, *others)
+        return original(tails, *others, **named)
 
     monkeypatch.setattr(maximum_flow, "maximum", counted)
     pairs = np.unique(items * 5_000 + people)

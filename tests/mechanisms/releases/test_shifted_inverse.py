@@ -5,11 +5,12 @@ With epsilon 10^4 and beta 10^-12 each assertion about a draw fails by chance wi
 """
 
 import dataclasses
+import itertools
 import math
 import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -26,10 +27,12 @@ from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.profiles import kth_largest
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.releases import clipped, quantiles
-from beam_dp.mechanisms.releases.quantiles import RankRelease, RowQuantile
+from beam_dp.mechanisms.releases.quantiles import ExtremeRelease, RankRelease, RowQuantile
 from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
-from beam_dp.mechanisms.search import AboveThreshold, RankProfile, RankSearch, increments
+from beam_dp.mechanisms.search import AboveThreshold, RankProfile, increments
 from beam_dp.mechanisms.search.rank_search import RESOLUTION
+from beam_dp.mechanisms.search.ranks.node import Answer, Node
+from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -37,7 +40,7 @@ from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.steps import collect
 from beam_dp.transforms.steps import settle as settling
 from beam_dp.transforms.steps.output_rows import output_type
-from tests.doubles import ZeroNoise
+from tests.doubles import ZeroNoise, choices
 from tests.relations import (
     KEY,
     STATISTICS,
@@ -72,15 +75,25 @@ def program_of(statistic: Statistic, **changes: Any) -> Program:
     return compile_program([metric], HUGE, 1, second=statistic.second)
 
 
+class Drawn(NamedTuple):
+    """What is released of one partition."""
+
+    value: Any
+    low: float
+    high: float
+    rank: float
+
+
 def drawn(
     rows: Rows, program: Program, noise: Noise, two: bool = False, clip: int = 40
-) -> dict[int, tuple[Any, Any]]:
-    """Return value and error per day; shared clips are the `clip`-th threshold."""
+) -> dict[int, Drawn]:
+    """Return what is released per day; shared clips are the `clip`-th threshold."""
     found = {}
     for cells, days in views(as_dicts(rows), program, second=two):
-        clips = tuple(clip for _ in program.shared_measures)
-        [(numbers, errors)], _ = program.release(cells, clips, noise)
-        found |= dict(zip(days, zip(numbers.tolist(), errors.tolist(), strict=True), strict=True))
+        clips = choices(program, clip)
+        [made] = program.release(cells, clips, noise)
+        columns = (column.tolist() for column in (made.values, made.low, made.high, made.rank))
+        found |= dict(zip(days, map(Drawn, *columns), strict=True))
     return found
 
 
@@ -91,7 +104,10 @@ def rounded(value: float) -> float:
 
 @pytest.mark.parametrize("name", STATISTICS)
 def test_searched_statistics_are_within_their_shift(name: str) -> None:
-    """At most f, and at least its profile at `shift` removals, which is 1 or 0 here."""
+    """At most f, and at least its profile at `shift` removals, which is 1 or 0 here.
+
+    The interval holds f, and ends at the candidate before the released one: nothing less is sure.
+    """
     statistic = STATISTICS[name]
     rows = data_of(statistic, 100, seed=8).rows
     program = program_of(statistic, **SURE)
@@ -99,12 +115,98 @@ def test_searched_statistics_are_within_their_shift(name: str) -> None:
     found, data = drawn(rows, program, Noise(), statistic.second is not None), by_day(rows)
     [step] = program.steps
     grid = step.release.candidates
-    for day, (value, error) in found.items():
+    shift = step.release.shift
+    assert shift <= 1
+    for day, (value, low, high, rank) in found.items():
         levels = statistic.direct(data[day]) if statistic.direct else brute(data[day], statistic.f)
-        assert error == step.release.shift <= 1 and error == int(error)
-        low, high = (grid[min(grid.index(levels[k]), grid.size - 1)] for k in (int(error), 0))
-        assert low <= sign * value <= high
+        least, most = (grid[min(grid.index(levels[k]), grid.size - 1)] for k in (shift, 0))
+        assert least <= sign * value <= most and rank == 0
+        known, unknown = (low, high) if sign > 0 else (-high, -low)
+        place = grid.index(sign * value)
+        assert unknown == math.inf and known == (grid[place - 1] if place else -math.inf)
+        assert known < statistic.f(data[day]) or known == -math.inf
         assert value < 0 or math.copysign(1, value) == 1  # never -0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Fixed:
+    """A search that returns the same candidate again and again."""
+
+    place: int
+    beta: float = 0.05
+
+    def choose(self, profile: Profile, candidates: Candidates, noise: Noise) -> Any:
+        """Return the candidate."""
+        return candidates[self.place]
+
+
+@dataclasses.dataclass(frozen=True)
+class Mirrored:
+    """A profiler of f, or of -f."""
+
+    sign: int
+
+    def profiles(self, view: PartitionView) -> list[Profile]:
+        """Return the profile of one partition, which the search does not read."""
+        return [Profile([0])]
+
+
+SMALL_GRIDS = {
+    "one": Candidates.of([3]),
+    "given": Candidates.of([-7, -0.5, 0, 2, 2.25, 9]),
+    "whole": Candidates.linear(-3, 3, 1),
+    "tenths": Candidates.linear(-0.3, 0.4, 0.1),
+    "both signs": Candidates.rounded(9, 2).mirrored(),
+    "huge": Candidates.linear(2**80, 2**80 + 2**70, 2**68),
+}
+
+
+def bounded(grid: Candidates, place: int, sign: int, beta: float = 0.05) -> Drawn:
+    """Return what is released where the search ends at a candidate, which is that of -f for -1."""
+    release = DirectRelease(Mirrored(sign), Fixed(place, beta), grid)
+    made = release.draw(empty_cells(1), Noise())
+    return Drawn(*(column[0] for column in (made.values, made.low, made.high, made.rank)))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("name", SMALL_GRIDS)
+def test_the_truth_is_beyond_the_candidate_before_the_released_one(name: str, sign: int) -> None:
+    """For every f, and every candidate that is at most f rounded up: what a search may end at.
+
+    f is each candidate, and just below and above it; of a minimum it is the profile's negative.
+    """
+    grid = SMALL_GRIDS[name]
+    near = [Fraction(c) + step for c in grid for step in (Fraction(-1, 10**6), 0, Fraction(1, 9))]
+    for f, place in itertools.product(near, range(grid.size)):
+        if place > grid.index(f):
+            continue  # only in the 5% of releases that fail
+        value, low, high, rank = bounded(grid, place, sign)
+        assert value == sign * grid[place] and rank == 0
+        assert low <= sign * f <= high
+        known, unknown = (low, high) if sign > 0 else (-high, -low)
+        assert unknown == math.inf
+        # The nearest end that holds for all of these f.
+        assert known == (pytest.approx(float(grid[place - 1]), rel=1e-15) if place else -math.inf)
+
+
+def test_an_end_one_candidate_further_would_not_hold() -> None:
+    """The broken twin: f is below the released number where it was rounded up to it."""
+    grid = SMALL_GRIDS["whole"]
+    f = Fraction(3, 2)
+    assert bounded(grid, grid.index(f), 1).value > f > bounded(grid, grid.index(f), 1).low
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_search_that_fails_more_often_than_5_percent_bounds_nothing(sign: int) -> None:
+    grid = SMALL_GRIDS["whole"]
+    for place, beta in itertools.product(range(grid.size), (0.06, 0.5, 0.999)):
+        assert bounded(grid, place, sign, beta)[1:] == (-math.inf, math.inf, 0)
+
+
+def test_a_blank_has_no_interval() -> None:
+    release = DirectRelease(Mirrored(1), Fixed(0), SMALL_GRIDS["whole"], blank=True)
+    made = release.draw(empty_cells(1), Noise())
+    assert math.isnan(made.values[0]) and (made.low[0], made.high[0]) == (-math.inf, math.inf)
 
 
 def votes(rows: Rows) -> dict[int, list[float]]:
@@ -137,9 +239,13 @@ def test_quantiles_of_people_are_within_their_shift(p: str) -> None:
     statistic = Statistic(dp.Quantile("value", Fraction(p)), len)
     rows = data_of(statistic, 200, seed=9).rows
     program, data = program_of(statistic, **SURE), by_day(rows)
-    for day, (value, error) in drawn(rows, program, Noise()).items():
-        assert error == program.steps[0].release.shift <= 2
-        assert ranks_are_near(data[day], value, Fraction(p), error)
+    for day, (value, low, high, rank) in drawn(rows, program, Noise()).items():
+        if math.isnan(value):
+            assert not votes(data[day]) and rank == math.inf
+            continue
+        assert rank <= program.steps[0].release.shift + 1 <= 2
+        assert ranks_are_near(data[day], value, Fraction(p), rank)
+        assert (low, high) == (-math.inf, math.inf)  # a rank says nothing of a distance
 
 
 @pytest.mark.parametrize("p", ["0.5", "0.9", "0.01", "1/3"])
@@ -148,7 +254,7 @@ def test_quantiles_of_rows_are_within_their_shift(p: str) -> None:
     statistic = Statistic(dp.Quantile("value", Fraction(p), per="row"), len)
     rows = data_of(statistic, 200, seed=10).rows
     program, data = program_of(statistic, **SURE), by_day(rows)
-    for day, (value, error) in drawn(rows, program, Noise()).items():
+    for day, (value, _, _, error) in drawn(rows, program, Noise()).items():
         ordered = values(data[day])
         k = math.floor((1 - Fraction(p)) * len(ordered)) + 1
         levels = brute(data[day], lambda left, k=k: [*values(left), *[-math.inf] * k][k - 1])
@@ -235,28 +341,32 @@ def empty_cells(size: int) -> PartitionView:
 
 @pytest.mark.parametrize("metric", EVERY, ids=named)
 def test_empty_partitions_are_released_like_others(metric: Any) -> None:
-    """30 of them, at an ordinary budget: numbers of the right type, errors finite or a doubt."""
+    """30 of them, at an ordinary budget: numbers of the right type, and of every other column."""
     program = compile_program([metric], dp.Budget(1.0), 3)
-    clips = tuple(3 for _ in program.shared_measures)
-    [(found, errors)], _ = program.release(empty_cells(30), clips, Noise())
-    assert len(found) == len(errors) == 30 and not np.isnan(errors).any()
+    clips = choices(program, 3)
+    [made] = program.release(empty_cells(30), clips, Noise())
+    found = made.values
+    for column in (found, made.low, made.high, made.rank):
+        assert len(column) == 30
+    assert not np.isnan(np.concatenate([made.low, made.high, made.rank])).any()
+    assert (made.low <= made.high).all()
     kind = output_type([], [metric], LAYOUT)._fields[0][1]
     assert kind is float or all(type(value) is int for value in found.tolist())
-    [(nothing, _)], _ = program.release(empty_cells(0), clips, Noise())
-    assert len(nothing) == 0
+    [nothing] = program.release(empty_cells(0), clips, Noise())
+    assert {len(column) for column in nothing.columns} == {0}
 
 
 @pytest.mark.parametrize("metric", EVERY, ids=named)
-def test_error_columns_are_the_shift_of_the_plan(metric: Any) -> None:
+def test_errors_of_ranks_are_the_shift_of_the_plan(metric: Any) -> None:
     program = compile_program([metric], dp.Budget(1.0), 3)
     [step] = program.steps
-    [(_, errors)], _ = program.release(
-        empty_cells(5), tuple(3 for _ in program.shared_measures), Noise()
-    )
-    if isinstance(step.release, (DirectRelease, RankRelease)):
-        assert errors.tolist() == [float(step.release.shift)] * 5
-    if isinstance(step.release, RowQuantile):  # or infinite: nobody is there
-        assert set(errors.tolist()) <= {float(step.release.shift), math.inf}
+    clips = choices(program, 3)
+    [made] = program.release(empty_cells(5), clips, Noise())
+    ranked = isinstance(step.release, (RankRelease, RowQuantile, ExtremeRelease))
+    if ranked:  # or infinite: nobody is there
+        assert set(made.rank.tolist()) <= {float(step.release.shift), math.inf}
+    assert metric.is_ranked == ranked
+    assert metric.is_ranked or not made.rank.any()
 
 
 @pytest.mark.parametrize("reach", [1, 3])
@@ -275,7 +385,7 @@ def test_costs_add_up_to_the_budget(metric: Any, budget: dp.Budget, reach: int) 
         assert ledger.amount == program.budget.amount
         release = program.steps[0].release
         if isinstance(release, RowQuantile):
-            parts = [release.count.search_cost, release.count.noise_cost, release.search.cost]
+            parts = [release.count.looks[-1], release.count.noise_costs[-1], release.search.cost]
             assert sum(part.amount for part in parts) == release.cost.amount
             assert [spending.cost for spending in release.spends] == [release.cost]
 
@@ -284,12 +394,12 @@ def test_a_clipped_distinct_count_is_never_above_the_true_one() -> None:
     """Without noise, for every clip; and one person moves it by 0 to the clip."""
     statistic = Statistic(dp.DistinctCount("item"), len)
     made = data_of(statistic, 300, seed=11)
-    program = program_of(statistic, candidates=Candidates.of([1, 2, 3, 50]))
+    program = program_of(statistic, candidates=Candidates.of([1, 2, 4, 50]))
     data, tight = by_day(made.rows), 0
-    for clip, most in enumerate((1, 2, 3, 50)):
+    for clip, most in enumerate((1, 2, 4, 50)):
         before, after = (drawn(rows, program, ZeroNoise(), clip=clip)
                          for rows in (made.before, made.rows))  # fmt: skip
-        for day, (value, _) in after.items():
+        for day, (value, *_) in after.items():
             truth = len({str(row.item) for row in data[day] if row.item is not None})
             moved = value - before.get(day, (0, 0))[0]
             assert value <= truth and 0 <= moved <= most
@@ -315,7 +425,7 @@ def people_above(rows: Rows, program: Program, bounds: ContributionBounds) -> li
 def test_the_shared_clip_of_a_distinct_count_sees_everybody_once(reach: int | None) -> None:
     """It sees a person's most items in any partition; one person moves it by 0 or 1."""
     statistic = Statistic(dp.DistinctCount("item"), len)
-    program = program_of(statistic, candidates=Candidates.of([1, 2, 3, 4]))
+    program = program_of(statistic, candidates=Candidates.of([1, 2, 4]))
     for seed in range(30):
         made = data_of(statistic, 3, 3, seed)
         made = made._replace(new=set(list(made.new)[:1]))
@@ -329,7 +439,7 @@ def test_the_shared_clip_of_a_distinct_count_sees_everybody_once(reach: int | No
         most: dict[int, int] = {}
         for (person, _), owned in items.items():
             most[person] = max(most.get(person, 0), len(owned))
-        expected = [sum(number > y for number in most.values()) for y in (1, 2, 3, 4)]
+        expected = [sum(number > y for number in most.values()) for y in (1, 2, 4)]
         assert reach is not None or after == expected
 
 
@@ -382,20 +492,20 @@ PUBLIC = Candidates.of([0, 1, 2])
 PROFILES: list[RankProfile] = []
 
 
-class Recording(RankSearch):
+class Recording(SplitSearch):
     """Notes the profiles that it is asked about, and draws nothing."""
 
-    def choose_from(self, profile: RankProfile, candidates: Any, noise: Any = None) -> Any:
-        """Return the first candidate."""
-        PROFILES.append(profile)
-        return candidates[0]
+    def answers(self, node: Node, candidates: Any, noise: Any) -> list[Answer]:
+        """Return no answer."""
+        PROFILES.append(RankProfile(node.buckets, node.amounts))
+        return [Answer()]
 
 
 def recorded(rows: Rows, program: Program, bounds: ContributionBounds) -> list[RankProfile]:
     """Return what the searches of partitions 1 and 2 would be given."""
     [step] = program.steps
     given = step.release.search
-    spy = Recording(given.budget, given.p, given.beta)
+    spy = Recording(**{field.name: vars(given)[field.name] for field in dataclasses.fields(given)})
     release = dataclasses.replace(step.release, search=spy)
     program = dataclasses.replace(program, steps=(dataclasses.replace(step, release=release),))
     there = [Row(-1 - day, day) for day in (1, 2)]  # without a value: seen by nobody
@@ -416,7 +526,8 @@ def joint(rows: Rows, bounds: ContributionBounds) -> np.ndarray:
     logs = []
     for profile in recorded(rows, program, bounds):
         coarse = RankProfile(profile.buckets, profile.amounts * 2 // RESOLUTION, 2)
-        logs.append(np.log(search.distribution(coarse, PUBLIC)))
+        chances = search.distribution(coarse, PUBLIC)
+        logs.append(np.log([chances[index,] for index in (0, 1, 2, None)]))
     return logs[0][:, None] + logs[1][None, :]
 
 

@@ -91,7 +91,14 @@ def owned(rows):
     partition, person, item, count = (np.array(column, np.int64) for column in zip(*rows))
     places = np.zeros(len(rows), np.int64)
     owner = person[None].view(np.uint64)
-    return Owned(partition[None].view(np.uint64), places, owner, owner, item, count)
+    return Owned(
+        partition=partition[None].view(np.uint64),
+        relation=places,
+        person=owner,
+        second=owner,
+        item=item,
+        count=count,
+    )
 
 
 def voted(function, rows, **options):

@@ -399,19 +399,80 @@ def test_the_rest_is_searched_where_no_price_is_good_enough():
     assert release.draw_one(Profile([8] * 600), Noise()) == (8, math.inf)
 
 
-def test_an_error_bound_holds():
-    """Between f and f without `shift` people, but for 5%: sums of 2,000 people."""
+def test_the_lower_end_of_the_interval_holds():
+    """f is above it but for 5%: sums of 2,000 people."""
     values = [*range(1, 2001)]
     candidates = Candidates.rounded(1 << 40, 17)
     _, release = release_of(dp.MaxFrequency("x", search="two-phase", candidates=candidates))
     profile = Profile(sum_profile(values, release.removals))
-    low, high = profile.values[min(release.shift, release.removals)], profile.values[0]
     runs = 200
     drawn = [release.draw_one(profile, Noise()) for _ in range(runs)]
-    failed = sum(not low - error <= value <= high + error for value, error in drawn)
+    failed = sum(value - below > profile.values[0] for value, below in drawn)
     # Hoeffding: 5% become more than 5% + d with a chance of e^(-2 n d^2) = 1e-10.
     assert failed / runs <= 0.05 + math.sqrt(math.log(1e10) / (2 * runs))
-    assert sum(math.isfinite(error) for _, error in drawn) > runs / 2
+    assert sum(math.isfinite(below) for _, below in drawn) > runs / 2
+
+
+class _Given(Noise):
+    """Noise that is the same number in every draw."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def discrete_laplace(self, rate, size):
+        """Return the number."""
+        return np.full(size, self.number)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Ends:
+    """A search, or one for a price, that ends at the same place again and again."""
+
+    place: int
+
+    def choose(self, profile, candidates, *others):
+        """Return the candidate; of prices, the place."""
+        return candidates[self.place] if isinstance(candidates, Candidates) else self.place
+
+
+COARSE = [
+    Candidates.linear(0, 12, 3), Candidates.of([0, 1, 2.5, 7, 9, 12]), Candidates.linear(-6, 12, 1)
+]  # fmt: skip
+
+
+def failures(listed):
+    """Return how many of all cases have an end above f: floors, prices, and noise of the bound.
+
+    The floor is any candidate that is at most f rounded up, as but for 1e-4 it is. Where candidates
+    are given, f and they need not be multiples of the unit.
+    """
+    failed, middle = 0, Fraction(7, 2) if listed else 5
+    for candidates, f, sign in itertools.product(
+        COARSE if listed else COARSE[::2], (1, 2, middle, 8, 11), (1, -1)
+    ):
+        metric = dp.MaxFrequency("x", search="two-phase", candidates=candidates)
+        _, release = release_of(metric)
+        release = dataclasses.replace(release, profiler=_Signed(sign), unit=UNIT, listed=listed)
+        profile = Profile([f, f - 1, f - 1, 0 if f < 8 else 7])
+        for floor, price in itertools.product(range(candidates.index(f) + 1), range(3)):
+            ends = dataclasses.replace(release, search=_Ends(floor), prices=_Ends(price))
+            bound = two_phase.AdditiveNoise(release.noise_cost).bound(
+                price_at(price), release.alpha
+            )
+            for noise in (-bound, -1, 0, 1, bound):
+                value, below = ends.draw_one(profile, _Given(noise))
+                assert below >= 0
+                failed += sign * value - below > f
+    return failed
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_the_lower_end_holds_where_the_floor_was_rounded_up(listed, monkeypatch):
+    """For all floors, prices and noise within its bound, on coarse grids and f between them."""
+    assert failures(listed) == 0
+    # The broken twin: the noise alone, though the floor may be above f.
+    monkeypatch.setattr(TwoPhase, "_below", lambda self, value, error, floor: error)
+    assert failures(listed) > 0
 
 
 def test_few_people_are_searched_with_what_is_left():
@@ -456,13 +517,13 @@ def test_what_is_searched_with_is_what_was_left(budget, few, monkeypatch):
 def test_given_candidates_are_what_comes_out():
     """The error has the distance to them, at least an eighth of a step as the least price."""
     ages = Candidates.linear(0, 120, 1)
-    _, release = release_of(dp.Max("x", candidates=ages))
+    _, release = release_of(dp.Max("x", candidates=ages, search="two-phase"))
     assert release.unit == Fraction(1, 1_000_000) * (1 << 16)  # up to an eighth of a year
     profile = Profile([97.3 - k / 100 for k in range(release.removals + 1)])
     for _ in range(30):
         value, error = release.draw_one(profile, Noise())
         assert value in set(ages) and error > 0.06 * math.log(20) / 0.6
-    _, free = release_of(dp.Max("x"))
+    _, free = release_of(dp.Max("x", search="two-phase"))
     # Multiples of a millionth with noise of thousands of them: whole with a chance below 1e-2.
     assert not all(free.draw_one(profile, Noise())[0] in set(ages) for _ in range(30))
 
@@ -487,7 +548,7 @@ def test_the_least_price_is_an_eighth_of_the_steps_that_are_given(candidates, un
 def test_nobody_and_few_are_blank_and_not_far_below_the_data():
     """20 people: NaN, or one of their values."""
     profile = Profile([float(1000 - k) for k in range(20)] + [-math.inf] * 700)
-    _, release = release_of(dp.Max("x"))
+    _, release = release_of(dp.Max("x", search="two-phase"))
     drawn = [release.draw_one(profile, Noise())[0] for _ in range(40)]
     # With the gate another answer below the data comes with a chance of 3%, and one above with 5%:
     # of 40 more than 20 do with a chance below (40 over 21) 0.08^21 < 1e-11.
@@ -499,7 +560,7 @@ def test_nobody_and_few_are_blank_and_not_far_below_the_data():
 
 
 def test_few_people_of_a_count_are_not_searched():
-    """The lowest candidate is 0, which is a true floor: clip and noise do, with an error of inf."""
+    """The lowest candidate is 0, which is a true floor: clip and noise do, with an open interval."""
     _, release = release_of(dp.MaxFrequency("x"))
     profile = Profile(sum_profile([10] * 100, 100) + [0] * release.removals)
     drawn = [release.draw_one(profile, Noise()) for _ in range(40)]

@@ -168,41 +168,6 @@ def test_choose_follows_the_distribution():
     assert distance(drawn, twin) > TOLERANCE
 
 
-def test_choose_rows_follows_the_distribution_in_every_row():
-    rows = [[9, 7, 7, 6, 4, 2, 2, 0], [3, 3, 2, 0, 0, 0, 0, 0]]
-    search = AboveThreshold(Budget(1), 0.3)
-    found = search.choose_rows(np.array(rows * SIZE))
-    assert found.dtype == np.int64
-    for row, losses in enumerate(rows):
-        expected = search.distribution(*profile_of(losses, 10))
-        assert distance(found[row::2].tolist(), expected) < TOLERANCE
-        # The broken twin: the other row's losses.
-        assert distance(found[1 - row :: 2].tolist(), expected) > TOLERANCE
-
-
-def test_choose_rows_are_independent():
-    # Equal rows agree in a pair of draws with probability sum p^2. By Hoeffding the share of 2000
-    # pairs is off by more than sqrt(ln(2e10) / 4000) = 0.077 with probability at most 1e-10.
-    losses = [6, 5, 4, 3, 2, 1, 0, 0]
-    search = AboveThreshold(Budget(1), 0.3)
-    found = search.choose_rows(np.array([losses] * 4000))
-    agree = float(np.mean(found[::2] == found[1::2]))
-    chances = search.distribution(*profile_of(losses, 7))
-    assert abs(agree - sum(p * p for p in chances)) < 0.077 < 1 - sum(p * p for p in chances)
-
-
-def test_choose_rows_with_wide_noise():
-    # The noise exceeds int64 here: Python ints are used, and T is about 2^70.
-    search = AboveThreshold(Budget.zcdp(Fraction(1, 2**128)))
-    assert set(search.choose_rows(np.array([[5, 0], [2**62, 0]])).tolist()) <= {0, 1}
-
-
-def test_choose_rows_edges():
-    search = AboveThreshold(Budget(1))
-    assert search.choose_rows(np.zeros((3, 1), np.int64)).tolist() == [0, 0, 0]
-    assert search.choose_rows(np.zeros((0, 4), np.int64)).tolist() == []
-
-
 def test_a_huge_set_takes_no_more_noise_than_a_small_one():
     search = AboveThreshold(Budget(1))
     profile = Profile([1000 - 9 * k for k in range(search.cap(2**64) + 1)])

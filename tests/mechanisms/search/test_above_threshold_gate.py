@@ -70,11 +70,9 @@ def test_draws_follow_the_distribution():
     search = AboveThreshold(Budget(1), 0.3, gate=True)
     profile, candidates = profile_of(losses, 15)
     wanted = np.cumsum(search.distribution(profile, candidates))
-    rows = search.choose_rows(np.array([losses] * SIZE))
-    singly = [search.choose(profile, candidates) for _ in range(SIZE)]
-    for drawn in (rows, singly):
-        found = np.cumsum(np.bincount(drawn, minlength=len(losses))) / SIZE
-        assert abs(found - wanted).max() < TOLERANCE
+    drawn = [search.choose(profile, candidates) for _ in range(SIZE)]
+    found = np.cumsum(np.bincount(drawn, minlength=len(losses))) / SIZE
+    assert abs(found - wanted).max() < TOLERANCE
     # The broken twin: without the gate.
     plain = np.cumsum(AboveThreshold(Budget(1), 0.3).distribution(profile, candidates))
     assert abs(plain - wanted).max() > 2 * TOLERANCE

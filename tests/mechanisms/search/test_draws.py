@@ -1,12 +1,13 @@
 """The thinned draws follow their formulas exactly."""
 
+import dataclasses
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
 from beam_dp.mechanisms.search import draws
 
 SIZE = 20_000
@@ -89,3 +90,61 @@ def test_draw_by_score_follows_its_weights():
     bare = [math.exp(-3 / 7 * score) for _, score in groups]
     twin = [weight / sum(bare) for weight in bare]
     assert distance(drawn, twin) > math.sqrt(math.log(2e10) / 8_000)
+
+
+RUNS = [(3, 4), (1, 0), (2**70, 300), (5, 2), (40, 9), (7, 4)]
+
+
+def run_chances(rate: float) -> list[float]:
+    """Return the probabilities of these runs by the formula."""
+    weights = [size * math.exp(-rate * score) for size, score in RUNS]
+    return [weight / math.fsum(weights) for weight in weights]
+
+
+@pytest.mark.parametrize("band", [draws._FINE, 2.0])
+def test_runs_follow_their_weights_by_floats_and_by_exact_intervals(band, monkeypatch):
+    # A band as wide as the whole leaves everything to the exact intervals.
+    monkeypatch.setattr(draws, "_FINE", band)
+    sizes = np.array([size for size, _ in RUNS], object)
+    scores = np.array([score for _, score in RUNS], np.int64)
+    size = SIZE if band < 1 else SIZE // 4
+    drawn = [draws.draw_run(sizes, scores, Fraction(1, 4), Noise()) for _ in range(size)]
+    assert distance(drawn, run_chances(0.25)) < TOLERANCE * math.sqrt(SIZE / size)
+    # The broken twin: half of the rate.
+    assert distance(drawn, run_chances(0.125)) > TOLERANCE * math.sqrt(SIZE / size)
+
+
+@dataclasses.dataclass(frozen=True)
+class Given(Noise):
+    """Noise that gives one uniform."""
+
+    kept: LazyUniform
+
+    def uniform(self) -> LazyUniform:
+        return self.kept
+
+
+def test_floats_and_exact_intervals_agree_on_the_same_uniform():
+    # Whatever the uniform, the run that floats take is the one that contains it.
+    random = np.random.default_rng(7)
+    for _ in range(200):
+        sizes, scores = random.integers(1, 10**6, 50), random.integers(0, 60, 50)
+        uniform = Noise().uniform()
+        uniform.interval(64)
+        pairs = list(zip(sizes.tolist(), scores.tolist(), strict=True))
+        one = draws.draw_run(sizes, scores, Fraction(1, 3), Given(uniform))
+        assert one == draws.draw_by_score(pairs, Fraction(1, 3), Noise(), uniform)
+
+
+def test_a_walk_stops_first_where_its_chances_say():
+    unit, needs, lengths = Fraction(1, 3), np.array([9, 5, 30]), np.array([4, 2, 3])
+    rates = np.repeat(needs / 3, lengths)
+    left, chances = 1.0, []
+    for rate in rates:
+        chances.append(left * math.exp(-rate))
+        left -= chances[-1]
+    begins, drawn = np.cumsum(lengths) - lengths, []
+    for _ in range(SIZE):
+        stop = draws.first_stop(unit, needs, lengths, Noise())
+        drawn.append(len(rates) if stop is None else int(begins[stop.run]) + stop.passed)
+    assert distance(drawn, [*chances, left]) < TOLERANCE

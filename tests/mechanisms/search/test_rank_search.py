@@ -12,12 +12,11 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.search.draws import failures_before_success
+from beam_dp.mechanisms.search.draws import _suspects, failures_before_success
 from beam_dp.mechanisms.search.rank_search import (
     RESOLUTION,
     RankProfile,
     RankSearch,
-    _suspects,
     increments,
 )
 

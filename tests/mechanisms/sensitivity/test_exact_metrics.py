@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics import rows as rows_metrics
+from beam_dp.mechanisms.metrics import extremes as extreme_metrics
 from beam_dp.mechanisms.metrics import totals as total_metrics
 from beam_dp.mechanisms.sensitivity import exact_metrics as of_rows
 
@@ -93,8 +93,8 @@ def test_a_kth_largest_of_rows_for_people_is_noticed(monkeypatch):
     def of_lines(people, *others):
         return profile(np.arange(len(people)), *others)
 
-    profile = rows_metrics.kth_largest.profile
-    monkeypatch.setattr(rows_metrics.kth_largest, "profile", of_lines)
+    profile = extreme_metrics.kth_largest.profile
+    monkeypatch.setattr(extreme_metrics.kth_largest, "profile", of_lines)
     rows = [{"id": n // 3, "x": n} for n in range(12)]
     assert dp.down_sensitivity(dp.KthLargest("x", 1), rows, 1, person="id") != 3
 

@@ -238,9 +238,18 @@ def test_magnitudes_are_seen_from_both_sides():
         Row((place, 0), (0, 0), (value,)) for place, value in enumerate((-5, 5, 0, None, 1 << 90))
     ]
     table = settled(rows, (Field(0, "sum"),))
-    index, numbers = Measure(0, 0, GRID).of(table)
-    assert sorted(numbers.tolist()) == [5, 5, 1 << 90]
+    both = Measure(0, 0, GRID)
+    index, numbers = both.of(table)
+    assert sorted(numbers.tolist()) == [-5, 5, 1 << 90]
     assert len(index) == 3
+    # The buckets of numbers below 0 follow those of the others.
+    for signed, same in ((-5, 5), (-(1 << 90), 1 << 90), (-1, 1)):
+        for kind in (np.int64, object):
+            if kind is np.int64 and same > 1 << 62:
+                continue
+            found = both.buckets(np.array([signed, same], kind)).tolist()
+            assert found == [found[1] + len(GRID) + 1, found[1]] and found[1] <= len(GRID)
+            assert found[1] == Measure(0, 1, GRID).buckets(np.array([same], kind))[0]
 
 
 @pytest.mark.parametrize("source", [PEOPLE, ROWS])
@@ -281,9 +290,10 @@ def test_of_each_person_the_largest_number_counts_once(measure):
                 if row.person[0] == person:
                     value = 1 if measure.source == ROWS else row.values[0] or 0
                     sums[row.partition] = sums.get(row.partition, 0) + value
-            numbers = [abs(s) if measure.sign == 0 else s for s in sums.values()]
-            if max(numbers) > 0:
-                bucket = next(j for j, y in enumerate(GRID) if max(numbers) <= y)
+            number = max(sums.values(), key=lambda s: (abs(s) if measure.sign == 0 else s, s))
+            if number > 0 or (number < 0 and measure.sign == 0):
+                bucket = next(j for j, y in enumerate(GRID) if abs(number) <= y)
+                bucket += (len(GRID) + 1) * (number < 0)  # of the same size, the one above 0
                 largest[bucket] = largest.get(bucket, 0) + 1
         whole_lines = shared_lines(rows, measure)
         assert whole_lines == largest

@@ -29,8 +29,15 @@ def made(lines: Sequence[Line], names: dict[Any, bytes] | None = None) -> Owned:
     partition = np.array(columns[0], np.uint64).reshape(-1, 2).T
     narrow = partition if partition[1].any() else partition[:1]
     relation, item = np.array(columns[1], np.int64), np.array(columns[4], np.int64)
-    both = owners_of(columns[2]), owners_of(columns[3])
-    return Owned(narrow, relation, *both, item, numbers(columns[5]), names or {})
+    return Owned(
+        partition=narrow,
+        relation=relation,
+        person=owners_of(columns[2]),
+        second=owners_of(columns[3]),
+        item=item,
+        count=numbers(columns[5]),
+        names=names or {},
+    )
 
 
 def numbers(column: Sequence[int]) -> np.ndarray:

@@ -32,7 +32,14 @@ def lines_of(partitions: list[Identity], width: int) -> Owned:
     size, items = len(partitions), np.array([one for one, _ in partitions], np.int64)
     people = np.arange(size, dtype=np.uint64)[None]
     zeros, ones = np.zeros(size, np.int64), np.ones(size, np.int64)
-    lines = Owned(identities(partitions, width), zeros, people, people, items, ones)
+    lines = Owned(
+        partition=identities(partitions, width),
+        relation=zeros,
+        person=people,
+        second=people,
+        item=items,
+        count=ones,
+    )
     return owner_lines.merge([lines])
 
 

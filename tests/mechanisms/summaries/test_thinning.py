@@ -1,5 +1,6 @@
 """Thinned lines: what no removal of K people brings to light is dropped, and nothing else."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,10 @@ def made(columns: Columns) -> Owned:
     partition, relation, person, item, count = columns
     words = partition.astype(np.uint64)[None]
     who = owners_of(person.tolist())
-    return owner_lines.merge([Owned(words, relation, who, who, item, count)])
+    lines = Owned(
+        partition=words, relation=relation, person=who, second=who, item=item, count=count
+    )
+    return owner_lines.merge([lines])
 
 
 def random_columns(generator: np.random.Generator, size: int) -> Columns:
@@ -105,9 +109,8 @@ def test_largest_rows_keep_every_profile_whatever_the_shards() -> None:
         ours = found.relation == 1
         last = np.unique(found.partition[0][ours], return_index=True)[1]
         fewer[np.flatnonzero(ours)[last]] -= 1
-        twin = Owned(
-            found.partition, found.relation, found.person, found.person, found.item, fewer
-        ).take(np.flatnonzero(fewer > 0))
+        twin = dataclasses.replace(found, second=found.person, count=fewer, names={})
+        twin = twin.take(np.flatnonzero(fewer > 0))
         different += kth(twin, rank, most - 1) != expected
     assert different > 50
 

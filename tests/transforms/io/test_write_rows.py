@@ -287,3 +287,61 @@ def test_rows_without_a_schema_need_columns(tmp_path: Path) -> None:
     rows = p | beam.Create([1])
     with pytest.raises(ValueError, match="WriteRows: columns must be given"):
         _ = rows | WriteRows(str(tmp_path / "out.csv"))
+
+
+def with_record(path: Path, record: dict[str, Any], **options: Any) -> None:
+    """Write ROWS with a record beside them."""
+    with beam.Pipeline(runner="FnApiRunner") as p:
+        rows = p | beam.Create(ROWS, reshuffle=False) | beam.Map(row_of).with_output_types(SCHEMA)
+        known = p | "Record" >> beam.Create([record])
+        _ = rows | WriteRows(str(path), record=known, **options)
+
+
+@pytest.mark.parametrize("extension", ["csv", "jsonl", "parquet"])
+def test_a_record_stands_beside_the_file(tmp_path: Path, extension: str) -> None:
+    path, beside = tmp_path / f"out.{extension}", tmp_path / f"out.{extension}.json"
+    with_record(path, {"spent": "1/3"})
+    assert json.loads(beside.read_text()) == {"spent": "1/3"}
+    alone = write(tmp_path / f"alone.{extension}", ROWS)
+    if extension == "parquet":
+        assert json.loads(pq.read_schema(path).metadata[b"beam_dp"]) == {"spent": "1/3"}
+        assert pq.read_table(path).equals(pq.read_table(alone))
+    else:
+        assert path.read_bytes() == alone.read_bytes()
+    assert not Path(f"{alone}.json").exists()
+
+
+def test_an_older_record_is_replaced_on_demand_only(tmp_path: Path) -> None:
+    path, beside = tmp_path / "out.csv", tmp_path / "out.csv.json"
+    beside.write_text("kept")
+    with pytest.raises(ValueError, match=r"path must name a new file, not '.*out\.csv\.json'"):
+        with_record(path, {})
+    assert beside.read_text() == "kept" and not path.exists()
+    with_record(path, {"spent": 1}, overwrite=True)
+    assert json.loads(beside.read_text()) == {"spent": 1} and path.exists()
+
+
+def test_where_a_record_cannot_be_written_both_files_stay_as_they_were(tmp_path: Path) -> None:
+    path, beside = tmp_path / "out.csv", tmp_path / "out.csv.json"
+    path.write_text("old")
+    beside.write_text("old record")
+    with pytest.raises(ValueError, match="Out of range float values"):
+        with_record(path, {"spent": math.nan}, overwrite=True)
+    assert (path.read_text(), beside.read_text()) == ("old", "old record")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["out.csv", "out.csv.json"]
+
+
+def test_unfinished_records_are_removed_with_unfinished_files(tmp_path: Path) -> None:
+    path = str(tmp_path / "out.csv")
+    left = []
+    for process in (7, 8):
+        for name in (path, whole_files.beside(path)):
+            with whole_files.written(name) as file:
+                [partial] = tmp_path.glob(f"{Path(name).name}.*.{os.getpid()}.*.partial")
+                file.write(b"half")
+            os.rename(name, str(partial).replace(f".{os.getpid()}.", f".{process}."))
+            left.append(process)
+    whole_files.remove_unfinished(path, {7})
+    assert len(left) == 4
+    assert len(list(tmp_path.iterdir())) == 2
+    assert all(".8." in file.name for file in tmp_path.iterdir())

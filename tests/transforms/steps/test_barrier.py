@@ -1,11 +1,13 @@
 """The noise is drawn once: what lies behind the barrier sees the same numbers, always."""
 
 import dataclasses
+import itertools
 import pickle
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
+import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability.api import beam_runner_api_pb2
@@ -30,7 +32,7 @@ FAINT = dp.Budget(2.0**-20)
 PUBLIC = [(f"day {number}",) for number in range(8)]
 PUBLIC_KEYS = PublicKeys(tuple(PUBLIC))
 ROWS = [{"person": number, "day": f"day {number % 8}", "value": 1.0} for number in range(80)]
-METRICS = [dp.PeopleCount(), dp.Sum("value")]
+METRICS = [dp.PeopleCount(), dp.Count()]
 SEEN: dict[str, list[Any]] = {}
 
 
@@ -235,10 +237,10 @@ def test_where_draws_can_be_repeated_all_comes_from_a_side_input(name: str, runn
     """Its other input is one empty element of the same GroupByKey, so that Flink stores both."""
     components = steps(RELEASES[name](), runner)
     made_by = producers(components)
-    [judge] = [step for step in components.transforms.values() if "/Judge" in step.unique_name
+    [end] = [step for step in components.transforms.values() if "/Combine" in step.unique_name
                and not step.subtransforms]  # fmt: skip
-    sides = [given for key, given in judge.inputs.items() if "side_input" in key]
-    mains = [given for key, given in judge.inputs.items() if "side_input" not in key]
+    sides = [given for key, given in end.inputs.items() if "side_input" in key]
+    mains = [given for key, given in end.inputs.items() if "side_input" not in key]
     assert len(sides) == len(mains) == 1
     stored, start = list(above(sides[0], made_by)), list(above(mains[0], made_by))
     assert [step.unique_name.split("/")[-1] for step in start[:-1]] == ["Start"]
@@ -251,9 +253,10 @@ def test_a_group_by_key_stands_between_the_clips_and_the_draw() -> None:
     made_by = producers(components)
     [draw] = [step for step in components.transforms.values() if step.unique_name.endswith("/Draw")]
     sides = [collection for name, collection in draw.inputs.items() if "side_input" in name]
-    assert len(sides) == 1
-    reached = list(above(sides[0], made_by))
-    assert not any("Choose" in step.unique_name for step in reached) and len(reached) > 1
+    assert len(sides) == 2  # the clips, and the bound on partitions
+    for side in sides:
+        reached = list(above(side, made_by))
+        assert not any("Choose" in step.unique_name for step in reached) and len(reached) > 1
 
 
 def random_attributes(value: Any, depth: int = 0) -> Iterable[str]:
@@ -289,3 +292,14 @@ def test_a_second_run_of_one_pipeline_is_a_second_release() -> None:
     first, second = release_of(SEEN["runs"])
     assert first != second
     assert "Running a job twice spends twice" in " ".join((dp.__doc__ or "").split())
+
+
+def test_sums_over_blocks_do_not_depend_on_their_order() -> None:
+    tables = [np.full((3, 2), each) for each in (1e16, 1.0, 1.0, 1e-3, 3e15, 1.0, 7.7)]
+    wanted = barriers.added(tables)
+    assert wanted.shape == (3, 2)
+    found = [barriers.added(list(each)) for each in itertools.permutations(tables, 7)][::97]
+    assert all((each == wanted).all() for each in found)
+    naive = {float(sum(table[0, 0] for table in each)) for each in itertools.permutations(tables)}
+    assert len(naive) > 1  # plain sums differ
+    assert barriers.added([np.zeros((0, 2))]).shape == (0, 2)

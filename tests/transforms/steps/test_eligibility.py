@@ -1,5 +1,6 @@
 """Rows of two owners: what a pair is, what is refused, and what one person more can do."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -166,7 +167,9 @@ def test_releases_of_two_owners_are_one_sided_and_near() -> None:
     rows = {row.day: row for row in run(given, transform)}
     assert rows["a"].count in (99, 100) and rows["a"].sum_value == 100 and rows["a"].max_value == 2
     assert (rows["b"].count, rows["b"].sum_value, rows["b"].max_value) == (0, 0, 0)
-    assert rows["a"].count_error <= 1 and type(rows["a"].count) is int
+    assert rows["a"].count_low == rows["a"].count - 1 < 100 <= rows["a"].count_high == math.inf
+    assert (rows["a"].max_value_low, rows["a"].max_value_high) == (1, math.inf)
+    assert type(rows["a"].count) is int
 
 
 def test_a_person_who_is_taken_for_two_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

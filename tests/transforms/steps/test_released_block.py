@@ -27,7 +27,7 @@ def see(element: Any) -> None:
     SEEN.append(element)
 
 
-NAMES = ("day", "place", "count", "count_error", "sum", "sum_error")
+NAMES = ("day", "place", "count", "count_low", "sum", "sum_low")
 KEYS = PublicKeys(((1, "a"), (2, "b"), (3, "c")))
 NUMBERS = (
     np.array([5, 2**80, -(2**70)], object),
@@ -38,16 +38,14 @@ NUMBERS = (
 
 
 @given(st.integers(0, 40), st.integers(1, 12))
-def test_a_cut_block_shows_everything_once(size: int, part: int) -> None:
-    whole = Block(np.arange(size), (np.arange(size) * 2, np.arange(size) / 2), (3.0, 4.0))
+def test_a_cut_block_holds_everything_once(size: int, part: int) -> None:
+    whole = Block(np.arange(size), (np.arange(size) * 2, np.arange(size) / 2))
     parts = list(cut(whole, part))
     assert [row for block in parts for row in zip(*block.numbers, strict=True)] == list(
         zip(*whole.numbers, strict=True)
     )
     assert [key for block in parts for key in block.keys] == list(range(size))
     assert all(len(block.keys) <= part for block in parts)
-    shown = [sum(people) for people in zip(*(block.shown for block in parts), strict=True)]
-    assert shown == ([3.0, 4.0] if size else [])
 
 
 EDGES = [0, -1, 127, -128, 128, 2**31, -(2**31) - 1, 2**62, -(2**63)]
@@ -62,9 +60,8 @@ def test_a_block_that_was_stored_is_the_same_to_the_last_bit(data: Any, size: in
         return np.array(drawn, kind)
 
     numbers = (column(EDGES, np.int64), column(FLOATS, float), column([2**80, 1], object))
-    block = Block(column(EDGES, np.int64), numbers, (1.0, 0.0))
+    block = Block(column(EDGES, np.int64), numbers)
     again = pickle.loads(pickle.dumps(block))
-    assert again.shown == block.shown
     before, after = (block.keys, *block.numbers), (again.keys, *again.numbers)
     assert [part.dtype for part in after] == [part.dtype for part in before]
     assert [part.tobytes() for part in after[:3]] == [part.tobytes() for part in before[:3]]
@@ -74,7 +71,9 @@ def test_a_block_that_was_stored_is_the_same_to_the_last_bit(data: Any, size: in
 def test_a_stored_block_is_small() -> None:
     size = 1 << 12
     block = Block(np.arange(size), (np.arange(size) % 100, np.full(size, 7.5)))
-    assert len(pickle.dumps(block)) < 3 * size + 1000  # places in 2 bytes, counts in 1, errors once
+    assert (
+        len(pickle.dumps(block)) < 3 * size + 1000
+    )  # places in 2 bytes, counts in 1, what all share once
 
 
 def test_whole_numbers_saturate_at_64_bits_and_others_are_floats() -> None:
@@ -85,10 +84,13 @@ def test_whole_numbers_saturate_at_64_bits_and_others_are_floats() -> None:
 
 def test_rows_and_batches_hold_the_same() -> None:
     block = Block(np.array([2, 0, 1]), NUMBERS)
-    listed = [row.as_dict() for row in output_rows.as_rows(block, NAMES, [True, False], KEYS)]
+    listed = [
+        row.as_dict()
+        for row in output_rows.as_rows(block, NAMES, [True, False, False, False], KEYS)
+    ]
     assert [list(row) for row in listed] == [list(NAMES)] * 3
     assert [(row["day"], row["place"]) for row in listed] == [(3, "c"), (1, "a"), (2, "b")]
-    batch = output_rows.as_batch(block, NAMES, [True, False], KEYS)
+    batch = output_rows.as_batch(block, NAMES, [True, False, False, False], KEYS)
     assert batch.to_pylist() == listed
     kinds = [pa.int64(), pa.string(), pa.int64(), pa.float64(), pa.float64(), pa.float64()]
     assert batch.schema.types == kinds
@@ -117,7 +119,9 @@ def test_a_file_of_batches_is_that_of_their_rows(tmp_path: Path, kind: str) -> N
         _ = single | "WriteSingle" >> dp.WriteRows(str(tmp_path / f"rows.{kind}"))
     batches, single = tmp_path / f"batches.{kind}", tmp_path / f"rows.{kind}"
     if kind == "parquet":
-        assert pq.read_table(batches).equals(pq.read_table(single))
+        assert pq.read_table(batches).schema.equals(pq.read_table(single).schema)
+        # As text: where too few people are, a sum is NaN.
+        assert str(pq.read_table(batches).to_pylist()) == str(pq.read_table(single).to_pylist())
         assert pq.read_table(batches).num_rows == 31
     else:
         assert batches.read_bytes() == single.read_bytes()
@@ -163,4 +167,4 @@ def test_a_release_without_partition_columns_in_batches() -> None:
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         _ = pipeline | beam.Create([{"who": 1}]) | transform | beam.Map(see)
     [batch] = SEEN
-    assert batch.schema.names == ["count", "count_error"] and batch.num_rows == 1
+    assert batch.schema.names == ["count", "count_low", "count_high"] and batch.num_rows == 1

@@ -191,12 +191,6 @@ def test_shards_are_a_power_of_two(shards: Any) -> None:
         run([{"person": 1}], shards=shards)
 
 
-def test_a_schema_without_a_column_is_refused() -> None:
-    rows = beam.Pipeline(runner="FnApiRunner") | beam.Create([beam.Row(person=1, day="a")])
-    with pytest.raises(ValueError, match="column 'value' must be one of .'person', 'day'"):
-        rows | Summarise(layout(), Bounder(BOUNDS, FIELDS, KEY), MEASURES)
-
-
 def test_shards_are_decided_by_the_person() -> None:
     collect = Collect(layout(), Bounder(ContributionBounds(None), FIELDS, KEY), 8)
     collect.setup()

@@ -7,4 +7,6 @@ class FileMetadata:
 class MatchResult:
     metadata_list: list[FileMetadata]
 
-class FileSystem: ...
+class FileSystem:
+    @staticmethod
+    def translate_pattern(pattern: str) -> str: ...

@@ -20,7 +20,7 @@ C depends on k by its logarithm only: k is raised until all of them hold. T = 2 
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -47,6 +47,7 @@ class Scales:
     second: Fraction
     third: Fraction
     fourth: Fraction
+    _: KW_ONLY
     delta: Fraction
     alarm: int
     inner: int
@@ -104,7 +105,14 @@ def _with_shares(
     delta = min(delta, third / 2)  # the proof asks for delta <= e^(e3 / 2) - 1
     while True:
         chosen = Scales(
-            first, second, third, fourth, delta, crowd + before - 1, inner, max(0, margin)
+            first,
+            second,
+            third,
+            fourth,
+            delta=delta,
+            alarm=crowd + before - 1,
+            inner=inner,
+            margin=max(0, margin),
         )
         needed = 1 + _up((math.log(chosen.nothing) - log_failure) / half)
         if needed <= crowd:

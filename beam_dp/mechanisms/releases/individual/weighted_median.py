@@ -86,7 +86,7 @@ class WeightedMedian(Release):
             self._chosen(indexes[start:end], tiers[start:end], noise)
             for start, end in itertools.pairwise(edges.tolist())
         ]
-        return Released(np.array(values, float), np.full(len(values), float(self.shift)))
+        return Released.ranked(np.array(values, float), float(self.shift))
 
     def _chosen(self, indexes: np.ndarray, tiers: np.ndarray, noise: Noise) -> float:
         profile = RankProfile(indexes, self.weights[tiers], self.search.resolution)

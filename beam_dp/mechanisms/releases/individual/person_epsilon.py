@@ -24,7 +24,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.noise.tails import laplace_bound
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.releases.preprocessed import FINE, PreprocessedRelease, grid
-from beam_dp.mechanisms.releases.released import EVIDENCE_ALPHA, Description, Released
+from beam_dp.mechanisms.releases.released import Description, Released
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 
@@ -40,39 +40,33 @@ class PersonEpsilonRelease(PreprocessedRelease):
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one number per partition; the arguments are those of `PreprocessedRelease`."""
-        levels, shown = self._levels(view, noise)
+        bound = self._bound(view)
+        if bound is None and self.sensitivity is None:
+            return self._unshown(view.size)
+        levels = self._levels(view, noise)
         lines = view.lines(0)
         order = np.argsort(lines.places, kind="stable")
         numbers = integers.widen(lines.items[order])
         tiers = np.minimum(lines.counts[order], len(self.epsilons)) - 1
         offsets = np.searchsorted(lines.places[order], np.arange(view.size + 1))
-        values, errors = np.full(view.size, 0.0), np.full(view.size, math.inf)
+        values = np.full(view.size, 0.0)
         for partition, level in enumerate(levels.tolist()):
             own = slice(offsets[partition], offsets[partition + 1])
-            delta = self._largest(level, view.clip)
-            drawn = self._drawn(numbers[own], tiers[own], delta, noise)
-            values[partition], errors[partition] = drawn
-            if self.statistic == "sum":
-                shown += self._evidence(values[partition], delta, view.size)
-        return Released(values, errors, shown)
+            delta = self._largest(level, bound)
+            values[partition] = self._drawn(numbers[own], tiers[own], delta, noise)
+        return Released.within(values, np.full(view.size, math.inf))
 
-    def _evidence(self, value: float, delta: Fraction, partitions: int) -> float:
-        """Return how many people a sum needs at least, beyond the noise in any partition."""
-        width = 1 / self.epsilons[-1]  # of the noise, in Delta; one person adds one at most
-        beyond = float(width) * math.log(2 * partitions / float(EVIDENCE_ALPHA))
-        return max(abs(value) / float(delta * self.unit) - beyond - 1, 0.0)
-
-    def _largest(self, level: int, clip: int | None) -> Fraction:
+    def _largest(self, level: int, bound: int | None) -> Fraction:
         """Return Delta in units for a person of the largest epsilon."""
         if self.statistic == "sum" and self.sensitivity is None:
-            assert self.scale is not None and clip is not None
-            return Fraction(self.scale.thresholds[clip])
-        return self._delta(level, clip)
+            assert bound is not None
+            return Fraction(bound)
+        return self._delta(level, bound)
 
     def _drawn(
         self, numbers: np.ndarray, tiers: np.ndarray, delta: Fraction, noise: Noise
-    ) -> tuple[float, float]:
-        """Return g plus noise in the user's scale, and the error bound of the noise."""
+    ) -> float:
+        """Return g plus noise in the user's scale."""
         coarse, resolution = grid(delta, 1)
         per_unit = Fraction(resolution, 1 << coarse)
         width = math.ceil(delta * per_unit) / self.epsilons[-1]
@@ -81,7 +75,7 @@ class PersonEpsilonRelease(PreprocessedRelease):
         exactly = cut(self.statistic, (numbers >> coarse) * resolution, steps[tiers], empty)
         drawn = int(noise.discrete_laplace(1 / width, 1)[0])
         step = self.unit / per_unit
-        return float((exactly + drawn) * step), laplace_bound(1 / width, self.alpha) * float(step)
+        return float((exactly + drawn) * step)
 
     def describe(self) -> Description:
         """Describe it in units of Delta, the sensitivity of a person of the largest epsilon."""

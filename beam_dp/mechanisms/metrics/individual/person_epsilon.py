@@ -17,11 +17,11 @@ from beam_dp.mechanisms.metrics.base import Metric, check_indexes
 from beam_dp.mechanisms.metrics.spread import PreprocessedRequest, Preprocessing
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.options import refuse
-from beam_dp.mechanisms.releases.person_epsilon import PersonEpsilonRelease
+from beam_dp.mechanisms.releases.individual.person_epsilon import PersonEpsilonRelease
+from beam_dp.mechanisms.releases.individual.weighted_median import WeightedMedian
 from beam_dp.mechanisms.releases.preprocessed import SHARES
 from beam_dp.mechanisms.releases.released import PeopleRelease, Release
 from beam_dp.mechanisms.releases.request import Context, Request
-from beam_dp.mechanisms.releases.weighted_median import WeightedMedian
 from beam_dp.mechanisms.search import RankSearch
 from beam_dp.mechanisms.summaries.person_epsilon import TierRelation
 
@@ -75,6 +75,11 @@ class PersonalisedStatistic(Preprocessing):
         """What is computed."""
         return self.of
 
+    @property
+    def is_ranked(self) -> bool:
+        """Whether its error is one of ranks: that of a median is."""
+        return self.of == "median"
+
     def columns(self) -> tuple[Column, ...]:
         """Return the columns of the statistic, and that of the epsilons."""
         return (*super().columns(), Column(self.person_epsilon, Role.EPSILON, self.epsilons))
@@ -90,6 +95,11 @@ class PersonalisedStatistic(Preprocessing):
             beta=self.beta,
         )
         return (request,)
+
+    @property
+    def takes_auto_bound(self) -> bool:
+        """Whether the bound may be chosen privately: not all people could pay for it."""
+        return False
 
     def check_plan(self, budget: Budget, alone: bool, selected: bool) -> None:
         """Refuse what would cost everybody the same, and another budget than the largest."""

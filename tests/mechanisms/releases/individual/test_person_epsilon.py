@@ -8,9 +8,10 @@ import pytest
 
 from beam_dp.mechanisms import preprocessing
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
+from beam_dp.mechanisms.metrics.individual.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.releases import person_epsilon, preprocessed
+from beam_dp.mechanisms.releases import preprocessed
+from beam_dp.mechanisms.releases.individual import person_epsilon
 from tests.mechanisms.preprocessing import brute
 
 EPSILONS = (0.25, 0.5, 2)
@@ -103,8 +104,8 @@ def test_the_ratio_of_output_chances_is_that_of_the_person(delta):
     noise = Recorder()
     release._drawn(column([5]), np.array([0]), delta, noise)
     for tier, epsilon in enumerate(release.epsilons):
-        low, _ = release._drawn(column([]), np.array([], np.int64), delta, noise)
-        high, _ = release._drawn(column([10**15]), np.array([tier]), delta, noise)
+        low = release._drawn(column([]), np.array([], np.int64), delta, noise)
+        high = release._drawn(column([10**15]), np.array([tier]), delta, noise)
         assert low == 0
         moved = round(Fraction(high) / release.unit * release_step(delta))
         assert epsilon * (1 - Fraction(1, 10**4)) <= moved * noise.rate <= epsilon

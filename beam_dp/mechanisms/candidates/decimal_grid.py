@@ -1,0 +1,227 @@
+"""The decimal numbers of few digits, of both signs: what people write is among them."""
+
+import abc
+import bisect
+import functools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from beam_dp.mechanisms.numerics.numbers import EXACT, Number
+
+Indexes = npt.NDArray[np.int64]
+_EXACT_POWER = 22  # 10^22 is a float; a product or quotient with it is rounded once
+_ONE = 1 << 32  # the weight of an e-fold
+_USUAL = 9  # values are mostly from 1 to 10^9
+_STEPS = 1000
+
+
+class ListedGrid(abc.ABC):
+    """Floats in rising order, each with a public weight; made once per process."""
+
+    @property
+    @abc.abstractmethod
+    def _values(self) -> npt.NDArray[np.float64]:
+        """The values."""
+
+    @property
+    @abc.abstractmethod
+    def _sums(self) -> Indexes:
+        """The weight before each value, and that of all."""
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return len(self._values)
+
+    def __getitem__(self, i: int) -> float:
+        return float(self._values[i])
+
+    def index(self, value: Number) -> int:
+        """Return the first i whose value is >= `value`, which lies within the grid; exact."""
+        return bisect.bisect_left(self._values, value, key=float)
+
+    def indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes | None:
+        """Return `index` of each value; `size` above the top; None for ints that are no floats."""
+        whole = values.dtype.kind != "f"
+        if whole and len(values) and (values.max() > EXACT or values.min() < -EXACT):
+            return None
+        return np.asarray(np.searchsorted(self._values, values.astype(np.float64)), np.int64)
+
+    def weight_before(self, indexes: Indexes) -> Indexes:
+        """Return the weight of all values before each index, from 0 to `size`."""
+        return np.asarray(self._sums[indexes], np.int64)
+
+    def index_at(self, weight: int) -> int:
+        """Return the last index with at most this weight before it."""
+        return int(np.searchsorted(self._sums, weight, side="right")) - 1
+
+
+@dataclass(frozen=True)
+class DecimalGrid(ListedGrid):
+    """0 and all +-m 10^e of at most `digits` digits, multiples of 10^low up to 10^(low + decades).
+
+    Every value is the float nearest to its decimal, so a number that prints with so few digits
+    comes out as itself. The grid is pickled as three numbers.
+
+    *Weights.* Those of d digits weigh their distance to the next one of d digits, by their size;
+    the weight of a number is the mean of that over all d from 1 to `digits`, where it has no more
+    than d. So every octave weighs about 2^32 ln 2, and round numbers much more than others: data of
+    whole numbers have a median that is one. 0 weighs 2^32. Below 1 and from 10^9 on, every decade
+    has 10^(-1/3) of the weight of the one nearer to these: all that is near 0 weighs less than a
+    usual decade, which matters for data on both sides of 0. Weights are integers, and sum up
+    exactly.
+    """
+
+    low: int
+    digits: int
+    decades: int
+
+    @property
+    def gap(self) -> Fraction:
+        """The least distance of two neighbours."""
+        return Fraction(10) ** self.low
+
+    def mirrored(self) -> "DecimalGrid":
+        """Return the values with the opposite sign, in rising order: the same ones."""
+        return self
+
+    @property
+    def _values(self) -> npt.NDArray[np.float64]:
+        return _values(self.low, self.digits, self.decades)
+
+    @property
+    def _sums(self) -> Indexes:
+        return _weights(self.low, self.digits, self.decades)
+
+
+@dataclass(frozen=True)
+class BoundedGrid(ListedGrid):
+    """What of a decimal grid is between two bounds, with the bounds, and even steps between both.
+
+    A person who knows bounds may mean magnitudes (0 to 10^6) or a narrow band (1,000,000 to
+    1,000,100): where both are known, from 1,000 to 10,000 even steps of a power of ten are added,
+    and half of all weight is that of the logarithm, half that of the distance. Where one is known,
+    all weight is that of the logarithm.
+
+    Attributes:
+        grid: all decimals.
+        lower: no value is below; None: none is known.
+        upper: no value is above; None: none is known.
+    """
+
+    grid: DecimalGrid
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+
+    @property
+    def gap(self) -> Fraction:
+        """The least distance of two neighbours, in floats."""
+        return Fraction(float(np.diff(self._values).min(initial=math.inf)))
+
+    def mirrored(self) -> "BoundedGrid":
+        """Return the values with the opposite sign, in rising order."""
+        lower = None if self.upper is None else -self.upper
+        return BoundedGrid(self.grid, lower, None if self.lower is None else -self.lower)
+
+    @property
+    def _values(self) -> npt.NDArray[np.float64]:
+        return _between(self)
+
+    @property
+    def _sums(self) -> Indexes:
+        return _weights_between(self)
+
+
+@functools.lru_cache(maxsize=16)
+def _steps(bounded: BoundedGrid) -> tuple[npt.NDArray[np.float64], Indexes]:
+    """Return the even steps between two bounds, and how round each is; nothing without both."""
+    lower, upper, power = bounded.lower, bounded.upper, bounded.grid.low
+    if lower is None or upper is None:
+        return np.empty(0), np.empty(0, np.int64)
+    while Fraction(10) ** (power + 1) * _STEPS <= upper - lower:
+        power += 1
+    step = Fraction(10) ** power
+    counts = range(math.ceil(lower / step), math.floor(upper / step) + 1)
+    counts = counts if len(counts) <= 10 * _STEPS else range(0)
+    rounder = [sum(10**j for j in range(4) if count % 10**j == 0) for count in counts]
+    return _scaled(np.array(counts, object), power), np.array(rounder, np.int64)
+
+
+@functools.lru_cache(maxsize=16)
+def _between(bounded: BoundedGrid) -> npt.NDArray[np.float64]:
+    """Return the values between two bounds."""
+    every, (steps, _) = bounded.grid._values, _steps(bounded)
+    ends = [float(end) for end in (bounded.lower, bounded.upper) if end is not None]
+    first = -math.inf if bounded.lower is None else ends[0]
+    last = math.inf if bounded.upper is None else ends[-1]
+    inside = every[(every >= first) & (every <= last)]
+    return np.asarray(np.unique(np.concatenate([inside, ends, steps])), np.float64)
+
+
+@functools.lru_cache(maxsize=16)
+def _weights_between(bounded: BoundedGrid) -> Indexes:
+    """Return the weight before each of these values; every value has at least 1."""
+    values, grid, (steps, rounder) = bounded._values, bounded.grid, _steps(bounded)
+    weights = np.ones(len(values), np.int64)
+    places = np.minimum(np.searchsorted(grid._values, values), grid.size - 1)
+    shared = grid._values[places] == values
+    parts = [(np.flatnonzero(shared), np.diff(grid._sums)[places[shared]])]
+    if len(steps):
+        parts.append((np.searchsorted(values, steps), rounder))
+    for where, amounts in parts:
+        share = amounts / max(1.0, float(amounts.sum()))
+        np.add.at(weights, where, np.floor(share * float(1 << 46)).astype(np.int64))
+    return np.append(0, np.cumsum(weights))
+
+
+@functools.lru_cache(maxsize=16)
+def _values(low: int, digits: int, decades: int) -> npt.NDArray[np.float64]:
+    """Return the whole grid in rising order."""
+    parts = [_scaled(mantissas, low + power) for mantissas, power in _positive(digits, decades)]
+    positive = np.concatenate(parts)
+    return np.asarray(np.concatenate([-positive[::-1], [0.0], positive]), np.float64)
+
+
+@functools.lru_cache(maxsize=16)
+def _weights(low: int, digits: int, decades: int) -> Indexes:
+    """Return the weight before each index; the last entry is that of the whole grid."""
+    parts = []
+    for mantissas, power in _positive(digits, decades):
+        decade = low + power + np.floor(np.log10(mantissas) + 1e-9)
+        beyond = np.maximum(np.maximum(-decade, decade - _USUAL), 0)
+        scale = (_ONE * 10.0 ** (-beyond / 3)).astype(np.int64)
+        parts.append(np.maximum(scale * _roundness(mantissas, digits) // (digits * mantissas), 1))
+    positive = np.concatenate(parts)
+    return np.append(0, np.cumsum(np.concatenate([positive[::-1], [_ONE], positive])))
+
+
+def _roundness(numbers: Indexes, digits: int) -> Indexes:
+    """Return the sum of the steps of d digits that each number is on, for all d up to `digits`."""
+    length = np.floor(np.log10(numbers) + 1e-9).astype(np.int64) + 1
+    steps = [10 ** np.maximum(length - d, 0) for d in range(1, digits + 1)]
+    parts = [np.where(numbers % step, 0, step) for step in steps]
+    return np.asarray(np.sum(parts, axis=0), np.int64)
+
+
+def _positive(digits: int, decades: int) -> list[tuple[Indexes, int]]:
+    """Return mantissas and powers of ten in rising order of their products."""
+    least, most = 10 ** (digits - 1), 10**digits
+    full = np.arange(least, most, dtype=np.int64)
+    begin = np.arange(1, most, dtype=np.int64)
+    rest = [(full, power) for power in range(1, decades - digits + 1)]
+    return [(begin, 0), *rest, (np.array([least]), decades - digits + 1)]
+
+
+def _scaled(mantissas: npt.NDArray[Any], power: int) -> npt.NDArray[np.float64]:
+    """Return the float nearest to each m 10^power."""
+    small = mantissas.dtype == np.int64
+    if small and abs(power) <= _EXACT_POWER:  # one operation on two floats, which is rounded once
+        scale = 10.0 ** abs(power)
+        return np.asarray(mantissas * scale if power >= 0 else mantissas / scale, np.float64)
+    exact = (Fraction(mantissa) * Fraction(10) ** power for mantissa in mantissas.tolist())
+    return np.array([float(value) for value in exact], np.float64)

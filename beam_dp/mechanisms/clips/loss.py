@@ -1,0 +1,175 @@
+"""What people above a clip lose, estimated from the noisy histogram; and the share of a partition.
+
+The histogram is released, so all of this costs nothing. It is an estimate, not a bound: *what is
+beyond the highest bucket that shows people goes on falling as the released counts do*. A handful of
+people with enormous numbers can be beyond it, and are protected for exactly that reason.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+ALONE, TOGETHER = 2.0, 1.0
+"""How many scales of the noise are added to what is seen beyond the top: for the interval of one
+number, and for those of several, which share the loss out generously (`Cut`)."""
+_NOBODY = 0.25
+"""A bucket beyond the top with fewer people than that is taken for empty."""
+_FALL = (0.05, 0.45)
+"""Between which quotients people fall from one octave to the next, beyond the top."""
+_UNSEEN = 9
+"""So many buckets beyond the top are looked at."""
+_SPREAD = 2.0
+"""How much more than its share a partition may have lost."""
+
+
+@dataclass(frozen=True)
+class ClipEdges:
+    """The edges of buckets, and what a number in a bucket is on average, in units.
+
+    Numbers are taken to be spread evenly over the logarithms between two edges a < b of a bucket:
+    their mean is (b - a) / ln(b / a), for an octave 0.72 b (with a + 1/2, b + 1/2 in the logarithm,
+    as units are whole). Beyond the last clip the edges go on by octaves.
+
+    Attributes:
+        clips: the public clips, which are the upper edges of all buckets but the last.
+    """
+
+    clips: tuple[int, ...]
+
+    @property
+    def means(self) -> np.ndarray:
+        """The mean number in each bucket, as floats; beyond the last clip `_UNSEEN` more."""
+        uppers = np.array([float(clip) for clip in self.clips])
+        more = uppers[-1] * 2.0 ** np.arange(1, _UNSEEN + 2)
+        uppers = np.concatenate([uppers, more])
+        lowers = np.concatenate([[uppers[0] / 2.0], uppers[:-1]])
+        # Numbers are whole: those of a bucket are a + 1 to b, each from 1/2 below to 1/2 above.
+        # Edges beyond 2^53 can be 1 apart and the same float.
+        widths = np.maximum(uppers - lowers, 1.0)
+        return np.asarray(widths / np.log1p(widths / (lowers + 0.5)))
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What people lose at a clip, per row of a list: their total, and the sum of squares."""
+
+    total: np.ndarray
+    squares: np.ndarray
+
+
+def lost(
+    noisy: np.ndarray,
+    tops: np.ndarray,
+    clips: np.ndarray,
+    edges: ClipEdges,
+    scale: float,
+    deviations: float = ALONE,
+) -> Losses:
+    """Return what the people above the clip lose, by the histogram of one side.
+
+    *Seen*: x_m people between the clip and the top lose mean_m - C each; the noise of these counts
+    is added at one standard deviation, sqrt(2) scale sqrt(sum of (mean_m - C)^2).
+
+    *Beyond the top* t: with q = 2 scale (or 1, see `TOGETHER`), counts n_d of the buckets t + d,
+    and the fall r = min((n_0 + q) / max(n_0, n_-1 - q), (n_1 + q) / (n_0 - q)), kept within
+    `_FALL`, there are at most u_1 = min(n_1, n_0) + q people, u_2 = min(n_2 + q, u_1 r + 1),
+    u_3 = min(n_3 + q, u_2 r + 1), and beyond these they fall by r, down to `_NOBODY`.
+
+    Where nobody is shown on this side, nobody is taken to lose anything.
+
+    Args:
+        noisy: (rows, buckets).
+        tops: the highest bucket that shows people, per row; -1: none does.
+        clips: the index of the clip, per row.
+        edges: of the buckets.
+        scale: that of the noise (`HistogramNoise.scale`).
+        deviations: q, in scales of the noise.
+    """
+    means, rows = edges.means, np.arange(len(noisy))
+    clip = np.array([float(each) for each in edges.clips])[clips]
+    indexes = np.arange(noisy.shape[1])[None, :]
+    seen = (indexes > clips[:, None]) & (indexes <= tops[:, None])
+    excess = np.where(seen, np.maximum(means[None, : noisy.shape[1]] - clip[:, None], 0.0), 0.0)
+    people = np.where(seen, np.maximum(noisy, 0), 0)
+    doubt = math.sqrt(2) * scale * np.sqrt((excess**2 * (people > 0)).sum(axis=1))
+    total, squares = (people * excess).sum(axis=1) + doubt, (people * excess**2).sum(axis=1)
+    for distance, unseen in enumerate(_unseen(noisy, tops, deviations * scale), start=1):
+        bucket = np.minimum(tops + distance, len(means) - 1)
+        counted = (tops >= 0) & (bucket > clips)
+        each = np.where(counted, np.maximum(means[bucket] - clip, 0.0), 0.0)
+        total, squares = total + unseen[rows] * each, squares + unseen[rows] * each**2
+    return Losses(total, squares)
+
+
+def _unseen(noisy: np.ndarray, tops: np.ndarray, q: float) -> list[np.ndarray]:
+    """Return how many people there may be in the buckets above the top: u_1, u_2, ..."""
+    rows = np.arange(len(noisy))
+
+    def count(distance: int) -> np.ndarray:
+        index = tops + distance
+        there = (tops >= 0) & (index >= 0) & (index < noisy.shape[1])
+        return np.where(there, noisy[rows, np.clip(index, 0, noisy.shape[1] - 1)], 0).astype(float)
+
+    last = count(0)
+    back = (last + q) / np.maximum(np.maximum(last, count(-1) - q), 1e-9)
+    forth = (np.maximum(count(1), 0.0) + q) / np.maximum(last - q, 1.0)
+    fall = np.clip(np.minimum(back, forth), *_FALL)
+    people = [np.maximum(np.minimum(count(1), last) + q, 0.0)]
+    for distance in range(2, _UNSEEN + 1):
+        further = people[-1] * fall
+        if distance <= 3:
+            further = np.maximum(np.minimum(count(distance) + q, further + 1), 0.0)
+        people.append(np.where(further < _NOBODY, 0.0, further))
+    return people
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What is known of the people above a clip that partitions share, in the user's scale.
+
+    Each person's largest number counts once in the histogram, so `below` and `above` are what all
+    people lose in all partitions together, if their largest numbers are what they lose by.
+
+    Attributes:
+        noise: how far the noise of one number strays (95%).
+        least: a number below which partitions are taken to be alike: the scale of the noise.
+        below: what people whose numbers are below 0 lose: total, and sum of squares.
+        above: the same for people whose numbers are above 0.
+    """
+
+    noise: float
+    least: float
+    below: tuple[float, float]
+    above: tuple[float, float]
+
+    def sizes(self, values: np.ndarray) -> np.ndarray:
+        """Return the sizes of released numbers, by which losses are shared out."""
+        return np.asarray(np.maximum(np.abs(values.astype(float)), self.least))
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Return the sum of the sizes, and that of their squares."""
+        sizes = self.sizes(values)
+        return np.array([sizes.sum(), (sizes**2).sum()])
+
+    def widths(self, values: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how far below and above each number the truth may be.
+
+        A partition's share w of what is lost is that of its size, or of its squared size, whichever
+        is larger. With f = `_SPREAD`, loss L and squares Q, it loses at most the smaller of L and
+        f w L + sqrt(noise^2 + f w Q) - noise beside the noise.
+
+        Args:
+            values: released numbers.
+            sums: `sums` of the released numbers of all partitions.
+        """
+        sizes = self.sizes(values)
+        share = _SPREAD * np.maximum(sizes / sums[0], sizes**2 / sums[1])
+        below, above = (
+            self.noise
+            + np.minimum(
+                total, share * total + np.sqrt(self.noise**2 + share * squares) - self.noise
+            )
+            for total, squares in (self.below, self.above)
+        )
+        return below, above

@@ -1,0 +1,1 @@
+"""Metrics in which each person has an epsilon of their own."""

@@ -1,0 +1,224 @@
+"""The outlook of a plan: the intervals to expect for people as a user guesses them to be.
+
+It reads no data: the guess is the user's. A number that is likely to be narrower than its interval
+is announced, with what would help.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+
+from beam_dp.mechanisms.accounting.budget import readable
+from beam_dp.mechanisms.clips.foresight import Crowd, Foreseen
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning.builder import Step
+from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.planning.reach_programs import Programs
+from beam_dp.mechanisms.reach.looks import FIRST
+
+ROWS, EACH, PARTITIONS = "rows", "each", "partitions"
+"""What may be assumed beside columns: rows of a person in a partition, and partitions."""
+_EACH = 3
+_OF_ALL = (EACH, PARTITIONS)
+SELECTED = "(partitions)"
+_MOST_PEOPLE = 1 << 60
+_HEADINGS = ("metric", "a number like", "95% interval", "people needed")
+
+
+@dataclasses.dataclass(frozen=True)
+class Expected:
+    """What is to be expected of one release.
+
+    Attributes:
+        number: the number and its interval; None where the guess says nothing of them.
+        needed: how many people a partition needs before the number says something.
+    """
+
+    number: Foreseen | None
+    needed: int
+
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        """The numbers as text."""
+        if self.number is None:
+            return "-", "-", f"about {_round(self.needed)}"
+        ends = f"{self.number.low:.4g} to {self.number.high:.4g}"
+        return f"{self.number.value:.4g}", ends, f"about {_round(self.needed)}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Outlook:
+    """What is to be expected of a program; `str(outlook)` is a table with its warning.
+
+    Attributes:
+        metrics: the output columns of each release.
+        expected: what is to be expected of it.
+        people: how many people a partition has.
+        guess: what was assumed, in words.
+        budget: the budget, in words.
+        asked: how many metrics were asked for.
+        partitions: how many partitions there are.
+    """
+
+    metrics: tuple[str, ...]
+    expected: tuple[Expected, ...]
+    people: float
+    guess: str
+    budget: str
+    asked: int
+    partitions: int
+
+    @property
+    def hopeless(self) -> tuple[str, ...]:
+        """The metrics for which the people are too few."""
+        pairs = zip(self.metrics, self.expected, strict=True)
+        return tuple(metric for metric, each in pairs if self.people < each.needed)
+
+    @property
+    def warning(self) -> str:
+        """What is hopeless, and what would help; "" where nothing is."""
+        if not self.hopeless:
+            return ""
+        needed = max(each.needed for each in self.expected)
+        helps = ["ask one or two"] * (self.asked > 2) + ["raise epsilon"]
+        helps += ["take coarser partitions"] * (self.partitions > 1)
+        asked = f"{self.asked} metrics" if self.asked > 1 else "that"
+        silent = ", ".join(name for name in self.hopeless if name != SELECTED)
+        lost = [f"{silent} would be of little use"] * bool(silent)
+        lost += ["many partitions would not be selected"] * (SELECTED in self.hopeless)
+        return (
+            f"Warning: {', and '.join(lost)}: about {_round(needed)} people "
+            f"per partition are needed for {asked} at {self.budget}; with {_round(self.people)}, "
+            + ", or ".join(helps)
+        )
+
+    def __str__(self) -> str:
+        cells = [(m, *e.cells) for m, e in zip(self.metrics, self.expected, strict=True)]
+        table = [_HEADINGS, *cells]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in table
+        ]
+        return "\n".join(filter(None, [self.guess, *lines, self.warning]))
+
+
+def foresee(
+    asked: Program | Programs,
+    people: int,
+    assume: Mapping[str, checks.Real],
+    partitions: int | None,
+) -> Outlook:
+    """Return what is to be expected.
+
+    Args:
+        asked: the program, or those for each bound on partitions that can be chosen.
+        people: how many people there are in all.
+        partitions: how many partitions there are; None: not public.
+        assume: for columns the most that one person adds to a number of a partition, in the
+            column's own unit; "rows": the most rows of a person in a partition (1 if not given);
+            "each": in how many partitions a person has rows; "partitions": how many there are, if
+            they are not public.
+
+    Raises:
+        TypeError, ValueError: for a number that is not above 0, and for what nothing is known of.
+    """
+    checks.positive_integer("plan", "people", people)
+    known = _checked(asked.model, assume)
+    program = _taken(asked, known)
+    each = min(program.reach, math.ceil(known.get(EACH, program.reach)))
+    partitions = partitions or math.ceil(known.get(PARTITIONS, each))
+    reach = min(each, partitions)
+    crowd = Crowd(people * reach / partitions, partitions, reach, None)
+    expected = [_expected(program, step, crowd, known) for step in program.steps]
+    names = [uses_of(program, step) for step in program.steps]
+    if program.selection is not None:
+        names.insert(0, SELECTED)
+        expected.insert(0, Expected(None, program.selection.threshold))
+    amount = f"{'rho' if program.asked.is_zcdp else 'epsilon'} {readable(program.asked.amount)}"
+    return Outlook(
+        tuple(names),
+        tuple(expected),
+        people=crowd.people,
+        guess=_guess(crowd, people, known),
+        budget=amount,
+        asked=len(program.metrics),
+        partitions=partitions,
+    )
+
+
+def _taken(asked: Program | Programs, known: Mapping[str, float]) -> Program:
+    """Return the program for the bound that these people need: by default 3 partitions."""
+    if not isinstance(asked, Programs):
+        return asked
+    enough = (edge for edge in asked.edges if edge >= known.get(EACH, _EACH))
+    return asked.program(next(enough, asked.edges[-1]), FIRST)
+
+
+def _checked(program: Program, assume: Mapping[str, checks.Real]) -> dict[str, float]:
+    columns = {column.name for column in program.columns}
+    for name, most in assume.items():
+        checks.fraction_between("plan", f"assume[{name!r}]", most, 0, math.inf)
+        checks.require(
+            name in {*columns, ROWS, EACH, PARTITIONS},
+            "plan",
+            "assume",
+            f"name columns of metrics, {ROWS!r}, {EACH!r} or {PARTITIONS!r}, not {name!r}: there "
+            f"are {checks.listed(sorted(columns))}",
+        )
+    return {name: float(most) for name, most in assume.items()}
+
+
+def uses_of(program: Program, step: Step) -> str:
+    """Return the output columns that use a release; with its name where they use several."""
+    uses = [metric for metric in program.metrics if step.request in metric.requests()]
+    name = f" ({step.request.shown_as or step.request.word})"
+    return ", ".join(metric.output + name * (len(metric.requests()) > 1) for metric in uses)
+
+
+def _expected(program: Program, step: Step, crowd: Crowd, known: Mapping[str, float]) -> Expected:
+    most: float | None = known.get(ROWS, 1.0)
+    in_unit = step.request.in_its_unit
+    if in_unit:
+        most = known.get(step.request.column_name)
+    told = dataclasses.replace(crowd, most=most, whole=not in_unit)
+    number = step.release.foreseen(told) if most is not None else None
+    if number is None:
+        # A rank that is off by half of the people says nothing of the middle.
+        ranked = any(m.is_ranked for m in program.metrics if step.request in m.requests())
+        return Expected(None, max(1, step.release.describe().shift) * (1 + ranked))
+    return Expected(number, _needed(step, told))
+
+
+def _needed(step: Step, crowd: Crowd) -> int:
+    """Return about how many people a partition needs for an interval narrower than its number."""
+
+    def enough(people: int) -> bool:
+        number = step.release.foreseen(dataclasses.replace(crowd, people=people))
+        return number is not None and not number.is_wide
+
+    high = 1
+    while not enough(high) and high < _MOST_PEOPLE:
+        high *= 2
+    low = high // 2
+    while high - low > max(1, low // 64):
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _guess(crowd: Crowd, people: int, known: Mapping[str, float]) -> str:
+    limits = {ROWS: 1.0, **known}
+    each = ", ".join(f"{name} <= {most:g}" for name, most in limits.items() if name not in _OF_ALL)
+    return (
+        f"for {people} people, each in {crowd.reach} of {crowd.partitions} partition(s), so about "
+        f"{_round(crowd.people)} in one; one person there: {each}"
+    )
+
+
+def _round(number: float) -> str:
+    """Return two significant digits, with commas."""
+    if number < 1:
+        return "less than 1"
+    digits = max(0, len(str(int(number))) - 2)
+    return f"{round(int(number), -digits):,}"

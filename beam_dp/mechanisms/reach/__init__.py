@@ -1,0 +1,1 @@
+"""How many partitions a person may reach, chosen privately: one noisy histogram of people."""

@@ -1,0 +1,235 @@
+"""Choose how many partitions a person may reach, from a noisy histogram of people.
+
+Everything here is post-processing of released counts and public parameters: it costs nothing.
+
+A larger bound L cuts fewer pairs of a person and a partition, and needs more noise per partition.
+With the noisy counts x on the steps B_1 < B_2 < ... of the ladder and the middle m_b of the step b,
+
+    lost(L) = sum over b <= top, B_b > L of max(x_b, 0) (m_b - L)
+
+estimates the pairs that L cuts, which are lost(L) / P per partition. L is the step up to `top` with
+the least expected error of a partition, |bias + noise|, as if each pair counted for one unit:
+
+    Laplace of scale c:     E|beta + noise| = beta + c e^(-beta / c)
+    Gauss of deviation c:   E|beta + noise| = beta erf(r / sqrt 2) + c sqrt(2 / pi) e^(-r^2 / 2)
+
+with r = beta / c.
+
+`top` is the highest step that shows people: its count, or the sum of it and of the 1 or 3 steps
+above, is beyond what the noise of such a sum reaches anywhere with a chance of FALSE_ALARM. Where
+none shows, there are few people, and L is a guess (`FEW`).
+
+*The number of partitions P.* It is public for public partitions. For selected ones it is between
+B_top (somebody has rows in nearly so many) and the pairs that L leaves, divided by the people that
+a partition needs before its number is worth something (`USABLE` noise scales): the geometric mean
+of the two is taken.
+"""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from beam_dp.mechanisms.reach.looks import Look
+
+FALSE_ALARM, FALSE_ALARM_UNKNOWN = 0.05, 0.001
+"""The chance that any step shows people where nobody is; and where P is unknown: a step far up then
+makes the guess of P, and with it the error, many times too large."""
+WINDOWS = (1, 2, 4)
+"""Sums of so many neighbouring steps are looked at."""
+FEW, FEW_OF_MANY, MANY = 3, 1, 200
+"""The bound where no step shows people: 3; 1 where there are MANY partitions or more."""
+USABLE = 30
+"""A partition is worth asking for from so many people on, times the scale of its noise."""
+_TAIL = 0.6  # beyond what shows, counts are taken to fall at least so fast
+_DEVIATIONS = 1.65  # of the sum of noisy counts: 95% on one side
+
+
+@dataclasses.dataclass(frozen=True)
+class StepNoise:
+    """The noise per partition at one bound: the mean over what is released.
+
+    Attributes:
+        scale: the scale of Laplace's noise, or the deviation of Gauss's, per unit.
+        gauss: which of them.
+    """
+
+    scale: float
+    gauss: bool
+
+    def error(self, bias: float) -> float:
+        """Return E|bias + noise|."""
+        ratio = bias / self.scale
+        if not self.gauss:
+            return bias + self.scale * math.exp(-ratio)
+        spread = self.scale * math.sqrt(2 / math.pi) * math.exp(-(ratio**2) / 2)
+        return bias * math.erf(ratio / math.sqrt(2)) + spread
+
+
+@dataclasses.dataclass(frozen=True)
+class ReachChoice:
+    """The chosen bound, with what its histogram says about the people beyond: all of it released.
+
+    Attributes:
+        reach: the most partitions that a person keeps, L.
+        edges: the steps of the ladder.
+        look: the noisy counts.
+        top: the index of the highest step that shows people; -1: none shows.
+        partitions: the public number of partitions; None: unknown.
+    """
+
+    reach: int
+    edges: tuple[int, ...]
+    look: Look
+    top: int
+    partitions: int | None = None
+
+    @property
+    def people_beyond(self) -> float:
+        """A bound on the people who have more partitions than L, with a chance of about 95%.
+
+        Assumed, not proved: beyond `top` the counts fall by 0.6 from step to step. Where no step
+        shows people nothing can be said: inf.
+        """
+        return self._upper([float(edge > self.reach) for edge in self.edges])
+
+    @property
+    def pairs_lost(self) -> float:
+        """A bound on the pairs (person, partition) that L cuts, with a chance of about 95%.
+
+        Everybody is taken to be at the upper edge of their step. People with more partitions than
+        the last edge count as if they had so many.
+        """
+        return self._upper([float(max(edge - self.reach, 0)) for edge in self.edges])
+
+    @property
+    def pairs_lost_estimate(self) -> float:
+        """The pairs that L cuts, with everybody in the middle of their step."""
+        return lost_pairs(self.look.counts, self.edges, self.top, self.reach)
+
+    @property
+    def lost_share(self) -> float:
+        """`pairs_lost` over the pairs that L keeps, with everybody in the middle of their step."""
+        lost = self.pairs_lost
+        if not lost:
+            return 0.0
+        everything = lost_pairs(self.look.counts, self.edges, self.top, 0)
+        kept = everything - self.pairs_lost_estimate
+        return lost / kept if kept > 0 else math.inf
+
+    @property
+    def unseen(self) -> float:
+        """So many people, all on one step, would show only half of the time."""
+        return threshold(self.look, 1, self.partitions)
+
+    def told(self) -> dict[str, object]:
+        """Return the choice for a record of the release, in plain values."""
+        return {
+            "steps": list(self.edges),
+            "noisy_people": [float(count) for count in self.look.counts],
+            "noise_scale": self.look.scale,
+            "highest_step_shown": self.edges[self.top] if self.top >= 0 else None,
+            "people_beyond_at_most": _finite(self.people_beyond),
+            "pairs_lost_estimate": self.pairs_lost_estimate,
+            "pairs_lost_at_most": _finite(self.pairs_lost),
+        }
+
+    def _upper(self, weights: Sequence[float]) -> float:
+        """Return a bound on sum_b weights_b h_b, for the exact counts h.
+
+        Up to `top`: the noisy counts, none below 0, and 1.65 deviations of their weighted sum.
+        Beyond: at most the noisy count and its noise scale, and at most 0.6 of the bound before.
+        """
+        if not any(weights):
+            return 0.0
+        if self.top < 0:
+            return math.inf
+        seen = range(self.top + 1)
+        counts: list[float] = np.maximum(self.look.counts, 0.0).tolist()
+        total = sum(counts[step] * weights[step] for step in seen)
+        square = sum(weights[step] ** 2 for step in seen)
+        total += _DEVIATIONS * self.look.deviation * math.sqrt(square)
+        bound = counts[self.top] + self.look.scale
+        for step in range(self.top + 1, len(self.edges)):
+            bound = max(0.0, min(float(self.look.counts[step]) + self.look.scale, _TAIL * bound))
+            total += bound * weights[step]
+        return total
+
+
+def choose(
+    look: Look,
+    edges: tuple[int, ...],
+    noise: Callable[[int], StepNoise],
+    partitions: int | None,
+) -> ReachChoice:
+    """Return the bound for a released histogram; see the module's docstring.
+
+    Args:
+        look: the noisy counts.
+        edges: the steps.
+        noise: gives the noise per partition at a bound, from what the look left.
+        partitions: the public number of partitions; None: unknown.
+    """
+    top = highest_shown(look, partitions)
+    if top < 0:
+        few = FEW_OF_MANY if partitions is not None and partitions >= MANY else FEW
+        reach = max(edge for edge in edges if edge <= few)
+        return ReachChoice(reach, edges, look, top, partitions)
+    errors = []
+    for bound in edges[: top + 1]:
+        cut = lost_pairs(look.counts, edges, top, bound)
+        over = partitions or _partitions(look, edges, top, noise(bound))
+        errors.append(noise(bound).error(cut / over))
+    return ReachChoice(edges[int(np.argmin(errors))], edges, look, top, partitions)
+
+
+def highest_shown(look: Look, partitions: int | None) -> int:
+    """Return the highest step that shows people; -1: none.
+
+    Args:
+        look: the noisy counts.
+        partitions: the public number of partitions; None: unknown.
+    """
+    sums = np.concatenate([[0.0], np.cumsum(look.counts)])
+    size = len(look.counts)
+    for step, window in itertools.product(range(size - 1, -1, -1), WINDOWS):
+        end = min(step + window, size)
+        if sums[end] - sums[step] > threshold(look, window, partitions):
+            return step
+    return -1
+
+
+def threshold(look: Look, window: int, partitions: int | None) -> float:
+    """Return what a sum of `window` noisy counts without people hardly ever exceeds.
+
+    The noise of one count exceeds it with a chance of FALSE_ALARM over the number of tests; the
+    deviation of a sum of w noises is sqrt(w) times that of one (and the tail of a sum of Laplace's
+    is lighter).
+    """
+    alarm = FALSE_ALARM if partitions is not None else FALSE_ALARM_UNKNOWN
+    tests = len(WINDOWS) * len(look.counts)
+    return look.surely_noise(alarm / tests) * math.sqrt(window)
+
+
+def lost_pairs(counts: np.ndarray, edges: Sequence[int], top: int, reach: int) -> float:
+    """Return the estimate of the pairs that a bound cuts, from the steps up to `top`."""
+    below = (0, *edges[:-1])
+    return sum(
+        max(float(counts[step]), 0.0) * ((below[step] + 1 + edges[step]) / 2 - reach)
+        for step in range(top + 1)
+        if edges[step] > reach
+    )
+
+
+def _partitions(look: Look, edges: Sequence[int], top: int, noise: StepNoise) -> float:
+    """Return a guess of the number of partitions that are worth asking for."""
+    pairs = lost_pairs(look.counts, edges, top, 0)
+    most = pairs / (USABLE * noise.scale)
+    return max(float(edges[top]), math.sqrt(edges[top] * max(most, 0.0)))
+
+
+def _finite(bound: float) -> float | None:
+    """Return a bound; None where nothing is known."""
+    return bound if math.isfinite(bound) else None

@@ -1,0 +1,1 @@
+"""Releases in which each person has an epsilon of their own."""

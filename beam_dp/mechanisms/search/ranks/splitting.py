@@ -1,0 +1,229 @@
+"""SplitSearch: several quantiles for the price of few, by recursive splitting."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.search.common import SYSTEM_NOISE, check
+from beam_dp.mechanisms.search.rank_search import RESOLUTION, RankProfile
+from beam_dp.mechanisms.search.ranks.central import CentralSearch
+from beam_dp.mechanisms.search.ranks.node import Answer, Node, audited, checked
+from beam_dp.mechanisms.search.ranks.tail import STRAY, TailSearch
+
+_OWNER = "SplitSearch"
+TAIL = Fraction(1, 5)
+"""Up to this share, and from 1 less it on, a walk from the outside errs less than weights."""
+
+Indexes = tuple[int | None, ...]
+
+
+def quantile_search(
+    budget: Budget, p: Fraction, resolution: int = RESOLUTION, stray: float = STRAY
+) -> CentralSearch | TailSearch:
+    """Return the search that measures best for one p.
+
+    Args:
+        budget: what one choice may spend.
+        p: the share below, above 0 and below 1.
+        resolution: what one person is worth in units.
+        stray: of a `TailSearch`.
+    """
+    if TAIL < p < 1 - TAIL:
+        return CentralSearch(budget, p, resolution)
+    upper = p >= 1 - TAIL
+    share = 1 - p if upper else p
+    return TailSearch(budget, share, upper=upper, stray=stray, resolution=resolution)
+
+
+@dataclass(frozen=True)
+class SplitSearch:
+    """Choose a candidate for each of several p, in rising order; or none for some of them.
+
+    The middle p is searched among all people. Its answer y splits them: what people have at or
+    below y is searched for the smaller p, what they have above y for the larger ones, with p
+    relative to the part; and so on, in floor(log2 m) + 1 levels for m quantiles. Each level has the
+    same part of the budget. The release is epsilon-DP (rho-zCDP for `Budget.zcdp(rho)`) when one
+    person is added or removed.
+
+    Proof. Given the answers of the levels above, the parts of one level are fixed. A person's rows
+    are divided among them: a_1 + a_2 + ... <= 1 of a person. A search of the level's epsilon is
+    (a_j epsilon)-DP, and of bounded range a_j epsilon, for one who has a_j in its part (the
+    theorems of `CentralSearch` and `TailSearch`). Together these are at most epsilon, and levels
+    compose adaptively. zCDP: the ranges of a level add up to sqrt(8 rho) of the level at most.
+
+    Where a part has no answer, its people all go to that side which has the p nearest to 1/2, and
+    the other side has none: a person is then in one part, as before.
+
+    Args:
+        budget: what all choices together may spend.
+        shares: every p, rising, above 0 and below 1; floats are read as decimals.
+        resolution: D.
+        stray: of every `TailSearch`.
+
+    Raises:
+        TypeError: if budget is no Budget.
+        ValueError: unless the shares rise between 0 and 1.
+
+    Source: Kaplan, Schnapp, Stemmer 2022, "Differentially private approximate quantiles"
+    (2110.05429), with other searches in the nodes.
+    """
+
+    budget: Budget
+    shares: Sequence[checks.Real]
+    resolution: int = RESOLUTION
+    stray: float = STRAY
+
+    def __post_init__(self) -> None:
+        check(_OWNER, self.budget, 0.5)
+        checks.require(len(self.shares) > 0, _OWNER, "shares", "have at least one p")
+        for share in self.shares:
+            checks.fraction_between(_OWNER, "a share", share, 0, 1)
+        exact = self._exact
+        rises = all(a < b for a, b in itertools.pairwise(exact))
+        checks.require(rises, _OWNER, "shares", f"rise, not be {list(self.shares)}")
+        checks.positive_integer(_OWNER, "resolution", self.resolution)
+
+    @property
+    def cost(self) -> Budget:
+        """What all choices spend: the budget's epsilon or rho, and no delta."""
+        return self.budget.without_delta()
+
+    @property
+    def levels(self) -> int:
+        """How many searches of one person's rows follow each other."""
+        return len(self.shares).bit_length()
+
+    @property
+    def each(self) -> Budget:
+        """What the searches of one level may spend together."""
+        return self.cost.scaled(Fraction(1, self.levels))
+
+    def choose_from(
+        self, profile: RankProfile, candidates: Candidates, noise: Noise = SYSTEM_NOISE
+    ) -> list[Number]:
+        """Return one candidate per share, NaN for none, in the order of the shares."""
+        node = checked(_OWNER, profile, candidates, self.resolution)
+        found = self.answers(node, candidates, noise)
+        return [answer.value(candidates) for answer in found]
+
+    def answers(self, node: Node, candidates: Candidates, noise: Noise) -> list[Answer]:
+        """Return the answer for each share, for the node of all candidates: a private draw."""
+        return self._choose(node, self._exact, candidates, noise)
+
+    def distribution(self, profile: RankProfile, candidates: Candidates) -> dict[Indexes, float]:
+        """Return the exact probabilities of all lists of indexes (None for none), for audits.
+
+        Raises:
+            ValueError: for more than 64 candidates.
+        """
+        node = audited(_OWNER, profile, candidates, self.resolution)
+        return self._chances(node, self._exact, candidates)
+
+    @property
+    def usual_errors(self) -> list[int]:
+        """How far each rank is off in 95% of draws where people are many; by measurement."""
+        return [math.ceil(error) for error in self._usual(self._exact)]
+
+    def _usual(self, shares: tuple[Fraction, ...]) -> list[float]:
+        if not shares:
+            return []
+        middle = len(shares) // 2
+        own = float(self._search(shares[middle]).usual_error)
+        below, above = (self._usual(rest) for _, rest, _ in _parts(_NOBODY, shares, 0))
+        weights = _weights(shares)
+        pairs = zip([*below, 0.0, *above], weights, strict=True)
+        errors = [math.hypot(error, own * weight) for error, weight in pairs]
+        return errors
+
+    def _search(self, p: Fraction) -> CentralSearch | TailSearch:
+        """Return the search of one node."""
+        return quantile_search(self.each, p, self.resolution, self.stray)
+
+    @property
+    def _exact(self) -> tuple[Fraction, ...]:
+        return tuple(checks.decimal(_OWNER, "a share", share) for share in self.shares)
+
+    def _choose(
+        self, node: Node, shares: tuple[Fraction, ...], candidates: Candidates, noise: Noise
+    ) -> list[Answer]:
+        if not shares:
+            return []
+        middle = len(shares) // 2
+        search = self._search(shares[middle])
+        answer = search.choose_at(node, candidates, noise)
+        below, above = (
+            [Answer()] * count if part is None else self._choose(part, rest, candidates, noise)
+            for part, rest, count in _parts(node, shares, answer.place)
+        )
+        if answer.place is None:
+            return [*below, answer, *above]
+        pairs = zip([*below, Answer(answer.place, 0.0), *above], _weights(shares), strict=True)
+        return [_carried(each, answer.error * weight) for each, weight in pairs]
+
+    def _chances(
+        self, node: Node, shares: tuple[Fraction, ...], candidates: Candidates
+    ) -> dict[Indexes, float]:
+        """Return the probabilities of all answers of a node."""
+        if not shares:
+            return {(): 1.0}
+        search = self._search(shares[len(shares) // 2])
+        found: dict[Indexes, float] = {}
+        for place, chance in enumerate(search.chances_at(node, candidates)):
+            index = None if place == node.size else node.first + place
+            below, above = (
+                {(None,) * count: 1.0} if part is None else self._chances(part, rest, candidates)
+                for part, rest, count in _parts(node, shares, index)
+            )
+            for left, one in below.items():
+                for right, other in above.items():
+                    found[(*left, index, *right)] = chance * one * other
+        return found
+
+
+_NOBODY = Node(np.empty(0, np.int64), np.empty(0, np.int64), 0, 1)
+
+
+def _weights(shares: tuple[Fraction, ...]) -> list[float]:
+    """Return by how much of the middle rank's error each rank is off: 1 for the middle itself.
+
+    Where the middle rank is off by r, a rank at the share w of one side is off by w r.
+    """
+    middle = shares[len(shares) // 2]
+    return [float(min(share / middle, (1 - share) / (1 - middle))) for share in shares]
+
+
+def _carried(answer: Answer, error: float) -> Answer:
+    """Return an answer with the error of the ranks of its part: independent, so squares add up."""
+    if answer.place is None:
+        return answer
+    return answer._replace(error=math.ceil(math.hypot(answer.error, error)))
+
+
+Part = tuple[Node | None, tuple[Fraction, ...], int]
+
+
+def _parts(node: Node, shares: tuple[Fraction, ...], index: int | None) -> tuple[Part, Part]:
+    """Return for both sides of the middle p: its people, its p relative to them, how many p."""
+    middle = len(shares) // 2
+    lower, p, upper = shares[:middle], shares[middle], shares[middle + 1 :]
+    if index is not None:
+        below, above = node.split(index)
+        inner = tuple((share - p) / (1 - p) for share in upper)
+        return (below, tuple(share / p for share in lower), middle), (above, inner, len(upper))
+    half = Fraction(1, 2)
+    left = min((abs(share - half) for share in lower), default=Fraction(1))
+    right = min((abs(share - half) for share in upper), default=Fraction(1))
+    nearer = left <= right
+    return (
+        (node if nearer else None, lower, middle),
+        (None if nearer else node, upper, len(upper)),
+    )

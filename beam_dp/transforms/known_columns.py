@@ -1,0 +1,130 @@
+"""Refuse columns that rows do not have, when the pipeline is built, as far as that is known then.
+
+A value that is null, or a field that some rows lack, is data: it never fails a job. A name that
+*no* row can have is a mistake of the call: it would spend the budget on noise around 0. So names
+are compared with what a collection says of all its rows, whoever is in it:
+
+* rows with a type (`beam.Row`, NamedTuple, dataclass): its fields;
+* rows of `ReadRows`: the columns that it reads; it compares these with headers and schemas;
+* rows for which `columns=[...]` is written: these.
+
+Plain dicts say nothing. Whether *any* row has a key is no question to ask of the data: if one
+person alone has it, the answer would tell that this person is there. So nothing is refused; one
+`UnknownColumns` warning, made of parameters, says that names were not checked. (Arrow batches carry
+their schema, and a batch without a column fails the job: see `columns.layout`.)
+"""
+
+import warnings
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.typehints.row_type import RowTypeConstraint
+from apache_beam.typehints.typehints import TupleConstraint
+
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.io.table_files import ARROW_TYPES
+
+_NO_ROWS = (bool, int, float, str, bytes)
+_BATCHES = (pa.RecordBatch, pa.Table)
+_read: weakref.WeakKeyDictionary[beam.PCollection[Any], tuple[str, ...]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+class UnknownColumns(UserWarning):
+    """The columns of the rows are not known when the pipeline is built: names are not checked."""
+
+
+def remember(rows: beam.PCollection[Any], columns: Sequence[str]) -> beam.PCollection[Any]:
+    """Return the collection, whose rows have these columns and no other."""
+    _read[rows] = tuple(columns)
+    return rows
+
+
+def declared(owner: str, columns: Sequence[str] | None, wanted: Sequence[str]) -> None:
+    """Check the argument `columns`: a list of names, all wanted columns among them.
+
+    Args:
+        owner: the name that errors begin with.
+        columns: the columns that the caller says the rows have; None: not said.
+        wanted: the columns that are read.
+
+    Raises:
+        TypeError, ValueError: naming the column, and those that there are.
+    """
+    if columns is not None:
+        _compare(
+            owner, wanted, checks.columns(owner, "columns", columns), "that columns=[...] names"
+        )
+
+
+def check(
+    owner: str, rows: beam.PCollection[Any], wanted: Sequence[str], given: Sequence[str] | None
+) -> None:
+    """Refuse columns that the rows do not have; warn where it is not known which they have.
+
+    Args:
+        owner: the name that errors begin with.
+        rows: the collection.
+        wanted: the columns that are read.
+        given: the argument `columns`, checked by `declared`.
+
+    Raises:
+        TypeError, ValueError: for a column that is missing, and for elements that are no rows.
+    """
+    kind = rows.element_type
+    if kind in _NO_ROWS or isinstance(kind, TupleConstraint):
+        raise checks.ParameterTypeError(
+            owner,
+            "its input",
+            "hold rows (dicts, beam.Row, NamedTuple, dataclass or Arrow batches), not "
+            f"{_shown(kind)}",
+            'Name the columns first: beam.Map(lambda pair: {"visitor_id": pair[0], ...}).',
+        )
+    fields, read = fields_of(rows), _read.get(rows)
+    if fields is not None:
+        _compare(owner, wanted, [name for name, _ in fields], "of its rows")
+    elif read is not None:
+        _compare(owner, wanted, read, "that ReadRows reads")
+    elif given is None and kind not in _BATCHES:
+        warn(owner, "rows without a schema are given, and no columns=[...] that they have", wanted)
+
+
+def warn(owner: str, why: str, wanted: Sequence[str]) -> None:
+    """Say that names are not compared with anything, and what becomes of a misspelt one."""
+    said = (
+        f"{owner}: {why}, so a misspelt name among {checks.listed(wanted)} is not noticed: it "
+        "counts as a column in which every row is empty"
+    )
+    warnings.warn(said, UnknownColumns, stacklevel=2)
+
+
+def fields_of(rows: beam.PCollection[Any]) -> Sequence[tuple[str, Any]] | None:
+    """Return the names and types of the fields, if the elements have a type with a schema."""
+    kind = rows.element_type
+    if not isinstance(kind, RowTypeConstraint):
+        kind = RowTypeConstraint.from_user_type(kind)
+    return kind._fields if kind is not None else None
+
+
+def types_of(rows: beam.PCollection[Any]) -> dict[str, pa.DataType]:
+    """Return the Arrow types of the fields whose type is plain, by name."""
+    fields = fields_of(rows) or ()
+    return {name: ARROW_TYPES[kind] for name, kind in fields if kind in ARROW_TYPES}
+
+
+def _compare(owner: str, wanted: Sequence[str], there: Sequence[str], whose: str) -> None:
+    for name in wanted:
+        checks.require(
+            name in there,
+            owner,
+            f"column {name!r}",
+            f"be one of the columns {whose}: {checks.listed(there)}",
+        )
+
+
+def _shown(kind: object) -> str:
+    return kind.__name__ if isinstance(kind, type) else str(kind)

@@ -1,0 +1,67 @@
+"""Reduce each shard to whole people once, and count how many partitions each of them has."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.pvalue import TaggedOutput
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
+
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.ordering import changes
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.reach import ladder
+from beam_dp.mechanisms.summaries import wire
+from beam_dp.transforms.steps import runtime, settle
+
+STEPS: Literal["steps"] = "steps"
+"""The tag of the counts."""
+_PIECE_LINES = 1 << 18
+Reduced = tuple[int, bytes] | TaggedOutput[Literal["steps"], tuple[int, bytes]]
+"""The output: (shard, lines of whole people); or, tagged, (0, people per step of the ladder)."""
+
+
+def pieces(table: Table, lines: int) -> Iterator[Table]:
+    """Yield a reduced table in pieces of about so many lines, none of which cuts a person."""
+    starts = np.flatnonzero(changes(table.person))
+    # The last person who begins before each multiple of `lines`.
+    edges = starts[np.searchsorted(starts, np.arange(lines, len(table), lines)) - 1]
+    bounds = np.unique(np.concatenate([[0], edges, [len(table)]]))
+    for start, end in itertools.pairwise(bounds.tolist()):
+        yield table.take(slice(start, end))
+
+
+class ReduceShards(beam.DoFn):
+    """Turn the lines of a shard into lines of whole people, and count their partitions.
+
+    The counts are exact and private data, as the lines are.
+
+    Args:
+        bounder: the bounding of the run, up to the last step of the ladder.
+        edges: the steps of the ladder.
+    """
+
+    def __init__(self, bounder: Bounder, edges: tuple[int, ...]) -> None:
+        self._bounder, self._edges = bounder, edges
+
+    def start_bundle(self) -> None:
+        """Begin a bundle with nobody: a bundle that failed leaves nothing behind."""
+        self._people = np.zeros(len(self._edges), np.int64)
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Reduced]:
+        """Take all lines of one shard: all those of each of its people."""
+        table = settle.gather_reduced(element[1], self._bounder)
+        if table is None:
+            return
+        self._people += ladder.people_per_step(ladder.reaches_of(table), self._edges)
+        for piece in pieces(table, _PIECE_LINES):
+            yield element[0], wire.pack_table(piece)
+
+    def finish_bundle(self) -> Iterator[TaggedOutput[Literal["steps"], WindowedValue]]:
+        """Yield the counts of the bundle."""
+        counted = 0, self._people.tobytes()
+        yield TaggedOutput(STEPS, GlobalWindows.windowed_value(counted))
+        runtime.give_back()

@@ -1,0 +1,140 @@
+"""Rows in, one summary per partition out, with a bound on partitions that is chosen on the way.
+
+    rows
+      Collect            as for a given bound, which is here the last step of the ladder
+      GroupByShard
+      Reduce             whole people, reduced; how many of them stand on each step of the ladder
+        ChooseReach      of the steps: one noisy histogram, and the bound that it shows
+        ReachBarrier     what was drawn is never drawn again
+      Settle             the lines of the bound, which is a side input, as for a given bound
+      GroupByBucket
+
+It is no composite step of its own, for it has two outputs of different types. What is released of
+it is the choice alone (`ReachChoice`). Which pairs of a person stay is decided by the keyed hash
+of the run, as always: those that a given bound of the same size would keep.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.reach_programs import Programs
+from beam_dp.mechanisms.reach.reach_choice import ReachChoice
+from beam_dp.mechanisms.summaries import wire
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.reach.reduce_shards import STEPS, ReduceShards
+from beam_dp.transforms.steps import block_votes, settle, summarise
+from beam_dp.transforms.steps.barrier import stored
+from beam_dp.transforms.steps.collect import SHARDS, collector
+
+Summarised = tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[ReachChoice]]
+"""Summaries by bucket, and the choice of the bound."""
+
+
+class ChooseReach(beam.DoFn):
+    """Draw the bound from the number of people on each step of the ladder.
+
+    Args:
+        programs: the search, and the programs for each bound.
+        noise: the randomness.
+    """
+
+    def __init__(self, programs: Programs, noise: Noise) -> None:
+        self._programs, self._noise = programs, noise
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[int, ReachChoice]]:
+        """Take the counts of all bundles."""
+        people = np.zeros(len(self._programs.edges), np.int64)
+        for counted in filter(None, element[1]):
+            people += np.frombuffer(counted, np.int64)
+        yield 0, self._programs.choose(people, self._noise)
+
+
+class SettleReached(settle.SummariseLines):
+    """Settle reduced lines of whole people under the bound that was chosen, and summarise them.
+
+    Args:
+        programs: the program for each bound.
+        bounder: the bounding of the run, up to the last step of the ladder.
+        buckets: how many parts the partitions are cut into.
+    """
+
+    def __init__(self, programs: Programs, bounder: Bounder, buckets: int) -> None:
+        model = programs.model
+        super().__init__(bounder, model.measures, model.shared_measures, buckets)
+        self._programs, self._widest = programs, bounder
+        self._reach: int | None = None
+
+    def process(
+        self, element: tuple[int, bytes], chosen: ReachChoice | None = None
+    ) -> Iterator[settle.Packed]:
+        """Take the lines of some people; those before them are summarised meanwhile."""
+        if chosen is not None and chosen.reach != self._reach:
+            self._turn_to(chosen)
+        yield from self.summarised(self._bounder.settle_reduced(wire.unpack_table(element[1])))
+
+    def _turn_to(self, chosen: ReachChoice) -> None:
+        """Take the measures and the bounds of the choice, which is the same for all elements."""
+        program = self._programs.at(chosen)
+        self._measures, self._shared = program.measures, program.shared_measures
+        bounds = dataclasses.replace(self._widest.bounds, partitions=chosen.reach)
+        self._bounder = dataclasses.replace(self._widest, bounds=bounds)
+        self._reach = chosen.reach
+
+
+@dataclasses.dataclass(frozen=True)
+class SummariseReached:
+    """The steps from rows to (bucket, packed summaries), and the choice of the bound on the way.
+
+    Attributes:
+        layout: which columns hold what.
+        bounder: the bounding of the run, up to the last step of the ladder.
+        programs: the search, and the program for each bound.
+        buckets: how many parts the partitions are cut into.
+        shards: how many parts the people are cut into.
+        noise: the randomness; only tests pass another.
+    """
+
+    layout: Layout
+    bounder: Bounder
+    programs: Programs
+    buckets: int = 1
+    shards: int = SHARDS
+    noise: Noise = dataclasses.field(default_factory=Noise)
+
+    def apply(self, rows: beam.PCollection[Any]) -> Summarised:
+        """Apply the steps of the module's docstring; neither output is private."""
+        collect = collector(rows, self.layout, self.bounder, self.shards)
+        reduce = beam.ParDo(ReduceShards(self.bounder, self.programs.edges))
+        reduced = (
+            rows
+            | "Collect" >> beam.ParDo(collect).with_output_types(tuple[int, bytes])
+            | "GroupByShard" >> beam.GroupByKey()
+            | "Reduce"
+            >> reduce.with_output_types(tuple[int, bytes]).with_outputs(STEPS, main="lines")
+        )
+        chosen = self._chosen(reduced[STEPS])
+        model = self.programs.model
+        settle_them = SettleReached(self.programs, self.bounder, self.buckets)
+        settling = beam.ParDo(settle_them, beam.pvalue.AsSingleton(chosen))
+        votes = block_votes.votes_of(model.measures, self.buckets, self.bounder.key)
+        settled = summarise.summaries_of(reduced.lines, settling, votes)
+        return summarise.by_bucket(settled, self.buckets, bool(model.shared_measures)), chosen
+
+    def _chosen(self, steps: beam.PCollection[tuple[int, bytes]]) -> beam.PCollection[ReachChoice]:
+        """Return the choice, behind a barrier; there is one even where there are no rows."""
+        nobody = beam.Map(lambda _: (0, b"")).with_output_types(tuple[int, bytes])
+        start = steps.pipeline | "StartSteps" >> beam.Impulse() | "NoSteps" >> nobody
+        return (
+            (steps, start)
+            | "AllSteps" >> beam.Flatten()
+            | "GroupSteps" >> beam.GroupByKey()
+            | "ChooseReach" >> beam.ParDo(ChooseReach(self.programs, self.noise))
+            | "ReachBarrier" >> beam.GroupByKey()
+            | "StoredReach" >> beam.Map(stored)
+        )

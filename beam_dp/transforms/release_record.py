@@ -1,0 +1,160 @@
+"""The record of a release in a pipeline: one dict of parameters and released numbers.
+
+The date is that of building the pipeline: when a run ends depends on its data.
+"""
+
+import dataclasses
+import datetime
+import functools
+import hashlib
+import importlib.metadata
+import json
+import platform
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.clips.choice import Choice
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.planning.reach_programs import Programs
+from beam_dp.mechanisms.planning.record import Record, cost, record_of
+from beam_dp.mechanisms.reach.reach_choice import ReachChoice
+from beam_dp.transforms.partitions import PublicPartitions
+from beam_dp.transforms.steps.barrier import Drawn
+from beam_dp.transforms.steps.released_block import Block
+
+FORMAT = 1
+_LIBRARIES = ("beam-dp", "apache-beam", "numpy", "pyarrow", "scipy")
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def facts(release: Any, job: Mapping[str, Any] | None) -> Record:
+    """Return what is known when the pipeline is built.
+
+    Args:
+        release: the transform, a dataclass of public parameters.
+        job: further public parameters.
+    """
+    known = {
+        "format": FORMAT,
+        "transform": type(release).__name__,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
+        "code": f"sha256:{code()}",
+        "parameters": {
+            field.name: plain(getattr(release, field.name)) for field in dataclasses.fields(release)
+        },
+    }
+    return known if job is None else {**known, "job": plain(job)}
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the libraries; those that are not installed are left."""
+    found = {"python": platform.python_version()}
+    for name in _LIBRARIES:
+        for distribution in importlib.metadata.distributions(name=name):
+            found[name] = distribution.version
+    return found
+
+
+@functools.cache
+def code() -> str:
+    """Return the hash of this package's own sources, by their paths and contents."""
+    digest = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(_PACKAGE).as_posix()} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def plain(value: object) -> Any:
+    """Return a parameter in types that JSON has; a function by name, public keys by number."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if np.isfinite(value) else str(value)
+        case Fraction() | Candidates():
+            return str(value)
+        case Budget():
+            return cost(value)
+        case PublicPartitions():
+            return {"type": "PublicPartitions", "keys": len(value.keys)}
+        case Mapping():
+            return {str(name): plain(part) for name, part in value.items()}
+        case list() | tuple():
+            return [plain(part) for part in value]
+        case type():
+            return value.__name__
+    if dataclasses.is_dataclass(value):
+        named = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return {"type": type(value).__name__, **plain(named)}
+    return _named(value) if callable(value) else type(value).__name__
+
+
+def _named(function: Callable[..., Any]) -> str:
+    kind = type(function)
+    name = getattr(function, "__qualname__", kind.__qualname__)
+    return f"{getattr(function, '__module__', kind.__module__)}:{name}"
+
+
+def of(
+    release: Any, drawn: Drawn | None, program: Program | Programs, job: Mapping[str, Any] | None
+) -> beam.PCollection[Record]:
+    """Return the collection of the one record of a release.
+
+    Args:
+        release: the transform, a dataclass of public parameters.
+        drawn: what was drawn, behind the barrier; None: it was not applied yet.
+        program: the run's program, or the programs for each bound that can be chosen.
+        job: further public parameters.
+
+    Raises:
+        ValueError: if the release was not applied yet.
+    """
+    if drawn is None:
+        raise checks.ParameterError(
+            type(release).__name__, "record()", "be called behind the release: rows | release"
+        )
+    source = drawn.source
+    label = f"Record of {source.producer.full_label}"
+    start = source.pipeline | f"{label}: Start" >> beam.Impulse()
+    complete = beam.Map(_complete, program, facts(release, job), drawn.blocks, *drawn.sides)
+    return start | label >> complete.with_output_types(dict)
+
+
+def _complete(
+    _: bytes,
+    program: Program | Programs,
+    known: Record,
+    blocks: Iterable[Block],
+    choices: tuple[Choice, ...] = (),
+    chosen: ReachChoice | None = None,
+) -> Record:
+    """Return the record, with what the run has drawn."""
+    taken = program.at(chosen)
+    scales: list[set[float]] = [set() for _ in taken.steps]
+    for block in blocks:
+        for found, cut in zip(scales, block.cuts, strict=True):
+            found |= {cut.least} if cut is not None else set()
+    return {**known, **record_of(taken, choices, list(map(sorted, scales)))}
+
+
+def text(record: Mapping[str, Any]) -> str:
+    """Return a record as JSON: a line per entry, and per element of lists of entries."""
+    lines = (f"{json.dumps(name)}: {_listed(value)}" for name, value in record.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _listed(value: Any) -> str:
+    if not isinstance(value, list) or not value or not isinstance(value[0], dict):
+        return json.dumps(value, allow_nan=False)
+    return "[\n " + ",\n ".join(json.dumps(part, allow_nan=False) for part in value) + "\n]"

@@ -1,0 +1,200 @@
+"""Draw releases of given rows by the library's own code, many times and without Beam.
+
+The rows are bounded and summarised once, as the workers of a job do; then the clips and the noise
+are drawn again and again, by the program that the job would run, with the noise that it would use.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+import beam_dp as dp
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.planning.reach_programs import Programs
+from beam_dp.mechanisms.reach import ladder
+from beam_dp.mechanisms.summaries import histograms, owner_lines
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from benchmarks.suites import Rows
+
+_KEY = bytes(32)
+LEAST = 10
+
+
+class Interval(NamedTuple):
+    """The released numbers of one metric: arrays (partitions) of one draw, or (draws, partitions).
+
+    Attributes:
+        value: 0 where nothing was released.
+        low: the lower end that is stated; -inf where nothing was released.
+        high: the upper end; inf where nothing was released.
+        people: the rank error that is stated, in people; inf where none is.
+        empty: whether nothing was released.
+    """
+
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    people: np.ndarray
+    empty: np.ndarray
+
+
+class Releases(abc.ABC):
+    """What can be released again and again."""
+
+    @abc.abstractmethod
+    def draw(self) -> list[Interval]:
+        """Return one release of every metric for every partition."""
+
+    def draws(self, runs: int, seconds: float = math.inf) -> list[Interval]:
+        """Return independent releases: for each metric arrays (runs, partitions).
+
+        Args:
+            runs: how many.
+            seconds: no more are drawn after so long, but for the first ten.
+        """
+        drawn, start = [], time.monotonic()
+        while len(drawn) < runs and (len(drawn) < LEAST or time.monotonic() < start + seconds):
+            drawn.append(self.draw())
+        return [
+            Interval(*map(np.array, zip(*one, strict=True))) for one in zip(*drawn, strict=True)
+        ]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Summarised(Releases):
+    """What the draws of a job see.
+
+    Attributes:
+        program: what the job would run.
+        cells: the summaries of the partitions.
+        people: the summary over all partitions that shared clips are chosen on, if any are.
+    """
+
+    program: Program
+    cells: PartitionView
+    people: PartitionView | None
+
+    def draw(self) -> list[Interval]:
+        """Return one release of every metric for every partition."""
+        clips = ()
+        if self.people is not None:
+            clips = self.program.choose_clips(self.people, Noise())
+        drawn = self.program.release(self.cells, clips, Noise())
+        numbers = self.program.combine(drawn, self.program.sums(drawn))
+        names = [output.name for output in self.program.outputs]
+        columns = dict(zip(names, numbers, strict=True))
+        return [interval(columns, metric.output) for metric in self.program.metrics]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Searched(Releases):
+    """The same where the bound on partitions per person is chosen in each draw.
+
+    Attributes:
+        programs: the search, and the program for each bound.
+        reduced: the whole rows of all people, which are settled once for each bound.
+        widest: the bounding with the largest bound.
+        partitions: how many there are.
+    """
+
+    programs: Programs
+    reduced: Table
+    widest: Bounder
+    partitions: int
+    settled: dict[int, Summarised] = dataclasses.field(default_factory=dict)
+
+    def draw(self) -> list[Interval]:
+        """Choose the bound, then draw one release of every metric for every partition."""
+        counts = ladder.people_per_step(ladder.reaches_of(self.reduced), self.programs.edges)
+        chosen = self.programs.choose(counts, Noise())
+        program = self.programs.at(chosen)
+        if chosen.reach not in self.settled:
+            bounds = self.widest.bounds.up_to(chosen.reach)
+            bounder = dataclasses.replace(self.widest, bounds=bounds)
+            table = bounder.settle_reduced(self.reduced)
+            self.settled[chosen.reach] = of_settled(program, bounder, table, self.partitions)
+        return dataclasses.replace(self.settled[chosen.reach], program=program).draw()
+
+
+def interval(columns: Mapping[str, np.ndarray], name: str) -> Interval:
+    """Return the output columns of one metric; one without an interval says nothing of values."""
+    found = np.asarray(columns[name], float)
+    empty, unknown = np.isnan(found), np.full(found.shape, np.inf)
+    stated = columns.get(f"{name}_low", -unknown), columns.get(f"{name}_high", unknown)
+    people = columns.get(f"{name}_rank_error", unknown)
+    low, high, people = (np.asarray(column, float) for column in (*stated, people))
+    return Interval(np.where(empty, 0.0, found), low, high, people, empty)
+
+
+def summarise(
+    rows: Rows, metrics: Sequence[Metric], budget: dp.Budget, depth: int | None = None
+) -> Releases:
+    """Bound and summarise rows by the library's code, for public partitions.
+
+    Args:
+        rows: what is read.
+        metrics: what is released together.
+        budget: the whole.
+        depth: the bound on the rows of a person in a partition; None: there is none.
+    """
+    reach = "auto" if rows.reach is None else rows.reach
+    aggregate = dp.PrivateAggregate(
+        person="person",
+        partition=["partition"],
+        metrics=metrics,
+        bounds=dp.ContributionBounds(reach, rows_per_partition=depth),
+        partitions=dp.PublicPartitions([*range(rows.partitions)]),
+        budget=budget,
+    )
+    program, model, bounds = aggregate._program, aggregate._model, aggregate._bounds
+    if rows.reach is None:
+        bounds = bounds.up_to(program.edges[-1] if isinstance(program, Programs) else program.reach)
+    bounder = Bounder(bounds, model.fields, _KEY, keep_rows=model.keep_rows)
+    reduced = bounder.reduce(bounder.prepare(table_of(rows, model.columns)))
+    if isinstance(program, Programs):
+        return Searched(program, reduced, bounder, rows.partitions)
+    return of_settled(program, bounder, bounder.settle_reduced(reduced), rows.partitions)
+
+
+def of_settled(program: Program, bounder: Bounder, settled: Table, partitions: int) -> Summarised:
+    """Summarise what the bounds leave of the rows."""
+    lines = None
+    if program.keep_rows:
+        lines = owner_lines.collect(settled, program.measures, _KEY)
+        settled = bounder.aggregate(settled)
+    found = histograms.summarise(settled, program.measures)
+    places = None if lines is None else lines.partition[0].astype(np.int64)
+    here = found.partition[0].astype(np.int64)
+    cells = PartitionView(found, here, partitions, lines, places)
+    shared = program.shared_measures
+    people = PartitionView.of_all(histograms.summarise_people(settled, shared)) if shared else None
+    return Summarised(program, cells, people)
+
+
+def table_of(rows: Rows, read: Sequence[Column]) -> Table:
+    """Return rows as a worker holds them: numbers in units, items as codes."""
+    person, partition = (part.astype(np.uint64)[None] for part in (rows.person, rows.partition))
+    values = [read_column(rows.columns[column.name], column) for column in read]
+    return Table(person, partition, np.ones(len(rows.person), np.int64), values)
+
+
+def read_column(values: np.ndarray, column: Column) -> np.ndarray:
+    """Return a column in units, or as codes where values are only compared."""
+    if column.role is not Role.VALUE:
+        return owner_lines.code(values.astype(np.uint64)[None], _KEY)
+    missing = np.isnan(values)
+    units = np.round(np.where(missing, 0.0, values) / float(column.detail)).astype(np.int64)
+    return np.where(missing, integers.LOWEST, units)

@@ -1,0 +1,280 @@
+"""The data that releases are measured on: people's numbers in partitions, drawn or from files.
+
+Every draw of data is seeded: the same question is asked of the same data each time. The noise of
+the library never is.
+
+`SUITE` is what goals are stated on. `CHECKS` are kinds that no constant of the library was settled
+on; they are looked at, and have no goals. A file is asked about by `read`: which column is a
+person, which columns people would group by, and which are summed.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+SIZES = (100, 300, 1000, 10_000, 100_000)
+QUICK_SIZES = (100, 1000, 10_000)
+LARGEST = 1_000_000
+Draw = Callable[[int, np.random.Generator], np.ndarray]
+"""Takes the number of people, and returns one number each."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Rows:
+    """A table of rows, by columns.
+
+    Attributes:
+        person: who owns a row, from 0 on.
+        partition: in which of the partitions 0, 1, ... it is.
+        columns: the values by name; NaN where there is none.
+        partitions: how many partitions there are.
+        reach: the most partitions that a person has rows in, which is public; None: nobody knows.
+    """
+
+    person: np.ndarray
+    partition: np.ndarray
+    columns: dict[str, np.ndarray]
+    partitions: int = 1
+    reach: int | None = 1
+
+    @property
+    def people(self) -> int:
+        """How many people there are."""
+        return len(np.unique(self.person))
+
+    def kept(self, most: int) -> Rows:
+        """Return the rows that are left where each person keeps so many of their partitions.
+
+        Which ones is chosen at random, by a seed.
+        """
+        pairs = self.person.astype(np.int64) * self.partitions + self.partition
+        each, places = np.unique(pairs, return_inverse=True)
+        order = np.lexsort((np.random.default_rng(0).random(len(each)), each // self.partitions))
+        ranks = np.empty(len(each), np.int64)
+        ranks[order] = first_ranks(each[order] // self.partitions)
+        keep = ranks[places] < most
+        columns = {name: values[keep] for name, values in self.columns.items()}
+        left = dataclasses.replace(self, person=self.person[keep], partition=self.partition[keep])
+        return dataclasses.replace(left, columns=columns, reach=most)
+
+    def per_pair(self, column: str | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the partition and the total of each person in each of theirs.
+
+        Args:
+            column: whose values are summed; None: rows are counted.
+        """
+        pairs, places = np.unique(
+            self.person.astype(np.int64) * self.partitions + self.partition, return_inverse=True
+        )
+        weights = None if column is None else np.nan_to_num(self.columns[column])
+        return pairs % self.partitions, np.bincount(places, weights, len(pairs)).astype(float)
+
+
+def first_ranks(person: np.ndarray) -> np.ndarray:
+    """Return 0, 1, ... for the entries of each person, who stand together."""
+    starts = np.flatnonzero(np.append(True, person[1:] != person[:-1])[: len(person)])
+    sizes = np.diff(np.append(starts, len(person)))
+    return np.arange(len(person)) - np.repeat(starts, sizes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """How people are spread over partitions.
+
+    Attributes:
+        partitions: how many there are.
+        reach: how many of them each person is in.
+        zipf: the i-th partition draws people like 1 / i; else all alike.
+        tenth: a tenth of the partitions has ten times as large numbers.
+    """
+
+    partitions: int = 1
+    reach: int = 1
+    zipf: bool = False
+    tenth: bool = False
+
+    @property
+    def name(self) -> str:
+        """What a table calls it."""
+        sizes = "Zipf sizes" if self.zipf else "equal sizes"
+        words = [f"{self.partitions:,} partitions", f"{self.reach} each", sizes]
+        return ", ".join([*words, *(["a tenth x10"] if self.tenth else [])])
+
+
+def alike(size: int, drawn: np.random.Generator) -> np.ndarray:
+    """Return 1 for everybody."""
+    return np.ones(size)
+
+
+def few_present(size: int, drawn: np.random.Generator) -> np.ndarray:
+    """Return a lognormal number for each twentieth person, and 0 for the others."""
+    return few_above(np.zeros(size), size // 20, drawn.lognormal(0.0, 1.0, size // 20))
+
+
+def two_values(size: int, drawn: np.random.Generator) -> np.ndarray:
+    """Return 1,000 for each hundredth person, and 1 for the others."""
+    return few_above(np.ones(size), size // 100, 1000.0)
+
+
+def giant(size: int, drawn: np.random.Generator) -> np.ndarray:
+    """Return 1 for everybody but one, who has as much as all others together."""
+    return few_above(np.ones(size), 1, float(size - 1))
+
+
+def few_above(numbers: np.ndarray, few: int, value: float | np.ndarray) -> np.ndarray:
+    """Return the numbers with those of so many people replaced."""
+    numbers[:few] = value
+    return numbers
+
+
+def group_above(people: int, factor: float) -> Draw:
+    """Return a kind in which so many people are a factor above the lognormal others."""
+
+    def draw(size: int, drawn: np.random.Generator) -> np.ndarray:
+        numbers = drawn.lognormal(0.0, 0.5, size)
+        numbers[: min(people, size)] *= factor
+        return numbers
+
+    return draw
+
+
+SUITE: dict[str, Draw] = {
+    "lognormal 0.5": lambda size, drawn: drawn.lognormal(0.0, 0.5, size),
+    "lognormal 1": lambda size, drawn: drawn.lognormal(0.0, 1.0, size),
+    "lognormal 2": lambda size, drawn: drawn.lognormal(0.0, 2.0, size),
+    "exponential": lambda size, drawn: drawn.exponential(1.0, size),
+    "uniform": lambda size, drawn: drawn.uniform(0.0, 1.0, size),
+    "Pareto 1.5": lambda size, drawn: 1.0 + drawn.pareto(1.5, size),
+    "Pareto 2": lambda size, drawn: 1.0 + drawn.pareto(2.0, size),
+    "Pareto 3": lambda size, drawn: 1.0 + drawn.pareto(3.0, size),
+    "all alike": alike,
+    "5% are not 0": few_present,
+    "1 and 1,000": two_values,
+    "Poisson 5": lambda size, drawn: drawn.poisson(5.0, size).astype(float),
+    "one giant": giant,
+}
+CHECKS: dict[str, Draw] = {
+    "gamma 0.5": lambda size, drawn: drawn.gamma(0.5, 1.0, size),
+    "Weibull 0.6": lambda size, drawn: drawn.weibull(0.6, size),
+    "half-normal": lambda size, drawn: abs(drawn.normal(0.0, 1.0, size)),
+    "geometric 0.2": lambda size, drawn: drawn.geometric(0.2, size).astype(float),
+    "40 people x100": group_above(40, 100.0),
+    "80 people x30": group_above(80, 30.0),
+    "150 people x1,000": group_above(150, 1000.0),
+    "normal(10, 30)": lambda size, drawn: drawn.normal(10.0, 30.0, size),
+}
+KINDS = SUITE | CHECKS
+
+
+def numbers(kind: str, size: int, seed: int) -> np.ndarray:
+    """Return the numbers of so many people: multiples of a millionth, the same for a seed."""
+    drawn = np.random.default_rng([zlib.crc32(kind.encode()), size, seed])
+    return np.round(KINDS[kind](size, drawn), 6)
+
+
+def alone(kind: str, size: int, seed: int) -> Rows:
+    """Return one row per person, in one partition."""
+    people = np.arange(size)
+    return Rows(people, np.zeros(size, np.int64), {"v": numbers(kind, size, seed)})
+
+
+def spread(kind: str, size: int, layout: Layout, seed: int) -> Rows:
+    """Return one row per person and partition; each person has a fresh number in each of theirs."""
+    drawn = np.random.default_rng([size, layout.partitions, layout.reach, layout.zipf, seed])
+    chosen = choose(size, layout, drawn)
+    values = drawn.permutation(numbers(kind, size * layout.reach, seed))
+    if layout.tenth:
+        values = np.where(chosen.ravel() % 10 == 3, 10 * values, values)
+    person = np.repeat(np.arange(size), layout.reach)
+    return Rows(person, chosen.ravel(), {"v": values}, layout.partitions, layout.reach)
+
+
+def choose(size: int, layout: Layout, drawn: np.random.Generator) -> np.ndarray:
+    """Return the different partitions of each person: an array (people, reach)."""
+    ranks = np.arange(1, layout.partitions + 1)
+    weights = 1.0 / ranks if layout.zipf else np.ones(layout.partitions)
+    weights /= weights.sum()
+    chosen = drawn.choice(layout.partitions, (size, layout.reach), p=weights)
+    while True:
+        ordered = np.sort(chosen, axis=1)
+        twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+        if not len(twice):
+            return chosen
+        chosen[twice] = drawn.choice(layout.partitions, (len(twice), layout.reach), p=weights)
+
+
+def several_rows(kind: str, size: int, seed: int) -> Rows:
+    """Return 1, 2, ... rows per person in one partition (3 on average), each with a number."""
+    drawn = np.random.default_rng([size, seed])
+    counts = 1 + drawn.poisson(2.0, size)
+    person = np.repeat(np.arange(size), counts)
+    values = drawn.permutation(numbers(kind, len(person), seed))
+    return Rows(person, np.zeros(len(person), np.int64), {"v": values})
+
+
+@dataclasses.dataclass(frozen=True)
+class File:
+    """A CSV file and what is asked of it.
+
+    Attributes:
+        path: where it is.
+        person: the column of the person.
+        groups: the columns that people would group by.
+        values: the columns that are summed.
+    """
+
+    path: Path
+    person: str
+    groups: tuple[str, ...]
+    values: tuple[str, ...]
+
+    @classmethod
+    def of(cls, words: str) -> File:
+        """Return what FILE:PERSON:GROUP,GROUP:VALUE,VALUE asks for.
+
+        Raises:
+            ValueError: where a part is missing.
+        """
+        parts = words.rsplit(":", 3)
+        if len(parts) != 4 or not all(parts):
+            raise ValueError(f"data must be FILE:PERSON:GROUP,...:VALUE,..., not {words!r}")
+        path, person, groups, values = parts
+        return cls(Path(path), person, tuple(groups.split(",")), tuple(values.split(",")))
+
+    @property
+    def name(self) -> str:
+        """What a table calls it: the file's name alone."""
+        return self.path.stem
+
+
+def read(file: File) -> dict[str, Rows]:
+    """Return the rows of a file: in one partition (""), and by each of its groups."""
+    with file.path.open(newline="", encoding="utf-8") as opened:
+        lines = list(csv.DictReader(opened))
+    _, person = np.unique([line[file.person] for line in lines], return_inverse=True)
+    columns = {name: column(line[name] for line in lines) for name in file.values}
+    everything = Rows(person, np.zeros(len(lines), np.int64), columns)
+    found = {"": everything}
+    for group in file.groups:
+        keys, places = np.unique([line[group] for line in lines], return_inverse=True)
+        found[group] = dataclasses.replace(everything, partition=places, partitions=len(keys))
+    return found
+
+
+def column(cells: Sequence[str]) -> np.ndarray:
+    """Return text as numbers; NaN where it is none."""
+    return np.array([number(cell) for cell in cells])
+
+
+def number(cell: str) -> float:
+    """Return the number that a text is, or NaN."""
+    try:
+        return float(cell)
+    except ValueError:
+        return float("nan")

@@ -1,0 +1,291 @@
+"""The exact privacy audit of the searches of ranks: central, tail, and their splitting.
+
+No draw is made: the output probabilities of `.distribution` are compared over all databases of up
+to 3 people with all possible shares, many larger ones, and all their neighbours.
+"""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid
+from beam_dp.mechanisms.search import RankProfile
+from beam_dp.mechanisms.search.ranks import splitting, tail
+from beam_dp.mechanisms.search.ranks.central import CentralSearch
+from beam_dp.mechanisms.search.ranks.node import Node
+from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
+from beam_dp.mechanisms.search.ranks.tail import TailSearch
+
+D, N = 2, 5
+ROUNDING = 1e-8
+EVEN = Candidates.of(range(N))
+SIGNED = Candidates.of(range(-2, N - 2))
+WEIGHTED = Candidates(DecimalGrid(0, 1, 1))  # 21 values, of weights from 1/9 to 1
+# What a person can be: shares that do not fall over the candidates, 1 at the last one.
+KINDS = [s for s in itertools.product(range(D + 1), repeat=N - 1) if list(s) == sorted(s)]
+
+
+def profile_of(people: tuple[int, ...]) -> RankProfile:
+    """Return the profile of so many people of each kind."""
+    shares = np.array(people) @ np.array(KINDS)
+    return RankProfile(np.arange(N), np.diff([0, *shares, D * sum(people)]), D)
+
+
+def databases() -> list[tuple[int, ...]]:
+    """Return all databases of up to 2 people, and some of up to 100."""
+    found = []
+    for size in range(3):
+        for some in itertools.combinations_with_replacement(range(len(KINDS)), size):
+            found.append(tuple(np.bincount(some, minlength=len(KINDS)).tolist()))
+    random = np.random.default_rng(1)
+    some = [random.choice([0, 0, 0, 1, 3, 12], len(KINDS)) for _ in range(60)]
+    few = [random.multinomial(size, np.ones(len(KINDS)) / len(KINDS)) for size in range(3, 30)]
+    edges = []
+    for one, other in itertools.permutations(range(len(KINDS)), 2):
+        if one in (0, 7, 14) or other in (0, len(KINDS) - 1):
+            edges.append([12 * (i == one) + 3 * (i == other) for i in range(len(KINDS))])
+    return [*found, *(tuple(map(int, people)) for people in [*some, *few, *edges])]
+
+
+DATABASES = databases()
+
+
+class Audit:
+    """Compares a search over all databases and their neighbours, each distribution made once."""
+
+    def __init__(self, search, candidates=EVEN):
+        self.search, self.candidates, self.cache = search, candidates, {}
+
+    def logarithms(self, people):
+        if people not in self.cache:
+            found = self.search.distribution(profile_of(people), self.candidates)
+            listed = list(found.values()) if isinstance(found, dict) else found
+            assert math.fsum(listed) == pytest.approx(1, abs=1e-12)
+            self.cache[people] = np.log(listed)
+        return self.cache[people]
+
+    def worst(self, some=DATABASES) -> tuple[float, float]:
+        """Return the largest |ln P_x / P_x'| and the largest range of ln P_x / P_x'."""
+        most, reach = 0.0, 0.0
+        for people in some:
+            for kind in range(len(KINDS)):
+                more = tuple(count + (i == kind) for i, count in enumerate(people))
+                change = self.logarithms(people) - self.logarithms(more)
+                most = max(most, float(np.abs(change).max()))
+                reach = max(reach, float(change.max() - change.min()))
+        return most, reach
+
+
+QUANTILES = [Fraction(1, 2), 0.3, Fraction(2, 3), 0.9]
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("p", QUANTILES)
+@pytest.mark.parametrize("candidates", [EVEN, Candidates.of([0, 1, 5, 90, 91])])
+def test_central_search_spends_all_of_epsilon_and_no_more(p, candidates):
+    most, reach = Audit(CentralSearch(Budget(2), p, D), candidates).worst()
+    assert 1.0 < most <= 2 + ROUNDING
+    assert 1.8 < reach <= 2 + ROUNDING
+
+
+@pytest.mark.audit
+def test_central_search_under_zcdp_by_its_bounded_range():
+    _, reach = Audit(CentralSearch(Budget.zcdp(0.5), 0.5, D)).worst()
+    assert 1.8 < reach <= 2 + ROUNDING  # sqrt(8 / 2)
+
+
+@pytest.mark.audit
+def test_weights_of_candidates_change_no_ratio():
+    # The grid's 21 candidates: everybody is on the first ones, where weights differ.
+    most, reach = Audit(CentralSearch(Budget(2), 0.5, D), WEIGHTED).worst()
+    assert 1.0 < most <= 2 + ROUNDING and reach <= 2 + ROUNDING
+
+
+TAILS = [
+    (Fraction(1, 10), 0, True),
+    (0.2, 0, False),
+    (0, 0, True),
+    (0, 0, False),
+    (0, 4, True),
+    (Fraction(1, 3), 2, False),
+]
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize(("share", "rank", "upper"), TAILS)
+@pytest.mark.parametrize("stray", [0.9, 0.02])
+def test_tail_search_spends_at_most_epsilon(share, rank, upper, stray):
+    search = TailSearch(Budget(2), share, rank, upper, stray, D)
+    most, _ = Audit(search, SIGNED).worst()
+    assert 1.6 < most <= 2 + ROUNDING
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize(("share", "rank", "upper"), TAILS)
+def test_tail_search_under_zcdp_by_its_bounded_range(share, rank, upper):
+    search = TailSearch(Budget.zcdp(0.5), share, rank, upper, 0.5, D)
+    _, reach = Audit(search).worst()
+    assert 1.2 < reach <= 2 + ROUNDING
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("shares", [(0.5,), (0.1, 0.5), (0.25, 0.5, 0.75), (0.3, 0.9, 0.99)])
+def test_splitting_spends_at_most_epsilon(shares):
+    search = SplitSearch(Budget(3), shares, D)
+    some = DATABASES[::7] if len(shares) == 3 else DATABASES[::2]
+    most, _ = Audit(search).worst(some)
+    assert 1.2 < most <= 3 + ROUNDING
+
+
+@pytest.mark.audit
+def test_splitting_under_zcdp():
+    audit, worst = Audit(SplitSearch(Budget.zcdp(0.5), (0.25, 0.5, 0.75), D)), 0.0
+    for people in DATABASES[::9]:
+        for kind in range(len(KINDS)):
+            more = tuple(count + (i == kind) for i, count in enumerate(people))
+            pair = audit.logarithms(people), audit.logarithms(more)
+            for one, other in (pair, pair[::-1]):
+                for alpha in (1.5, 2, 8, 32):
+                    terms = alpha * one + (1 - alpha) * other
+                    moments = np.log(np.exp(terms - terms.max()).sum()) + terms.max()
+                    worst = max(worst, float(moments) / (alpha - 1) / alpha)
+    assert 0.1 < worst <= 0.5 + ROUNDING
+
+
+class WithTheNumberBehind(TailSearch):
+    """Lists the number behind the answer too, in units, from 30 people below 0 to 160 above."""
+
+    def distribution(self, profile, candidates):
+        node = Node.of(profile, candidates.size)
+        levels, walk = self._prepared(node, candidates)
+        needs = np.repeat(self._needs(node, levels, walk), walk.lengths).tolist()
+        rates = [float(rate / self._unit) for rate in (levels.first, levels.second)]
+        *stops, none = tail.stop_chances(needs, *rates)
+        total = int(node.sums[-1])
+        behind = total - np.repeat(walk.reached, walk.lengths).astype(int)
+        second, third = (float(r / self.resolution) for r in (levels.second, levels.third))
+        least, many = self._units(levels.behind), self._units(levels.many) - total
+        seen = np.arange(-30 * self.resolution, 160 * self.resolution)
+        scale = (1 - math.exp(-second)) / (1 + math.exp(-second))
+        accepted = np.where(seen >= least, 1.0, tail.laplace_at_least(many, third))
+        found, far, gone = [], [], [none]
+        for stop, number in zip(stops, behind.tolist(), strict=True):
+            law = stop * scale * np.exp(-second * np.abs(seen - number))
+            found += (law * accepted).tolist()
+            far.append(stop * tail.laplace_at_least(160 * self.resolution - number, second))
+            gone.append(
+                stop
+                * tail.laplace_at_least(1 + number - least, second)
+                * tail.laplace_at_least(1 - many, third)
+            )
+            low = 30 * self.resolution + 1 + number  # below what is listed, and accepted
+            far.append(
+                stop * tail.laplace_at_least(low, second) * tail.laplace_at_least(many, third)
+            )
+        return [*found, *far, math.fsum(gone)]
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize(("share", "rank", "upper"), TAILS[:3])
+def test_the_number_of_people_behind_the_answer_costs_nothing_more(share, rank, upper):
+    search = WithTheNumberBehind(Budget(2), share, rank, upper, 0.5, D)
+    most, _ = Audit(search, SIGNED).worst(DATABASES[::2])
+    assert 1.6 < most <= 2 + ROUNDING
+    search = WithTheNumberBehind(Budget.zcdp(0.5), share, rank, upper, 0.5, D)
+    _, reach = Audit(search, SIGNED).worst(DATABASES[::4])
+    assert 1.2 < reach <= 2 + ROUNDING
+
+
+# ------------------------------------------------------------------------- seeded mutants
+
+
+class HalfTheNoise(CentralSearch):
+    @property
+    def _rate(self):
+        return 2 * super()._rate
+
+
+class TheSmallerSide(CentralSearch):
+    """Divides by min(p, 1 - p) where a person moves the rank by max(p, 1 - p)."""
+
+    @property
+    def _rate(self):
+        share = self._share
+        return super()._rate * max(share, 1 - share) / min(share, 1 - share)
+
+
+class NoneIfFew(CentralSearch):
+    """Answers none by the exact number of people."""
+
+    def chances_at(self, node, candidates):
+        few = int(node.sums[-1]) < 3 * D
+        chances = super().chances_at(node, candidates)
+        some = [chance / 1e9 for chance in chances[:-1]]
+        return [*some, 1 - math.fsum(some)] if few else chances
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("mutant", [HalfTheNoise, TheSmallerSide, NoneIfFew])
+def test_broken_central_searches_are_noticed(mutant):
+    assert max(Audit(mutant(Budget(2), 0.8, D)).worst()) > 2.2
+
+
+class AllOfEpsilonForCandidates(TailSearch):
+    def _levels(self, outer):
+        levels = super()._levels(outer)
+        return levels._replace(second=self.budget.amount)
+
+
+class TheThresholdWithHalfTheNoise(TailSearch):
+    def _levels(self, outer):
+        levels = super()._levels(outer)
+        return levels._replace(first=2 * levels.first)
+
+
+class TheCheckCountsEverybody(TailSearch):
+    """Looks at n, in which each person counts, also one who has counted in the walk."""
+
+    def chances_at(self, node, candidates):
+        levels, _ = self._prepared(node, candidates)
+        chances = TailSearch.chances_at(self, node, candidates)
+        miss = self._units(levels.behind) - int(node.sums[-1])
+        kept = tail.laplace_at_least(miss, float(levels.second / self.resolution))
+        lost = math.fsum(chances[:-1]) * (1 - kept)
+        return [*(chance * kept for chance in chances[:-1]), chances[-1] + lost]
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        AllOfEpsilonForCandidates(Budget(2), Fraction(1, 3), 0, True, 0.9, D),
+        TheThresholdWithHalfTheNoise(Budget(2), 0, 2, True, 0.5, D),
+        TheThresholdWithHalfTheNoise(Budget(2), 0.1, 0, False, 0.5, D),
+        TheCheckCountsEverybody(Budget(2), 0, 0, True, 0.9, D),
+    ],
+)
+def test_broken_tail_searches_are_noticed(mutant):
+    assert Audit(mutant).worst()[0] > 2.05
+
+
+@pytest.mark.audit
+def test_parts_that_share_people_are_noticed(monkeypatch):
+    # The broken twin searches everybody on both sides.
+    monkeypatch.setattr(splitting.Node, "split", lambda node, _: (node, node))
+    search = SplitSearch(Budget(3), (0.3, 0.5, 0.7), D)
+    assert Audit(search).worst(DATABASES[::5])[0] > 3.1
+
+
+@pytest.mark.audit
+def test_every_level_needs_its_own_part_of_the_budget():
+    class AllForEachLevel(SplitSearch):
+        @property
+        def each(self):
+            return self.cost
+
+    assert Audit(AllForEachLevel(Budget(2), (0.25, 0.5, 0.75), D)).worst(DATABASES[::5])[0] > 2.2

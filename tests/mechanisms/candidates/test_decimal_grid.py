@@ -1,0 +1,184 @@
+"""DecimalGrid: what prints with few digits comes out as itself; look-ups and weights are exact."""
+
+import bisect
+import itertools
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid
+from beam_dp.mechanisms.candidates.defaults import default_values, values_between
+
+UNIT = Fraction(1, 10**6)
+
+
+def decimals(low: int, digits: int, decades: int) -> list[Fraction]:
+    """Return the grid by its definition: all multiples of 10^low of so few digits up to the top."""
+    step, top = Fraction(10) ** low, 10**decades
+    found = {0}
+    for power in range(decades + 1):
+        found |= {m * 10**power for m in range(10**digits) if m * 10**power <= top}
+    return sorted({sign * m * step for m in found for sign in (1, -1)})
+
+
+@pytest.mark.parametrize(("low", "digits", "decades"), [(-2, 2, 4), (0, 1, 3), (3, 3, 5)])
+def test_it_holds_all_decimals_of_few_digits_and_nothing_else(low, digits, decades):
+    grid = DecimalGrid(low, digits, decades)
+    values = decimals(low, digits, decades)
+    assert [grid[i] for i in range(grid.size)] == [float(value) for value in values]
+    assert grid.gap == min(b - a for a, b in itertools.pairwise(values))
+
+
+@pytest.mark.parametrize("value", [5, 7, 0.25, 1950, -3.14, 0.000001, 1e18, 0.1, 1234, 99.99, 0])
+def test_numbers_that_people_use_come_out_as_themselves(value):
+    grid = default_values(UNIT)
+    assert grid[grid.index(value)] == value
+    assert grid.indexes(np.array([value]))[0] == grid.index(value)
+    assert grid.nearest(value) == value
+    assert grid.round_up([value]) == [value]
+
+
+def test_what_lies_between_is_rounded_up():
+    grid = default_values(UNIT)
+    assert grid.round_up([12345, 1.00001, -12345, 2e18]) == [12350, 1.001, -12340, 1e18]
+
+
+def test_all_look_ups_are_those_of_bisection():
+    grid = default_values(UNIT)
+    listed = list(grid)
+    assert listed == sorted(set(listed)) and len(listed) == grid.size == 380_001
+    random = np.random.default_rng(1)
+    floats = random.choice([-1, 1], 500) * 10 ** random.uniform(-9, 22, 500)
+    near = np.nextafter(np.array(random.choice(listed, 500)), random.choice([-9e99, 9e99], 500))
+    for values in (floats, near, random.choice(listed, 500), [math.inf, -math.inf]):
+        expected = [bisect.bisect_left(listed, value) for value in np.asarray(values).tolist()]
+        assert grid.indexes(np.asarray(values)).tolist() == expected
+    assert grid.indexes([math.nan])[0] == grid.size
+
+
+@pytest.mark.parametrize("wide", [2**53 + 1, 2**62, 10**18])
+def test_ints_that_are_no_floats_are_looked_up_exactly(wide):
+    grid = default_values(UNIT)
+    listed = list(grid)
+    values = np.array([wide, -wide, 5, wide - 1], np.int64)
+    expected = [bisect.bisect_left(listed, value) for value in values.tolist()]
+    assert grid.indexes(values).tolist() == expected
+    assert [grid.index(value) for value in values.tolist()] == expected
+
+
+@pytest.mark.parametrize(
+    "unit", [1, Fraction(1, 100), 5, Fraction(1, 3), 2**200, Fraction(1, 2**200)]
+)
+def test_the_default_grid_begins_at_the_unit(unit):
+    exact = Fraction(unit)
+    grid = default_values(exact)
+    first = Fraction(grid[grid.index(1e-300)])
+    assert first <= exact * (1 + Fraction(1, 2**50))
+    # Every multiple of the unit is rounded up by a thousandth at most.
+    for multiple in (1, 2, 3, 7, 99, 12345, 10**9 + 1):
+        rounded = Fraction(grid.round_up([float(multiple * exact)])[0])
+        assert abs(rounded - multiple * exact) <= multiple * exact / 999
+    power = exact.denominator == 1 and str(unit).strip("0") == "1"
+    assert not power or Fraction(grid.gap) == exact
+
+
+def test_every_decade_of_usual_numbers_has_about_the_same_weight():
+    grid = default_values(UNIT)
+    ends = grid.indexes(np.array([10.0**j for j in range(10)]))
+    decades = np.diff(grid.weight_before(ends)) / 2**32
+    # The mean of harmonic sums of 9, 90, 900 and 9,000 terms.
+    assert np.abs(decades / math.log(10) - 1).max() < 0.07
+    assert np.ptp(decades) < 1e-4
+    # All decades near 0 together weigh less than a usual one, and those from 10^9 on less than two.
+    for first, last, least, most in ((0.0, 1.0, 0.7, 1.0), (1e9, 1e18, 1.7, 2.0)):
+        one, other = grid.weight_before(grid.indexes(np.array([first, last]))).tolist()
+        assert least < ((other - one) / 2**32 - (first == 0)) / math.log(10) < most
+
+
+def test_round_numbers_weigh_more():
+    grid = default_values(UNIT)
+    weights = dict(zip(grid, np.diff(grid.weight_before(np.arange(grid.size + 1))), strict=True))
+    assert weights[6.0] > 9 * weights[6.1] > 80 * weights[6.11] > 800 * weights[6.111] / 1.5
+    # Of four numbers of digits each, of which 1,000 x 6.000, 6.00, 6.0 and 6 are one.
+    assert weights[6.0] == 2**32 * 1111 // (4 * 6000)
+    assert weights[-6.1] == weights[6.1] == 2**32 * 111 // (4 * 6100)
+    assert weights[6.111] == 2**32 // (4 * 6111)
+
+
+def test_weights_are_looked_up_from_both_sides():
+    grid = Candidates(DecimalGrid(0, 1, 2))
+    before = grid.weight_before(np.arange(grid.size + 1))
+    weights = [2**32 // m for m in (1, 9, 8, 7, 6, 5, 4, 3, 2, 1, 9, 8, 7, 6, 5, 4, 3, 2, 1)]
+    assert np.diff(before).tolist() == [*weights, 2**32, *weights[::-1]]
+    for i in range(grid.size):
+        assert grid.index_at(int(before[i])) == grid.index_at(int(before[i + 1]) - 1) == i
+
+
+def test_other_candidates_weigh_one_each():
+    for grid in (Candidates.of([1, 5, 9]), Candidates.linear(0, 10**18, 1)):
+        assert grid.weight_before(np.array([0, 2, grid.size])).tolist() == [0, 2, grid.size]
+        assert grid.index_at(2) == 2
+
+
+def test_it_is_pickled_as_three_numbers_and_is_its_own_mirror():
+    grid = default_values(UNIT)
+    assert len(pickle.dumps(grid)) < 300
+    assert pickle.loads(pickle.dumps(grid)) == grid
+    assert grid.mirrored() is grid
+
+
+BOUNDS = [(0, 120), (-5, 5), (Fraction(1, 4), None), (None, 7), (1_000_000, 1_000_100), (5, 1e9)]
+
+
+def between(low, high) -> Candidates:
+    """Return the candidates between two bounds."""
+    ends = (None if end is None else Fraction(end) for end in (low, high))
+    return values_between(UNIT, *ends)
+
+
+@pytest.mark.parametrize(("low", "high"), BOUNDS)
+def test_known_bounds_are_the_ends_and_decimals_between_are_kept(low, high):
+    grid, every = between(low, high), np.array(list(default_values(UNIT)))
+    values = np.array(list(grid))
+    assert (np.diff(values) > 0).all() and len(values) == grid.size
+    first, last = (-1e18 if low is None else low), (1e18 if high is None else high)
+    assert (values[0], values[-1]) == (first, last)
+    inside = every[(every >= first) & (every <= last)]
+    assert np.isin(inside, values).all()
+    assert Fraction(float(np.diff(values).min())) == grid.gap
+    assert grid.round_up([first]) == [first] and grid.round_up([2e18]) == [last]
+
+
+def test_two_bounds_have_even_steps_between():
+    narrow = between(1_000_000, 1_000_100)
+    assert {1_000_000.1, 1_000_050, 1_000_099.9} <= set(narrow)
+    assert narrow.size == 1001
+    wide = set(between(0, 120))
+    assert {0.1, 77.7, 119.9, 0.000001, 0.01234} <= wide
+
+
+@pytest.mark.parametrize(("low", "high"), BOUNDS)
+def test_weights_between_bounds_are_positive_and_found_again(low, high):
+    grid = between(low, high)
+    before = grid.weight_before(np.arange(grid.size + 1))
+    assert before[0] == 0 and (np.diff(before) > 0).all()
+    for i in (0, 1, grid.size // 2, grid.size - 1):
+        assert grid.index_at(int(before[i])) == grid.index_at(int(before[i + 1]) - 1) == i
+
+
+def test_half_of_the_weight_between_two_bounds_is_that_of_the_distance():
+    grid = between(0, 100)
+    half, whole = grid.weight_before(np.array([grid.index(50.0), grid.size])).tolist()
+    # The upper half has half of that, and of the logarithm's one octave of more than twenty.
+    assert 0.25 < 1 - half / whole < 0.33
+
+
+@pytest.mark.parametrize(("low", "high"), BOUNDS)
+def test_bounds_are_mirrored_and_pickled(low, high):
+    grid = between(low, high)
+    assert list(grid.mirrored()) == [-value for value in reversed(list(grid))]
+    assert pickle.loads(pickle.dumps(grid)) == grid == grid.mirrored().mirrored()

@@ -1,0 +1,233 @@
+"""The noise of a histogram: what a coarser look is, and how rarely noise is beyond a number.
+
+Laws are summed here from their formulas. Where noise is drawn it comes from the system, and the
+false alarm of a test is at most 1e-10.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.clips.histogram_noise import HistogramNoise, _stay_interval, coarser
+from beam_dp.mechanisms.noise.sampling import Noise
+from tests.doubles import ZeroNoise
+
+PAIRS = [
+    (Fraction(1, 4), Fraction(2, 5)),
+    (Fraction(1, 8), Fraction(3)),
+    (Fraction(1), Fraction(1001, 1000)),
+    (Fraction(1, 100), Fraction(1, 50)),
+    (Fraction(5), Fraction(20)),
+]
+"""(coarse, fine) rates."""
+
+
+def laplace(rate: float, reach: int) -> np.ndarray:
+    """Return P(X = k) for k from -reach to reach, X discrete Laplace."""
+    return math.tanh(rate / 2) * np.exp(-rate * np.abs(np.arange(-reach, reach + 1)))
+
+
+def gaussian(variance: float, reach: int) -> np.ndarray:
+    """Return P(X = k) for k from -reach to reach, X discrete Gaussian."""
+    weights = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * variance))
+    return weights / weights.sum()
+
+
+def stay(coarse: float, fine: float) -> float:
+    """Return the chance w that a look stays as it is."""
+    return math.exp(coarse - fine) * (math.expm1(-coarse) / math.expm1(-fine)) ** 2
+
+
+@pytest.mark.parametrize(("coarse", "fine"), PAIRS)
+def test_less_noise_and_some_more_have_the_law_of_more_noise(coarse, fine):
+    reach = math.ceil(40 / coarse)  # e^-40 is left out
+    little, much = laplace(float(fine), reach), laplace(float(coarse), reach)
+    w = stay(float(coarse), float(fine))
+    assert 0 < w < 1
+    size = 1 << (4 * reach + 1).bit_length()
+    both = np.fft.irfft(np.fft.rfft(little, size) * np.fft.rfft(much, size), size)
+    made = w * little + (1 - w) * both[reach : 3 * reach + 1]
+    assert np.abs(made - much).max() <= 1e-15
+
+
+@pytest.mark.parametrize(("coarse", "fine"), PAIRS)
+@pytest.mark.parametrize("bits", [1, 24, 100])
+def test_the_chance_to_stay_is_enclosed(coarse, fine, bits):
+    low, high = _stay_interval(fine, coarse, bits)
+    assert 0 <= high - low <= Fraction(1, 1 << bits)
+    assert float(low) <= stay(float(coarse), float(fine)) * (1 + 1e-12) + 1e-15
+    assert float(high) >= stay(float(coarse), float(fine)) * (1 - 1e-12) - 1e-15
+    finer = _stay_interval(fine, coarse, bits + 60)
+    assert low <= finer[1] and finer[0] <= high  # both enclose the same number
+
+
+@pytest.mark.parametrize("exponent", [-50, -44, -20, 5, 20])
+def test_the_chance_to_stay_is_enclosed_for_every_epsilon(exponent):
+    fine = Fraction(2) ** exponent
+    low, high = _stay_interval(fine, fine * Fraction(5, 8), 64)
+    assert 0 <= low <= high <= 1 and high - low <= Fraction(1, 1 << 64)
+    if exponent < -40:  # (coarse / fine)^2 for continuous noise
+        assert abs(float(low) - 25 / 64) < 1e-9
+
+
+class Coins(ZeroNoise):
+    """Noise of 1000 in place of the Laplace noise, where coins of the system come up tails."""
+
+    def words(self, size):
+        """Return words of the system."""
+        return Noise().words(size)
+
+    def discrete_laplace(self, rate, size):
+        """Return what shows that it was added."""
+        return np.full(size, 1000)
+
+
+def test_a_bucket_stays_with_that_chance_on_its_own():
+    # Bernstein: of n buckets the share that stays is off by more than t with 2 e^(-2 n t^2) at most.
+    size = 6_000
+    found = coarser(np.zeros((2, size // 2), np.int64), Budget(0.4), Budget(0.25), Coins())
+    assert found.shape == (2, size // 2) and set(np.unique(found)) == {0, 1000}
+    stays = (found == 0).reshape(-1)
+    tolerance = math.sqrt(math.log(2e10) / (2 * size))
+    assert abs(stays.mean() - stay(0.25, 0.4)) < tolerance
+    pairs = (stays[::2] & stays[1::2]).mean()
+    assert abs(pairs - stay(0.25, 0.4) ** 2) < tolerance * math.sqrt(2)
+
+
+def test_a_drawn_coarse_look_has_the_law_of_its_rate():
+    # Pearson's chi-square with 9 cells: above 66 with a chance of 3e-11 (8 degrees of freedom,
+    # Laurent and Massart: P(X > d + 2 sqrt(d x) + 2 x) <= e^-x, x = 23.1 gives 81.3).
+    size, people = 8_000, 7
+    fine, coarse = Budget(Fraction(2)), Budget(Fraction(1))
+    whole = HistogramNoise(fine).add(np.full(size, people), Noise())
+    found = coarser(whole, fine, coarse, Noise()) - people
+    law = laplace(1.0, 60)
+    edges = [-3, -2, -1, 0, 1, 2, 3]
+    expected = [law[57 + i] for i in range(7)]
+    counts = [int((found == edge).sum()) for edge in edges]
+    expected += [law[:57].sum(), law[64:].sum()]
+    counts += [int((found < -3).sum()), int((found > 3).sum())]
+    assert sum(counts) == size and math.isclose(sum(expected), 1, abs_tol=1e-12)
+    square = sum(
+        (count - size * p) ** 2 / (size * p) for count, p in zip(counts, expected, strict=True)
+    )
+    assert square < 81.4
+    # The broken twin draws at the finer rate.
+    twin = [laplace(2.0, 60)[57 + i] for i in range(7)]
+    assert any(abs(count / size - p) > 0.1 for count, p in zip(counts[:7], twin, strict=True))
+
+
+RATES = [1e-6, 1e-3, 0.1, 0.4, 1.0, 3.0, 50.0]
+CHANCES = [0.05, 3e-3, 1e-5, 3e-3 / 252, 1e-9]
+
+
+def tail(law: np.ndarray, buckets: int, level: float) -> float:
+    """Return P(sum > level) of so many independent noises of a symmetric law."""
+    total = law
+    for _ in range(buckets - 1):
+        total = np.convolve(total, law)
+    reach = (len(total) - 1) // 2
+    return float(total[np.arange(-reach, reach + 1) > level].sum())
+
+
+@pytest.mark.parametrize("chance", CHANCES)
+@pytest.mark.parametrize("rate", RATES)
+def test_one_laplace_noise_is_beyond_as_rarely_as_said(rate, chance):
+    level = HistogramNoise(Budget(rate)).beyond(1, chance)
+    exact = math.exp(-rate * (math.floor(level) + 1)) / (1 + math.exp(-rate))
+    assert exact <= chance * (1 + 1e-9)
+    # One less is too little: the bound is not far above what is needed.
+    assert math.exp(-rate * math.floor(level - 1)) / (1 + math.exp(-rate)) > chance * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("chance", CHANCES)
+@pytest.mark.parametrize("buckets", [2, 4])
+@pytest.mark.parametrize("rate", [0.1, 0.25, 0.4, 1.0, 3.0, 50.0])
+def test_sums_of_laplace_noise_are_beyond_as_rarely_as_said(rate, buckets, chance):
+    level = HistogramNoise(Budget(rate)).beyond(buckets, chance)
+    reach = math.ceil(60 / rate) + 2
+    exact = tail(laplace(rate, reach), buckets, level)
+    assert exact <= chance
+    if rate <= 1:  # and not far above what is needed
+        assert tail(laplace(rate, reach), buckets, level - buckets - 1) > chance
+
+
+def test_sums_of_much_laplace_noise_are_those_of_the_continuous_one():
+    # At a rate of 1e-6 the sums are those of rate 1, a million times as wide.
+    for buckets in (2, 4):
+        for chance in CHANCES:
+            one = HistogramNoise(Budget(Fraction(1))).beyond(buckets, chance)
+            many = HistogramNoise(Budget(Fraction(1, 10**6))).beyond(buckets, chance)
+            assert many - buckets / 2 == pytest.approx((one - buckets / 2) * 1e6, rel=1e-9)
+
+
+@pytest.mark.parametrize("chance", CHANCES)
+@pytest.mark.parametrize("buckets", [1, 2, 4])
+@pytest.mark.parametrize("rho", [1e-4, 1e-3, 0.0171 * 0.4, 0.1, 0.5, 2.0, 20.0])
+def test_sums_of_gaussian_noise_are_beyond_as_rarely_as_said(rho, buckets, chance):
+    level = HistogramNoise(Budget.zcdp(rho)).beyond(buckets, chance)
+    variance = 1 / (2 * rho)
+    law = gaussian(variance, math.ceil(12 * math.sqrt(variance)) + 3)
+    assert tail(law, buckets, level) <= chance * (1 + 1e-9)
+    if variance > 20:  # and not far above what is needed
+        assert tail(law, buckets, level - buckets - 1) > chance
+
+
+@pytest.mark.parametrize("budget", [Budget(0.4), Budget(3.0), Budget.zcdp(0.01)], ids=str)
+def test_beyond_grows_with_the_buckets_and_as_the_chance_falls(budget):
+    noise = HistogramNoise(budget)
+    for chance in CHANCES:
+        levels = [noise.beyond(buckets, chance) for buckets in (1, 2, 4)]
+        assert levels == sorted(levels)
+    levels = [noise.beyond(2, chance) for chance in sorted(CHANCES)]
+    assert levels == sorted(levels, reverse=True)
+
+
+def test_the_scale_says_the_deviation():
+    for budget in (Budget(0.4), Budget.zcdp(0.01)):
+        scale = HistogramNoise(budget).scale
+        law = laplace(0.4, 200) if not budget.is_zcdp else gaussian(50.0, 200)
+        deviation = math.sqrt(float((law * np.arange(-200, 201) ** 2).sum()))
+        assert math.sqrt(2) * scale == pytest.approx(deviation, rel=0.01)
+
+
+class Asked(ZeroNoise):
+    """Zero noise that remembers what was asked for."""
+
+    def __init__(self):
+        object.__setattr__(self, "asked", [])
+
+    def discrete_laplace(self, rate, size):
+        """Remember the rate."""
+        self.asked.append((rate, size))
+        return super().discrete_laplace(rate, size)
+
+    def discrete_gaussian(self, variance, size):
+        """Remember the variance."""
+        self.asked.append((variance, size))
+        return super().discrete_gaussian(variance, size)
+
+
+def test_every_bucket_has_noise_for_one_person():
+    people = np.arange(24).reshape(2, 3, 4)
+    noise = Asked()
+    assert (HistogramNoise(Budget(Fraction(2, 5))).add(people, noise) == people).all()
+    assert (HistogramNoise(Budget.zcdp(Fraction(1, 8))).add(people, noise) == people).all()
+    assert noise.asked == [(Fraction(2, 5), 24), (Fraction(4), 24)]
+    many = np.full((1, 1, 3), 1 << 60)
+    assert (HistogramNoise(Budget(1.0)).add(many, ZeroNoise()) == many).all()
+    assert HistogramNoise(Budget(1.0)).add(np.zeros((0, 1, 4), np.int64), Noise()).shape == (
+        0,
+        1,
+        4,
+    )
+
+
+def test_the_smallest_budgets_need_more_than_64_bits():
+    tiny = Fraction(1, 1 << 45)
+    whole = HistogramNoise(Budget(tiny)).add(np.full((1, 1, 40), 5), Noise())
+    first = coarser(whole, Budget(tiny), Budget(tiny * Fraction(5, 8)), Noise())
+    assert first.shape == whole.shape and np.abs(first.astype(float)).max() > 1 << 40

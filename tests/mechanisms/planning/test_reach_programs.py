@@ -1,0 +1,212 @@
+"""Whatever bound is chosen, the search and the program for it cost the whole, and no more."""
+
+import itertools
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.metrics import REGISTRY
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.allocation import SelectionRequest
+from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning.reach_programs import SEARCH, Programs, compile_programs
+from beam_dp.mechanisms.reach.ladder import LADDER
+from beam_dp.mechanisms.reach.looks import FIRST, SECOND
+from beam_dp.mechanisms.reach.reach_choice import StepNoise
+from tests.doubles import ZeroNoise
+
+SELECTION = SelectionRequest(Fraction(1), 1)
+METRICS = {
+    "people": [dp.PeopleCount()],
+    "count and sum": [dp.Count(), dp.Sum("v")],
+    "many": [dp.Count(), dp.Sum("v"), dp.Mean("v"), dp.PeopleCount(), dp.DistinctCount("v")],
+}
+BUDGETS = [Budget(1), Budget(Fraction(1, 3), 1e-6), Budget.zcdp(0.3), Budget.zcdp(0.1, 1e-7)]
+TABLE = [
+    (name, budget, selection)
+    for name, budget, selection in itertools.product(METRICS, BUDGETS, (None, SELECTION))
+    if selection is None or budget.delta
+]
+
+
+@pytest.mark.parametrize(("name", "budget", "selection"), TABLE)
+@pytest.mark.parametrize("share", [FIRST, SECOND])
+@pytest.mark.parametrize("reach", [1, 3, 48, 1024])
+def test_the_search_and_the_releases_cost_the_whole(name, budget, selection, share, reach):
+    programs = compile_programs(METRICS[name], budget, None, selection=selection)
+    program = programs.program(reach, share)
+    (label, search, times), *entries = program.entries
+    assert (label, times, search.delta) == (SEARCH, 1, 0) and program.reach == reach
+    whole = search.amount / share  # as it is counted: epsilon, or rho
+    assert program.asked == budget
+    if search.is_zcdp == budget.is_zcdp:
+        assert whole == budget.amount
+    else:  # counted in rho throughout, for zCDP is better whatever the bound
+        kept = budget.delta / 2 if selection else 0
+        assert whole == Budget(budget.amount, budget.delta - kept).to_zcdp().amount
+        assert program.budget.is_zcdp
+    left = whole * (1 - share)
+    if program.budget.is_zcdp and not search.is_zcdp:
+        kept = budget.delta / 2 if selection else 0
+        left = Budget(left, budget.delta - kept).to_zcdp().amount
+    spent = sum(cost.amount * times for _, cost, times in entries)
+    assert spent == left == program.budget.amount
+    assert sum(cost.delta * times for _, cost, times in entries) <= budget.delta
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_program_is_that_of_a_given_bound_with_what_is_left(budget):
+    programs = compile_programs(METRICS["count and sum"], budget, 50, partitions=50)
+    for reach in (1, 6, 50):
+        program = programs.program(reach, FIRST)
+        whole = programs.costs[0].amount / FIRST
+        left = whole * (1 - FIRST)
+        kind = Budget.zcdp if programs.costs[0].is_zcdp else Budget
+        rest = kind(left, budget.delta)
+        given = compile_program(METRICS["count and sum"], rest, reach, partitions=50)
+        assert program.steps == given.steps and program.budget == given.budget
+
+
+def test_where_zcdp_is_better_for_one_partition_the_search_is_counted_in_rho():
+    """Forty counts at epsilon 1: the noise of zCDP is smaller even for one partition."""
+    columns = [dp.Sum(f"c{number}") for number in range(40)]
+    assert compile_programs(columns, Budget(1, 1e-6), 9).costs[0].is_zcdp
+    assert not compile_programs(columns[:1], Budget(1, 1e-6), 9).costs[0].is_zcdp
+    assert not compile_programs(columns, Budget(1), 9).costs[0].is_zcdp
+    assert compile_programs(columns[:1], Budget(1, 1e-6), 9).program(9, FIRST).budget.epsilon
+    many = compile_programs(columns[:1], Budget(1, 1e-6), 1024).program(1024, FIRST)
+    assert many.budget.is_zcdp and not many.entries[0][1].is_zcdp
+
+
+def asked_of(kind):
+    """Return a metric of each kind, as a command line would ask for it."""
+    own = {
+        "count": dp.Count(),
+        "people_count": dp.PeopleCount(),
+        "kth_largest": dp.KthLargest("v", 3),
+        "quantile": dp.Quantile("v", 0.9),
+        "quantiles": dp.Quantiles("v", [0.5, 0.9]),
+        "histogram": dp.Histogram("v", [0, 1, 2]),
+        "preprocessed": dp.Preprocessed("v", "mean"),
+        "ratio": dp.Ratio("v", per="person"),
+    }
+    return own[kind] if kind in own else REGISTRY[kind]("v")
+
+
+@pytest.mark.parametrize("kind", sorted(set(REGISTRY) - {"black_box", "custom_profile"}))
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_what_is_read_and_summarised_is_the_same_for_every_bound(kind, budget):
+    metric = asked_of(kind)
+    programs = compile_programs([metric, dp.PeopleCount()], budget, 1000, partitions=1000)
+    model = programs.model
+    for reach, share in itertools.product(programs.edges[::3], (FIRST, SECOND)):
+        program = programs.program(reach, share)
+        assert program.columns == model.columns and program.fields == model.fields
+        assert program.keep_rows == model.keep_rows and program.outputs == model.outputs
+        assert len(program.shared_measures) == len(model.shared_measures)
+        assert [step.request for step in program.steps] == [step.request for step in model.steps]
+        assert [s.shared for s in program.steps] == [s.shared for s in model.steps]
+        assert [s.first for s in program.steps] == [s.first for s in model.steps]
+
+
+def test_blocks_of_people_take_no_chosen_bound():
+    """The broken twin of the test above: their number depends on the budget per partition."""
+    metric = dp.BlackBox("v", max)
+    assert not metric.takes_auto_bound
+    programs = compile_programs([metric], Budget(8), 4, partitions=4)
+    first, last = (programs.program(reach, FIRST).measures[1] for reach in (1, 4))
+    assert first.blocks != last.blocks
+
+
+def test_the_ladder_ends_where_a_metric_cannot_be_released():
+    metrics = [dp.MaxFrequency("v"), dp.Median("v")]
+    programs = compile_programs(metrics, Budget(0.05), None, partitions=2000)
+    assert isinstance(programs, Programs)
+    last = programs.edges[-1]
+    assert 1 < last < 1024 and programs.edges == LADDER[: len(programs.edges)]
+    assert programs.program(last, SECOND)
+    with pytest.raises(ValueError, match="be larger: the search"):
+        programs.program(LADDER[len(programs.edges)], SECOND)
+
+
+def test_where_not_even_one_partition_is_possible_the_message_is_that_of_a_given_bound():
+    with pytest.raises(ValueError, match="be larger: the search"):
+        compile_programs([dp.MaxFrequency("v")], Budget(1e-6), 8)
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_where_there_is_nothing_to_choose_nothing_is_spent_on_it(limit):
+    made = compile_programs([dp.Count()], Budget(1), limit, partitions=limit)
+    assert isinstance(made, Program if limit == 1 else Programs)
+    if limit == 1:
+        assert made.reach == 1 and SEARCH not in {entry[0] for entry in made.entries}
+
+
+@pytest.mark.parametrize("budget", [Budget(1), Budget.zcdp(0.2)])
+@pytest.mark.parametrize("metric", [dp.PeopleCount(), dp.Count(clip=1), dp.Count()])
+def test_the_noise_that_is_weighed_is_that_of_the_releases(budget, metric):
+    """Of a count with a clip to be chosen, the share of that choice is no noise."""
+    programs = compile_programs([metric], budget, 64, partitions=64)
+    for reach in (1, 8, 64):
+        noise = programs.noise_at(FIRST, reach)
+        [step] = programs.program(reach, FIRST).steps
+        assert noise.gauss == budget.is_zcdp
+        [cost] = [spending.cost for spending in step.release.spends if not spending.once]
+        assert noise.scale == pytest.approx(AdditiveNoise(cost).scale)
+
+
+def test_of_several_releases_the_mean_noise_is_weighed():
+    metrics = [dp.PeopleCount(weight=1), dp.Count(clip=1, weight=3)]
+    programs = compile_programs(metrics, Budget(1), 64)
+    noise = programs.noise_at(FIRST, 8)
+    assert noise.scale == pytest.approx((8 * 4 + 8 * 4 / 3) / 2 / 0.96)
+
+
+def test_where_partitions_alone_are_selected_their_noise_is_weighed():
+    programs = compile_programs([], Budget(1, 1e-6), 64, selection=SELECTION)
+    noise = programs.noise_at(FIRST, 8)
+    assert noise == StepNoise(pytest.approx(8 / 0.96), False)
+
+
+def test_the_choice_reaches_the_program_and_survives_a_pickle():
+    programs = compile_programs([dp.PeopleCount()], Budget(1), 7, partitions=7)
+    people = np.array([100, 0, 9000, 0, 0, 0])
+    chosen = programs.choose(people, ZeroNoise())
+    assert chosen.reach == 3 and chosen.look.share == FIRST and chosen.partitions == 7
+    assert chosen.look.counts.tolist() == people.tolist()
+    program = programs.at(chosen)
+    assert program.chosen == chosen and program.reach == 3
+    assert programs.at(None) is programs.model and programs.model.reach == 1
+    copy = pickle.loads(pickle.dumps(programs))
+    assert len(pickle.dumps(programs)) == len(pickle.dumps(copy))  # nothing that was compiled
+    assert copy.at(pickle.loads(pickle.dumps(chosen))).entries == program.entries
+
+
+def test_few_people_pay_for_a_second_look():
+    programs = compile_programs([dp.PeopleCount()], Budget(1), 7, partitions=7)
+    chosen = programs.choose(np.array([300, 0, 0, 0, 0, 0]), Noise())
+    # The first look's sum would have to stray by 4,700 of a noise of 25: a chance below e^-150.
+    assert chosen.look.share == SECOND
+    assert programs.at(chosen).entries[0][1] == Budget(SECOND)
+    assert math.isclose(programs.scales[1], float(1 / SECOND))
+
+
+def test_a_budget_too_small_to_be_shared_chooses_nothing():
+    made = compile_programs([dp.Count()], Budget(1e-14), 8, partitions=8)
+    assert isinstance(made, Program) and made.reach == 1
+
+
+def test_the_ladder_ends_where_pure_composition_cannot_be_paid_though_zcdp_could():
+    """Every step of the ladder is possible: the largest bounds may have the smaller noise."""
+    metrics = [dp.MaxFrequency("w")]
+    for epsilon in (0.02, 0.05, 0.2):
+        made = compile_programs(metrics, Budget(epsilon, 1e-6), 1024, partitions=1024)
+        edges = made.edges if isinstance(made, Programs) else ()
+        for edge in edges:
+            assert made.program(edge, SECOND).reach == made.program(edge, FIRST).reach == edge

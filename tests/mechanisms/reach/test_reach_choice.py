@@ -1,0 +1,213 @@
+"""The rule that turns noisy counts into a bound, and what it says about the people beyond."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.reach import ladder, looks
+from beam_dp.mechanisms.reach import reach_choice as choice
+from beam_dp.mechanisms.reach.looks import Look
+from beam_dp.mechanisms.reach.reach_choice import StepNoise
+
+PURE, ZCDP = Budget(1), Budget.zcdp(Fraction(1, 50))
+
+
+def look(counts, share=looks.FIRST, budget=PURE):
+    return Look(np.array(counts, float), share, budget)
+
+
+def laplace(scale=1.0):
+    return lambda bound: StepNoise(scale * bound, False)
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 20.0])
+@pytest.mark.parametrize("bias", [0.0, 0.5, 3.0, 100.0])
+def test_the_expected_errors_are_those_integrals(scale, bias):
+    x = np.linspace(-60 * scale, 60 * scale, 400_001)
+    step = x[1] - x[0]
+    laplace_density = np.exp(-abs(x) / scale) / (2 * scale)
+    gauss_density = np.exp(-((x / scale) ** 2) / 2) / (scale * math.sqrt(2 * math.pi))
+    for gauss, density in ((False, laplace_density), (True, gauss_density)):
+        integral = float((abs(bias + x) * density).sum() * step)
+        assert StepNoise(scale, gauss).error(bias) == pytest.approx(integral, rel=1e-6)
+
+
+def slow_choice(counts, edges, noise, partitions, top):
+    """The rule once more, from its text, person by person of rounded counts."""
+    best = None
+    for bound, at in list(zip(edges, noise, strict=True))[: top + 1]:
+        lost, before = 0.0, 0
+        for count, edge in list(zip(counts, edges, strict=True))[: top + 1]:
+            middle = sum(range(before + 1, edge + 1)) / (edge - before)
+            before = edge
+            lost += max(count, 0) * (middle - bound) * (edge > bound)
+        error = at.error(lost / partitions)
+        if best is None or error < best[0]:
+            best = error, bound
+    return best[1]
+
+
+@pytest.mark.parametrize("partitions", [2, 7, 50, 1000, 5000])
+@pytest.mark.parametrize("gauss", [False, True])
+def test_the_bound_is_the_one_of_least_expected_error(partitions, gauss):
+    random = np.random.default_rng(partitions)
+    edges = ladder.edges_up_to(partitions)
+    for _ in range(200):
+        counts = random.integers(-60, 10 ** random.integers(2, 5), len(edges)).astype(float)
+        power = 0.5 if gauss else 1
+        noise = [StepNoise(random.uniform(0.5, 9) * edge**power, gauss) for edge in edges]
+        at = dict(zip(edges, noise, strict=True)).__getitem__
+        chosen = choice.choose(look(counts), edges, at, partitions)
+        if chosen.top >= 0:
+            expected = slow_choice(counts, edges, noise, partitions, chosen.top)
+            assert chosen.reach == expected
+
+
+@pytest.mark.parametrize(
+    ("partitions", "bound"), [(1, 1), (2, 2), (3, 3), (7, 3), (199, 3), (200, 1), (None, 3)]
+)
+def test_where_nobody_shows_the_bound_is_a_guess(partitions, bound):
+    edges = ladder.edges_up_to(partitions)
+    chosen = choice.choose(look([0] * len(edges)), edges, laplace(), partitions)
+    assert chosen.top == -1 and chosen.reach == bound
+    lost = chosen.pairs_lost, chosen.people_beyond
+    assert lost == ((0, 0) if partitions and partitions <= 3 else (math.inf, math.inf))
+    assert chosen.pairs_lost_estimate == 0
+
+
+def test_a_step_shows_by_itself_and_by_windows():
+    edges = ladder.edges_up_to(16)
+    need = [choice.threshold(look([0] * 8), window, 16) for window in (1, 2, 4)]
+    assert need[1] == pytest.approx(need[0] * 2**0.5) and need[2] == pytest.approx(2 * need[0])
+
+    def top(counts):
+        return choice.highest_shown(look(counts), 16)
+
+    assert len(edges) == 8
+    one = need[0] + 1
+    assert top([0, 0, 0, one, 0, 0, 0, 0]) == 3
+    assert top([0, 0, 0, one - 2, 0, 0, 0, 0]) == -1
+    half = need[1] / 2 + 1  # below the first threshold, but two of them are above the second
+    assert half < need[0] and top([0, 0, half, half, 0, 0, 0, 0]) == 2
+    part = need[2] / 4 + 1  # four of them show, two do not
+    assert 2 * part < need[1] and top([0, part, part, part, part, 0, 0, 0]) == 1
+    assert top([0, 0, 0, 0, 0, 0, 0, one]) == 7
+
+
+@pytest.mark.parametrize(("partitions", "alarm"), [(50, 0.05), (None, 0.001)])
+@pytest.mark.parametrize("budget", [PURE, ZCDP])
+def test_nobody_shows_where_nobody_is(partitions, alarm, budget):
+    """The threshold's chance is exact for one count, and a union bound over all tests."""
+    edges = ladder.edges_up_to(partitions)
+    empty = look([0] * len(edges), budget=budget)
+    each = alarm / (3 * len(edges))
+    bound = choice.threshold(empty, 1, partitions) / empty.scale
+    tail = math.erfc(bound / math.sqrt(2)) / 2 if budget.is_zcdp else math.exp(-bound) / 2
+    assert tail == pytest.approx(each)
+    # 400 empty histograms: more than 80 shown have a chance below 1e-20 at 0.05 each.
+    random = np.random.default_rng(1)
+    draw = random.normal if budget.is_zcdp else random.laplace
+    shown = 0
+    for _ in range(400):
+        noisy = look(draw(0, empty.scale, len(edges)), budget=budget)
+        shown += choice.highest_shown(noisy, partitions) >= 0
+    assert shown <= 80 * alarm / 0.05 + 10
+
+
+def test_the_distribution_of_the_bound_on_two_partitions():
+    """Ten times as many people as noise in the steps 1 and 2: exact, against the library's draws."""
+    counts, partitions, edges = np.array([300, 90]), 2, (1, 2)
+    epsilon, draws = 2, 3000
+    rate = epsilon * float(looks.SECOND)
+    values = np.arange(-400, 401)
+    pmf = np.exp(-rate * abs(values)) * math.tanh(rate / 2)
+    left = epsilon * (1 - float(looks.SECOND))
+    need = choice.threshold(look([0, 0], looks.SECOND, Budget(epsilon)), 1, partitions)
+    x = 90 + values
+    beta, scale = np.maximum(x, 0) / partitions, 1 / left
+    cut_is_worse = beta + scale * np.exp(-beta / scale) > 2 * scale
+    chance_of_two = float(pmf[cut_is_worse & (x > need)].sum())
+    assert 0.05 < chance_of_two  # the counts sum to less than 5,000 / epsilon: the second look
+    found = 0
+    for _ in range(draws):
+        taken = looks.TwoLooks(Budget(epsilon)).draw(counts, Noise())
+        assert taken.share == looks.SECOND
+        noise = laplace(1 / float(taken.left.amount))
+        found += choice.choose(taken, edges, noise, partitions).reach == 2
+    # Hoeffding: off by more than 0.063 with a chance below 2 e^(-2 * 3000 * 0.063^2) < 1e-10.
+    assert found / draws == pytest.approx(chance_of_two, abs=0.063)
+
+
+def test_everybody_alike_is_not_cut_and_not_guessed_higher():
+    """10,000 people on one step: the noise cannot hide them (a chance far below 1e-10)."""
+    for step in (0, 3, 8):
+        edges = ladder.edges_up_to(50)
+        counts = np.zeros(len(edges), np.int64)
+        counts[step] = 10_000
+        exact = look(counts)
+        chosen = choice.choose(exact, edges, laplace(), 50)
+        assert chosen.reach == edges[step] and chosen.pairs_lost_estimate == 0
+        taken = looks.TwoLooks(PURE).draw(counts, Noise())
+        drawn = choice.choose(taken, edges, laplace(), 50)
+        assert drawn.reach >= edges[step]
+
+
+def test_more_partitions_let_fewer_pairs_of_a_person_stay():
+    edges = ladder.edges_up_to(None)
+    counts = 20_000 * 0.7 ** np.arange(len(edges))
+    bounds = [
+        choice.choose(look(counts), edges, laplace(), partitions).reach
+        for partitions in (1024, 5000, 50_000, 10**6)
+    ]
+    assert bounds == sorted(bounds, reverse=True) and bounds[0] > bounds[-1]
+
+
+def test_an_unknown_number_of_partitions_lies_between_its_ends():
+    """The bound is that of some public number between the highest step and the usable partitions."""
+    edges = ladder.edges_up_to(None)
+    random = np.random.default_rng(3)
+    for _ in range(100):
+        counts = np.where(np.arange(20) < random.integers(1, 20), 0.6 ** np.arange(20), 0) * 1e5
+        unknown = choice.choose(look(counts), edges, laplace(), None)
+        lo = edges[unknown.top]
+        hi = max(lo, choice.lost_pairs(counts, edges, unknown.top, 0) / choice.USABLE)
+        between = {
+            choice.choose(look(counts), edges, laplace(), int(partitions)).reach
+            for partitions in (lo, hi)
+        }
+        assert min(between) <= unknown.reach <= max(between)
+
+
+@pytest.mark.parametrize("budget", [PURE, ZCDP])
+@pytest.mark.parametrize("people", [10_000, 100_000])
+def test_what_is_cut_is_below_its_bound_nearly_always(budget, people):
+    """The bound's own chance is 95%; of 200 draws fewer than 150 have a chance below 1e-10."""
+    random = np.random.default_rng(people)
+    reaches = np.minimum(random.poisson(6, people) + 1, 50)
+    edges = ladder.edges_up_to(50)
+    counts = ladder.people_per_step(reaches, edges)
+    pairs = beyond = 0
+    for _ in range(200):
+        taken = looks.TwoLooks(budget).draw(counts, Noise())
+        chosen = choice.ReachChoice(4, edges, taken, choice.highest_shown(taken, 50), 50)
+        pairs += chosen.pairs_lost >= np.maximum(reaches - 4, 0).sum()
+        beyond += chosen.people_beyond >= (reaches > 4).sum()
+        assert chosen.pairs_lost >= chosen.pairs_lost_estimate
+    assert pairs >= 150 and beyond >= 150
+
+
+def test_a_bound_with_everybody_in_the_middle_of_their_step_is_too_low():
+    """The broken twin: people at the upper edges lose more than the estimate says."""
+    edges, reaches = ladder.edges_up_to(64), np.full(1000, 64)
+    chosen = choice.ReachChoice(48, edges, look(ladder.people_per_step(reaches, edges)), 11, 64)
+    assert chosen.pairs_lost_estimate < 16 * 1000 <= chosen.pairs_lost
+
+
+def test_nothing_is_cut_at_the_last_step():
+    chosen = choice.ReachChoice(7, ladder.edges_up_to(7), look([9] * 6), 3, 7)
+    assert chosen.pairs_lost == chosen.people_beyond == chosen.pairs_lost_estimate == 0
+    assert chosen.unseen == choice.threshold(chosen.look, 1, 7)

@@ -1,0 +1,241 @@
+"""Released numbers and their intervals: what low and high say, and that it holds.
+
+Chances are sums of exact ones, over all outcomes of the noise but a tail that is counted as failed.
+"""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms import ratio
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.releases.released import PeopleRelease, Released
+from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
+from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism
+from beam_dp.mechanisms.summaries.histograms import Summary
+from beam_dp.mechanisms.summaries.owner_lines import Owned
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
+
+INF = math.inf
+VALUES = np.array([5, -3, 0])
+
+
+def ends(released: Released) -> list[tuple[float, float]]:
+    """Return the interval of each number."""
+    return list(zip(released.low.tolist(), released.high.tolist(), strict=True))
+
+
+def test_within_is_as_far_below_as_above() -> None:
+    found = Released.within(VALUES, np.array([2.0, 0.5, 0.0]))
+    assert ends(found) == [(3, 7), (-3.5, -2.5), (0, 0)]
+    assert found.values is VALUES and not found.rank.any()
+
+
+def test_between_has_two_sides() -> None:
+    found = Released.between(VALUES, np.array([1.0, 0.0, INF]), np.array([0.0, INF, 2.0]))
+    assert ends(found) == [(4, 5), (-3, INF), (-INF, 2)]
+
+
+@pytest.mark.parametrize(("below", "above"), [(1.0, 2.0), (0.0, 0.0), (INF, 1.0)])
+def test_of_no_number_nothing_is_known(below: float, above: float) -> None:
+    """Whatever is said of its sides: the ends are infinite, never NaN."""
+    values, sides = np.array([math.nan, 1.5]), (np.full(2, below), np.full(2, above))
+    assert ends(Released.between(values, *sides)) == [(-INF, INF), (1.5 - below, 1.5 + above)]
+    assert ends(Released.at_least(values, sides[0])) == [(-INF, INF), (1.5 - below, INF)]
+
+
+def test_at_least_is_open_on_the_other_side() -> None:
+    below = np.array([2.0, INF, 0.5])
+    assert ends(Released.at_least(VALUES, below)) == [(3, INF), (-INF, INF), (-0.5, INF)]
+    assert ends(Released.at_least(VALUES, below, -1)) == [(-INF, 7), (-INF, INF), (-INF, 0.5)]
+
+
+def test_ranks_say_nothing_of_a_distance() -> None:
+    found = Released.ranked(np.array([1.5, math.nan]), 7.0)
+    assert found.rank.tolist() == [7, 7] and ends(found) == [(-INF, INF)] * 2
+    assert Released.ranked(VALUES, np.array([1.0, INF, 3.0])).rank.tolist() == [1, INF, 3]
+
+
+def test_infinite_ends_win_over_every_number() -> None:
+    values = np.array([INF, -INF, 2**80, -(2**80)], object)
+    found = Released.between(values, np.full(4, INF), np.full(4, INF))
+    assert ends(found) == [(-INF, INF)] * 4
+
+
+def test_integers_of_any_size_have_ends() -> None:
+    found = Released.within(np.array([2**70, -(2**70)], object), np.array([2.0**60, 0.0]))
+    assert ends(found) == [(2.0**70 - 2.0**60, 2.0**70 + 2.0**60), (-(2.0**70), -(2.0**70))]
+
+
+def test_no_partitions_are_no_numbers() -> None:
+    none = np.empty(0)
+    for found in (Released.joined([]), Released.within(none, none), Released.ranked(none, 3.0)):
+        assert {len(column) for column in (*found.columns, found.low, found.high)} == {0}
+
+
+KINDS = [
+    Released.within(VALUES, np.array([1.0, 2.0, 3.0])),
+    Released.at_least(np.array([2**80, 1], object), np.array([1.0, INF]), -1),
+    Released.ranked(np.array([math.nan, 0.5]), 4.0),
+]
+
+
+def same(first: Released, second: Released) -> bool:
+    """Return whether all columns are equal; NaN is NaN."""
+    pairs = zip(first.columns, second.columns, strict=True)
+    return all(str(one.tolist()) == str(other.tolist()) for one, other in pairs)
+
+
+def test_joined_lists_are_one_list() -> None:
+    first, second = KINDS[0], KINDS[2]
+    joined = Released.joined([first, second])
+    assert ends(joined) == ends(first) + ends(second)
+    assert joined.rank.tolist() == [0, 0, 0, 4, 4]
+    assert same(Released.joined([first]), first)
+
+
+def test_columns_go_through_a_shuffle_and_back() -> None:
+    columns = [column for released in KINDS for column in released.columns]
+    again = Released.from_columns(columns, [None] * len(KINDS))
+    assert len(again) == len(KINDS) and all(map(same, again, KINDS))
+    assert Released.from_columns([], []) == []
+
+
+# --------------------------------------------------------------------- the claim, exactly
+
+
+def laplace(rate: float, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers up to `most`, and the chances of discrete Laplace noise."""
+    numbers = np.arange(-most, most + 1)
+    return numbers, np.tanh(rate / 2) * np.exp(-rate * np.abs(numbers))
+
+
+class Given(Noise):
+    """Noise that is given, one list per draw."""
+
+    def __init__(self, *draws: np.ndarray) -> None:
+        self._draws = iter(draws)
+
+    def discrete_laplace(self, rate: object, size: int) -> np.ndarray:
+        """Return the next list."""
+        return next(self._draws)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_the_number_of_people_is_in_its_interval(epsilon: float) -> None:
+    """With 95%, and not with one less on each side: nothing is given away."""
+    [step] = compile_program([dp.PeopleCount()], dp.Budget(epsilon), 1).steps
+    assert isinstance(step.release, PeopleRelease)
+    numbers, chances = laplace(epsilon, round(60 / epsilon))
+    nobody = empty(len(numbers))
+    found = step.release.draw(nobody, Given(numbers))
+    assert found.values.tolist() == numbers.tolist()  # the truth is 0
+    held = (found.low <= 0) & (found.high >= 0)
+    tighter = (found.low + 1 <= 0) & (found.high - 1 >= 0)
+    assert 0.95 <= chances[held].sum() and chances[tighter].sum() < 0.96
+
+
+def empty(size: int) -> PartitionView:
+    """Return partitions without anybody."""
+    none = np.empty(0, np.int64)
+    summary = Summary(np.empty((1, 0), np.uint64), none, none, none, none)
+    return PartitionView(summary, none, size, Owned.nothing(), none)
+
+
+COUNTS = [(0, 1), (1, 1), (2, 5), (3, 40), (39, 40)]
+
+
+@pytest.mark.parametrize("neighbours", [ratio.ADD_REMOVE, ratio.SUBSTITUTION])
+@pytest.mark.parametrize(("ones", "total"), COUNTS)
+def test_a_share_is_in_its_interval(ones: int, total: int, neighbours: str) -> None:
+    """Of the default method, whose two draws are all of its chance: both at once, in a square."""
+    mechanism = ratio.mechanism("kulesza_suresh_wang", dp.Budget(1.0), 1, neighbours)
+    rate = 0.5 if neighbours == ratio.SUBSTITUTION else 1.0
+    numbers, chances = laplace(rate, 50)
+    first, second = (side.ravel() for side in np.meshgrid(numbers, numbers))
+    counts = np.full(len(first), ones), np.full(len(first), total)
+    drawn = mechanism.release(*counts, Given(first, second))
+    found = Released.within(drawn.values, drawn.errors)
+    held = (found.low <= ones / total + 1e-12) & (ones / total - 1e-12 <= found.high)
+    assert np.outer(chances, chances).ravel()[held].sum() >= 0.95
+
+
+class Sign:
+    """A profiler of f, or of -f."""
+
+    def __init__(self, sign: int) -> None:
+        self.sign = sign
+
+
+GRID = Candidates.linear(-4, 12, 2)
+PROFILES = {
+    "one of nine": [9, 8, 8, 7, 5, 3, 0, 0, -3, -4],
+    "off the grid": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
+    "above it": [99, 99, 98, 97, 96, 95, 95, 50, 14, 13],
+    "below it": [-9, -9, -9, -9, -9, -9, -9, -9, -9, -9],
+}
+
+
+@pytest.mark.parametrize("search", [AboveThreshold, ExponentialMechanism])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_searched_maximum_or_minimum_is_in_its_interval(
+    name: str, sign: int, search: type
+) -> None:
+    """By the exact chance of every output; the released number itself may be above f, rounded."""
+    truth = sign * PROFILES[name][0]
+    for epsilon in (0.3, 1.0, 5.0, 40.0):
+        one = search(dp.Budget(epsilon))
+        release = DirectRelease(Sign(sign), one, GRID)
+        chances = np.array(one.distribution(Profile(PROFILES[name]), GRID))
+        values = np.array([sign * candidate for candidate in GRID])
+        below = np.array([release._below(value) for value in values.tolist()])
+        found = Released.at_least(values, below, sign)
+        held = (found.low <= truth) & (truth <= found.high)
+        assert chances[held].sum() >= 0.95 - 1e-12
+
+
+def quotients(total: Released, count: Released, sums: Sequence[int], rows: Sequence[int]) -> bool:
+    """Return whether the mean of every sum and number of rows that may be is in its interval."""
+    found = dp.Mean("x").combine([total, count])
+    inside = [
+        found.low[0] - 1e-12 <= Fraction(s, n) <= found.high[0] + 1e-12 for s in sums for n in rows
+    ]
+    return all(inside)
+
+
+@pytest.mark.parametrize("noisy", [-20, -3, 0, 5, 31])
+@pytest.mark.parametrize("people", [1, 3, 10])
+def test_a_mean_is_in_its_interval_where_one_of_its_parts_is_off(noisy: int, people: int) -> None:
+    """All sums or all numbers within their intervals, with other distances below than above."""
+    total = Released.between(np.array([noisy]), np.array([4.0]), np.array([9.0]))
+    for less in range(people + 1):
+        count = Released.between(np.array([people]), np.array([float(less)]), np.array([2.0]))
+        rows = range(max(1, people - less), people + 3)
+        assert quotients(total, count, range(noisy - 4, noisy + 10), [people])
+        assert quotients(total, count, [noisy], rows)
+    narrow = Released.within(np.array([people]), np.array([0.0]))
+    assert not quotients(total, narrow, [noisy + 10], [people])  # it is not open: the twin fails
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("share", [0.0, 0.5, 3.0, INF])
+def test_what_cut_pairs_would_have_added_leaves_ends_that_are_numbers(
+    share: float, signed: bool
+) -> None:
+    """Also where a side is open already, as that of a count where nobody was shown, or no number."""
+    values = np.array([5.0, -3.0, 0.0, math.nan])
+    open_above = Released.at_least(values, np.array([2.0, 2.0, 2.0, 2.0]))
+    for given in (open_above, Released.within(values, np.array([2.0, 0.5, 1.0, 1.0]))):
+        found = given.plus_lost(share, signed)
+        assert not np.isnan(found.low).any() and not np.isnan(found.high).any()
+        assert (found.low <= given.low).all() and (found.high >= given.high).all()
+        if not signed:
+            assert found.low.tolist() == given.low.tolist()

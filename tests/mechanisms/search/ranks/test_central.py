@@ -1,0 +1,158 @@
+"""CentralSearch: its formula, its draws, its answer for too few, and what it refuses."""
+
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid
+from beam_dp.mechanisms.candidates.defaults import default_values
+from beam_dp.mechanisms.search import RankProfile, increments
+from beam_dp.mechanisms.search.rank_search import RESOLUTION
+from beam_dp.mechanisms.search.ranks.central import NONE, CentralSearch
+
+SIZE = 4_000
+# DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.0545.
+TOLERANCE = math.sqrt(math.log(2e10) / (2 * SIZE))
+GRID = default_values(Fraction(1, 10**6))
+
+
+def whole(buckets, resolution: int = 1) -> RankProfile:
+    """Return the profile of people with one row each."""
+    return RankProfile(np.array(buckets, np.int64), np.full(len(buckets), resolution), resolution)
+
+
+def formula(values, points, weights, p: float, epsilon: float) -> list[float]:
+    """Return the probabilities of the docstring for people with one value each, with floats."""
+    n, most = len(values), max(p, 1 - p)
+    scores, before = [], 0
+    for point in points:
+        until = sum(value <= point for value in values)
+        scores.append(min(0, until - p * n, p * n - before))
+        before = until
+    terms = [w * math.exp(epsilon * u / (2 * most)) for w, u in zip(weights, scores, strict=True)]
+    none = NONE * sum(weights) * math.exp(-epsilon * min(p, 1 - p) * n / (2 * most))
+    return [term / (sum(terms) + none) for term in [*terms, none]]
+
+
+@pytest.mark.parametrize("p", [0.5, 0.3, 0.75])
+@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+@pytest.mark.parametrize("size", [0, 1, 4, 30])
+def test_the_distribution_is_the_formula(p, epsilon, size):
+    random = np.random.default_rng(size)
+    points = [0, 1, 2, 3, 5, 8, 13]
+    values = random.choice([0, 1, 3, 5, 5, 13], size)
+    candidates = Candidates.of(points)
+    found = CentralSearch(Budget(epsilon), p, 1).distribution(
+        whole(candidates.indexes(values)), candidates
+    )
+    assert found == pytest.approx(formula(values, points, [1] * 7, p, epsilon), rel=1e-9)
+
+
+def test_decimals_weigh_by_their_size():
+    candidates = Candidates(DecimalGrid(0, 1, 1))
+    weights = [1 / abs(value) if value else 1.0 for value in candidates]
+    weights[0] = weights[-1] = 1.0  # 10 has the digit 1
+    values = [3, 3, 4, 9, -2]
+    found = CentralSearch(Budget(1), 0.5, 1).distribution(
+        whole(candidates.indexes(values)), candidates
+    )
+    assert found == pytest.approx(formula(values, candidates, weights, 0.5, 1), rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "p"),
+    [
+        (Candidates(DecimalGrid(0, 1, 1)), 0.5),
+        pytest.param(Candidates.of(range(12)), 0.7, marks=pytest.mark.audit),
+    ],
+)
+def test_choose_follows_the_distribution(candidates, p):
+    random = np.random.default_rng(3)
+    people, buckets = random.integers(0, 9, 20), random.integers(0, 12, 20)
+    profile = RankProfile(*increments(people, buckets, np.ones(20, np.int64), 6), 6)
+    search = CentralSearch(Budget(3), p, 6)
+    drawn = [search.choose_from(profile, candidates) for _ in range(SIZE)]
+    places = [candidates.size if math.isnan(y) else candidates.index(y) for y in drawn]
+    counts = np.bincount(places, minlength=candidates.size + 1).cumsum() / SIZE
+    chances = np.cumsum(search.distribution(profile, candidates))
+    assert np.abs(counts - chances).max() < TOLERANCE
+    # The broken twin: noise for half of the epsilon.
+    twin = CentralSearch(Budget(1.5), p, 6).distribution(profile, candidates)
+    assert np.abs(counts - np.cumsum(twin)).max() > TOLERANCE
+
+
+@pytest.mark.parametrize("spread", [1, 1000])
+def test_the_rank_is_near_on_the_default_grid(spread):
+    values = 500 + spread * np.arange(-500, 501) / 1000
+    profile = whole(GRID.indexes(values), RESOLUTION)
+    for p in (0.25, 0.5):
+        found = CentralSearch(Budget(1), p).choose_from(profile, GRID)
+        # A rank 60 off weighs e^(-60 / 1.5) of a right one; 380,001 candidates: below 1e-11.
+        low, high = np.quantile(values, [p - 0.061, p + 0.061])
+        assert low <= found <= high * 1.001
+
+
+def test_with_nobody_and_with_data_beyond_all_candidates():
+    search = CentralSearch(Budget(1), resolution=1)
+    chances = search.distribution(whole([]), Candidates.of([1, 2, 3]))
+    assert chances == pytest.approx([1 / 3 / 129] * 3 + [128 / 129])
+    # No candidate is so large: people count at the last one.
+    above = search.distribution(whole([7] * 60), Candidates.of([1, 2, 3]))
+    assert above[2] > 0.999999
+    one = search.distribution(whole([0] * 60), Candidates.of([1]))
+    assert one[0] > 0.99999
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 10, 20, 40])
+@pytest.mark.parametrize("p", [0.5, 0.75])
+def test_far_from_all_data_comes_out_in_less_than_one_percent(size, p):
+    # 40 values from 100 to 139; the others are beyond 10 ranges.
+    points = [*range(-20, 0), *range(100, 100 + 20), *range(10**6, 10**6 + 20)]
+    candidates = Candidates.of(points)
+    values = np.linspace(100, 119, size)
+    found = CentralSearch(Budget(1), p, 1).distribution(
+        whole(candidates.indexes(values)), candidates
+    )
+    assert math.fsum(found[:20]) + math.fsum(found[40:60]) < 1 / (NONE + 1)
+
+
+def test_the_stated_rank_error():
+    errors = [CentralSearch(Budget(e), p).usual_error for e, p in ((1, 0.5), (0.2, 0.5), (1, 0.75))]
+    assert errors == [4, 20, 6]
+    assert CentralSearch(Budget.zcdp(0.5)).usual_error == 2  # epsilon = 2
+
+
+def test_what_it_costs_and_how_it_travels():
+    search = CentralSearch(Budget(1, 1e-6))
+    assert search.cost == Budget(1)
+    assert pickle.loads(pickle.dumps(search)) == search
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: CentralSearch(1.0), TypeError, "budget must be a Budget, not 1.0"),
+        (lambda: CentralSearch(Budget(1), 1), ValueError, "p must be above 0 and below 1, not 1"),
+        (lambda: CentralSearch(Budget(1), resolution=0), ValueError, "resolution must be an int"),
+        (
+            lambda: CentralSearch(Budget(1)).choose_from(whole([1]), Candidates.of([1])),
+            ValueError,
+            "resolution must be that of the profile, 1, not",
+        ),
+        (
+            lambda: CentralSearch(Budget(1), resolution=1).distribution(
+                whole([1]), Candidates.linear(0, 64, 1)
+            ),
+            ValueError,
+            "candidates must be at most 64, not 65",
+        ),
+    ],
+)
+def test_what_is_refused(make, error, message):
+    with pytest.raises(error, match=message):
+        make()

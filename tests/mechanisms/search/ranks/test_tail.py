@@ -1,0 +1,203 @@
+"""TailSearch: its formula by brute force, its draws, its floor, and what it refuses."""
+
+import functools
+import itertools
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.candidates.defaults import default_values
+from beam_dp.mechanisms.search import RankProfile, increments
+from beam_dp.mechanisms.search.rank_search import RESOLUTION
+from beam_dp.mechanisms.search.ranks.tail import NOBODY, STRAY, TailSearch
+
+SIZE = 4_000
+# DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.0545.
+TOLERANCE = math.sqrt(math.log(2e10) / (2 * SIZE))
+GRID = default_values(Fraction(1, 10**6))
+
+
+def whole(buckets, resolution: int = 1) -> RankProfile:
+    """Return the profile of people with one row each."""
+    return RankProfile(np.array(buckets, np.int64), np.full(len(buckets), resolution), resolution)
+
+
+@functools.cache
+def at_least(least: int, rate: float) -> float:
+    """Return the chance that discrete Laplace noise is so large, by its sum."""
+    q = math.exp(-rate)
+    reach = math.ceil(40 / rate) + abs(least)
+    terms = (q ** abs(k) for k in range(-reach, reach + 1) if k >= least)
+    return (1 - q) / (1 + q) * math.fsum(terms)
+
+
+def brute(search: TailSearch, values, points) -> list[float]:
+    """Return the probabilities of the docstring, for whole people and s = 0 or 1 / 2."""
+    levels = search._levels(len(points))
+    first, second = float(levels.first), float(levels.second)
+    parts = 2 if search.share else 1  # a person in units
+    q1, q2 = math.exp(-first / parts), math.exp(-second / parts)
+    asked = float(search.share) * len(values) * parts + round(levels.more * parts)
+    level = max(asked, math.ceil(levels.floor * parts))
+    order = points[::-1] if search.upper else points
+    found = dict.fromkeys([*points, None], 0.0)
+    for rho in range(400 * parts):
+        left = (1 - q1) * q1**rho
+        for y in order:
+            beyond = sum(v >= y if search.upper else v <= y for v in values)
+            stop = min(1.0, q2 ** (level + rho - parts * beyond))
+            behind = at_least(math.ceil(levels.behind) - (len(values) - beyond), second)
+            many = at_least(math.ceil(levels.many) - len(values), float(levels.third))
+            kept = 1 - (1 - behind) * (1 - many)
+            found[y] += left * stop * kept
+            found[None] += left * stop * (1 - kept)
+            left *= 1 - stop
+        found[None] += left
+    return list(found.values())
+
+
+@pytest.mark.parametrize(("share", "rank"), [(0, 0), (0, 3), (Fraction(1, 2), 0)])
+@pytest.mark.parametrize("upper", [True, False])
+@pytest.mark.parametrize("size", [0, 2, 15])
+def test_the_distribution_is_the_formula(share, rank, upper, size):
+    points = [0, 1, 2, 3, 5, 8]
+    candidates = Candidates.of(points)
+    values = np.random.default_rng(size).choice(points, size)
+    search = TailSearch(Budget(1.5), share, rank, upper, 0.3, 1)
+    found = search.distribution(whole(candidates.indexes(values)), candidates)
+    assert found == pytest.approx(brute(search, values, points), rel=1e-9, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("share", "rank", "upper"),
+    [(0.1, 0, True), pytest.param(0, 2, False, marks=pytest.mark.audit)],
+)
+def test_choose_follows_the_distribution(share, rank, upper):
+    random = np.random.default_rng(3)
+    people, buckets = random.integers(0, 14, 30), random.integers(0, 12, 30)
+    profile = RankProfile(*increments(people, buckets, np.ones(30, np.int64), 6), 6)
+    candidates = Candidates.of(range(12))
+    search = TailSearch(Budget(2), share, rank, upper, 0.3, 6)
+    drawn = [search.choose_from(profile, candidates) for _ in range(SIZE)]
+    places = [12 if math.isnan(y) else int(y) for y in drawn]
+    counts = np.bincount(places, minlength=13).cumsum() / SIZE
+    chances = np.cumsum(search.distribution(profile, candidates))
+    assert np.abs(counts - chances).max() < TOLERANCE
+    # The broken twin: noise for half of the epsilon.
+    twin = TailSearch(Budget(1), share, rank, upper, 0.3, 6).distribution(profile, candidates)
+    assert np.abs(counts - np.cumsum(twin)).max() > TOLERANCE
+
+
+def test_both_directions_are_mirror_images():
+    values, points = [0, 1, 1, 2, 6, 6, 6, 7], range(8)
+    candidates = Candidates.of(points)
+    up = TailSearch(Budget(2), 0.2, 0, False, 0.3, 1)
+    down = TailSearch(Budget(2), 0.2, 0, True, 0.3, 1)
+    one = up.distribution(whole(values), candidates)
+    other = down.distribution(whole([7 - value for value in values]), candidates)
+    assert one == pytest.approx([*other[-2::-1], other[-1]])
+
+
+def test_the_budget_is_spent_as_the_theorem_allows():
+    for share, epsilon in itertools.product([0, 0.1, Fraction(1, 3)], [Fraction(1, 3), 10**400]):
+        levels = TailSearch(Budget(epsilon), share)._levels(1000)
+        first, second, third = levels[:3]
+        s = Fraction(str(share))
+        for d in (0, s):
+            assert max((1 - d) * first, (1 + d) * second, d * first + second) + third <= epsilon
+        first, second, third = TailSearch(Budget.zcdp(epsilon), share)._levels(1000)[:3]
+        for d in (0, s):
+            reach = max((1 - d) * first, (1 + d) * second) + d * first + second + 2 * third
+            assert 0 < reach**2 <= 8 * epsilon
+
+
+@pytest.mark.parametrize("budget", [Budget(1), Budget(Fraction(1, 5)), Budget.zcdp(0.5)])
+@pytest.mark.parametrize("upper", [True, False])
+def test_nobody_is_passed_for_somebody(budget, upper):
+    # 64 candidates without anybody: stopped at with `stray` at most.
+    search = TailSearch(budget, 0, 0, upper, 0.1, 1)
+    size, here = 64, 0 if upper else 63
+    chances = search.distribution(whole([here] * 5000), Candidates.of(range(size)))
+    assert 0.03 < math.fsum(chances) - chances[here] - chances[-1] <= 0.1
+    assert chances[here] > 0.85  # all have one value, with nobody behind it
+    # Few people far outside: all other candidates have nobody behind them.
+    few = search.distribution(whole([63 - here] * 5), Candidates.of(range(size)))
+    assert math.fsum(few[:-1]) <= NOBODY + 0.01 + 0.001
+
+
+@pytest.mark.parametrize(("rank", "stray"), [(0, 1e-3), (100, 1e-3), (0, 0.5)])
+def test_ranks_on_the_default_grid(rank, stray):
+    values = np.random.default_rng(5).lognormal(3, 1, 1000)
+    profile = whole(GRID.indexes(values), RESOLUTION)
+    search = TailSearch(Budget(1), 0, rank, stray=stray)
+    for draw in range(20):
+        beyond = (values >= search.choose_from(profile, GRID)).sum()
+        if stray < 0.1:  # noise of 40 people: below e^-40 each; else anywhere above
+            assert beyond <= max(rank, 20) + 40, draw
+            assert beyond >= rank - 60
+
+
+@pytest.mark.parametrize("upper", [True, False])
+@pytest.mark.parametrize("n", [1, 3, 8, 12])
+def test_few_people_have_no_extreme(upper, n):
+    # 100 draws; an answer has at most a chance of 0.5%, or somebody behind it.
+    values = 1000 + np.arange(n)
+    profile = whole(GRID.indexes(values), RESOLUTION)
+    drawn = [
+        TailSearch(Budget(1), upper=upper, stray=1e-3).choose_from(profile, GRID)
+        for _ in range(100)
+    ]
+    far = [y for y in drawn if not math.isnan(y) and not 0 < y < 1e4]
+    assert len(far) <= 15  # of 100 with a chance below 0.6% each: below 1e-15
+
+
+def test_the_floor_and_the_stated_error():
+    search = TailSearch(Budget(1), stray=1e-3)
+    first = 0.95  # a twentieth is for the number of people
+    ratio = (1 - math.exp(-first)) / (1 - math.exp(-2 * first))
+    assert search.floor(GRID) == math.ceil(math.log(190_000 * ratio / 1e-3) / first) == 20
+    assert search.rank_error(GRID) == search.rank_error(GRID, 10**6) == 20
+    assert TailSearch(Budget(1), rank=100).rank_error(GRID) == 6
+    assert TailSearch(Budget(Fraction(1, 5)), rank=100).rank_error(GRID) == 30
+    # A tenth of 1,000 people is far above the floor of 20, a tenth of 20 is not.
+    tenth = TailSearch(Budget(1), 0.1)
+    assert tenth.floor(GRID) == 20
+    assert (tenth.rank_error(GRID, 900), tenth.rank_error(GRID, 18)) == (6, 19)
+    # Of candidates on one side of 0 all count.
+    ten = Candidates.of(range(1, 11))
+    expected = math.log(10 * ratio / STRAY) / first
+    assert search.floor(ten) >= TailSearch(Budget(1)).floor(ten) == math.ceil(expected)
+
+
+def test_one_candidate():
+    alone = Candidates.of([4])
+    chances = TailSearch(Budget(1), 0, 3, resolution=1).distribution(whole([0] * 50), alone)
+    assert NOBODY < chances[0] < 0.2  # nobody is behind it, and 50 are hardly many
+    assert TailSearch(Budget(1), resolution=1).distribution(whole([0] * 500), alone)[0] > 0.99
+    assert math.fsum(chances) == pytest.approx(1)
+
+
+def test_what_it_costs_and_how_it_travels():
+    search = TailSearch(Budget(1, 1e-6), 0.1)
+    assert search.cost == Budget(1)
+    assert pickle.loads(pickle.dumps(search)) == search
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: TailSearch(1.0), TypeError, "budget must be a Budget, not 1.0"),
+        (lambda: TailSearch(Budget(1), 1), ValueError, "share must be from 0 to below 1, not 1"),
+        (lambda: TailSearch(Budget(1), 0, -1), ValueError, "rank must be at least 0, not -1"),
+        (lambda: TailSearch(Budget(1), stray=0), ValueError, "stray must be above 0 and below 1"),
+        (lambda: TailSearch(Budget(1), resolution=0), ValueError, "resolution must be an int"),
+    ],
+)
+def test_what_is_refused(make, error, message):
+    with pytest.raises(error, match=message):
+        make()

@@ -1,0 +1,182 @@
+"""What would make a release nothing but noise is said in one line, as far as no person is in it."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines import aggregate, shifted_inverse
+from tests.pipelines.conftest import write
+
+RUN = ["--runner", "FnApiRunner"]
+WORDS = ["--person", "visitor", "--partition", "day", "--epsilon", "1"]
+PUBLIC = ["--public_partitions", "1,2,3"]
+
+
+def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
+    """Return the one line with which a job ends before it has begun."""
+    with pytest.raises(SystemExit) as stopped:
+        aggregate.main([*WORDS, *words, *RUN])
+    assert stopped.value.code == 2
+    [line] = capfd.readouterr().err.splitlines()
+    return line
+
+
+def test_a_misspelt_column_of_both_jobs(
+    visits: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    files = ["--input", visits, "--output", str(tmp_path / "out.csv")]
+    said = refused([*files, *PUBLIC, "--sum", "spnet"], capfd)
+    there = "one of them has 'visitor', 'day', 'minutes', 'spent'"
+    assert "error: column 'spnet' must stand once in every file" in said and said.endswith(there)
+    with pytest.raises(SystemExit):
+        words = [*WORDS, *PUBLIC, "--max", "minuts", "--candidates", "0:60:1"]
+        shifted_inverse.main([*files, *words, *RUN])
+    [line] = capfd.readouterr().err.splitlines()
+    assert "error: column 'minuts' must stand once" in line and line.endswith(there)
+    assert [path.name for path in tmp_path.iterdir()] == ["visits.csv"]
+
+
+@pytest.mark.parametrize("job", [aggregate.main, shifted_inverse.main])
+def test_json_lines_are_warned_of(
+    job: Callable[[list[str]], int],
+    rows: list[dict[str, object]],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    source = write(tmp_path / "in.jsonl", rows)
+    words = ["--input", source, "--output", str(tmp_path / "out.csv"), *WORDS, *PUBLIC]
+    asked: list[Any] = ["--max", "minuts"]
+    asked += ["--candidates", "0:60:1"] if job == shifted_inverse.main else []
+    assert job([*words, *asked, *RUN]) == 0
+    first = capfd.readouterr().err.splitlines()[0]
+    assert first.startswith(f"Warning: --input: JSON Lines like {source!r} have no header, so a ")
+    assert "misspelt name among 'visitor', 'day', 'minuts' is not noticed" in first
+
+
+def test_another_delimiter(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "in.csv").write_text("visitor;day;spent\n1;2;3\n")
+    files = ["--input", str(tmp_path / "in.csv"), "--output", str(tmp_path / "out.csv")]
+    said = refused([*files, *PUBLIC, "--count"], capfd)
+    assert "one of them has ';' and no comma in its first line: commas must separate" in said
+
+
+def test_a_file_of_no_bytes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "in.csv").write_bytes(b"")
+    files = ["--input", str(tmp_path / "in.csv"), "--output", str(tmp_path / "out.csv")]
+    said = refused([*files, *PUBLIC, "--count"], capfd)
+    assert "--input must name a file with a header, and" in said and said.endswith("has 0 bytes")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*.csv", "out.csv", "../{}/o*.csv", "other.csv,{}/**", "l/*.csv"]
+)
+def test_an_output_that_the_next_run_would_read(
+    pattern: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "l").symlink_to(tmp_path)
+    pattern = pattern.replace("{}", tmp_path.name if pattern.startswith("..") else str(tmp_path))
+    said = refused(["--input", pattern, "--output", "out.csv", *PUBLIC, "--count"], capfd)
+    assert "--output must name another file than --input" in said and "matches it" in said
+
+
+def test_no_partition_is_said_last(
+    visits: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # With delta 1e-300 a partition of 200 people is kept with probability below 1e-200.
+    words = ["--input", visits, "--output", str(tmp_path / "out.csv"), *WORDS, *RUN]
+    private = ["--delta", "1e-300", "--max_partitions", "3", "--people_count"]
+    assert aggregate.main([*words, *private]) == 0
+    last = capfd.readouterr().out.splitlines()[-1]
+    assert last.startswith("no partition was selected, so nothing was released (one is kept for ")
+    assert last.endswith("or name the partitions, which costs nothing: --public_partitions 1,2,3")
+    assert aggregate.main([*words, *PUBLIC, "--people_count", "--overwrite"]) == 0
+    assert capfd.readouterr().out.splitlines()[-1].startswith("in all: ")
+
+
+def test_a_job_leaves_a_record_of_its_own_parameters(visits: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    words = ["--input", visits, "--output", str(out), *WORDS, *PUBLIC, "--sum", "spent"]
+    assert aggregate.main([*words, *RUN, "--temp_location", "secret-place"]) == 0
+    text = Path(f"{out}.json").read_text()
+    record = json.loads(text)
+    assert record["job"] == {
+        "program": "python -m pipelines.aggregate",
+        "input": visits,
+        "output": str(out),
+        "person": ["visitor"],
+        "partition": ["day"],
+        "public_partitions": "1,2,3",
+        "epsilon": "1",
+    }
+    assert "visitor-" not in text and "secret-place" not in text
+    with pytest.raises(SystemExit):
+        out.unlink()
+        aggregate.main([*words, *RUN])
+    assert Path(f"{out}.json").read_text() == text
+
+
+def test_the_plan_says_what_is_hopeless_before_a_row_is_read(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    words = [*WORDS, *PUBLIC, "--sum", "spent", "--max", "minutes", "--plan"]
+    guess = ["--people", "30", "--assume", "spent<=100, rows<=2"]
+    assert aggregate.main([*words, *guess]) == 0
+    said = capfd.readouterr().out.splitlines()
+    assert said[-1].startswith("Warning: sum_spent, max_minutes would be of little use: about ")
+    assert aggregate.main([*words, "--people", "100000", "--assume", "spent<=100"]) == 0
+    assert "Warning" not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["--assume", "spent<=100", "--plan"],
+            "--assume must be left out without people: add --pe",
+        ),
+        (["--people", "10"], "--people is for --plan: the run itself needs no guess"),
+        (["--people", "0", "--plan"], "--people: must be a whole number of at least 1, not '0'"),
+        (
+            ["--people", "9", "--assume", "spent<3", "--plan"],
+            "like spent<=100,rows<=3, not 'spent<3'",
+        ),
+        (
+            ["--people", "9", "--assume", "x<=3", "--plan"],
+            "--assume must name columns of metrics, 'ro",
+        ),
+    ],
+)
+def test_wrong_guesses_are_one_line(
+    words: list[str], said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert said in refused([*PUBLIC, "--sum", "spent", *words], capfd)
+
+
+def test_numbers_that_say_nothing_are_counted_after_the_run(
+    visits: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # The sum of a column of text: no cell is a number, so no one is shown but by a false alarm.
+    words = ["--input", visits, "--output", str(tmp_path / "out.csv"), *WORDS, *PUBLIC]
+    assert aggregate.main([*words, "--people_count", "--epsilon", "0.001", *RUN]) == 0
+    said = capfd.readouterr().out
+    assert re.search(
+        r"^\* \d of 3 numbers are of little use: NaN, or with an interval", said, re.MULTILINE
+    )
+
+
+def test_the_job_of_two_steps_leaves_a_record_too(visits: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    words = ["--input", visits, "--output", str(out), *WORDS, *PUBLIC, *RUN]
+    asked = ["--max", "minutes", "--candidates", "0:60:1", "--epsilon", "3"]
+    assert shifted_inverse.main([*words, *asked]) == 0
+    record = json.loads(Path(f"{out}.json").read_text())
+    assert record["budget"] == {"epsilon": "3", "delta": "0"} and record["shift_T"] > 0
+    assert record["transform"] == "RemovalLoss" and record["job"]["candidates"] is not None

@@ -1,0 +1,80 @@
+"""Names of the library that are loaded at their first use are public names like all others."""
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import beam_dp as dp
+from beam_dp.lazy_names import lazy
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def imports(body: list[ast.stmt]) -> dict[str, str]:
+    """Return the modules of the names of `from module import name as name`."""
+    found = {}
+    for node in body:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                assert alias.asname == alias.name, "types see what is exported by name"
+                found[alias.name] = str(node.module)
+    return found
+
+
+def test_what_types_see_is_what_is_loaded_later() -> None:
+    module = ast.parse((ROOT / "beam_dp/__init__.py").read_text())
+    [later] = [node for node in module.body if isinstance(node, ast.If)]
+    [assignment] = later.orelse
+    modules = ast.literal_eval(assignment.value.args[1])
+    places = {name: place for place, names in modules.items() for name in names}
+    seen = imports(later.body)
+    assert seen.pop("testing") == "beam_dp"
+    assert places == seen and len(places) > 40
+    for name, place in places.items():
+        assert getattr(dp, name) is getattr(importlib.import_module(place), name)
+    assert {*places, "testing", "mechanisms", "transforms"} <= set(dir(dp))
+
+
+def run(*lines: str) -> None:
+    """Run a program of its own."""
+    program = "\n".join(lines)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, cwd=ROOT)
+
+
+def test_an_import_loads_no_beam_and_a_use_does() -> None:
+    run(
+        "import sys, beam_dp as dp",
+        "assert not {'apache_beam', 'numpy', 'pyarrow'} & set(sys.modules)",
+        "assert {'testing', 'PrivateRatio', 'Monotone', 'Count'} <= set(dir(dp))",
+        "dp.Candidates, dp.Budget(1.0), dp.AboveThreshold",
+        "assert not {'apache_beam', 'pyarrow', 'beam_dp.testing'} & set(sys.modules)",
+        "from beam_dp import PrivateRatio, testing",
+        "assert dp.testing.check_monotone is testing.check_monotone",
+        "assert dp.PrivateRatio is PrivateRatio and 'PrivateRatio' in vars(dp)",
+        "assert dp.transforms.partitions.PublicPartitions is dp.PublicPartitions",
+        "assert 'apache_beam' in sys.modules",
+    )
+
+
+def test_the_mathematics_can_be_used_without_beam() -> None:
+    run(
+        "import sys, beam_dp as dp",
+        "from beam_dp.mechanisms import preprocessing, ratio",
+        "assert 0 <= ratio.kulesza_suresh_wang(3, 10, dp.Budget(1.0)) <= 1",
+        "assert preprocessing.mean([1, 2, 3], 10) == 2",
+        "assert not {'apache_beam', 'pyarrow'} & set(sys.modules)",
+    )
+
+
+def test_a_name_that_nobody_has_is_refused_as_by_any_module() -> None:
+    get, names = lazy("beam_dp", {"beam_dp.transforms.aggregate": ["Wrong"]})
+    with pytest.raises(AttributeError, match="module 'beam_dp' has no attribute 'Sums'"):
+        get("Sums")
+    with pytest.raises(AttributeError, match="Wrong"):
+        get("Wrong")
+    assert "Wrong" in names() and "Wrong" not in vars(dp)
+    assert not hasattr(dp, "Sums")

@@ -1,0 +1,172 @@
+"""A column that no row can have is refused when the pipeline is built; rows decide nothing."""
+
+import dataclasses
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import pyarrow as pa
+import pytest
+
+import beam_dp as dp
+
+
+class Visit(NamedTuple):
+    who: int
+    day: int
+    spent: float
+
+
+@dataclasses.dataclass
+class Stay:
+    who: int
+    day: int
+    spent: float
+
+
+@dataclasses.dataclass
+class Wrong:
+    who: float
+    day: int
+    spent: str
+
+
+BUDGET = dp.Budget(1.0, 1e-6)
+DAYS = dp.PublicPartitions([1, 2])
+THREE = dp.ContributionBounds(3)
+HAS = "'who', 'day', 'spent'"
+ROW = {"who": 1, "day": 2, "spent": 3.0}
+
+TRANSFORMS: dict[str, Callable[..., beam.PTransform[Any, Any]]] = {
+    "aggregate": lambda who, day, spent, **rest: dp.PrivateAggregate(
+        who, [dp.Sum(spent)], BUDGET, [day], partitions=DAYS, **rest
+    ),
+    "one metric": lambda who, day, spent, **rest: dp.ShiftedInverse(
+        dp.Max(spent), who, BUDGET, [day], partitions=DAYS, **rest
+    ),
+    "ratio": lambda who, day, spent, **rest: dp.PrivateRatio(
+        spent, who, BUDGET, [day], partitions=DAYS, per="person", **rest
+    ),
+    "preprocess": lambda who, day, spent, **rest: dp.PreprocessSensitivity(
+        dp.Mean(spent), who, BUDGET, [day], partitions=DAYS, **rest
+    ),
+    "loss": lambda who, day, spent, **rest: dp.RemovalLoss(
+        dp.Sum(spent), who, [day], partitions=DAYS, **rest
+    ),
+    "bound": lambda who, day, spent, **rest: dp.BoundContributions(
+        who, [day], THREE, values=[spent], **rest
+    ),
+    "select": lambda who, day, spent, **rest: dp.SelectPartitions(
+        who, [day, spent], BUDGET, THREE, **rest
+    ),
+}
+MISSPELT = [("whom", "day", "spent"), ("who", "dya", "spent"), ("who", "day", "spnet")]
+TYPED: dict[str, tuple[Any, Any]] = {
+    "beam.Row": ([beam.Row(who=1, day=2, spent=3.0)], None),
+    "NamedTuple": ([Visit(1, 2, 3.0)], Visit),
+    "NamedTuple of nobody": ([], Visit),
+    "dataclass": ([Stay(1, 2, 3.0)], Stay),
+}
+
+
+def built(rows: list[Any], kind: Any, transform: beam.PTransform[Any, Any]) -> list[str]:
+    """Build a pipeline, do not run it, and return what it warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", dp.UnknownColumns)
+        made = beam.Pipeline("FnApiRunner") | beam.Create(rows)
+        if kind is not None:
+            made |= beam.Map(lambda row: row).with_output_types(kind)
+        _ = made | "Under test" >> transform
+    return [str(w.message) for w in caught if issubclass(w.category, dp.UnknownColumns)]
+
+
+CASES = [("aggregate", case) for case in TYPED] + [(name, "NamedTuple") for name in TRANSFORMS]
+
+
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_a_typed_row_names_its_columns(name: str, case: str) -> None:
+    transform, (rows, kind) = TRANSFORMS[name], TYPED[case]
+    for names in MISSPELT:
+        [wrong] = {*names} - {"who", "day", "spent"}
+        said = f"column {wrong!r} must be one of the columns of its rows: {HAS}"
+        with pytest.raises(ValueError, match=said):
+            built(rows, kind, transform(*names))
+    # A float is no key: SelectPartitions has it as a column of the partition here.
+    if name != "select":
+        assert built(rows, kind, transform("who", "day", "spent")) == []
+
+
+@pytest.mark.parametrize("names", MISSPELT, ids=["person", "partition", "value"])
+@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
+def test_dicts_are_compared_with_the_columns_that_are_declared(
+    transform: Callable[..., beam.PTransform[Any, Any]], names: tuple[str, ...]
+) -> None:
+    there = ["who", "day", "spent"]
+    [wrong] = {*names} - {*there}
+    with pytest.raises(ValueError, match=f"column {wrong!r} must be one of the columns that colum"):
+        transform(*names, columns=there)
+    assert built([ROW], None, transform(*there, columns=there)) == []
+
+
+DICTS: list[list[Any]] = [[], [{"else": 1}], [{**ROW, "whom": 1}]]
+PLAIN = [("aggregate", rows) for rows in DICTS] + [(name, [ROW]) for name in TRANSFORMS]
+
+
+@pytest.mark.parametrize(("name", "rows"), PLAIN)
+def test_dicts_alone_decide_nothing_and_are_warned_of(name: str, rows: list[Any]) -> None:
+    transform = TRANSFORMS[name]
+    [said] = built(rows, None, transform("whom", "dya", "spnet"))
+    assert "so a misspelt name among 'whom', 'dya', 'spnet' is not noticed" in said
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", dp.UnknownColumns)
+        with pytest.raises(dp.UnknownColumns):
+            _ = beam.Pipeline("FnApiRunner") | beam.Create(rows) | transform("whom", "dya", "spnet")
+
+
+@pytest.mark.parametrize("rows", [[1, 2], ["a line"], [b"a line"], [("who", 1)], [1.5]])
+def test_elements_that_are_no_rows_are_refused(rows: list[Any]) -> None:
+    with pytest.raises(TypeError, match="PrivateAggregate: its input must hold rows .*, not "):
+        built(rows, None, TRANSFORMS["aggregate"]("who", "day", "spent"))
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("who", "day", "day"), "column 'who' must hold integers, text, dates or booleans"),
+        (("day", "day", "spent"), "column 'spent' must hold numbers, not string"),
+    ],
+)
+def test_a_known_type_that_no_value_can_have_is_refused(names: tuple[str, ...], said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        built([], Wrong, TRANSFORMS["aggregate"](*names))
+
+
+def test_what_is_read_is_known(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("who,day,spent\n1,2,3\n")
+    read = dp.ReadRows(str(path), ["who", "day"])
+    with pytest.raises(ValueError, match="'spent' must be one of the columns that ReadRows reads"):
+        _ = beam.Pipeline("FnApiRunner") | read | TRANSFORMS["aggregate"]("who", "day", "spent")
+
+
+def test_a_batch_without_the_column_fails_the_job_and_names_those_that_it_has() -> None:
+    batch = pa.record_batch({"who": [1], "day": [2], "spent": [3.0]})
+    transform = TRANSFORMS["aggregate"]("who", "day", "spnet")
+    with (
+        pytest.raises(ValueError, match=f"column 'spnet' must occur once .* One has: {HAS}"),
+        beam.Pipeline("FnApiRunner") as p,
+    ):
+        _ = p | beam.Create([batch]) | transform
+
+
+def test_columns_is_a_list_of_names() -> None:
+    with pytest.raises(TypeError, match="columns must be a list of column names, not 'who'"):
+        TRANSFORMS["aggregate"]("who", "day", "spent", columns="who")
+
+
+def test_only_the_first_names_are_listed() -> None:
+    names = [f"c{index:02}" for index in range(30)]
+    with pytest.raises(ValueError, match=r"'c00', .*, 'c19' and 10 more\."):
+        TRANSFORMS["aggregate"]("who", "day", "spent", columns=names)

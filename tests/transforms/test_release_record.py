@@ -1,0 +1,199 @@
+"""The record in a pipeline: parameters and released numbers, and nothing else."""
+
+import dataclasses
+import datetime
+import functools
+import hashlib
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from apache_beam.testing.util import assert_that
+
+import beam_dp as dp
+from beam_dp.transforms import release_record
+from beam_dp.transforms.steps import guards
+
+CANARY = "canary-5c1e"
+METRICS = [dp.Count(), dp.Sum("spent"), dp.PeopleCount()]
+BUDGET = dp.Budget(1.0, 1e-6)
+ROWS = [
+    {"who": f"{CANARY}-{person}", "day": day, "spent": 765_432.5, "also": CANARY}
+    for person in range(60)
+    for day in (1, 2)
+]
+
+
+def release_of(**options: Any) -> dp.PrivateAggregate:
+    fields: dict[str, Any] = {"partitions": dp.PublicPartitions([1, 2, 3]), **options}
+    bounds = dp.ContributionBounds(2)
+    return dp.PrivateAggregate("who", METRICS, BUDGET, ["day"], bounds, **fields)
+
+
+def recorded(path: Path, rows: list[dict[str, Any]] = ROWS, **options: Any) -> dict[str, Any]:
+    """Run a release that writes a file, and return the record beside it."""
+    release = release_of(**options)
+    with beam.Pipeline("FnApiRunner") as p:
+        released = p | beam.Create(rows) | release
+        record = release.record({"program": "test", "epsilon": Fraction(1, 3)})
+        _ = released | dp.WriteRows(str(path), record=record)
+    content: dict[str, Any] = json.loads(Path(f"{path}.json").read_text())
+    return content
+
+
+@pytest.mark.parametrize("batches", [False, True])
+def test_it_stands_beside_the_file_and_holds_no_data(tmp_path: Path, batches: bool) -> None:
+    path = tmp_path / "out.csv"
+    record = recorded(path, batches=batches)
+    text = Path(f"{path}.json").read_text()
+    assert CANARY not in text and "765432" not in text
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["out.csv", "out.csv.json"]
+    assert record["parameters"]["partition"] == ["day"]
+    assert record["parameters"]["partitions"] == {"type": "PublicPartitions", "keys": 3}
+    assert record["parameters"]["budget"]["epsilon"] == record["budget"]["epsilon"] == "1"
+    assert record["job"] == {"program": "test", "epsilon": "1/3"}
+    assert [release["metric"] for release in record["releases"]] == [m.output for m in METRICS]
+    [count, total, _] = record["releases"]
+    for release in (count, total):
+        assert len(release["clip"]["clips"]) <= 1  # none where nobody was shown
+    assert set(record["versions"]) >= {"python", "apache-beam", "numpy", "pyarrow"}
+
+
+def test_parquet_holds_it_too(tmp_path: Path) -> None:
+    for name, batches in (("a.parquet", False), ("b.parquet", True)):
+        record = recorded(tmp_path / name, batches=batches)
+        assert json.loads(pq.read_schema(tmp_path / name).metadata[b"beam_dp"]) == record
+
+
+def test_private_partitions_and_no_rows_at_all(tmp_path: Path) -> None:
+    record = recorded(tmp_path / "out.jsonl", [], partitions=dp.PrivatePartitions())
+    assert record["selection"].startswith("kept for sure from ")
+    assert record["releases"][0]["clip"]["clips"] == []
+    assert (tmp_path / "out.jsonl").read_bytes() == b""
+
+
+def test_a_transform_of_one_metric_has_one() -> None:
+    release = dp.ShiftedInverse(dp.Max("spent"), "who", dp.Budget(1.0))
+
+    def check(found: list[dict[str, Any]]) -> None:
+        [record] = found
+        assert record["releases"][0]["metric"] == "max_spent"
+        json.loads(release_record.text(record))
+
+    with beam.Pipeline("FnApiRunner") as p:
+        _ = p | beam.Create(ROWS) | release
+        assert_that(release.record(), check)
+
+
+def test_a_selection_of_partitions_has_one(tmp_path: Path) -> None:
+    release = dp.SelectPartitions("who", ["day"], BUDGET, dp.ContributionBounds(2))
+    with beam.Pipeline("FnApiRunner") as p:
+        released = p | beam.Create(ROWS) | release
+        _ = released | dp.WriteRows(str(tmp_path / "out.csv"), record=release.record())
+    record = json.loads((tmp_path / "out.csv.json").read_text())
+    assert [entry["on"] for entry in record["spent"]] == ["partition selection"]
+    assert record["releases"] == [] and record["transform"] == "SelectPartitions"
+
+
+def test_it_is_made_behind_the_release() -> None:
+    with pytest.raises(ValueError, match=r"record\(\) must be called behind the release"):
+        release_of().record()
+
+
+def test_the_date_is_that_of_building() -> None:
+    before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    date = datetime.datetime.fromisoformat(release_record.facts(release_of(), None)["date"])
+    assert before <= date <= datetime.datetime.now(datetime.UTC)
+
+
+def test_the_code_is_told_by_every_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (
+        release_record.code() == hashlib.sha256(b"").hexdigest() or len(release_record.code()) == 64
+    )
+    monkeypatch.setattr(release_record, "_PACKAGE", tmp_path)
+    found = set()
+    for name, content in (("a.py", "x"), ("b.py", "x"), ("b.py", "y"), ("c.txt", "z")):
+        (tmp_path / name).write_text(content)
+        release_record.code.cache_clear()
+        found.add(release_record.code())
+    monkeypatch.undo()
+    release_record.code.cache_clear()
+    assert len(found) == 3
+
+
+@dataclasses.dataclass
+class Point:
+    x: float
+    y: Any
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (Fraction(1, 3), "1/3"),
+        (math.inf, "inf"),
+        (0.5, 0.5),
+        (True, True),
+        (None, None),
+        ((1, ["a"]), [1, ["a"]]),
+        ({1: Fraction(2)}, {"1": "2"}),
+        (Point(1.0, (2,)), {"type": "Point", "x": 1.0, "y": [2]}),
+        (math.sqrt, "math:sqrt"),
+        (functools.partial(print), "functools:partial"),
+        (dp.AboveThreshold, "AboveThreshold"),
+        (dp.Budget.zcdp(0.5), {"rho": "1/2", "delta": "0"}),
+        (dp.PublicPartitions(range(1000)), {"type": "PublicPartitions", "keys": 1000}),
+        (np.ones(3), "ndarray"),
+    ],
+)
+def test_parameters_become_plain_values(value: object, expected: object) -> None:
+    found = release_record.plain(value)
+    assert found == expected and type(found) is type(expected)
+    json.dumps(found, allow_nan=False)
+
+
+def test_the_text_is_json_by_lines() -> None:
+    record = {"a": 1, "b": [{"c": 1}, {"c": [2, 3]}], "d": [], "e": {"f": None}}
+    text = release_record.text(record)
+    assert json.loads(text) == record
+    assert text.splitlines() == [
+        *("{", '"a": 1,', '"b": [', ' {"c": 1},', ' {"c": [2, 3]}', "],", '"d": [],'),
+        *('"e": {"f": null}', "}"),
+    ]
+
+
+def test_runners_that_compute_again_read_it_from_the_driver(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On Spark and Flink all that was drawn is a side input: the record reads the same one.
+    monkeypatch.setattr(guards, "RECOMPUTING", ("FnApiRunner",))
+    record = recorded(tmp_path / "out.csv")
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert len(lines) == 4 and len(record["releases"]) == 3
+
+
+def test_the_clips_are_those_of_the_released_numbers(tmp_path: Path) -> None:
+    # Each of 60 people spends 765,432.5: far above epsilon 1000 they are all there, in one bucket.
+    release = dp.PrivateAggregate("who", [dp.Sum("spent")], dp.Budget(1000.0))
+    with beam.Pipeline("FnApiRunner") as p:
+        released = p | beam.Create(ROWS[::2]) | release
+        _ = released | dp.WriteRows(str(tmp_path / "out.jsonl"), record=release.record())
+    [row] = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    [told] = json.loads((tmp_path / "out.jsonl.json").read_text())["releases"]
+    [clip], [scale] = told["clip"]["clips"], told["clip"]["noise_scales"]
+    assert clip / 2 < 765_432.5 <= clip
+    assert scale == pytest.approx(
+        clip / float(Fraction(told["clip"]["cost_of_the_noise_per_partition"]))
+    )
+    # P(|noise| > 50 scales) = e^-50.
+    assert abs(row["sum_spent"] - 60 * 765_432.5) <= 50 * scale
+    edges = [0, *told["clip"]["people_up_to"]]
+    [place] = [i for i, edge in enumerate(edges[1:]) if edges[i] < 765_432.5 <= edge]
+    # The histogram's noise has a rate of 250 at least: it is 0 but for a chance of e^-250.
+    assert told["clip"]["noisy_people"][0][place] == 60
