@@ -48,6 +48,7 @@ def insert(name: str, count: int, folder: Path) -> Tally:
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PLAN)
 def test_a_part_of_the_inserted_rows(name: str, tmp_path: Path) -> None:
     assert insert(name, PLAN[name][1] // PART, tmp_path).report() == ""

@@ -193,6 +193,7 @@ def functions(monkeypatch) -> str:
     return "functions_of_a_user"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("claimed", "code"), [("1", 0), ("0.5", 1), ("0", 1), (None, 0)])
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_the_claim_is_checked(functions, tmp_path, capsys, claimed, code, kind):

@@ -123,6 +123,7 @@ def test_losses_are_those_of_all_sets_of_people(name: str, form: str) -> None:
     check(found(in_form(few, form), statistic, ())[None], few, statistic)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_order_and_shards_change_nothing(name: str) -> None:
     statistic = STATISTICS[name]
@@ -212,6 +213,7 @@ TRUTH = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", ["dict", "Arrow"])
 @pytest.mark.parametrize(
     ("kind", "owners"), [("public", 1), ("private", 1), ("none", 1), ("public", 2), ("none", 2)]

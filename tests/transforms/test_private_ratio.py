@@ -39,7 +39,7 @@ CASES = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("columnar", [False, True], ids=["dicts", "batches"])
 @pytest.mark.parametrize("per", ["row", "person"])
 @pytest.mark.parametrize("name", CASES)

@@ -123,6 +123,7 @@ def tricky(random_: random.Random) -> bytes:
     return b"".join(random_.choices(words, k=random_.randrange(40)))
 
 
+@pytest.mark.sampled(5)
 @sized(100, 700)
 @pytest.mark.parametrize("quoted", [True, False])
 @pytest.mark.parametrize("names", [b"a", b"a,b", b"a,b,c"])
@@ -159,6 +160,7 @@ def good_records(text: bytes, quoted: bool, *sizes: int) -> list[bytes]:
     return [record for record in found if record.strip(b"\r\n")]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(8))
 def test_records_with_tiny_limits_are_those_of_one_character_at_a_time(seed: int) -> None:
     random_ = random.Random(seed)
@@ -378,6 +380,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("case", HOSTILE)
 @pytest.mark.parametrize("sizes", [(1 << 10, 1 << 16, 1 << 12), (1 << 8, 1 << 10, 1 << 10)])
 @pytest.mark.parametrize("start", [b"", b'"', b'a,"\n', b'""a,"'])
