@@ -24,6 +24,8 @@ from beam_dp.mechanisms.reach.reach_choice import ReachChoice
 from beam_dp.transforms import known_columns, release_record
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.draws.draws_folder import Draws
+from beam_dp.transforms.draws.draws_options import draws_of
 from beam_dp.transforms.partitions import (
     PrivatePartitions,
     PublicPartitions,
@@ -201,21 +203,22 @@ class PrivateAggregate(
         """Collect, bound, summarise, draw, and put a barrier behind the draw."""
         guards.check_input(_OWNER, pcoll)
         known_columns.check(_OWNER, pcoll, self._wanted, self.columns)
+        draws = draws_of(_OWNER, pcoll.pipeline)
         self._once.use(_OWNER)
         public, key = public_keys(self.partitions), layouts.fresh_key()
         layout = Layout(self._owner, self._partition, self._model.columns, public, key)
         places = drawing.BucketPartitions(
             layout, drawing.bucket_count(layout, self._model.keep_rows)
         )
-        summaries, chosen = self._summarised(pcoll, places)
-        draw = barrier.DrawOnce(self._program, places, chosen=chosen)
+        summaries, chosen = self._summarised(pcoll, places, draws)
+        draw = barrier.DrawOnce(self._program, places, chosen=chosen, draws=draws)
         released = output_rows.OutputRows(self.partition, self.metrics, layout, self.batches)
         rows = summaries | "Release" >> draw | "Released" >> released
         self._drawn = draw.drawn
         return rows
 
     def _summarised(
-        self, rows: beam.PCollection[Any], places: drawing.BucketPartitions
+        self, rows: beam.PCollection[Any], places: drawing.BucketPartitions, draws: Draws
     ) -> tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[ReachChoice] | None]:
         """Return the summaries by bucket, and the choice of the bound if it is chosen."""
         program, model, layout = self._program, self._model, places.layout
@@ -226,7 +229,9 @@ class PrivateAggregate(
             bounds = bounds.up_to(program.reach)
         bounder = Bounder(bounds, model.fields, layout.key, keep_rows=model.keep_rows)
         if isinstance(program, Programs):
-            search = SummariseReached(layout, bounder, program, places.buckets, self.shards)
+            search = SummariseReached(
+                layout, bounder, program, places.buckets, self.shards, draws=draws
+            )
             return search.apply(rows)
         measures, shared = model.measures, model.shared_measures
         summarise = summarising.Summarise(

@@ -15,6 +15,7 @@ from beam_dp.mechanisms.planning.record import Record
 from beam_dp.transforms import known_columns, release_record
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.draws.draws_options import draws_of
 from beam_dp.transforms.partitions import PrivatePartitions, reach_of
 from beam_dp.transforms.steps import barrier, guards, output_rows
 from beam_dp.transforms.steps import draw as drawing
@@ -79,12 +80,14 @@ class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[b
         """Count the people of each partition, draw, and put a barrier behind the draw."""
         guards.check_input(_OWNER, pcoll)
         known_columns.check(_OWNER, pcoll, (self.person, *self._partition), self.columns)
+        draws = draws_of(_OWNER, pcoll.pipeline)
         self._once.use(_OWNER)
         layout = Layout(self.person, self._partition, (), None, layouts.fresh_key())
         bounder, buckets = Bounder(self.bounds, (), layout.key), drawing.bucket_count(layout)
         measures = self._program.measures
         summarise = summarising.Summarise(layout, bounder, measures, (), buckets, self.shards)
-        draw = barrier.DrawOnce(self._program, drawing.BucketPartitions(layout, buckets))
+        places = drawing.BucketPartitions(layout, buckets)
+        draw = barrier.DrawOnce(self._program, places, draws=draws)
         released = output_rows.OutputRows(self.partition, (), layout)
         rows = pcoll | "Summarise" >> summarise | "Release" >> draw | "Released" >> released
         self._drawn = draw.drawn

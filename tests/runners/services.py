@@ -34,7 +34,12 @@ def prism_options(location: str) -> PipelineOptions:
 
 def loopback_options(endpoint: str) -> PipelineOptions:
     """Return options for a job service whose workers run in this process; two at once on Flink."""
-    options = {"job_endpoint": endpoint, "environment_type": "LOOPBACK", "parallelism": 2}
+    options = {
+        "job_endpoint": endpoint,
+        "environment_type": "LOOPBACK",
+        "parallelism": 2,
+        "cluster_never_restarts": True,
+    }
     return PipelineOptions.from_dictionary({"runner": "PortableRunner", **options})
 
 

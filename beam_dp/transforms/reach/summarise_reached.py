@@ -27,6 +27,7 @@ from beam_dp.mechanisms.planning.reach_programs import Programs
 from beam_dp.mechanisms.reach.reach_choice import ReachChoice
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.draws.draws_folder import Barriers, Draws
 from beam_dp.transforms.reach.reduce_shards import STEPS, ReduceShards
 from beam_dp.transforms.steps import block_votes, settle, summarise
 from beam_dp.transforms.steps.barrier import stored
@@ -42,17 +43,18 @@ class ChooseReach(beam.DoFn):
     Args:
         programs: the search, and the programs for each bound.
         noise: the randomness.
+        draws: what keeps the draws of the run.
     """
 
-    def __init__(self, programs: Programs, noise: Noise) -> None:
-        self._programs, self._noise = programs, noise
+    def __init__(self, programs: Programs, noise: Noise, draws: Draws) -> None:
+        self._programs, self._noise, self._draws = programs, noise, draws
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[int, ReachChoice]]:
         """Take the counts of all bundles."""
         people = np.zeros(len(self._programs.edges), np.int64)
         for counted in filter(None, element[1]):
             people += np.frombuffer(counted, np.int64)
-        yield 0, self._programs.choose(people, self._noise)
+        yield 0, self._draws.once("reach", lambda: self._programs.choose(people, self._noise))
 
 
 class SettleReached(settle.SummariseLines):
@@ -98,6 +100,7 @@ class SummariseReached:
         buckets: how many parts the partitions are cut into.
         shards: how many parts the people are cut into.
         noise: the randomness; only tests pass another.
+        draws: what keeps the draws of the run.
     """
 
     layout: Layout
@@ -106,6 +109,7 @@ class SummariseReached:
     buckets: int = 1
     shards: int = SHARDS
     noise: Noise = dataclasses.field(default_factory=Noise)
+    draws: Draws = dataclasses.field(default_factory=Barriers)
 
     def apply(self, rows: beam.PCollection[Any]) -> Summarised:
         """Apply the steps of the module's docstring; neither output is private."""
@@ -134,7 +138,7 @@ class SummariseReached:
             (steps, start)
             | "AllSteps" >> beam.Flatten()
             | "GroupSteps" >> beam.GroupByKey()
-            | "ChooseReach" >> beam.ParDo(ChooseReach(self.programs, self.noise))
+            | "ChooseReach" >> beam.ParDo(ChooseReach(self.programs, self.noise, self.draws))
             | "ReachBarrier" >> beam.GroupByKey()
             | "StoredReach" >> beam.Map(stored)
         )

@@ -12,8 +12,8 @@ Beam's runner) and keeps it as long as the job lives. Flink, told to restart, ru
 that are joined by exchanges that it does not store; it stores the exchanges of a step whose input
 and side input have one origin. So on `guards.RECOMPUTING` everything that is released comes from a
 side input. One empty element from the same GroupByKey, and so nothing that was drawn, starts the
-step that reads it. (No step prevents this when Flink restarts after the loss of a worker: the
-README says so.)
+step that reads it. No step helps where Flink restarts after the loss of a worker: a folder does, in
+which draws are kept (`draws.draws_folder`).
 """
 
 import dataclasses
@@ -28,6 +28,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.reach_programs import Programs
 from beam_dp.mechanisms.reach.reach_choice import ReachChoice
+from beam_dp.transforms.draws.draws_folder import Barriers, Draws
 from beam_dp.transforms.steps import guards
 from beam_dp.transforms.steps.draw import BucketPartitions, ChooseClips, Draw
 from beam_dp.transforms.steps.released_block import Block
@@ -123,12 +124,14 @@ class DrawOnce(
         places: the partitions of each bucket.
         noise: the randomness; only tests pass another.
         chosen: the choice of the bound, behind a barrier; None: the bound was given.
+        draws: what keeps the draws of the run.
     """
 
     program: Program | Programs
     places: BucketPartitions
     noise: Noise = dataclasses.field(default_factory=Noise)
     chosen: beam.PCollection[ReachChoice] | None = None
+    draws: Draws = dataclasses.field(default_factory=Barriers)
     drawn: "Drawn" = dataclasses.field(init=False)
 
     def expand(
@@ -136,7 +139,7 @@ class DrawOnce(
     ) -> beam.PCollection[Block]:
         """Choose shared clips, if any, then draw, each with a barrier behind; combine the rest."""
         sides = [*self._clips(summaries), *self._reach]
-        draw = beam.ParDo(Draw(self.program, self.places, self.noise), *sides)
+        draw = beam.ParDo(Draw(self.program, self.places, self.noise, self.draws), *sides)
         numbered = summaries | "Draw" >> draw
         if guards.may_recompute(summaries.pipeline):
             return self._kept_by_the_driver(numbered, sides)
@@ -170,6 +173,6 @@ class DrawOnce(
     def _clips(self, summaries: beam.PCollection[tuple[int, Iterable[bytes]]]) -> list[Any]:
         if not self.program.model.shared_measures:
             return [()]
-        choose = beam.ParDo(ChooseClips(self.program, self.noise), *self._reach)
+        choose = beam.ParDo(ChooseClips(self.program, self.noise, self.draws), *self._reach)
         chosen = summaries | "ChooseClips" >> choose | "ClipsBarrier" >> beam.GroupByKey()
         return [beam.pvalue.AsSingleton(chosen | "StoredClips" >> beam.Map(stored))]

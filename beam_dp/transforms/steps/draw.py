@@ -1,6 +1,7 @@
 """Draw the released numbers: the shared clips first, then all releases, bucket by bucket.
 
-Elements are blocks of rows. `barrier` sees to it that they are drawn once.
+Elements are blocks of rows. `barrier` sees to it that they are drawn once, and `draws.draws_folder`
+where processes die.
 """
 
 import dataclasses
@@ -19,6 +20,7 @@ from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import partition_keys
 from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.draws.draws_folder import Draws
 from beam_dp.transforms.steps import block_votes, settle
 from beam_dp.transforms.steps.released_block import Block, cut
 
@@ -118,10 +120,11 @@ class ChooseClips(beam.DoFn):
     Args:
         program: the run's program, or the programs for each bound that can be chosen.
         noise: the randomness.
+        draws: what keeps the draws of the run.
     """
 
-    def __init__(self, program: Program | Programs, noise: Noise) -> None:
-        self._program, self._noise = program, noise
+    def __init__(self, program: Program | Programs, noise: Noise, draws: Draws) -> None:
+        self._program, self._noise, self._draws = program, noise, draws
 
     def process(
         self, element: tuple[int, Iterable[bytes]], chosen: ReachChoice | None = None
@@ -132,7 +135,8 @@ class ChooseClips(beam.DoFn):
         program = self._program.at(chosen)
         summary = settle.open_summary(element[1], program.shared_measures)
         view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
-        yield settle.SHARED, program.choose_clips(view, self._noise)
+        clips = self._draws.once("clips", lambda: program.choose_clips(view, self._noise))
+        yield settle.SHARED, clips
 
 
 class Draw(beam.DoFn):
@@ -142,10 +146,13 @@ class Draw(beam.DoFn):
         program: the run's program, or the programs for each bound that can be chosen.
         places: the partitions of each bucket.
         noise: the randomness.
+        draws: what keeps the draws of the run.
     """
 
-    def __init__(self, program: Program | Programs, places: BucketPartitions, noise: Noise) -> None:
-        self._program, self._places, self._noise = program, places, noise
+    def __init__(
+        self, program: Program | Programs, places: BucketPartitions, noise: Noise, draws: Draws
+    ) -> None:
+        self._program, self._places, self._noise, self._draws = program, places, noise, draws
 
     def process(
         self,
@@ -157,11 +164,22 @@ class Draw(beam.DoFn):
         bucket, packed = element
         if bucket == settle.SHARED:
             return
+        name = f"bucket-{bucket}"
+        released = self._draws.once(name, lambda: self._released(bucket, packed, clips, chosen))
+        for number, block in enumerate(cut(released, BLOCK_ROWS)):
+            yield number * self._places.buckets + bucket, block
+
+    def _released(
+        self,
+        bucket: int,
+        packed: Iterable[bytes],
+        clips: tuple[Choice, ...],
+        chosen: ReachChoice | None,
+    ) -> Block:
+        """Draw the partitions of a bucket that are kept, and their numbers."""
         program = self._program.at(chosen)
         summary, lines = settle.open_bucket(packed, program.measures)
         view, names = self._places.cells(bucket, summary, lines)
         kept = program.select(view, self._noise)
         asked = view.select(kept).of_about(self._places.total(len(kept)))
-        released = Block.of(names[kept], program.release(asked, clips, self._noise), chosen)
-        for number, block in enumerate(cut(released, BLOCK_ROWS)):
-            yield number * self._places.buckets + bucket, block
+        return Block.of(names[kept], program.release(asked, clips, self._noise), chosen)

@@ -222,7 +222,8 @@ def test_the_choice_is_drawn_once(repeats: int) -> None:
 
 @pytest.mark.parametrize("runner", ["FnApiRunner", *guards.RECOMPUTING])
 def test_a_group_by_key_stands_between_the_choice_and_all_who_read_it(runner: str) -> None:
-    pipeline = beam.Pipeline(runner=runner)
+    flags = PipelineOptions(["--cluster_never_restarts"])
+    pipeline = beam.Pipeline(runner=runner, options=flags)
     release = dp.PrivateAggregate(
         "person", METRICS, dp.Budget(1), ["day"], partitions=dp.PublicPartitions(DAYS)
     )

@@ -92,7 +92,7 @@ class WithoutBarrier(beam.PTransform):
 
     def expand(self, summaries: beam.PCollection) -> beam.PCollection:
         whole = self._whole
-        draw = drawing.Draw(whole.program, whole.places, whole.noise)
+        draw = drawing.Draw(whole.program, whole.places, whole.noise, whole.draws)
         return summaries | "Draw" >> beam.ParDo(draw) | beam.Values()
 
 
@@ -177,7 +177,8 @@ def test_both_barriers_release_the_same(day: str, monkeypatch: pytest.MonkeyPatc
 def steps(
     transform: beam.PTransform, runner: str = "FnApiRunner"
 ) -> beam_runner_api_pb2.Components:
-    pipeline = beam.Pipeline(runner=runner)
+    flags = PipelineOptions(["--cluster_never_restarts"])
+    pipeline = beam.Pipeline(runner=runner, options=flags)
     _ = pipeline | beam.Create(ROWS) | transform
     return pipeline.to_runner_api().components
 
@@ -276,7 +277,7 @@ def random_attributes(value: Any, depth: int = 0) -> Iterable[str]:
 
 def test_no_step_carries_randomness_from_the_build_to_the_workers() -> None:
     _, whole = pieces()
-    draw = drawing.Draw(whole.program, whole.places, whole.noise)
+    draw = drawing.Draw(whole.program, whole.places, whole.noise, whole.draws)
     assert list(random_attributes(draw)) == [] and dataclasses.fields(Noise) == ()
     copies = [pickle.loads(pickle.dumps(draw)) for _ in range(2)]
     first, second = ([list(block.rows(PUBLIC_KEYS)) for _, block in copy.process((0, []))]

@@ -1,0 +1,163 @@
+"""DrawsFolder: what a run draws, kept in a folder before anything reads it.
+
+A barrier (`steps.barrier`) makes the steps behind a draw read what was stored. A runner that loses
+what it stored, and begins again, draws again: a second release, which nobody paid for. With a
+folder that outlives every process the draw is *committed*: its content goes to a file of another
+name, is forced to the disk, and is then linked under the name of the draw. A link is made whole or
+not at all, and not where the name exists. So of all attempts one commits; and each of them, that
+one too, goes on with what the file holds. Whoever dies before the link has shown nothing to
+anybody, and whoever comes later reads the same draw.
+
+*What a folder holds* is what the run releases, and nothing of its rows. An attempt that is killed
+before its link can leave a file `*.partial` with numbers that nobody has seen. They would be a
+second draw for whoever reads them, so the folder of a run is open to its owner only (0700), as the
+input is. Delete it when the job is over.
+
+*What a folder must be.* All workers and the machine that builds the pipeline see it under one path.
+The folder of a run is made when the pipeline is built, and never by a worker: a worker that does
+not see it fails. Local file systems and NFS link exactly once. Object stores have no links: they
+are refused.
+
+*Who wrote it.* Each file begins with an HMAC-SHA256 of its name and content under a secret of the
+run. A file that is cut, or that somebody else wrote, fails the job before it is opened.
+"""
+
+import contextlib
+import hmac
+import os
+import pickle
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from apache_beam.io.filesystems import FileSystems
+
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.columns.layout import fresh_key
+
+OWNER = "the pipeline option --draws_folder"
+_MADE = "made"
+"""The name of the file by which workers know the folder of the run."""
+_TAG_BYTES = 32
+_Drawn = TypeVar("_Drawn")
+
+
+class Draws(Protocol):
+    """What keeps the draws of a run."""
+
+    def once(self, name: str, draw: Callable[[], _Drawn]) -> _Drawn:
+        """Return the draw of this name, drawn once if that can be had."""
+
+
+@dataclass(frozen=True)
+class Barriers:
+    """No folder: that a draw happens once is left to the barrier behind it."""
+
+    def once(self, name: str, draw: Callable[[], _Drawn]) -> _Drawn:
+        """Draw."""
+        return draw()
+
+
+@dataclass(frozen=True)
+class DrawsFolder:
+    """The folder of one run.
+
+    Attributes:
+        path: the folder.
+        secret: what its files are authenticated by.
+    """
+
+    path: str
+    secret: bytes = field(repr=False)
+
+    @classmethod
+    def made_in(cls, folder: str) -> "DrawsFolder":
+        """Make the folder of a run.
+
+        Args:
+            folder: the folder of all runs; it is made if it does not exist.
+
+        Raises:
+            ValueError: if it is no folder in which files can be written and linked.
+        """
+        checks.require(
+            FileSystems.get_scheme(folder) is None,
+            OWNER,
+            "its value",
+            f"name a folder that is mounted on all workers, not {folder!r}: a draw is committed "
+            "by a link, which object stores do not have",
+            "Name a folder on NFS, or on the one machine that the job runs on.",
+        )
+        try:
+            os.makedirs(folder, exist_ok=True)
+            path = tempfile.mkdtemp(prefix="run-", dir=os.path.abspath(folder))
+            made = cls(path, fresh_key())
+            made.once(_MADE, lambda: None)
+        except OSError as error:
+            raise checks.ParameterError(
+                OWNER,
+                "its value",
+                f"name a folder where files can be written and linked, not {folder!r}: "
+                f"{error.strerror}",
+                "Name another folder.",
+            ) from None
+        return made
+
+    def once(self, name: str, draw: Callable[[], _Drawn]) -> _Drawn:
+        """Return what was committed under this name; if nothing was, draw and commit that.
+
+        Args:
+            name: of the draw: a constant, and a number of the plan.
+            draw: draws; it is called once at most.
+
+        Raises:
+            RuntimeError: if the file was not written by this run, or the folder is not there.
+        """
+        if not os.path.exists(self._file(name)):
+            self._check_is_there(name)
+            self._commit(name, pickle.dumps(draw(), pickle.HIGHEST_PROTOCOL))
+        with open(self._file(name), "rb") as file:
+            tag, content = file.read(_TAG_BYTES), file.read()
+        if not hmac.compare_digest(tag, self._tag(name, content)):
+            raise RuntimeError(f"A file in {self.path} was not written by this run.")
+        drawn: _Drawn = pickle.loads(content)
+        return drawn
+
+    def _check_is_there(self, name: str) -> None:
+        if name != _MADE and not os.path.exists(self._file(_MADE)):
+            raise RuntimeError(
+                f"{self.path} is not there: --draws_folder must name a folder that all workers "
+                "share with the machine that builds the pipeline."
+            )
+
+    def _commit(self, name: str, content: bytes) -> None:
+        """Put the content under the name, unless another attempt was first."""
+        number, partial = tempfile.mkstemp(".partial", dir=self.path)
+        try:
+            with open(number, "wb") as file:
+                file.write(self._tag(name, content) + content)
+                file.flush()
+                os.fsync(file.fileno())
+            with contextlib.suppress(FileExistsError):
+                os.link(partial, self._file(name))
+        finally:
+            os.remove(partial)
+        _force(self.path)
+
+    def _file(self, name: str) -> str:
+        return os.path.join(self.path, name)
+
+    def _tag(self, name: str, content: bytes) -> bytes:
+        return hmac.digest(self.secret, f"{name}\0".encode() + content, "sha256")
+
+
+def _force(folder: str) -> None:
+    """Force the names in a folder to the disk, where the operating system can."""
+    if os.name != "posix":
+        return
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

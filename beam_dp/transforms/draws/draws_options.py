@@ -1,0 +1,67 @@
+"""DrawsOptions: the options of a pipeline that say where its draws are kept, and which need it."""
+
+import argparse
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.draws.draws_folder import Barriers, Draws, DrawsFolder
+
+RESTARTING = ("FlinkRunner", "PortableRunner")
+"""Runners whose cluster may begin again with the steps before a barrier. A `PortableRunner` may be
+Flink's."""
+_RULE = (
+    "have --draws_folder on {}: a cluster that loses a worker and begins again would draw again, "
+    "and that is a second release"
+)
+_MEND = (
+    "Name a folder that all workers share by --draws_folder; or say --cluster_never_restarts where "
+    "the cluster has no restart strategy."
+)
+
+
+class DrawsOptions(PipelineOptions):
+    """Where draws are kept. Beam reads the flags, for all its runners and programs.
+
+    Attributes:
+        draws_folder: a folder that all workers share; None: draws are not kept.
+        cluster_never_restarts: the word of the user that the cluster fails a job where it loses
+            a worker, and does not begin again.
+    """
+
+    draws_folder: str | None
+    cluster_never_restarts: bool
+
+    @classmethod
+    def _add_argparse_args(cls, parser: argparse.ArgumentParser) -> None:
+        """Add the flags."""
+        parser.add_argument(
+            "--draws_folder",
+            help="A folder that all workers share: what is drawn is kept there before it is read, "
+            "so that a cluster that begins again does not draw again.",
+        )
+        parser.add_argument(
+            "--cluster_never_restarts",
+            action="store_true",
+            help="The cluster has no restart strategy: a job that loses a worker fails.",
+        )
+
+
+def draws_of(owner: str, pipeline: beam.Pipeline) -> Draws:
+    """Return what keeps the draws of one transform of a pipeline.
+
+    Args:
+        owner: the name that errors begin with.
+        pipeline: its options and its runner decide.
+
+    Raises:
+        ValueError: if the runner may begin again, and no folder was given.
+    """
+    options = pipeline.options.view_as(DrawsOptions)
+    if options.draws_folder is not None:
+        return DrawsFolder.made_in(options.draws_folder)
+    runner = type(pipeline.runner).__name__
+    is_safe = runner not in RESTARTING or options.cluster_never_restarts
+    checks.require(is_safe, owner, "the pipeline", _RULE.format(runner), _MEND)
+    return Barriers()

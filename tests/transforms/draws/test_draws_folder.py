@@ -1,0 +1,174 @@
+"""What is committed to a folder is one draw, whoever races for it, and whoever is killed."""
+
+import contextlib
+import os
+import pickle
+import secrets
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from beam_dp.mechanisms.numerics.checks import ParameterError
+from beam_dp.transforms.draws.draws_folder import Barriers, DrawsFolder
+from tests.sizes import tries
+
+ROOT = Path(__file__).parents[3]
+
+
+def fresh() -> bytes:
+    """Two of these are equal with a chance of 2^-256."""
+    return secrets.token_bytes(32)
+
+
+def test_the_second_attempt_reads_what_the_first_one_drew(tmp_path: Path) -> None:
+    folder = DrawsFolder.made_in(str(tmp_path))
+    first = folder.once("clips", fresh)
+    elsewhere = pickle.loads(pickle.dumps(folder))
+    assert elsewhere.once("clips", fresh) == first
+    assert elsewhere.once("reach", fresh) != first
+
+
+def test_each_run_draws_for_itself(tmp_path: Path) -> None:
+    one, other = (DrawsFolder.made_in(str(tmp_path)) for _ in range(2))
+    assert one.once("clips", fresh) != other.once("clips", fresh)
+
+
+def test_without_a_folder_each_attempt_draws() -> None:
+    assert Barriers().once("clips", fresh) != Barriers().once("clips", fresh)
+
+
+def test_a_draw_that_fails_commits_nothing(tmp_path: Path) -> None:
+    folder = DrawsFolder.made_in(str(tmp_path))
+
+    def fail() -> bytes:
+        raise ArithmeticError
+
+    with pytest.raises(ArithmeticError):
+        folder.once("clips", fail)
+    assert os.listdir(folder.path) == ["made"]
+
+
+def test_who_is_late_drops_its_draw(tmp_path: Path) -> None:
+    """Another attempt commits between the look at the folder and the commit."""
+    folder = DrawsFolder.made_in(str(tmp_path))
+    early: list[bytes] = []
+
+    def late() -> bytes:
+        early.append(folder.once("clips", fresh))
+        return fresh()
+
+    assert folder.once("clips", late) == early[0]
+    assert sorted(os.listdir(folder.path)) == ["clips", "made"]
+
+
+class Overwriting(DrawsFolder):
+    """A broken twin: the last attempt wins, not the first."""
+
+    def _commit(self, name: str, content: bytes) -> None:
+        with open(self._file(name), "wb") as file:
+            file.write(self._tag(name, content) + content)
+
+
+def seen_by_killed(folder: DrawsFolder, kills: int) -> dict[int, set[tuple[str, int]]]:
+    """Return what processes read of each draw, of which so many were killed."""
+    command = [sys.executable, "-m", "tests.transforms.draws.killed_attempts", str(kills)]
+    words = [*command, pickle.dumps(folder).hex()]
+    output = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    found: dict[int, set[tuple[str, int]]] = {}
+    for line in output.splitlines():
+        draw, start, size = line.split()
+        found.setdefault(int(draw), set()).add((start, int(size)))
+    return found
+
+
+@tries(6, 200)
+def test_attempts_that_are_killed_leave_one_draw(tmp_path: Path, tries: int) -> None:
+    found = seen_by_killed(DrawsFolder.made_in(str(tmp_path)), tries)
+    assert len(found) > 10
+    assert all(len(drawn) == 1 for drawn in found.values())
+    assert {length for drawn in found.values() for _, length in drawn} == {1 << 14}
+
+
+def test_two_draws_would_be_noticed(tmp_path: Path) -> None:
+    folder = DrawsFolder.made_in(str(tmp_path))
+    broken = Overwriting(folder.path, folder.secret)
+    drawn: list[bytes] = []
+
+    def late() -> bytes:
+        drawn.append(broken.once("clips", fresh))
+        return fresh()
+
+    assert broken.once("clips", late) != drawn[0]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda content: content[:-1],
+        lambda content: b"",
+        lambda content: content[:31],
+        lambda content: content[:40] + bytes([content[40] ^ 1]) + content[41:],
+        lambda content: secrets.token_bytes(32) + pickle.dumps("forged"),
+    ],
+    ids=["cut", "empty", "only a part of the tag", "changed", "forged"],
+)
+def test_what_this_run_did_not_write_is_not_opened(
+    tmp_path: Path, spoil: Callable[[bytes], bytes]
+) -> None:
+    folder = DrawsFolder.made_in(str(tmp_path))
+    folder.once("clips", fresh)
+    file = Path(folder.path, "clips")
+    file.write_bytes(spoil(file.read_bytes()))
+    with pytest.raises(RuntimeError, match="was not written by this run"):
+        folder.once("clips", fresh)
+
+
+def test_a_draw_is_not_taken_for_another(tmp_path: Path) -> None:
+    folder = DrawsFolder.made_in(str(tmp_path))
+    folder.once("clips", fresh)
+    Path(folder.path, "clips").rename(Path(folder.path, "reach"))
+    with pytest.raises(RuntimeError, match="was not written by this run"):
+        folder.once("reach", fresh)
+
+
+def test_a_worker_that_does_not_see_the_folder_fails(tmp_path: Path) -> None:
+    folder = DrawsFolder(str(tmp_path / "elsewhere"), bytes(32))
+    with pytest.raises(RuntimeError, match="all workers share"):
+        folder.once("clips", fresh)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_only_the_owner_may_read(tmp_path: Path) -> None:
+    folder = DrawsFolder.made_in(str(tmp_path / "not there yet"))
+    assert stat.S_IMODE(os.stat(folder.path).st_mode) == 0o700
+    assert "secret" not in repr(folder)
+
+
+@pytest.mark.parametrize("scheme", ["gs://bucket/draws", "s3://bucket/draws"])
+def test_object_stores_are_refused(scheme: str) -> None:
+    with pytest.raises(ParameterError, match="mounted on all workers"):
+        DrawsFolder.made_in(scheme)
+
+
+def test_folders_where_nothing_can_be_written_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ParameterError, match="can be written and linked"):
+        DrawsFolder.made_in(str(tmp_path / "file"))
+
+
+def test_file_systems_without_links_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def link(*_: Any) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", link)
+    with pytest.raises(ParameterError, match="written and linked.*Operation not permitted"):
+        DrawsFolder.made_in(str(tmp_path))
+    with contextlib.suppress(FileNotFoundError):
+        assert not any(Path(path).suffix == ".partial" for path in tmp_path.rglob("*"))

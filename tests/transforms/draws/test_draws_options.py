@@ -1,0 +1,73 @@
+"""Where draws are kept is said by the pipeline's options, and asked for where clusters restart."""
+
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from beam_dp.transforms.draws.draws_folder import DrawsFolder
+from beam_dp.transforms.draws.draws_options import RESTARTING, draws_of
+from beam_dp.transforms.steps import guards
+from tests.transforms.steps.test_barrier import (
+    RELEASES,
+    ROWS,
+    WithoutBarrier,
+    pieces,
+    release_of,
+    seen_behind,
+)
+
+KEPT = {
+    "aggregate": ["bucket-0", "clips", "made", "reach"],
+    "inverse": ["bucket-0", "made"],
+    "select": [*(f"bucket-{number}" for number in range(8)), "made"],
+    "private": [*(f"bucket-{number}" for number in range(8)), "clips", "made"],
+}
+
+
+def built(runner: str, *flags: str) -> None:
+    pipeline = beam.Pipeline(runner=runner, options=PipelineOptions(list(flags)))
+    _ = pipeline | beam.Create(ROWS) | RELEASES["aggregate"]()
+
+
+@pytest.mark.parametrize("runner", RESTARTING)
+def test_a_cluster_that_may_restart_needs_a_folder(runner: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"draws_folder on {runner}.*cluster_never_restarts"):
+        built(runner)
+    built(runner, "--cluster_never_restarts")
+    built(runner, f"--draws_folder={tmp_path}")
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("runner", sorted({*guards.RUNNERS} - {*RESTARTING, "DataflowRunner"}))
+def test_no_other_runner_needs_one(runner: str) -> None:
+    if runner in ("FnApiRunner", "DirectRunner", "SparkRunner", "PrismRunner"):
+        built(runner)
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_every_draw_of_a_release_is_kept(name: str, tmp_path: Path) -> None:
+    options = PipelineOptions([f"--draws_folder={tmp_path}"])
+    with beam.Pipeline(runner="FnApiRunner", options=options) as pipeline:
+        _ = pipeline | beam.Create(ROWS) | RELEASES[name]()
+    [folder] = tmp_path.iterdir()
+    kept = {path.name for path in folder.iterdir()}
+    assert {"made"} < kept <= set(KEPT[name])
+    assert ("clips" in kept, "reach" in kept) == ("clips" in KEPT[name], "reach" in KEPT[name])
+
+
+def test_two_transforms_of_one_pipeline_draw_apart(tmp_path: Path) -> None:
+    pipeline = beam.Pipeline(options=PipelineOptions([f"--draws_folder={tmp_path}"]))
+    one, other = draws_of("One", pipeline), draws_of("Other", pipeline)
+    assert isinstance(one, DrawsFolder) and isinstance(other, DrawsFolder)
+    assert one.path != other.path
+
+
+def test_a_folder_makes_up_for_a_lost_barrier(tmp_path: Path) -> None:
+    """Without barrier and folder a repeated bundle shows another draw (`test_barrier`)."""
+    summarise, whole = pieces()
+    whole.draws = DrawsFolder.made_in(str(tmp_path))
+    seen = seen_behind(WithoutBarrier(whole), summarise, direct_runner_bundle_repeat=1)
+    first, second = release_of(seen)
+    assert first == second
