@@ -7,10 +7,13 @@ from setuptools import find_packages, setup
 TESTS = [
     "dp-accounting>=0.6,<0.7",
     "hypothesis>=6.100",
+    "pandas>=2.2",
+    "polars>=1.30",
     "pytest>=8.1",
     "pytest-xdist>=3.5",
     "setuptools>=68",
 ]
+REPORT = ["jinja2>=3.1", "matplotlib>=3.8"]
 LINTERS = ["mypy>=1.11", "ruff>=0.17"]
 # pipeline-dp has no wheels elsewhere; below these versions pip takes broken ones in silence.
 LINUX = "; sys_platform == 'linux' and platform_machine == 'x86_64'"
@@ -36,8 +39,9 @@ setup(
     # pyarrow before 14.0.1 runs code from the files that it reads (CVE-2023-47248).
     install_requires=["apache-beam>=2.77,<3", "numpy>=2.0", "pyarrow>=21.0", "scipy>=1.13,<2"],
     extras_require={
-        "dev": [*TESTS, *LINTERS, "tpchgen-cli>=2"],
-        "demo": ["tpchgen-cli>=2"],
+        "dev": [*TESTS, *LINTERS, *REPORT, "tpchgen-cli>=2"],
+        "demo": [*REPORT, "tpchgen-cli>=2"],
+        "report": REPORT,
         "plot": ["matplotlib>=3.8"],
         "gcp": ["apache-beam[gcp]>=2.77,<3"],
         "bench": [*PEERS, "opendp>=0.16", "tpchgen-cli>=2"],

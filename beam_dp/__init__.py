@@ -59,6 +59,9 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.sensitivity import down_sensitivity as down_sensitivity
     from beam_dp.mechanisms.sensitivity.monotone import Monotone as Monotone
     from beam_dp.mechanisms.sensitivity.monotone import monotone_hull as monotone_hull
+    from beam_dp.results.in_memory import release as release
+    from beam_dp.results.local_run import RunFailed as RunFailed
+    from beam_dp.results.released_table import Released as Released
     from beam_dp.transforms.aggregate import PrivateAggregate as PrivateAggregate
     from beam_dp.transforms.bound_contributions import BoundContributions as BoundContributions
     from beam_dp.transforms.io.read_rows import ReadRows as ReadRows
@@ -104,6 +107,9 @@ else:
             ),
             "beam_dp.mechanisms.sensitivity": ("down_sensitivity",),
             "beam_dp.mechanisms.sensitivity.monotone": ("Monotone", "monotone_hull"),
+            "beam_dp.results.in_memory": ("release",),
+            "beam_dp.results.local_run": ("RunFailed",),
+            "beam_dp.results.released_table": ("Released",),
             "beam_dp.transforms.aggregate": ("PrivateAggregate",),
             "beam_dp.transforms.bound_contributions": ("BoundContributions",),
             "beam_dp.transforms.io.read_rows": ("ReadRows",),

@@ -12,9 +12,10 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.transforms.inputs import wanted_columns
 from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.steps.output_rows import output_names
-from pipelines import reading, stopping, table, terminal
+from pipelines import stopping, table, terminal
 from pipelines.arguments import command, files, people, spending, words
 
 NOTHING = (
@@ -95,7 +96,7 @@ def pipeline(
     """
     files.check(options)
     keys, quotes = options.partition, options.csv_quotes == "standard"
-    read = reading.rows_of(options.input, options.person, keys, release.metrics, quotes)
+    read = wanted_columns.reader(options.input, options.person, keys, release.metrics, quotes)
     made = beam.Pipeline(options=beam_options)
     released = made | "Read" >> read | "Release" >> release
     if options.top is not None:

@@ -27,10 +27,11 @@ from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
 from beam_dp.mechanisms.search import Search
 from beam_dp.mechanisms.search.choose import build_search
 from beam_dp.transforms import release_record
+from beam_dp.transforms.inputs import wanted_columns
 from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.partitions import reach_of
 from beam_dp.transforms.steps.output_rows import output_names
-from pipelines import reading, scratch, stopping, table, terminal
+from pipelines import scratch, stopping, table, terminal
 from pipelines.arguments import chosen, command, files, metrics, people, spending
 
 BETA = 0.05
@@ -86,7 +87,7 @@ def _release(line: command.Parser, options: argparse.Namespace, beam_words: Sequ
         loss, search, outputs = steps(options)
         owners, partition = options.person, options.partition
         quotes = options.csv_quotes == "standard"
-        read = reading.rows_of(options.input, owners, partition, [loss.statistic], quotes)
+        read = wanted_columns.reader(options.input, owners, partition, [loss.statistic], quotes)
         names = output_names(loss.partition, [loss.statistic])
         record = release_record.facts(loss, line.chosen(options)) | {
             "budget": cost(spending.budget(options)),

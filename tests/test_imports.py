@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 MECHANISMS = sorted(ROOT.glob("beam_dp/mechanisms/**/*.py"))
 TRANSFORMS = sorted(ROOT.glob("beam_dp/transforms/**/*.py"))
+RESULTS = sorted(ROOT.glob("beam_dp/results/**/*.py"))
 PIPELINES = sorted(ROOT.glob("pipelines/**/*.py"))
 
 
@@ -52,6 +53,13 @@ def test_transforms_stand_on_mechanisms_beam_and_arrow(path):
     assert outside(imported(path.read_text(encoding="utf-8")), allowed) == set()
 
 
+@pytest.mark.parametrize("path", RESULTS, ids=named)
+def test_results_stand_on_transforms_and_what_draws_pages(path):
+    allowed = ("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.results")
+    drawing = ("apache_beam", "pyarrow", "matplotlib", "jinja2")
+    assert outside(imported(path.read_text(encoding="utf-8")), (*allowed, *drawing)) == set()
+
+
 @pytest.mark.parametrize("path", PIPELINES, ids=named)
 def test_pipelines_stand_on_the_library(path):
     allowed = ("beam_dp", "apache_beam", "pyarrow", "pipelines")
@@ -83,7 +91,7 @@ def test_what_few_releases_need_is_not_loaded_for_all():
 def test_no_module_imports_itself_in_a_circle():
     graph = {
         named(path)[:-3].replace("/", ".").removesuffix(".__init__"): imported(path.read_text())
-        for path in [*MECHANISMS, *TRANSFORMS]
+        for path in [*MECHANISMS, *TRANSFORMS, *RESULTS]
     }
     graph = {name: (modules & graph.keys()) - packages(name) for name, modules in graph.items()}
     while leaves := {name for name, modules in graph.items() if not modules & graph.keys()}:

@@ -28,9 +28,12 @@ from beam_dp.mechanisms.planning.record import Record, cost, record_of
 from beam_dp.mechanisms.reach.reach_choice import ReachChoice
 from beam_dp.transforms.partitions import PublicPartitions
 from beam_dp.transforms.steps.barrier import Drawn
+from beam_dp.transforms.steps.output_rows import output_names
 from beam_dp.transforms.steps.released_block import Block
 
 FORMAT = 1
+COLUMNS = "columns"
+"""The entry that says which columns the output has."""
 _LIBRARIES = ("beam-dp", "apache-beam", "numpy", "pyarrow", "scipy")
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -51,8 +54,19 @@ def facts(release: Any, job: Mapping[str, Any] | None) -> Record:
         "parameters": {
             field.name: plain(getattr(release, field.name)) for field in dataclasses.fields(release)
         },
+        COLUMNS: columns(release),
     }
     return known if job is None else {**known, "job": plain(job)}
+
+
+def columns(release: Any) -> Record:
+    """Return the names of the output columns: those of the keys, and those of each metric."""
+    given = vars(release)
+    metrics = given.get("metrics") or [given[name] for name in ("statistic",) if name in given]
+    return {
+        "keys": list(output_names(given.get("partition", ()), ())),
+        "numbers": [list(output_names((), [metric])) for metric in metrics],
+    }
 
 
 def versions() -> dict[str, str]:

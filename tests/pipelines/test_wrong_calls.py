@@ -96,10 +96,10 @@ AGGREGATE = {
     ),
     "text and number": (
         [*FILES, *command("--distinct", "a", "--median", "a")],
-        "--input: column 'a' of a CSV file would have to be text",
+        "column 'a' of a CSV file must be read as text",
     ),
     "person and number": (
-        [*FILES, *command("--sum", "visitor")], "--input: column 'visitor' of a CSV file would hav"
+        [*FILES, *command("--sum", "visitor")], "column 'visitor' of a CSV file must be read as text"
     ),
     "three owners": (
         [*FILES, "--person", "a,b,c", *ONE, "--count"], "--person: must be one column, or two differ"

@@ -142,14 +142,26 @@ def _batches(part: Range, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         pq.ParquetFile(source, metadata=metadata, read_dictionary=repeated) as file,
     ):
         for batch in file.iter_batches(SLICE, row_groups=list(groups), columns=list(columns)):
-            yield _without_views(batch)
+            yield without_views(batch)
 
 
-def _without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
+def without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return `batch` with plain text and bytes: Arrow computes little on its view types yet."""
-    plain = [field.with_type(_PLAIN.get(field.type, field.type)) for field in batch.schema]
-    schema = pa.schema(plain)
-    return batch if schema == batch.schema else batch.cast(schema)
+    plain = list(map(_plain, batch.columns))
+    return pa.RecordBatch.from_arrays(plain, batch.schema.names)
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    if pt.is_dictionary(column.type):  # Arrow has no cast of dictionaries with views
+        return pa.DictionaryArray.from_arrays(column.indices, _plain(column.dictionary))
+    return column.cast(_PLAIN[column.type]) if column.type in _PLAIN else column
+
+
+def without_view(kind: pa.DataType) -> pa.DataType:
+    """Return the type that a column has after `without_views`."""
+    if pt.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, without_view(kind.value_type))
+    return _PLAIN.get(kind, kind)
 
 
 def _opened(path: str) -> pa.NativeFile:

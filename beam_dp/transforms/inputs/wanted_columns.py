@@ -1,19 +1,20 @@
-"""Choose the columns of the files that a job reads, and which of them are numbers."""
+"""Choose the columns of files that a release reads, and which of these are numbers."""
 
 from collections.abc import Sequence
 
-import beam_dp as dp
 from beam_dp.mechanisms.bounding.columns import Role, table_order, with_role
 from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.io.read_rows import ReadRows
 
 
-def rows_of(
+def reader(
     pattern: str,
     owners: Sequence[str],
     partition: Sequence[str],
     metrics: Sequence[Metric],
     quotes: bool = True,
-) -> dp.ReadRows:
+) -> ReadRows:
     """Return the reader of the columns that the metrics need.
 
     A CSV file has no types. Columns whose values are added or ordered are read as numbers; all
@@ -38,9 +39,11 @@ def rows_of(
     numbers = dict.fromkeys(column.name for column in ordered)
     both = [name for name in numbers if name in text]
     if both and pattern.endswith((".csv", ".csv.gz")):
-        raise ValueError(
-            f"--input: column {both[0]!r} of a CSV file would have to be text (for --person, "
-            "--partition, --distinct, --max_frequency, --sum_of_squares or --ratio) and numbers "
-            "(for another metric): convert the file to Parquet, or give it a copy of the column"
+        raise checks.ParameterError(
+            "ReadRows",
+            f"column {both[0]!r} of a CSV file",
+            "be read as text (as the person, a partition, or a value that is compared) or as "
+            "numbers (for sums, quantiles and the like), not as both",
+            "Convert the file to Parquet, or give it a copy of the column.",
         )
-    return dp.ReadRows(pattern, list({**text, **numbers}), list(numbers), quotes)
+    return ReadRows(pattern, list({**text, **numbers}), list(numbers), quotes)

@@ -1,0 +1,112 @@
+"""`release`: a private table of a file or a DataFrame, without a line of Beam code."""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.columns import Role
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.results import local_run
+from beam_dp.results.released_table import Released
+from beam_dp.transforms.aggregate import PrivateAggregate
+from beam_dp.transforms.columns import roles
+from beam_dp.transforms.inputs import frames, wanted_columns
+from beam_dp.transforms.io import read_rows
+from beam_dp.transforms.io.write_rows import WriteRows
+from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
+
+_OWNER = "release"
+_FILE = "released.parquet"
+
+
+def release(
+    data: Any,
+    *,
+    person: str | Sequence[str],
+    metrics: Sequence[Metric],
+    budget: Budget,
+    partition: Sequence[str] = (),
+    bounds: ContributionBounds | None = None,
+    partitions: PublicPartitions | PrivatePartitions | None = None,
+    partition_rows: int | None = None,
+    quotes: bool = True,
+    show_errors: bool = False,
+) -> Released:
+    """Release statistics about people per partition, from a file or a table of this process.
+
+    The result together is (epsilon, delta)-differentially private (or rho-zCDP) as `budget` says,
+    when one person with all their rows is added or removed: see `PrivateAggregate`, which does the
+    work, here in the memory of this process. **Every call spends its budget anew.**
+
+        released = dp.release(
+            "visits.csv",
+            person="visitor_id",
+            partition=["day"],
+            metrics=[dp.Count(), dp.Sum("spent")],
+            budget=dp.Budget(epsilon=1.0),
+            partitions=dp.PublicPartitions(range(1, 8)),
+        )
+        print(released)
+        released.report("released.html")
+
+    Args:
+        data: a path or glob of .parquet, .csv or .jsonl files; or a pyarrow Table, a DataFrame of
+            pandas or Polars, or any other table with Arrow's PyCapsule interface. Only the columns
+            that are needed are read.
+        person, metrics, budget, partition, bounds, partitions, partition_rows: as in
+            `PrivateAggregate`.
+        quotes: whether `"` quotes the cells of CSV files, as in `ReadRows`.
+        show_errors: whether the error of a run that fails is raised as it is: IT MAY QUOTE DATA.
+
+    Raises:
+        TypeError, ValueError: before a row is read, for a wrong call; the message says what to
+            write instead.
+        RunFailed: where the run fails, as for a damaged file.
+    """
+    aggregate = PrivateAggregate(
+        person,
+        metrics,
+        budget,
+        partition,
+        bounds,
+        partitions,
+        partition_rows=partition_rows,
+        batches=isinstance(partitions, PublicPartitions) and partitions.keys.plain,
+    )
+    owners = [person] if isinstance(person, str) else list(person)
+    with contextlib.ExitStack() as stack:
+        if isinstance(data, (str, os.PathLike)):
+            pattern = os.fspath(data)
+            keys, asked = aggregate.partition, aggregate.metrics
+            read: Any = wanted_columns.reader(pattern, owners, keys, asked, quotes)
+            for part in pattern.split(","):
+                read_rows.matched_files(part)  # raises where there is none
+        else:
+            pattern = type(data).__name__
+            read = stack.enter_context(frames.held(_checked(data, owners, aggregate)))
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        path = os.path.join(folder, _FILE)
+        made = beam.Pipeline(local_run.RUNNER)
+        rows = made | "Read" >> read | "Release" >> aggregate
+        job = {"program": "beam_dp.release", "input": pattern}
+        _ = rows | "Write" >> WriteRows(path, record=aggregate.record(job))
+        local_run.run(_OWNER, made, show_errors)
+        return Released.read(path)
+
+
+def _checked(data: Any, owners: Sequence[str], aggregate: PrivateAggregate) -> frames.Frame:
+    """Return the columns of a table that the release reads, if their types fit."""
+    columns = [column for metric in aggregate.metrics for column in metric.columns()]
+    read = [(name, Role.OWNER) for name in (*owners, *aggregate.partition)]
+    read += [(column.name, column.role) for column in columns]
+    frame = frames.frame_of(_OWNER, data, [name for name, _ in read])
+    for name, role in read:
+        if name in frame.types:
+            roles.check_type(name, role, frame.types[name])
+    return frame

@@ -1,0 +1,102 @@
+"""Read a released file back, with the record that stands beside it."""
+
+import contextlib
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from apache_beam.io.filesystems import FileSystems
+
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.io import csv_files, parquet, whole_files
+from beam_dp.transforms.release_record import COLUMNS
+
+_WHOLE = re.compile(r"-?\d{1,18}")
+EXTENSIONS = (".parquet", ".csv", ".jsonl")
+
+
+def read(owner: str, path: str) -> tuple[pa.Table, dict[str, Any]]:
+    """Return the table of a released file, and its record.
+
+    The keys of a CSV file are text, its numbers become floats; a number that is not known is null.
+
+    Args:
+        owner: the name that errors begin with.
+        path: the file, local or on any file system that Beam knows.
+
+    Raises:
+        ValueError: for another extension, a file that is missing, and a record of another kind.
+    """
+    rule = f"end in {', '.join(EXTENSIONS)}, not {checks.shown(path)}"
+    checks.require(path.endswith(EXTENSIONS), owner, "path", rule)
+    beside = whole_files.beside(path)
+    for name in (path, beside):
+        mend = "A release by dp.release, WriteRows(path, record=...) or a job writes both files."
+        checks.require(
+            FileSystems.exists(name),
+            owner,
+            "path",
+            f"name a released file with its record, and {name!r} is missing",
+            mend,
+        )
+    with FileSystems.open(beside) as file:
+        record = json.loads(file.read())
+    checks.require(
+        isinstance(record, dict) and COLUMNS in record,
+        owner,
+        "path",
+        f"have the record of a released table beside it, and {beside!r} is none",
+    )
+    return table_of(path, record[COLUMNS]), record
+
+
+def table_of(path: str, columns: dict[str, Any]) -> pa.Table:
+    """Return the table of a released file.
+
+    Args:
+        path: the file.
+        columns: what its record says of its columns.
+    """
+    keys = list(columns["keys"])
+    numbers = [name for names in columns["numbers"] for name in names]
+    rows = list(rows_of(path, [*keys, *numbers]))
+    cells = list(zip(*rows, strict=True)) if rows else [() for _ in (*keys, *numbers)]
+    listed = [pa.array(column) for column in cells[: len(keys)]]
+    listed += [_numbers(list(map(number, column))) for column in cells[len(keys) :]]
+    return pa.Table.from_arrays(listed, names=[*keys, *numbers])
+
+
+def _numbers(cells: list[float | None]) -> pa.Array:
+    whole = bool(cells) and all(cell is None or type(cell) is int for cell in cells)
+    return pa.array(cells, pa.int64() if whole else pa.float64())
+
+
+def number(cell: object) -> float | None:
+    """Return a cell as a number, whole where it is written so; None where it is empty or NaN."""
+    text = str(cell)
+    with contextlib.suppress(ValueError):
+        whole = _WHOLE.fullmatch(text) is not None
+        value = int(text) if whole else float(text)
+        return None if math.isnan(value) else value
+    return None
+
+
+def rows_of(path: str, names: Sequence[str]) -> Iterator[Sequence[object]]:
+    """Yield the rows of a written file; the cells of a CSV file are text."""
+    if path.endswith(".jsonl"):
+        with FileSystems.open(path) as file:
+            yield from (list(json.loads(line).values()) for line in file.read().splitlines())
+        return
+    for batch in _batches(path, names):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _batches(path: str, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    if path.endswith(".csv"):
+        yield from csv_files.read_csv(path, path, names, ())
+        return
+    for part in parquet.ranges([path], path, names):
+        yield from parquet.read_parquet(part, path, names)

@@ -1,0 +1,102 @@
+"""A release without Beam code: every kind of data, every wrong call."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import beam_dp as dp
+
+CANARY = "canary-90f1"
+PEOPLE, DAYS = 200, (1, 2, 3)
+TABLE = pa.table(
+    {
+        "who": [f"{CANARY}-{person}" for _ in DAYS for person in range(PEOPLE)],
+        "day": [day for day in DAYS for _ in range(PEOPLE)],
+        "spent": [1.5] * PEOPLE * len(DAYS),
+    }
+)
+ASKED: dict[str, Any] = {
+    "person": "who",
+    "partition": ["day"],
+    "metrics": [dp.PeopleCount(), dp.Sum("spent", clip=2)],
+    "budget": dp.Budget(1.0),
+    "partitions": dp.PublicPartitions(DAYS),
+    "bounds": dp.ContributionBounds(3),
+}
+
+
+def written(path: Path) -> Path:
+    if path.suffix == ".parquet":
+        pq.write_table(TABLE, path)
+    else:
+        TABLE.to_pandas().to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "Table", "pandas", "objects", "polars"])
+def test_every_kind_of_data_is_released(tmp_path: Path, kind: str) -> None:
+    frame = TABLE.to_pandas()
+    data: Any = {
+        "csv": lambda: str(written(tmp_path / "in.csv")),
+        "parquet": lambda: written(tmp_path / "in.parquet"),
+        "Table": lambda: TABLE,
+        "pandas": lambda: frame,
+        "objects": lambda: frame.astype({"who": object}),
+        "polars": lambda: pl.from_arrow(TABLE),
+    }[kind]()
+    released = dp.release(data, **ASKED)
+    names = ["people_count", "people_count_low", "people_count_high"]
+    assert released.table.column_names[:4] == ["day", *names]
+    rows = released.table.to_pylist()
+    assert [row["day"] for row in rows] == list(DAYS)
+    # Discrete Laplace of rate 1/6, 18 draws: P(some |X| > 180) < 18 * 2 e^-30 < 4e-12.
+    assert all(abs(row["people_count"] - PEOPLE) <= 180 for row in rows)
+    assert released.record["budget"] == {"epsilon": "1", "delta": "0"}
+    assert released.record["columns"]["keys"] == ["day"]
+    assert released.record["job"]["program"] == "beam_dp.release"
+    assert CANARY not in str(released.record)
+    assert released.to_pandas().equals(pd.DataFrame(released.table.to_pydict()))
+
+
+def test_private_partitions_and_one_partition() -> None:
+    private = {**ASKED, "partitions": None, "budget": dp.Budget(3.0, 1e-6)}
+    # With epsilon 1 or more and 200 people a day is missing with probability below 1e-9.
+    assert dp.release(TABLE, **private).table["day"].to_pylist() == list(DAYS)
+    one = {**ASKED, "partitions": None, "partition": (), "bounds": None}
+    assert len(dp.release(TABLE, **one).table) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"data": "visits.txt"}, "pattern must end in one of .parquet, .csv, "),
+        ({"data": "none.csv"}, "pattern must match a file, and 'none.csv' matches none"),
+        ({"data": [1, 2]}, "data must be a table, not an object of type list. Give a path"),
+        ({"data": pl.from_arrow(TABLE).lazy()}, "not an object of type LazyFrame. Give a path"),
+        ({"person": "whom"}, "column 'whom' must be one of the columns of data, once: 'who', "),
+        ({"partition": "day"}, 'must be a list of column names, not \'day\'. Write partition=["day"]'),
+        ({"metrics": dp.Count()}, "metrics must be a list of metrics"),
+        ({"metrics": [dp.Sum("who")]}, "column 'who' must hold numbers, not string"),
+        ({"budget": 1.0}, "budget must be a Budget, not 1.0. Write budget=dp.Budget(epsilon=1.0)"),
+        ({"partitions": [1, 2]}, "must be PublicPartitions or PrivatePartitions, not [1, 2]. Write"),
+        ({"partitions": None}, "PrivatePartitions: delta must be above 0"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)  # fmt: skip
+def test_wrong_calls_are_refused_before_a_row_is_read(change: dict[str, Any], said: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as refused:
+        dp.release(**{"data": TABLE, **ASKED, **change})
+    assert said in str(refused.value) and CANARY not in str(refused.value)
+
+
+def test_a_damaged_file_fails_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv.gz"
+    path.write_bytes(b"no gzip " + CANARY.encode())
+    with pytest.raises(dp.RunFailed, match="^ReadRows: every file of .* cannot be read") as failed:
+        dp.release(path, **ASKED)
+    assert CANARY not in f"{failed.value}{failed.value.__context__}"

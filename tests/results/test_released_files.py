@@ -1,0 +1,65 @@
+"""Reading back: what was written, of any format, with its record."""
+
+import json
+import math
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import beam_dp as dp
+from beam_dp.results import released_files
+from beam_dp.transforms.io import table_files
+
+COLUMNS = {"keys": ["day"], "numbers": [["count", "count_low", "count_high"]]}
+TABLE = pa.table(
+    {
+        "day": ["a", "=b"],
+        "count": [4, -3],
+        "count_low": [0.5, -math.inf],
+        "count_high": [7.25, math.nan],
+    }
+)
+
+
+def written(path: Path) -> str:
+    writers = {
+        ".csv": table_files.write_table_csv,
+        ".parquet": table_files.write_table_parquet,
+        ".jsonl": table_files.write_table_jsonl,
+    }
+    with path.open("wb") as file:
+        writers[path.suffix](file, TABLE)
+    Path(f"{path}.json").write_text(json.dumps({"columns": COLUMNS}))
+    return str(path)
+
+
+@pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
+def test_a_released_file_is_read_back(tmp_path: Path, extension: str) -> None:
+    released = dp.Released.read(written(tmp_path / f"out.{extension}"))
+    assert released.record == {"columns": COLUMNS}
+    key = "'=b" if extension == "csv" else "=b"
+    assert released.table.to_pydict() == {
+        "day": ["a", key],
+        "count": [4, -3],
+        "count_low": [0.5, None if extension == "csv" else -math.inf],
+        "count_high": [7.25, None],
+    } or released.table["count_low"].to_pylist() == [0.5, -math.inf]
+    assert released.table.schema.field("count").type == pa.int64()
+
+
+def test_what_is_missing_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "out.csv")
+    for wrong, said in (
+        ("out.txt", "path must end in .parquet, .csv, .jsonl, not 'out.txt'"),
+        (str(tmp_path / "no.csv"), "no.csv' is missing. A release by dp.release, "),
+    ):
+        with pytest.raises(ValueError, match="Released: path must") as refused:
+            released_files.read("Released", wrong)
+        assert said in str(refused.value)
+    Path(f"{path}.json").write_text("[]")
+    with pytest.raises(ValueError, match="have the record of a released table beside it"):
+        released_files.read("Released", path)
+    Path(f"{path}.json").unlink()
+    with pytest.raises(ValueError, match="out.csv.json' is missing"):
+        released_files.read("Released", path)
