@@ -70,8 +70,11 @@ def frame_of(owner: str, data: Any, wanted: Sequence[str]) -> Frame:
     if not hasattr(data, STREAM):
         kind = f"an object of type {type(data).__name__}"
         raise checks.ParameterTypeError(owner, "data", f"be a table, not {kind}", _MEND)
-    if _is_untyped(data, names):
+    kinds = _kinds(data)
+    if kinds:  # only the wanted columns must have types
         _check_names(owner, list(data.columns), names)
+        data = data[list(names)]
+    if _UNTYPED in map(kinds.get, names):
         return Frame(names, {}, lists=tuple(data[name].tolist() for name in names))
     reader = _opened(owner, data)
     _check_names(owner, reader.schema.names, names)
@@ -90,12 +93,11 @@ def _opened(owner: str, data: Any) -> pa.RecordBatchReader:
     raise checks.ParameterTypeError(owner, "data", rule, 'Convert them: df.astype({"day": "str"}).')
 
 
-def _is_untyped(data: Any, names: Sequence[str]) -> bool:
-    """Return whether a wanted column of a pandas DataFrame may hold cells of any type."""
+def _kinds(data: Any) -> dict[object, str]:
+    """Return the types of the columns of a pandas DataFrame in words; {} for other tables."""
     kinds: Any = getattr(data, "dtypes", None)
-    if not hasattr(kinds, "items") or not hasattr(data, "columns"):
-        return False
-    return any(str(kind) == _UNTYPED for name, kind in kinds.items() if name in names)
+    known = hasattr(kinds, "items") and hasattr(data, "columns")
+    return {name: str(kind) for name, kind in kinds.items()} if known else {}
 
 
 def _check_names(owner: str, there: Sequence[object], wanted: Sequence[str]) -> None:
