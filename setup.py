@@ -4,8 +4,10 @@ from pathlib import Path
 
 from setuptools import find_packages, setup
 
+# The composition of planned runs, which a ledger counts by privacy loss distributions.
+PLD = "dp-accounting>=0.6,<0.7"
 TESTS = [
-    "dp-accounting>=0.6,<0.7",
+    PLD,
     "hypothesis>=6.100",
     "pandas>=2.2",
     "polars>=1.30",
@@ -21,7 +23,7 @@ PEERS = [
     "polars>=1.30",
     f"pipeline-dp==0.3.1{LINUX}",
     f"python-dp>=1.1.5{LINUX}",
-    f"dp-accounting>=0.6,<0.7{LINUX}",
+    f"{PLD}{LINUX}",
 ]
 README = Path(__file__).parent / "README.md"
 
@@ -37,11 +39,18 @@ setup(
     entry_points={"console_scripts": ["beam-dp-aggregate=pipelines.aggregate:main"]},
     python_requires=">=3.11,<3.14",
     # pyarrow before 14.0.1 runs code from the files that it reads (CVE-2023-47248).
-    install_requires=["apache-beam>=2.77,<3", "numpy>=2.0", "pyarrow>=21.0", "scipy>=1.13,<2"],
+    install_requires=[
+        "apache-beam>=2.77,<3",
+        "filelock>=3.16,<4",
+        "numpy>=2.0",
+        "pyarrow>=21.0",
+        "scipy>=1.13,<2",
+    ],
     extras_require={
         "dev": [*TESTS, *LINTERS, *REPORT, "tpchgen-cli>=2"],
         "demo": [*REPORT, "tpchgen-cli>=2"],
         "report": REPORT,
+        "ledger": [PLD],
         "plot": ["matplotlib>=3.8"],
         "gcp": ["apache-beam[gcp]>=2.77,<3"],
         "bench": [*PEERS, "opendp>=0.16", "tpchgen-cli>=2"],

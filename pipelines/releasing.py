@@ -15,7 +15,7 @@ from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.transforms.inputs import wanted_columns
 from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.steps.output_rows import output_names
-from pipelines import stopping, table, terminal
+from pipelines import charging, stopping, table, terminal
 from pipelines.arguments import command, files, people, spending, words
 
 NOTHING = (
@@ -122,11 +122,12 @@ def run(
         plan = release.plan(options.people, options.assume)
         if options.people is not None and not options.plan:
             raise ValueError("--people is for --plan: the run itself needs no guess")
+        balance = charging.planned(options, line.prog, release)
     released: int | None = None
     if not options.plan:
         with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
             released = _write(line, options, beam_words, release)
-    sys.stdout.write(f"{plan}\n")
+    sys.stdout.write(f"{plan}\n{charging.told(balance)}")
     if released == 0:
         sys.stdout.write(NOTHING.format(plan.rows[0].expected_error))
     return 0
@@ -140,7 +141,9 @@ def _write(
 ) -> int | None:
     """Run the pipeline and print the file that it wrote; return its number of rows."""
     with line.refusing(), terminal.warned():
-        made = pipeline(options, line.for_beam(beam_words), release, line.chosen(options))
+        beam_options = line.for_beam(beam_words)
+        made = pipeline(options, beam_options, release, line.chosen(options))
+        charging.charge(options, beam_options, line.prog, release)
     terminal.run(made, "Reading and bounding", options.show_errors)
     if not FileSystems.exists(options.output):  # a template was written, no job has run
         return None

@@ -31,7 +31,7 @@ from beam_dp.transforms.inputs import wanted_columns
 from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.partitions import reach_of
 from beam_dp.transforms.steps.output_rows import output_names
-from pipelines import scratch, stopping, table, terminal
+from pipelines import charging, scratch, stopping, table, terminal
 from pipelines.arguments import chosen, command, files, metrics, people, spending
 
 BETA = 0.05
@@ -97,6 +97,7 @@ def _release(line: command.Parser, options: argparse.Namespace, beam_words: Sequ
         write = dp.WriteRows(options.output, names, options.overwrite, record)
         made = beam.Pipeline(options=line.for_beam(beam_words))
         lost = made | "Read" >> read | "RemovalLoss" >> loss
+        charged = charging.charge(options, made.options, line.prog, spending.budget(options))
     release = DirectRelease(loss.profiler, search, outputs)
     with scratch.private_directory(made.options, "the loss") as path:
         write_loss(lost, path, options.show_errors)
@@ -110,6 +111,7 @@ def _release(line: command.Parser, options: argparse.Namespace, beam_words: Sequ
     _ = writing | "Rows" >> beam.Create(rows) | "Write" >> write
     terminal.run(writing, "Writing", options.show_errors)
     table.show(options.output, names)
+    sys.stdout.write(charging.told(charged))
     return 0
 
 

@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MECHANISMS = sorted(ROOT.glob("beam_dp/mechanisms/**/*.py"))
 TRANSFORMS = sorted(ROOT.glob("beam_dp/transforms/**/*.py"))
 RESULTS = sorted(ROOT.glob("beam_dp/results/**/*.py"))
+SPENDING = sorted(ROOT.glob("beam_dp/spending/**/*.py"))
 PIPELINES = sorted(ROOT.glob("pipelines/**/*.py"))
 
 
@@ -58,6 +59,12 @@ def test_results_stand_on_transforms_and_what_draws_pages(path):
     allowed = ("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.results")
     drawing = ("apache_beam", "pyarrow", "matplotlib", "jinja2")
     assert outside(imported(path.read_text(encoding="utf-8")), (*allowed, *drawing)) == set()
+
+
+@pytest.mark.parametrize("path", SPENDING, ids=named)
+def test_the_ledger_stands_on_mechanisms_and_a_lock(path):
+    allowed = ("beam_dp.mechanisms", "beam_dp.spending", "filelock")
+    assert outside(imported(path.read_text(encoding="utf-8")), allowed) == set()
 
 
 @pytest.mark.parametrize("path", PIPELINES, ids=named)

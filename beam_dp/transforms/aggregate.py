@@ -199,6 +199,10 @@ class PrivateAggregate(
         free = self._bounds.reach is None and self._second is None
         return describe(self._program, unbounded=free)
 
+    def pieces(self) -> tuple[tuple[Budget, int], ...]:
+        """Return what the releases of the output cost, each with how often: for a `Ledger`."""
+        return self._program.pieces
+
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row | pa.RecordBatch]:
         """Collect, bound, summarise, draw, and put a barrier behind the draw."""
         guards.check_input(_OWNER, pcoll)
@@ -242,7 +246,7 @@ class PrivateAggregate(
     def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
         """Return a collection of one dict: what was spent on what, and how it was drawn.
 
-        It holds public parameters and released numbers only: the costs in the ledger, the noisy
+        It holds public parameters and released numbers only: the costs in the account, the noisy
         histograms that chose the clips, the clips, the scales of the noise, the versions of the
         libraries, a hash of the code of this package, and the date when the pipeline was built. So
         it may be shown with the output: `WriteRows(path, record=release.record())`.
@@ -281,6 +285,10 @@ class OneMetric(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row
     def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
         """Return what was spent on what, as `PrivateAggregate.record`."""
         return self._aggregate.record(job)
+
+    def pieces(self) -> tuple[tuple[Budget, int], ...]:
+        """Return what the releases of the output cost, each with how often: for a `Ledger`."""
+        return self._aggregate.pieces()
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Release the one metric."""

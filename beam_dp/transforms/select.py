@@ -76,6 +76,10 @@ class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[b
         self._once = guards.Once()
         self._drawn: barrier.Drawn | None = None
 
+    def pieces(self) -> tuple[tuple[Budget, int], ...]:
+        """Return what the releases of the output cost, each with how often: for a `Ledger`."""
+        return self._program.pieces
+
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Count the people of each partition, draw, and put a barrier behind the draw."""
         guards.check_input(_OWNER, pcoll)

@@ -62,6 +62,11 @@ _FLAGS: dict[str, tuple[str, str]] = {
     "epsilons": ("--person_epsilon: epsilons", ""),
     "pattern": ("--input", ""),
     "quotes": ("--csv_quotes none", ""),
+    "Ledger.limit": (
+        "--total_epsilon, --total_rho and --total_delta",
+        "leave them out for a ledger that exists; add --total_epsilon 3 for a new one",
+    ),
+    "Ledger.path": ("--ledger", ""),
     "path": ("--output", "--overwrite replaces a file"),
     "output columns": ("output columns", "give the column of --partition another name in the data"),
     "the runner": ("--runner", ""),

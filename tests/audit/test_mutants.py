@@ -14,8 +14,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.accounting.ledger import Ledger
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.bounding import table as tables
 from beam_dp.mechanisms.bounding.bounder import Bounder
@@ -182,10 +182,10 @@ def delta_is_shared_among_partitions() -> bool:
 
 def the_ledger_adds_without_rounding() -> bool:
     """Ten times the float 0.1 is more than 1, and nine of them leave less than another."""
-    ledger = Ledger(Budget(1.0))
+    account = Account(Budget(1.0))
     try:
         for _ in range(10):
-            ledger.spend("a tenth", Budget(0.1))
+            account.spend("a tenth", Budget(0.1))
     except ValueError:
         return True
     return False
@@ -300,7 +300,7 @@ def cells(rows: list[Row], measures, fields: tuple[Field, ...] = FIELDS) -> Part
 class Mutant:
     """A known mistake: what is replaced by what, and the check that must notice.
 
-    With `unwatched` the ledger, which would refuse it, is taken away as well.
+    With `unwatched` the account, which would refuse it, is taken away as well.
     """
 
     name: str
@@ -314,7 +314,7 @@ class Mutant:
         """Put the mistake in."""
         monkeypatch.setattr(self.owner, self.attribute, self.broken)
         if self.unwatched:
-            monkeypatch.setattr(Ledger, "spend", _unchecked)
+            monkeypatch.setattr(Account, "spend", _unchecked)
 
 
 def _noise_of_one_partition(self, context, share):
@@ -526,7 +526,7 @@ MUTANTS = [
         )
         for unwatched in (False, True)
     ),
-    Mutant("25 float sums", Ledger, "_record", _float_sums, the_ledger_adds_without_rounding),
+    Mutant("25 float sums", Account, "_record", _float_sums, the_ledger_adds_without_rounding),
     Mutant(
         "a person counts in every partition",
         histograms,
@@ -572,4 +572,4 @@ def test_every_mutant_is_noticed(mutant, monkeypatch):
     try:
         assert not mutant.check()
     except ValueError as refusal:
-        assert str(refusal).startswith("Ledger.spend: the total must be at most")
+        assert str(refusal).startswith("Account.spend: the total must be at most")

@@ -97,7 +97,7 @@ def test_what_may_change_shares_the_budget(method, budget):
         cost = made.mechanism.budget
         assert cost.amount == whole.amount / changed
         assert cost.delta == (budget.delta / changed if method == "local_sensitivity" else 0)
-        assert made.cost.amount == whole.amount / reach  # what the ledger enters, reach times
+        assert made.cost.amount == whole.amount / reach  # what the account enters, reach times
         near = release(method, ratio.ADD_REMOVE, reach, partitions, budget)
         assert near.mechanism.budget == near.cost
 

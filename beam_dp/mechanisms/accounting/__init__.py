@@ -1,1 +1,1 @@
-"""Budgets, the ledger of what is spent, and the conversions of zCDP."""
+"""Budgets, the account of what is spent, and the conversions of zCDP."""

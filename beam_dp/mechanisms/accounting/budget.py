@@ -1,4 +1,4 @@
-"""The privacy budget: what may be spent, in exact rationals. `ledger` records what was spent.
+"""The privacy budget: what may be spent, in exact rationals. `account` records what was spent.
 
 Two measures are kept apart. (epsilon, delta)-DP: P[M(x) in S] <= e^epsilon P[M(x') in S] +
 delta for neighbours x, x' (one person added or removed). And delta-approximate rho-zCDP

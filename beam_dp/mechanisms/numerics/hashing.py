@@ -26,7 +26,7 @@ text is hashed as its first word, so that padding makes nothing equal.
 *What it means for privacy*: for any n people, the probability over the key that one of them has
 the same identity as a fixed other person is at most n 2^-127, and 0 among integer ids. For all
 other keys a release has the guarantee that is claimed. So with text ids n 2^-127 is to be added to
-delta: less than 10^-29 for a thousand million people. The ledger does not count it.
+delta: less than 10^-29 for a thousand million people. The account does not count it.
 
 *What is assumed*: ids are chosen without knowledge of the key, which is new in each run (256 bits
 of the system's entropy); the m_i are not random but SHAKE-256 of the key, and texts above 4,096

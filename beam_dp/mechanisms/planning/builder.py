@@ -1,10 +1,10 @@
-"""Build the releases of a program, request by request, and enter their costs in the ledger."""
+"""Build the releases of a program, request by request, and enter their costs in the account."""
 
 import dataclasses
 from collections.abc import Sequence
 
+from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.accounting.ledger import Ledger
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.releases.released import ALPHA, Release
 from beam_dp.mechanisms.releases.request import Context, Request
@@ -16,7 +16,7 @@ class Step:
 
     Attributes:
         request: the request of a metric.
-        label: the name of its costs in the ledger.
+        label: the name of its costs in the account.
         release: how it is drawn.
         first: the index of its first measure among all measures of the program.
         shared: the index of its clip among the shared clips; None: it has no shared clip.
@@ -33,15 +33,15 @@ def build(
     asked: Sequence[Metric],
     shares: dict[Request, Budget],
     context: Context,
-    ledger: Ledger,
+    account: Account,
 ) -> tuple[Step, ...]:
-    """Return the steps of a program, and enter their costs in the ledger.
+    """Return the steps of a program, and enter their costs in the account.
 
     Args:
         asked: the metrics.
         shares: what each request may spend, over all partitions of a person.
         context: the parameters of the pipeline.
-        ledger: the ledger of the whole budget.
+        account: the account of the whole budget.
     """
     steps: list[Step] = []
     first, clips = 1, 0  # the first measure counts the people
@@ -49,7 +49,7 @@ def build(
         release = request.build(_context_of(request, asked, context), share)
         words = str(len(steps)), request.word, request.column_name
         label = " ".join(word for word in words if word)
-        _spend(ledger, label, release, context.reach)
+        _spend(account, label, release, context.reach)
         shared = None
         if release.chooser is not None:
             shared, clips = clips, clips + 1
@@ -58,10 +58,10 @@ def build(
     return tuple(steps)
 
 
-def _spend(ledger: Ledger, label: str, release: Release, reach: int) -> None:
+def _spend(account: Account, label: str, release: Release, reach: int) -> None:
     """Enter what a release spends on one person, in all the partitions that they reach."""
     for cost, purpose, once in release.spends:
-        ledger.spend(f"{label}: {purpose}" if purpose else label, cost, 1 if once else reach)
+        account.spend(f"{label}: {purpose}" if purpose else label, cost, 1 if once else reach)
 
 
 def _context_of(request: Request, asked: Sequence[Metric], context: Context) -> Context:

@@ -2,7 +2,7 @@
 
 All that a run must know is fixed here, once, by public parameters: the whole budget is shared out
 (`allocation`) among the requests of the metrics, and `builder` enters the cost of every release in
-one ledger.
+one account.
 """
 
 import dataclasses
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.accounting.ledger import Ledger
 from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.clips.choice import Choice
@@ -35,7 +35,7 @@ from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 SELECTION = "partition selection"
-"""The name of the costs of the selection in the ledger."""
+"""The name of the costs of the selection in the account."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Program:
         fields: what is aggregated per person and partition.
         steps: the releases, one per request.
         selection: how partitions are selected; None for public ones.
-        entries: the entries of the ledger: label, cost, and how often it is spent.
+        entries: the entries of the account: label, cost, and how often it is spent.
         budget: the whole budget as it is spent (pure or zCDP).
         asked: the whole budget as the user asked for it.
         reach: the most partitions that a person can have rows in.
@@ -74,6 +74,11 @@ class Program:
     def at(self, chosen: ReachChoice | None) -> "Program":
         """Return the program itself."""
         return self
+
+    @property
+    def pieces(self) -> tuple[tuple[Budget, int], ...]:
+        """What the output costs, release by release, each with how often it is spent."""
+        return tuple((cost, times) for _, cost, times in self.entries)
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
@@ -187,22 +192,22 @@ def compile_program(
     for metric in asked:
         metric.check_plan(budget, len(asked) == 1, selection is not None)
     whole, shares = share_out(budget, weights_of(asked), reach, selection)
-    ledger = Ledger(whole)
+    account = Account(whole)
     selector = None
     if selection is not None:
-        cost = ledger.spend(SELECTION, shares[None], reach)
+        cost = account.spend(SELECTION, shares[None], reach)
         selector = TruncatedGeometric(epsilon_of(cost), cost.delta, selection.pre_threshold)
     columns = columns_of(asked, second)
     context = Context(columns, reach=reach, depth=depth, partitions=partitions)
     wanted = {request: share for request, share in shares.items() if request is not None}
-    steps = build(asked, wanted, context, ledger)
+    steps = build(asked, wanted, context, account)
     return Program(
         metrics=tuple(asked),
         columns=columns,
         fields=tuple(context.fields),
         steps=steps,
         selection=selector,
-        entries=tuple((entry.label, entry.cost, entry.times) for entry in ledger.entries),
+        entries=tuple((entry.label, entry.cost, entry.times) for entry in account.entries),
         budget=whole,
         asked=budget,
         reach=reach,

@@ -34,7 +34,7 @@ from beam_dp.mechanisms.reach.looks import FIRST, SECOND, TwoLooks, left_after, 
 from beam_dp.mechanisms.reach.reach_choice import ReachChoice, StepNoise
 
 SEARCH = "partitions per person"
-"""The name of the cost of the search in the ledger."""
+"""The name of the cost of the search in the account."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +107,11 @@ class Programs:
     def asked(self) -> Budget:
         """The whole budget as the user asked for it."""
         return self._question.budget
+
+    @property
+    def pieces(self) -> tuple[tuple[Budget, int], ...]:
+        """What the output costs: the whole, for what its releases cost depends on the search."""
+        return ((self._budget, 1),)
 
     @property
     def costs(self) -> tuple[Budget, Budget]:

@@ -153,7 +153,7 @@ def _end(values: np.ndarray, distance: np.ndarray) -> np.ndarray:
 
 
 class Spending(NamedTuple):
-    """One entry of the ledger.
+    """One entry of the account.
 
     Attributes:
         cost: the cost of one draw.

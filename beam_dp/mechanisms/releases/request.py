@@ -94,7 +94,7 @@ class Request(abc.ABC):
     """The base of all requests: frozen records of all parameters of a release but its budget.
 
     Attributes:
-        word: the name of the request in the ledger and in a plan.
+        word: the name of the request in the account and in a plan.
         shown_as: its name in the plan of a metric that has several requests; "" for `word`.
         most_rows: the most rows of one partition that a worker can take for it; None: any number.
         in_its_unit: whether the number is in the unit of its column; else it is a count.
@@ -107,7 +107,7 @@ class Request(abc.ABC):
 
     @property
     def column_name(self) -> str:
-        """The column that the request is about, for the ledger; "" for none."""
+        """The column that the request is about, for the account; "" for none."""
         return ""
 
     @property

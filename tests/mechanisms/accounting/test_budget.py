@@ -1,4 +1,4 @@
-"""A budget is exact, frozen and checked; a ledger never lets more through than the whole."""
+"""A budget is exact, frozen and checked; an account never lets more through than the whole."""
 
 import copy
 import dataclasses
@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from beam_dp.mechanisms.accounting.account import Account, Entry
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.accounting.ledger import Entry, Ledger
 from beam_dp.mechanisms.accounting.zcdp import zcdp_delta
 
 TENTH = Fraction(1, 10)
@@ -175,11 +175,11 @@ def test_shares_sum_exactly_to_the_whole(amount: float, delta: float, weights: l
         assert sum(share.amount for share in shares) == whole.amount
         assert sum(share.delta for share in shares) == whole.delta
         assert {share.is_zcdp for share in shares} == {whole.is_zcdp}
-        ledger = Ledger(whole)
+        account = Account(whole)
         for share, weight in zip(shares, weights, strict=True):
             assert share.amount * Fraction(weights[0]) == shares[0].amount * Fraction(weight)
-            ledger.spend("share", share)
-        assert (ledger.amount, ledger.delta) == (whole.amount, whole.delta)
+            account.spend("share", share)
+        assert (account.amount, account.delta) == (whole.amount, whole.delta)
 
 
 @pytest.mark.parametrize(
@@ -221,106 +221,106 @@ def test_to_zcdp_stays_within_the_budget() -> None:
 
 
 def test_ten_tenths_fit_and_an_eleventh_does_not() -> None:
-    ledger = Ledger(Budget(1))
+    account = Account(Budget(1))
     for _ in range(10):
-        ledger.spend("tenth", Budget(TENTH))
-    assert ledger.amount == 1
-    with pytest.raises(ValueError, match=r"^Ledger.spend: the total must be at most Budget\(eps"):
-        ledger.spend("eleventh", Budget(2.0**-50))
-    assert len(ledger.entries) == 10 and ledger.amount == 1
+        account.spend("tenth", Budget(TENTH))
+    assert account.amount == 1
+    with pytest.raises(ValueError, match=r"^Account.spend: the total must be at most Budget\(eps"):
+        account.spend("eleventh", Budget(2.0**-50))
+    assert len(account.entries) == 10 and account.amount == 1
 
 
 def test_ten_floats_of_a_tenth_exceed_one() -> None:
-    (ledger := Ledger(Budget(1))).spend("nine", Budget(0.1), times=9)
+    (account := Account(Budget(1))).spend("nine", Budget(0.1), times=9)
     with pytest.raises(ValueError, match="after 'tenth'"):
-        ledger.spend("tenth", Budget(0.1))
-    assert ledger.amount == 9 * Fraction(0.1)
+        account.spend("tenth", Budget(0.1))
+    assert account.amount == 9 * Fraction(0.1)
 
 
 def test_one_ulp_over_is_refused() -> None:
     with pytest.raises(ValueError, match="at most"):
-        Ledger(Budget(1)).spend("all", Budget(math.nextafter(1, 2)))
+        Account(Budget(1)).spend("all", Budget(math.nextafter(1, 2)))
     with pytest.raises(ValueError, match="at most"):
-        Ledger(Budget(1, 1e-6)).spend("all", Budget(1, math.nextafter(1e-6, 1)))
-    Ledger(Budget(1, 1e-6)).spend("all", Budget(1, 1e-6))
+        Account(Budget(1, 1e-6)).spend("all", Budget(1, math.nextafter(1e-6, 1)))
+    Account(Budget(1, 1e-6)).spend("all", Budget(1, 1e-6))
 
 
 def test_delta_is_counted_each_time() -> None:
-    ledger = Ledger(Budget(10, 1e-6))
-    ledger.spend("three", Budget(1, Fraction(1e-6) / 3), times=3)
+    account = Account(Budget(10, 1e-6))
+    account.spend("three", Budget(1, Fraction(1e-6) / 3), times=3)
     with pytest.raises(ValueError):
-        ledger.spend("one more", Budget(1, 1e-30))
+        account.spend("one more", Budget(1, 1e-30))
     with pytest.raises(ValueError):
-        ledger.spend("too many for 64 bits", Budget(1), times=2**64)
-    ledger.spend("pure", Budget(1))
-    assert ledger.delta == Fraction(1e-6)
+        account.spend("too many for 64 bits", Budget(1), times=2**64)
+    account.spend("pure", Budget(1))
+    assert account.delta == Fraction(1e-6)
 
 
 def test_pure_cost_on_a_ledger_of_rho_counts_half_its_square() -> None:
-    ledger = Ledger(Budget.zcdp(1, 0.25))
-    assert ledger.spend("epsilon", Budget(Fraction(1, 2), 0.125), times=2) == Budget(0.5, 0.125)
-    assert (ledger.amount, ledger.delta) == (Fraction(1, 4), Fraction(1, 4))
-    ledger.spend("rho", Budget.zcdp(0.75))
-    assert ledger.amount == 1
+    account = Account(Budget.zcdp(1, 0.25))
+    assert account.spend("epsilon", Budget(Fraction(1, 2), 0.125), times=2) == Budget(0.5, 0.125)
+    assert (account.amount, account.delta) == (Fraction(1, 4), Fraction(1, 4))
+    account.spend("rho", Budget.zcdp(0.75))
+    assert account.amount == 1
     with pytest.raises(ValueError, match="at most Budget.zcdp"):
-        ledger.spend("more", Budget(1e-9))
+        account.spend("more", Budget(1e-9))
     with pytest.raises(ValueError, match="at most"):
-        Ledger(Budget.zcdp(1)).spend("delta", Budget(0.1, 1e-12))
+        Account(Budget.zcdp(1)).spend("delta", Budget(0.1, 1e-12))
 
 
 def test_cost_of_rho_on_a_ledger_of_epsilon_is_refused() -> None:
-    ledger = Ledger(Budget(1, 1e-6))
-    with pytest.raises(ValueError, match=r"Convert the whole first: Ledger\(budget.to_zcdp\(\)\)"):
-        ledger.spend("rho", Budget.zcdp(1e-6))
-    assert ledger.entries == () and ledger.amount == 0
+    account = Account(Budget(1, 1e-6))
+    with pytest.raises(ValueError, match=r"Convert the whole first: Account\(budget.to_zcdp\(\)\)"):
+        account.spend("rho", Budget.zcdp(1e-6))
+    assert account.entries == () and account.amount == 0
 
 
 @pytest.mark.parametrize("cost", [None, 1, 0.5, "all", (1, 0), Fraction(1, 2), math.inf])
 def test_what_is_no_budget_is_refused(cost: Budget) -> None:
-    ledger = Ledger(Budget(1))
-    with pytest.raises(TypeError, match="^Ledger.spend: cost must be a Budget, not"):
-        ledger.spend("unknown", cost)
-    with pytest.raises(TypeError, match="^Ledger: budget must be a Budget, not"):
-        Ledger(cost)
-    assert ledger.entries == ()
+    account = Account(Budget(1))
+    with pytest.raises(TypeError, match="^Account.spend: cost must be a Budget, not"):
+        account.spend("unknown", cost)
+    with pytest.raises(TypeError, match="^Account: budget must be a Budget, not"):
+        Account(cost)
+    assert account.entries == ()
 
 
 @pytest.mark.parametrize("times", [0, -1, 1.5, True, None, np.int64(1)])
 def test_times_is_a_positive_integer(times: int) -> None:
-    with pytest.raises((ValueError, TypeError), match="^Ledger.spend: times must be an int"):
-        Ledger(Budget(1)).spend("label", Budget(0.5), times)
+    with pytest.raises((ValueError, TypeError), match="^Account.spend: times must be an int"):
+        Account(Budget(1)).spend("label", Budget(0.5), times)
 
 
 @pytest.mark.parametrize("label", ["", None, 1, b"x"])
 def test_label_is_text(label: str) -> None:
-    with pytest.raises(ValueError, match="^Ledger.spend: label must be a string"):
-        Ledger(Budget(1)).spend(label, Budget(0.5))
+    with pytest.raises(ValueError, match="^Account.spend: label must be a string"):
+        Account(Budget(1)).spend(label, Budget(0.5))
 
 
 def test_entries_tell_what_was_spent() -> None:
-    (ledger := Ledger(Budget(1))).spend("count", Budget(0.25), times=2)
-    ledger.spend("sum", Budget(0.5))
-    assert ledger.entries == (Entry("count", Budget(0.25), 2), Entry("sum", Budget(0.5), 1))
+    (account := Account(Budget(1))).spend("count", Budget(0.25), times=2)
+    account.spend("sum", Budget(0.5))
+    assert account.entries == (Entry("count", Budget(0.25), 2), Entry("sum", Budget(0.5), 1))
 
 
 @pytest.mark.parametrize("travel", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_ledger_refuses_to_travel(travel: type[bytes]) -> None:
-    with pytest.raises(TypeError, match="^Ledger: must stay where it is"):
-        travel(Ledger(Budget(1)))
+    with pytest.raises(TypeError, match="^Account: must stay where it is"):
+        travel(Account(Budget(1)))
 
 
 @settings(max_examples=50, deadline=None)
 @given(costs=st.lists(st.tuples(st.floats(1e-3, 0.4), st.floats(0, 0.3), st.booleans())))
 def test_total_never_exceeds_the_budget(costs: list[tuple[float, float, bool]]) -> None:
-    ledger, amount, delta = Ledger(Budget.zcdp(1, 0.5)), Fraction(0), Fraction(0)
+    account, amount, delta = Account(Budget.zcdp(1, 0.5)), Fraction(0), Fraction(0)
     for value, slack, pure in costs:
         cost = Budget(value, slack) if pure else Budget.zcdp(value, slack)
         counted = Fraction(value) ** 2 / 2 if pure else Fraction(value)
         fits = amount + counted <= 1 and delta + Fraction(slack) <= Fraction(1, 2)
         if fits:
-            ledger.spend("cost", cost)
+            account.spend("cost", cost)
             amount, delta = amount + counted, delta + Fraction(slack)
         else:
             with pytest.raises(ValueError):
-                ledger.spend("cost", cost)
-        assert (ledger.amount, ledger.delta) == (amount, delta)
+                account.spend("cost", cost)
+        assert (account.amount, account.delta) == (amount, delta)

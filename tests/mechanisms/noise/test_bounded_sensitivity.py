@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.accounting.ledger import Ledger
 from beam_dp.mechanisms.noise.bounded_sensitivity import (
     Bounded,
     GridLaplace,
@@ -85,9 +85,9 @@ def test_the_costs_are_the_budget() -> None:
         Fraction(12), None
     )
     assert seen == [Budget(Fraction(1, 4), Fraction(1, 1000)), Budget(Fraction(3, 4))]
-    ledger = Ledger(BUDGET)
+    account = Account(BUDGET)
     for cost in seen:
-        ledger.spend("part", cost)
+        account.spend("part", cost)
 
 
 def test_a_budget_of_rho_is_spent_as_epsilon() -> None:
@@ -95,7 +95,7 @@ def test_a_budget_of_rho_is_spent_as_epsilon() -> None:
     first, second = shares("Test", budget, Fraction(1, 10))
     whole = first.epsilon + second.epsilon
     assert whole**2 / 2 <= Fraction(1, 3) < (whole + Fraction(1, 2**100)) ** 2 / 2
-    Ledger(budget).spend("both", Budget(whole, first.delta))
+    Account(budget).spend("both", Budget(whole, first.delta))
 
 
 def test_without_a_useful_bound_there_is_nothing_or_the_fallback() -> None:

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.accounting.ledger import Ledger
+from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.planning.allocation import share_out, weights_of
 from beam_dp.mechanisms.planning.builder import build
 from beam_dp.mechanisms.planning.columns import columns_of
@@ -17,11 +17,11 @@ ASKED = [dp.Count(), dp.Max("x", search=dp.AboveThreshold), dp.Mean("x"), dp.Peo
 
 
 def built(asked, budget=None, reach=2):
-    """Return the steps and the entries of the ledger."""
+    """Return the steps and the entries of the account."""
     whole, shares = share_out(budget or dp.Budget(4.0), weights_of(asked), reach, None)
-    ledger, context = Ledger(whole), Context(columns_of(asked), reach=reach)
-    steps = build(asked, shares, context, ledger)
-    return steps, ledger.entries
+    account, context = Account(whole), Context(columns_of(asked), reach=reach)
+    steps = build(asked, shares, context, account)
+    return steps, account.entries
 
 
 def test_labels_are_numbers_words_and_columns():
@@ -78,5 +78,5 @@ def test_a_release_that_spends_more_than_its_share_is_refused(monkeypatch):
         return original(self, dataclasses.replace(context, reach=1), share)
 
     monkeypatch.setattr(type(request), "build", greedy)
-    with pytest.raises(ValueError, match="Ledger"):
+    with pytest.raises(ValueError, match="Account"):
         built([dp.PeopleCount()])

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.accounting.ledger import Ledger
 from beam_dp.mechanisms.accounting.zcdp import zcdp_delta
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
@@ -114,11 +114,11 @@ def test_every_program_spends_its_whole_budget_and_no_more(name, budget):
     for _, _, reach, depth, selection in (row for row in TABLE if row[:2] == (name, budget)):
         program = compile_program(METRICS[name], budget, reach, depth=depth, selection=selection)
         whole = program.budget
-        ledger = Ledger(whole)
+        account = Account(whole)
         for label, cost, times in program.entries:
-            ledger.spend(label, cost, times)
-        assert ledger.amount == whole.amount
-        assert ledger.delta == (whole.delta if selection is not None else 0)
+            account.spend(label, cost, times)
+        assert account.amount == whole.amount
+        assert account.delta == (whole.delta if selection is not None else 0)
         # The releases hold the very costs that were entered.
         entered = [
             (cost, times) for label, cost, times in program.entries if "selection" not in label

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.accounting.ledger import Ledger
+from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
@@ -379,10 +379,10 @@ def test_costs_add_up_to_the_budget(metric: Any, budget: dp.Budget, reach: int) 
     selection = SelectionRequest(Fraction(1), 1) if budget.delta else None
     for asked in ([metric], [metric, dp.Count(weight=2)]):
         program = compile_program(asked, budget, reach, selection=selection)
-        ledger = Ledger(program.budget)
+        account = Account(program.budget)
         for label, cost, times in program.entries:
-            ledger.spend(label, cost, times)
-        assert ledger.amount == program.budget.amount
+            account.spend(label, cost, times)
+        assert account.amount == program.budget.amount
         release = program.steps[0].release
         if isinstance(release, RowQuantile):
             parts = [release.count.looks[-1], release.count.noise_costs[-1], release.search.cost]
@@ -569,7 +569,7 @@ def test_the_audit_notices_partitions_that_do_not_share_the_budget(monkeypatch: 
             self, dataclasses.replace(context, reach=1), dp.Budget(1.0)
         ),
     )
-    monkeypatch.setattr(Ledger, "spend", lambda self, label, cost, times=1: cost)
+    monkeypatch.setattr(Account, "spend", lambda self, label, cost, times=1: cost)
     assert audit(ContributionBounds(2)) > 1.3
 
 

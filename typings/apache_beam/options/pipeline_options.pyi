@@ -13,3 +13,4 @@ class StandardOptions(PipelineOptions):
 
 class GoogleCloudOptions(PipelineOptions):
     temp_location: str | None
+    template_location: str | None

@@ -1,4 +1,4 @@
-"""The ledger: what was spent on what, in exact rationals, and never more than the budget.
+"""The account: what was spent on what, in exact rationals, and never more than the budget.
 
 The module `budget` says what the numbers mean, and why they add up.
 """
@@ -13,17 +13,17 @@ from beam_dp.mechanisms.numerics import checks
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One line of a ledger: `times` releases called `label`, at `cost` each."""
+    """One line of an account: `times` releases called `label`, at `cost` each."""
 
     label: str
     cost: Budget
     times: int = 1
 
 
-class Ledger:
+class Account:
     """Record what is spent of one budget, and refuse what would exceed it.
 
-    Whatever was spent through one ledger is, together, within its budget: sums are exact
+    Whatever was spent through one account is, together, within its budget: sums are exact
     rationals, so ten costs of Fraction(1, 10) fit into an epsilon of 1 and an eleventh does
     not. Ten costs of the float 0.1 do not fit: that float is a little more than 1/10, and
     its exact value counts.
@@ -32,7 +32,7 @@ class Ledger:
     person among n (see `numerics.hashing`).
 
     Edge cases: nothing is ever given back, for a failed job may have released something. A
-    ledger refuses to be pickled or copied (each copy could spend the whole).
+    account refuses to be pickled or copied (each copy could spend the whole).
 
     Args:
         budget: the most that may be spent.
@@ -43,7 +43,7 @@ class Ledger:
     """
 
     def __init__(self, budget: Budget) -> None:
-        self._budget = _checked_budget("Ledger", "budget", budget)
+        self._budget = _checked_budget("Account", "budget", budget)
         self._entries: list[Entry] = []
         self.amount = self.delta = Fraction(0)
 
@@ -55,8 +55,8 @@ class Ledger:
     def spend(self, label: str, cost: Budget, times: int = 1) -> Budget:
         """Check and record `times` releases of `cost` each; return `cost`.
 
-        A ledger of rho counts a cost of (epsilon, delta) as epsilon^2 / 2, and its delta.
-        A ledger of epsilon refuses a cost of rho.
+        An account of rho counts a cost of (epsilon, delta) as epsilon^2 / 2, and its delta.
+        An account of epsilon refuses a cost of rho.
 
         Args:
             label: what it is spent on: public text, shown in messages.
@@ -68,17 +68,17 @@ class Ledger:
         """
         checks.require(
             type(label) is str and label != "",
-            "Ledger.spend",
+            "Account.spend",
             "label",
             f"be a string that is not empty, not {checks.shown(label)}",
         )
-        times = checks.positive_integer("Ledger.spend", "times", times)
-        amount = self._counted(_checked_budget("Ledger.spend", "cost", cost)) * times
+        times = checks.positive_integer("Account.spend", "times", times)
+        amount = self._counted(_checked_budget("Account.spend", "cost", cost)) * times
         self._record(Entry(label, cost, times), amount, cost.delta * times)
         return cost
 
     def _counted(self, cost: Budget) -> Fraction:
-        """Return the cost in the ledger's own measure.
+        """Return the cost in the account's own measure.
 
         (epsilon, delta)-DP is delta-approximate epsilon^2/2-zCDP. For pure DP this is
         Proposition 1.4 of Bun and Steinke 2016. For delta > 0: by Kairouz, Oh, Viswanath
@@ -92,19 +92,19 @@ class Ledger:
             return cost.amount
         checks.require(
             self._budget.is_zcdp,
-            "Ledger.spend",
+            "Account.spend",
             "cost",
             f"be an (epsilon, delta) as the budget {self._budget} is, not {cost}",
-            "Convert the whole first: Ledger(budget.to_zcdp()).",
+            "Convert the whole first: Account(budget.to_zcdp()).",
         )
         return cost.amount**2 / 2
 
     def _record(self, entry: Entry, amount: Fraction, delta: Fraction) -> None:
-        """Check, then record: an exception leaves the ledger as it was."""
+        """Check, then record: an exception leaves the account as it was."""
         amount, delta = self.amount + amount, self.delta + delta
         checks.require(
             amount <= self._budget.amount and delta <= self._budget.delta,
-            "Ledger.spend",
+            "Account.spend",
             "the total",
             f"be at most {self._budget}, not {readable(amount)} with delta {readable(delta)} "
             f"after {entry.label!r}",
@@ -116,7 +116,7 @@ class Ledger:
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(
-            "Ledger: must stay where it is, not be pickled or copied: each copy could spend "
+            "Account: must stay where it is, not be pickled or copied: each copy could spend "
             "the whole. Send the cost (a Budget) instead."
         )
 

@@ -1,0 +1,1 @@
+"""What several runs cost together: the ledger, its file, and the lines in it."""

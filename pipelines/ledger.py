@@ -1,0 +1,26 @@
+"""Print who has spent what of a ledger, and what is left.
+
+    python -m pipelines.ledger visits.ledger.jsonl
+
+A job charges a ledger where its call has --ledger visits.ledger.jsonl.
+"""
+
+import sys
+from collections.abc import Sequence
+
+import beam_dp as dp
+from pipelines.arguments import command
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Print the ledger; returns the exit code."""
+    line = command.Parser("python -m pipelines.ledger", description=__doc__)
+    line.add_argument("path", help="the ledger")
+    options = line.parse_args(given)
+    with line.refusing():
+        sys.stdout.write(f"{dp.Ledger(options.path).balance}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
