@@ -70,10 +70,10 @@ if typing.TYPE_CHECKING:
     from beam_dp.transforms.known_columns import UnknownColumns as UnknownColumns
     from beam_dp.transforms.local_sensitivity import LocalSensitivity as LocalSensitivity
     from beam_dp.transforms.partitions import PrivatePartitions as PrivatePartitions
-    from beam_dp.transforms.partitions import PublicPartitions as PublicPartitions
     from beam_dp.transforms.partitions import TopPartitions as TopPartitions
     from beam_dp.transforms.preprocess import PreprocessSensitivity as PreprocessSensitivity
     from beam_dp.transforms.private_ratio import PrivateRatio as PrivateRatio
+    from beam_dp.transforms.public.public_partitions import PublicPartitions as PublicPartitions
     from beam_dp.transforms.removal_loss import RemovalLoss as RemovalLoss
     from beam_dp.transforms.select import SelectPartitions as SelectPartitions
     from beam_dp.transforms.shifted_inverse import ShiftedInverse as ShiftedInverse
@@ -120,11 +120,11 @@ else:
             "beam_dp.transforms.local_sensitivity": ("LocalSensitivity",),
             "beam_dp.transforms.partitions": (
                 "PrivatePartitions",
-                "PublicPartitions",
                 "TopPartitions",
             ),
             "beam_dp.transforms.preprocess": ("PreprocessSensitivity",),
             "beam_dp.transforms.private_ratio": ("PrivateRatio",),
+            "beam_dp.transforms.public.public_partitions": ("PublicPartitions",),
             "beam_dp.transforms.removal_loss": ("RemovalLoss",),
             "beam_dp.transforms.select": ("SelectPartitions",),
             "beam_dp.transforms.shifted_inverse": ("ShiftedInverse",),

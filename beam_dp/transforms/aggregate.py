@@ -27,15 +27,17 @@ from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.draws.draws_folder import Draws
 from beam_dp.transforms.draws.draws_options import draws_of
 from beam_dp.transforms.partitions import (
+    Partitions,
     PrivatePartitions,
-    PublicPartitions,
     check_bounds,
     check_partitions,
+    keys_as_side,
     limit_of,
     partition_count,
     public_keys,
     reach_of,
 )
+from beam_dp.transforms.public.collected_partitions import KeysAsSide
 from beam_dp.transforms.reach.summarise_reached import SummariseReached
 from beam_dp.transforms.steps import barrier, block_votes, eligibility, guards, output_rows
 from beam_dp.transforms.steps import draw as drawing
@@ -103,7 +105,7 @@ class PrivateAggregate(
     budget: Budget
     partition: Sequence[str] = ()
     bounds: ContributionBounds | None = None
-    partitions: PublicPartitions | PrivatePartitions | None = None
+    partitions: Partitions | None = None
     shards: int = SHARDS
     partition_rows: int | None = None
     batches: bool = False
@@ -214,15 +216,20 @@ class PrivateAggregate(
         places = drawing.BucketPartitions(
             layout, drawing.bucket_count(layout, self._model.keep_rows)
         )
-        summaries, chosen = self._summarised(pcoll, places, draws)
-        draw = barrier.DrawOnce(self._program, places, chosen=chosen, draws=draws)
+        listed = keys_as_side(self.partitions, self._partition, pcoll.pipeline)
+        summaries, chosen = self._summarised(pcoll, places, draws, listed)
+        draw = barrier.DrawOnce(self._program, places, chosen=chosen, draws=draws, listed=listed)
         released = output_rows.OutputRows(self.partition, self.metrics, layout, self.batches)
         rows = summaries | "Release" >> draw | "Released" >> released
         self._drawn = draw.drawn
         return rows
 
     def _summarised(
-        self, rows: beam.PCollection[Any], places: drawing.BucketPartitions, draws: Draws
+        self,
+        rows: beam.PCollection[Any],
+        places: drawing.BucketPartitions,
+        draws: Draws,
+        listed: KeysAsSide,
     ) -> tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[ReachChoice] | None]:
         """Return the summaries by bucket, and the choice of the bound if it is chosen."""
         program, model, layout = self._program, self._model, places.layout
@@ -234,12 +241,18 @@ class PrivateAggregate(
         bounder = Bounder(bounds, model.fields, layout.key, keep_rows=model.keep_rows)
         if isinstance(program, Programs):
             search = SummariseReached(
-                layout, bounder, program, places.buckets, self.shards, draws=draws
+                layout,
+                bounder,
+                program,
+                places.buckets,
+                self.shards,
+                draws=draws,
+                listed=listed,
             )
             return search.apply(rows)
         measures, shared = model.measures, model.shared_measures
         summarise = summarising.Summarise(
-            layout, bounder, measures, shared, places.buckets, self.shards
+            layout, bounder, measures, shared, places.buckets, self.shards, listed=listed
         )
         return rows | "Summarise" >> summarise, None
 

@@ -30,7 +30,8 @@ from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import plain_values, row_fields
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.row_fields import FieldLists
-from beam_dp.transforms.partitions import PublicPartitions, check_bounds, check_public, public_keys
+from beam_dp.transforms.partitions import check_bounds, check_public, public_keys
+from beam_dp.transforms.public.public_partitions import PublicPartitions
 from beam_dp.transforms.steps import guards, output_rows
 from beam_dp.transforms.steps.collect import SHARDS, check_shards
 from beam_dp.transforms.steps.output_rows import row_type
@@ -248,7 +249,7 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
             raise checks.ParameterError(
                 _OWNER, "key", "be 1 to 64 bytes", "Leave it out to draw one."
             )
-        check_public(_OWNER, self.partition, self.partitions)
+        self.partitions = check_public(_OWNER, self.partition, self.partitions)
         check_shards(_OWNER, self.shards)
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:

@@ -13,101 +13,9 @@ from beam_dp.mechanisms.bounding.contribution_bounds import AUTO, ContributionBo
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.transforms.columns.key_list import KeyList
-from beam_dp.transforms.columns.partition_keys import Key, are_clean, clean
 from beam_dp.transforms.columns.public_keys import PublicKeys
-
-
-@dataclasses.dataclass(frozen=True, init=False)
-class PublicPartitions:
-    """Name the partitions to release; all of them appear, empty ones too.
-
-    The list must not come from the data: it is published as it is. Rows of other partitions are
-    dropped before contribution bounding, and use up nothing of a person's bounds. Costs no budget.
-
-    Edge cases: a key that is listed twice is taken once; "1" in the data is the public key 1.
-
-    Args:
-        keys: ints, strings, dates or booleans, or tuples of these for several partition columns.
-
-    Raises:
-        ValueError: for an empty list, or keys that differ only in their type (1 and "1").
-        TypeError: for keys of other types, and for a PCollection.
-    """
-
-    keys: KeyList
-
-    def __init__(self, keys: Iterable[object]) -> None:
-        if isinstance(keys, (str, bytes, beam.PCollection)) or not isinstance(keys, Iterable):
-            raise checks.ParameterTypeError(
-                "PublicPartitions",
-                "keys",
-                f"be a list of public keys, not {_kind(keys)}",
-                "Write PublicPartitions([1, 2, 3]); what is in the data is not public.",
-            )
-        object.__setattr__(self, "keys", _listed(keys))
-        checks.require(
-            bool(self.keys),
-            "PublicPartitions",
-            "keys",
-            "not be empty",
-            "Write PublicPartitions([1, 2, 3]).",
-        )
-        self.index()
-
-    def __reduce__(self) -> tuple[type, tuple[KeyList]]:
-        return PublicPartitions, (self.keys,)
-
-    @functools.cached_property
-    def _index(self) -> PublicKeys:
-        return PublicKeys(self.keys)
-
-    def index(self) -> PublicKeys:
-        """Return the keys in the form that rows are matched with."""
-        return self._index
-
-
-def _kind(value: object) -> str:
-    return "a PCollection" if isinstance(value, beam.PCollection) else repr(value)
-
-
-def _listed(keys: Iterable[object]) -> KeyList:
-    """Return each key once, in the order of `keys`; refuse values that are no keys."""
-    if isinstance(keys, KeyList):
-        return keys
-    listed = keys if isinstance(keys, (list, tuple, range)) else list(keys)
-    plain = KeyList.of_plain(listed)
-    if plain is not None:
-        return plain
-    once = _once([key if isinstance(key, tuple) else (key,) for key in listed])
-    checks.require(
-        len({len(key) for key in once}) <= 1,
-        "PublicPartitions",
-        "keys",
-        "all have the same number of parts",
-    )
-    return KeyList.of(once)
-
-
-def _once(keys: list[tuple[object, ...]]) -> tuple[Key, ...]:
-    """Return each key once, in the order of `keys`; refuse values that are no keys."""
-    if are_clean(keys):
-        return tuple(dict.fromkeys(keys))
-    # By type and value: 1 and True are equal to Python, and a later check refuses them together.
-    cleaned = map(_checked, keys)
-    return tuple({tuple((type(part), part) for part in key): key for key in cleaned}.values())
-
-
-def _checked(key: tuple[object, ...]) -> Key:
-    for part in key:
-        if clean(part) is None:
-            raise checks.ParameterTypeError(
-                "PublicPartitions",
-                "a key",
-                "be an int of 64 bits, a string, a date or a boolean (or a tuple of these), "
-                f"not {checks.shown(part)}",
-            )
-    return tuple(clean(part) for part in key)
+from beam_dp.transforms.public.collected_partitions import CollectedPartitions, KeysAsSide
+from beam_dp.transforms.public.public_partitions import PublicPartitions, kind_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +44,7 @@ class PrivatePartitions:
         return SelectionRequest(weight, self.pre_threshold)
 
 
-Partitions = PublicPartitions | PrivatePartitions
+Partitions = PublicPartitions | CollectedPartitions | PrivatePartitions
 
 
 @dataclasses.dataclass(eq=False)
@@ -221,11 +129,11 @@ def check_partitions(
         return None
     if partitions is None:
         return PrivatePartitions()
-    if not isinstance(partitions, (PublicPartitions, PrivatePartitions)):
+    if not isinstance(partitions, Partitions):
         raise checks.ParameterTypeError(
             owner,
             "partitions",
-            f"be PublicPartitions or PrivatePartitions, not {_kind(partitions)}",
+            f"be PublicPartitions or PrivatePartitions, not {kind_of(partitions)}",
             "Write partitions=dp.PublicPartitions([1, 2, 3]).",
         )
     if isinstance(partitions, PublicPartitions):
@@ -236,6 +144,7 @@ def check_partitions(
             "public keys",
             f"have one part per partition column ({len(columns)}), not {parts}",
         )
+        return partitions.ordered(owner, columns)
     return partitions
 
 
@@ -247,12 +156,13 @@ def check_public(
         raise checks.ParameterTypeError(
             owner,
             "partitions",
-            f"be PublicPartitions or left out, not {_kind(partitions)}: nothing is released here",
+            f"be PublicPartitions or left out, not {kind_of(partitions)}: nothing is released here",
             "Write partitions=dp.PublicPartitions([1, 2, 3]).",
         )
-    if partitions is not None:
-        check_partitions(owner, columns, partitions)
-    return partitions
+    if partitions is None:
+        return None
+    ordered = check_partitions(owner, columns, partitions)
+    return ordered if isinstance(ordered, PublicPartitions) else None
 
 
 def check_bounds(
@@ -305,7 +215,8 @@ def reach_of(owner: str, bounds: ContributionBounds, partitions: Partitions | No
     raise checks.ParameterError(
         owner,
         "bounds.partitions",
-        "be given where partitions are selected privately",
+        "be given where partitions are selected privately"
+        + ", or collected by the pipeline" * isinstance(partitions, CollectedPartitions),
         "Write bounds=dp.ContributionBounds(partitions=3).",
     )
 
@@ -323,6 +234,15 @@ def limit_of(bounds: ContributionBounds, partitions: Partitions | None) -> int |
 def public_keys(partitions: Partitions | None) -> PublicKeys | None:
     """Return the public keys; None for private partitions, and without partition columns."""
     return partitions.index() if isinstance(partitions, PublicPartitions) else None
+
+
+def keys_as_side(
+    partitions: Partitions | None, columns: Sequence[str], pipeline: beam.Pipeline
+) -> KeysAsSide:
+    """Return the side input of the public keys that the pipeline collects; {} for all others."""
+    if not isinstance(partitions, CollectedPartitions):
+        return {}
+    return partitions.as_side(columns, pipeline)
 
 
 def partition_count(partitions: Partitions | None) -> int | None:

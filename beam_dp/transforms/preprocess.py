@@ -12,7 +12,7 @@ from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.options import refuse
 from beam_dp.transforms.aggregate import OneMetric
-from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
+from beam_dp.transforms.partitions import Partitions
 from beam_dp.transforms.steps.collect import SHARDS
 
 _OWNER = "PreprocessSensitivity"
@@ -74,7 +74,7 @@ class PreprocessSensitivity(OneMetric):
     budget: Budget
     partition: Sequence[str] = ()
     bounds: ContributionBounds | None = None
-    partitions: PublicPartitions | PrivatePartitions | None = None
+    partitions: Partitions | None = None
     person_value: str | None = None
     sensitivity: float | str | None = None
     last_by: str | None = None

@@ -8,7 +8,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.ratio import Comparison, Ratio
 from beam_dp.transforms.aggregate import OneMetric
-from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
+from beam_dp.transforms.partitions import Partitions
 from beam_dp.transforms.steps.collect import SHARDS
 
 
@@ -46,7 +46,7 @@ class PrivateRatio(OneMetric):
     budget: Budget
     partition: Sequence[str] = ()
     bounds: ContributionBounds | None = None
-    partitions: PublicPartitions | PrivatePartitions | None = None
+    partitions: Partitions | None = None
     equals: Comparison = 1
     per: str = "row"
     method: str = "kulesza_suresh_wang"

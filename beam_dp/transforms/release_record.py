@@ -26,7 +26,7 @@ from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.reach_programs import Programs
 from beam_dp.mechanisms.planning.record import Record, cost, record_of
 from beam_dp.mechanisms.reach.reach_choice import ReachChoice
-from beam_dp.transforms.partitions import PublicPartitions
+from beam_dp.transforms.public.public_partitions import PublicPartitions
 from beam_dp.transforms.steps.barrier import Drawn
 from beam_dp.transforms.steps.output_rows import output_names
 from beam_dp.transforms.steps.released_block import Block

@@ -21,11 +21,11 @@ from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.partitions import (
-    PublicPartitions,
     check_bounds,
     check_public,
     public_keys,
 )
+from beam_dp.transforms.public.public_partitions import PublicPartitions
 from beam_dp.transforms.steps import (
     collect,
     draw,
@@ -140,7 +140,7 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
         )
         _check_statistic(self.statistic)
         self.bounds = self._bounds = check_bounds(_OWNER, self.bounds)
-        check_public(_OWNER, self.partition, self.partitions)
+        self.partitions = check_public(_OWNER, self.partition, self.partitions)
         if self._second is not None:
             eligibility.check_two(_OWNER, [self.statistic], self._bounds, self.partitions)
         eligibility.check([self.statistic])

@@ -14,7 +14,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
 from beam_dp.transforms.aggregate import OneMetric
-from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
+from beam_dp.transforms.partitions import Partitions
 from beam_dp.transforms.steps.collect import SHARDS
 
 _OWNER = "ShiftedInverse"
@@ -63,7 +63,7 @@ class ShiftedInverse(OneMetric):
     budget: Budget
     partition: Sequence[str] = ()
     bounds: ContributionBounds | None = None
-    partitions: PublicPartitions | PrivatePartitions | None = None
+    partitions: Partitions | None = None
     candidates: Candidates | None = None
     search: SearchKind | None = None
     beta: float | None = None

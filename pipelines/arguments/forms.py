@@ -9,6 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.transforms.io.read_rows import ReadRows
+from beam_dp.transforms.public.public_partitions import cells_of
 from pipelines.arguments import words
 
 Words = tuple[str, dict[str, Any]]
@@ -22,7 +24,11 @@ _PAIRS = (
 )
 _TRIM = "COLUMN, or COLUMN:SHARE with a share below 0.5 that is left out at each end: minutes:0.05"
 _SHARES = "COLUMN:P:P... with every P above 0 and below 1, like minutes:0.25:0.5:0.75"
-_EDGES = "COLUMN:EDGE:EDGE... with two or more rising numbers (or inf), like age:0:18:30:65:inf"
+_EDGES = (
+    "COLUMN:EDGE:EDGE... with two or more rising numbers (or inf), like age:0:18:30:65:inf, or "
+    "LOW..HIGH..STEP, like age:0..100..10:inf, or a file of edges with that column: age:@edges.csv"
+)
+_MOST_EDGES = 10_000
 _EQUALS = "COLUMN, or COLUMN=VALUE with the value that counts: clicked, device=mobile"
 
 
@@ -95,12 +101,35 @@ def _shares(text: str) -> Words:
 
 def _edges(text: str) -> Words:
     column, *edges = text.split(":")
-    words.require(len(edges) > 1, _EDGES, text)
+    if len(edges) == 1 and edges[0].startswith("@"):
+        return words.column(column), {"edges": _edges_in(edges[0][1:], column)}
+    listed = [edge for word in edges for edge in _range(word)]
+    words.require(len(listed) > 1, _EDGES, text)
+    return words.column(column), {"edges": listed}
+
+
+def _range(word: str) -> list[Fraction | float]:
+    """Return the edges of a word: one number, or all of LOW..HIGH..STEP."""
+    ends: dict[str, float] = {"inf": math.inf, "-inf": -math.inf}
     read = words.number(_EDGES, lambda edge: True)
-    ends = {"inf": math.inf, "-inf": -math.inf}
-    return words.column(column), {
-        "edges": [ends[each] if each in ends else read(each) for each in edges]
-    }
+    low, *rest = (ends[each] if each in ends else read(each) for each in word.split(".."))
+    if not rest:
+        return [low]
+    words.require(len(rest) == 2 and not {low, *rest} & {*ends.values()}, _EDGES, word)
+    first, high, step = Fraction(low), Fraction(rest[0]), Fraction(rest[1])
+    count = math.floor((high - first) / step) if step > 0 else 0
+    words.require(1 <= count <= _MOST_EDGES, _EDGES, word)
+    return [first + step * place for place in range(count + 1)]
+
+
+def _edges_in(path: str, column: str) -> list[float]:
+    """Return the edges in a file: its numbers in the column of that name, which are public."""
+    try:
+        read = ReadRows(path, [column], [column])
+        cells = [cell for element in read.here() for cell in cells_of(element, column)]
+    except (OSError, TypeError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"cannot read edges: {error}") from error
+    return [float(str(cell)) for cell in cells if cell is not None]
 
 
 def _people(text: str) -> Words:

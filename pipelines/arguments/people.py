@@ -1,15 +1,14 @@
 """The options of the person, the partitions, and the bounds."""
 
 import argparse
-import re
-from collections.abc import Iterable, Sequence
 
 from apache_beam.io.filesystems import FileSystems
 
 import beam_dp as dp
+from beam_dp.transforms.io.read_rows import EXTENSIONS
+from beam_dp.transforms.public.public_partitions import typed_keys
 from pipelines.arguments import words
 
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _LIMITS = {"rows_per_partition": "rows per partition", "rows": "rows"}
 _REACH = (
     "most partitions of one person; more is cut by a keyed hash. Left out, or auto: chosen "
@@ -45,7 +44,8 @@ def add(made: argparse.ArgumentParser, two_owners: bool) -> None:
         "--public_partitions",
         metavar="KEYS",
         help="keys with commas between, or @FILE with one per line; several columns: parts with / "
-        "between. All are released, empty ones too. They must not come from the data",
+        "between; or @FILE.csv, .parquet or .jsonl with the columns of --partition. All are "
+        "released, empty ones too. They must not come from the data",
     )
     people.add_argument("--max_partitions", type=words.whole_or_auto, metavar="N", help=_REACH)
     for name, of_what in _LIMITS.items():
@@ -78,14 +78,15 @@ def given_bounds(options: argparse.Namespace) -> dp.ContributionBounds:
 def public_partitions(options: argparse.Namespace) -> dp.PublicPartitions | None:
     """Return the public keys that the command line names; None if it names none.
 
-    A column whose keys are all plain decimal integers has integer keys; they match text in the data
-    too ("1" in a CSV file is the key 1), so only the type of the output depends on this.
+    A column whose keys are all plain decimal integers has integer keys, but in Parquet.
     """
     text, parts = options.public_partitions, len(options.partition)
     if text is None:
         return None
     if not parts:
         raise ValueError("--public_partitions needs --partition COLUMN, whose values they are")
+    if text.startswith("@") and text.endswith(EXTENSIONS):
+        return dp.PublicPartitions.from_files(text[1:], options.partition)
     named = _lines(text[1:]) if text.startswith("@") else words.listed(text)
     keys = [word.split("/") if parts > 1 else [word] for word in named if word]
     if not keys:
@@ -93,7 +94,7 @@ def public_partitions(options: argparse.Namespace) -> dp.PublicPartitions | None
     if {len(key) for key in keys} != {parts}:
         rule = "every key must have one part per --partition column, with / between: de/2024"
         raise ValueError(f"--public_partitions: {rule}")
-    return dp.PublicPartitions(list(zip(*map(_typed, zip(*keys, strict=True)), strict=True)))
+    return dp.PublicPartitions(list(zip(*map(typed_keys, zip(*keys, strict=True)), strict=True)))
 
 
 def _lines(path: str) -> list[str]:
@@ -103,8 +104,3 @@ def _lines(path: str) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
         raise ValueError(f"--public_partitions: cannot read {path!r}: {why or error}") from error
-
-
-def _typed(parts: Iterable[str]) -> Sequence[object]:
-    parts = list(parts)
-    return [int(part) for part in parts] if all(map(_INTEGER.fullmatch, parts)) else parts

@@ -94,6 +94,12 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         )
         return known_columns.remember(rows, self.columns)
 
+    def here(self) -> Iterator[Any]:
+        """Yield the same elements in this process, for files that are public and small."""
+        headers.check(self.pattern, self._extension, self.columns, self.quotes)
+        for number, part in self._parts(b""):
+            yield from self._read(number, [part])
+
     def _parts(self, start: bytes) -> Iterator[tuple[int, str | parquet.Range]]:
         paths = [path for part in self.pattern.split(",") for path in matched_files(part)]
         if self._extension != ".parquet":

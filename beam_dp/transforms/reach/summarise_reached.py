@@ -28,10 +28,11 @@ from beam_dp.mechanisms.reach.reach_choice import ReachChoice
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.draws.draws_folder import Barriers, Draws
+from beam_dp.transforms.public.collected_partitions import KeysAsSide
 from beam_dp.transforms.reach.reduce_shards import STEPS, ReduceShards
 from beam_dp.transforms.steps import block_votes, settle, summarise
 from beam_dp.transforms.steps.barrier import stored
-from beam_dp.transforms.steps.collect import SHARDS, collector
+from beam_dp.transforms.steps.collect import SHARDS, collecting
 
 Summarised = tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[ReachChoice]]
 """Summaries by bucket, and the choice of the bound."""
@@ -101,6 +102,7 @@ class SummariseReached:
         shards: how many parts the people are cut into.
         noise: the randomness; only tests pass another.
         draws: what keeps the draws of the run.
+        listed: the side input of the public keys, if the pipeline collects them.
     """
 
     layout: Layout
@@ -110,14 +112,15 @@ class SummariseReached:
     shards: int = SHARDS
     noise: Noise = dataclasses.field(default_factory=Noise)
     draws: Draws = dataclasses.field(default_factory=Barriers)
+    listed: KeysAsSide = dataclasses.field(default_factory=KeysAsSide)
 
     def apply(self, rows: beam.PCollection[Any]) -> Summarised:
         """Apply the steps of the module's docstring; neither output is private."""
-        collect = collector(rows, self.layout, self.bounder, self.shards)
+        collect = collecting(rows, self.layout, self.bounder, self.shards, self.listed)
         reduce = beam.ParDo(ReduceShards(self.bounder, self.programs.edges))
         reduced = (
             rows
-            | "Collect" >> beam.ParDo(collect).with_output_types(tuple[int, bytes])
+            | "Collect" >> collect
             | "GroupByShard" >> beam.GroupByKey()
             | "Reduce"
             >> reduce.with_output_types(tuple[int, bytes]).with_outputs(STEPS, main="lines")

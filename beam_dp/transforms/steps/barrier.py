@@ -29,6 +29,7 @@ from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.reach_programs import Programs
 from beam_dp.mechanisms.reach.reach_choice import ReachChoice
 from beam_dp.transforms.draws.draws_folder import Barriers, Draws
+from beam_dp.transforms.public.collected_partitions import KeysAsSide
 from beam_dp.transforms.steps import guards
 from beam_dp.transforms.steps.draw import BucketPartitions, ChooseClips, Draw
 from beam_dp.transforms.steps.released_block import Block
@@ -125,6 +126,7 @@ class DrawOnce(
         noise: the randomness; only tests pass another.
         chosen: the choice of the bound, behind a barrier; None: the bound was given.
         draws: what keeps the draws of the run.
+        listed: the side input of the public keys, if the pipeline collects them.
     """
 
     program: Program | Programs
@@ -132,6 +134,7 @@ class DrawOnce(
     noise: Noise = dataclasses.field(default_factory=Noise)
     chosen: beam.PCollection[ReachChoice] | None = None
     draws: Draws = dataclasses.field(default_factory=Barriers)
+    listed: KeysAsSide = dataclasses.field(default_factory=KeysAsSide)
     drawn: "Drawn" = dataclasses.field(init=False)
 
     def expand(
@@ -139,7 +142,8 @@ class DrawOnce(
     ) -> beam.PCollection[Block]:
         """Choose shared clips, if any, then draw, each with a barrier behind; combine the rest."""
         sides = [*self._clips(summaries), *self._reach]
-        draw = beam.ParDo(Draw(self.program, self.places, self.noise, self.draws), *sides)
+        drawing = Draw(self.program, self.places, self.noise, self.draws)
+        draw = beam.ParDo(drawing, *sides, **self.listed)
         numbered = summaries | "Draw" >> draw
         if guards.may_recompute(summaries.pipeline):
             return self._kept_by_the_driver(numbered, sides)

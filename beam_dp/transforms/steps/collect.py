@@ -1,5 +1,6 @@
 """The first step: rows become packed contributions, merged per person and partition, by shard."""
 
+import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -21,6 +22,8 @@ from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import row_fields
 from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.public.collected_partitions import KeysAsSide
 from beam_dp.transforms.steps import runtime
 from beam_dp.transforms.steps.runtime import Ahead
 
@@ -104,6 +107,17 @@ class CollectBatches(Collect):
         return tuple[int, bytes]
 
 
+class CollectListed(Collect):
+    """`Collect` for public keys that are a side input."""
+
+    def process(self, element: Any, keys: PublicKeys | None = None) -> Iterator[tuple[int, bytes]]:
+        """Take one row, or one Arrow batch or table."""
+        if self._layout.public is None:  # the first element: nothing is held yet
+            self._layout = dataclasses.replace(self._layout, public=keys)
+            self.start_bundle()
+        yield from super().process(element)
+
+
 def check_shards(owner: str, shards: object) -> None:
     """Refuse values that are no number of shards."""
     checks.require(
@@ -114,12 +128,34 @@ def check_shards(owner: str, shards: object) -> None:
     )
 
 
+def collecting(
+    rows: beam.PCollection[Any],
+    layout: Layout,
+    bounder: Bounder,
+    shards: int,
+    listed: KeysAsSide,
+) -> "beam.ParDo[Any, tuple[int, bytes]]":
+    """Return the step that suits the elements of `rows`; check the types of known fields.
+
+    Args:
+        rows: the rows.
+        layout: which columns hold what.
+        bounder: the bounding of the run.
+        shards: how many parts the people are cut into; a power of two.
+        listed: the side input of the public keys, if the pipeline collects them.
+    """
+    collect = collector(rows, layout, bounder, shards, bool(listed))
+    return beam.ParDo(collect, **listed).with_output_types(tuple[int, bytes])
+
+
 def collector(
-    rows: beam.PCollection[Any], layout: Layout, bounder: Bounder, shards: int
+    rows: beam.PCollection[Any], layout: Layout, bounder: Bounder, shards: int, late: bool = False
 ) -> Collect:
-    """Return the DoFn that suits the elements of `rows`; check the types of known fields."""
+    """Return the DoFn of that step; `late`: for public keys that are a side input."""
     check_shards("Summarise", shards)
     layouts.check_types(layout, known_columns.types_of(rows))
+    if late:
+        return CollectListed(layout, bounder, shards)
     kind = rows.element_type
     if not isinstance(kind, RowTypeConstraint):
         kind = RowTypeConstraint.from_user_type(kind)

@@ -20,6 +20,7 @@ from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import partition_keys
 from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.draws.draws_folder import Draws
 from beam_dp.transforms.steps import block_votes, settle
 from beam_dp.transforms.steps.released_block import Block, cut
@@ -50,10 +51,19 @@ class BucketPartitions:
     Attributes:
         layout: which columns hold what.
         buckets: how many parts the partitions are cut into.
+        named: whether rows are given their keys here, and not where the list is known anyway.
     """
 
     layout: Layout
     buckets: int
+    named: bool = False
+
+    def with_listed(self, keys: PublicKeys | None) -> "BucketPartitions":
+        """Return the same with public keys that are a side input; None: there are none."""
+        if keys is None:
+            return self
+        layout = dataclasses.replace(self.layout, public=keys)
+        return dataclasses.replace(self, layout=layout, named=True)
 
     def cells(
         self, bucket: int, found: Summary, lines: Owned | None = None
@@ -68,9 +78,9 @@ class BucketPartitions:
             )
         indexes = _places(found.partition[0], public)
         owned_indexes = _places(lines.partition[0], public) if lines is not None else None
-        return PartitionView(found, indexes, len(public), lines, owned_indexes), public.astype(
-            np.int64
-        )
+        view = PartitionView(found, indexes, len(public), lines, owned_indexes)
+        keys = public.astype(np.int64)
+        return view, _listed(list(self.names(keys))) if self.named else keys
 
     def names(self, keys_: np.ndarray) -> Sequence[partition_keys.Key]:
         """Return the keys of what `cells` returned."""
@@ -159,27 +169,29 @@ class Draw(beam.DoFn):
         element: tuple[int, Iterable[bytes]],
         clips: tuple[Choice, ...] = (),
         chosen: ReachChoice | None = None,
+        keys: PublicKeys | None = None,
     ) -> Iterator[tuple[int, Block]]:
         """Take all summaries of one bucket; yield numbered blocks of rows."""
-        bucket, packed = element
+        bucket, _ = element
         if bucket == settle.SHARED:
             return
         name = f"bucket-{bucket}"
-        released = self._draws.once(name, lambda: self._released(bucket, packed, clips, chosen))
+        places = self._places.with_listed(keys)
+        released = self._draws.once(name, lambda: self._released(places, element, clips, chosen))
         for number, block in enumerate(cut(released, BLOCK_ROWS)):
             yield number * self._places.buckets + bucket, block
 
     def _released(
         self,
-        bucket: int,
-        packed: Iterable[bytes],
+        places: BucketPartitions,
+        element: tuple[int, Iterable[bytes]],
         clips: tuple[Choice, ...],
         chosen: ReachChoice | None,
     ) -> Block:
         """Draw the partitions of a bucket that are kept, and their numbers."""
-        program = self._program.at(chosen)
+        program, (bucket, packed) = self._program.at(chosen), element
         summary, lines = settle.open_bucket(packed, program.measures)
-        view, names = self._places.cells(bucket, summary, lines)
+        view, names = places.cells(bucket, summary, lines)
         kept = program.select(view, self._noise)
-        asked = view.select(kept).of_about(self._places.total(len(kept)))
+        asked = view.select(kept).of_about(places.total(len(kept)))
         return Block.of(names[kept], program.release(asked, clips, self._noise), chosen)

@@ -21,7 +21,9 @@ from beam_dp.mechanisms.metrics.base import Metric, Output
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.partitions import Partitions, PrivatePartitions, PublicPartitions
+from beam_dp.transforms.partitions import Partitions, PrivatePartitions
+from beam_dp.transforms.public.collected_partitions import CollectedPartitions
+from beam_dp.transforms.public.public_partitions import PublicPartitions
 from beam_dp.transforms.steps.released_block import Block, typed
 
 
@@ -89,11 +91,12 @@ def check_batches(owner: str, batches: object, partitions: Partitions | None) ->
     if type(batches) is not bool:
         raise checks.ParameterTypeError(owner, "batches", f"be True or False, not {batches!r}")
     checks.require(
-        not (batches and isinstance(partitions, PrivatePartitions)),
+        not (batches and isinstance(partitions, (PrivatePartitions, CollectedPartitions))),
         owner,
         "batches",
-        "be False with private partitions: their keys can be of any types",
-        "Leave it out, or name public partitions.",
+        "be False with private partitions, and with those of a collection: their keys can be of "
+        "any types",
+        "Leave it out, or list public partitions.",
     )
     checks.require(
         not (batches and isinstance(partitions, PublicPartitions)) or partitions.keys.plain,

@@ -21,8 +21,9 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.public.collected_partitions import KeysAsSide
 from beam_dp.transforms.steps import block_votes
-from beam_dp.transforms.steps.collect import SHARDS, collector
+from beam_dp.transforms.steps.collect import SHARDS, collecting
 from beam_dp.transforms.steps.settle import SHARED, Packed, Settle
 
 Lines = TypeVar("Lines")
@@ -41,6 +42,7 @@ class Summarise(
         shared: what is summarised over all partitions.
         buckets: how many parts the partitions are cut into.
         shards: how many parts the people are cut into.
+        listed: the side input of the public keys, if the pipeline collects them.
     """
 
     layout: Layout
@@ -49,16 +51,13 @@ class Summarise(
     shared: tuple[Measure, ...] = ()
     buckets: int = 1
     shards: int = SHARDS
+    listed: KeysAsSide = dataclasses.field(default_factory=KeysAsSide)
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[tuple[int, Iterable[bytes]]]:
         """Apply the steps of the module's docstring."""
         settle = Settle(self.bounder, self.measures, self.shared, self.buckets)
-        collect = collector(rows, self.layout, self.bounder, self.shards)
-        shards = (
-            rows
-            | "Collect" >> beam.ParDo(collect).with_output_types(tuple[int, bytes])
-            | "GroupByShard" >> beam.GroupByKey()
-        )
+        collect = collecting(rows, self.layout, self.bounder, self.shards, self.listed)
+        shards = rows | "Collect" >> collect | "GroupByShard" >> beam.GroupByKey()
         votes = block_votes.votes_of(self.measures, self.buckets, self.bounder.key)
         settled = summaries_of(shards, beam.ParDo(settle), votes)
         return by_bucket(settled, self.buckets, bool(self.shared))

@@ -1,0 +1,1 @@
+"""Public partitions: a list of keys, from values, a product, a file or a collection."""

@@ -1,0 +1,218 @@
+"""PublicPartitions: the partitions to release, as a list that is known beforehand."""
+
+import dataclasses
+import functools
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.columns.key_list import KeyList
+from beam_dp.transforms.columns.partition_keys import Key, are_clean, clean
+from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.io.read_rows import ReadRows
+from beam_dp.transforms.public.collected_partitions import CollectedPartitions
+
+_OWNER = "PublicPartitions"
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+
+
+@dataclasses.dataclass(frozen=True, init=False)
+class PublicPartitions:
+    """Name the partitions to release; all of them appear, empty ones too.
+
+    The list must not come from the data: it is published as it is. Rows of other partitions are
+    dropped before contribution bounding, and use up nothing of a person's bounds. Costs no budget.
+
+    `PublicPartitions.product(day=range(1, 8), country=["DE", "FR"])` lists all combinations,
+    `PublicPartitions.from_files("countries.csv", ["country"])` reads the list, and
+    `PublicPartitions.from_collection(keys)` has the pipeline read it.
+
+    Edge cases: a key that is listed twice is taken once; "1" in the data is the public key 1.
+
+    Args:
+        keys: ints, strings, dates or booleans, or tuples of these for several partition columns.
+
+    Raises:
+        ValueError: for an empty list, or keys that differ only in their type (1 and "1").
+        TypeError: for keys of other types, and for a PCollection.
+
+    Attributes:
+        names: the partition columns of the parts, where they are known; () otherwise.
+    """
+
+    keys: KeyList
+    names: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+
+    def __init__(self, keys: Iterable[object], names: tuple[str, ...] = ()) -> None:
+        if isinstance(keys, (str, bytes, beam.PCollection)) or not isinstance(keys, Iterable):
+            raise checks.ParameterTypeError(
+                "PublicPartitions",
+                "keys",
+                f"be a list of public keys, not {kind_of(keys)}",
+                "Write PublicPartitions([1, 2, 3]); what is in the data is not public. "
+                "Of a collection that is: PublicPartitions.from_collection(keys).",
+            )
+        object.__setattr__(self, "keys", _listed(keys))
+        object.__setattr__(self, "names", names)
+        checks.require(
+            bool(self.keys),
+            "PublicPartitions",
+            "keys",
+            "not be empty",
+            "Write PublicPartitions([1, 2, 3]).",
+        )
+        self.index()
+
+    @classmethod
+    def product(cls, **parts: Iterable[object]) -> "PublicPartitions":
+        """Name all combinations of public values.
+
+        Args:
+            parts: for each partition column its values: day=range(1, 8), country=["DE", "FR"].
+
+        Raises:
+            TypeError, ValueError: for a column without values, and for values that are no keys.
+        """
+        mend = 'Write PublicPartitions.product(day=range(1, 8), country=["DE", "FR"]).'
+        checks.require(bool(parts), f"{_OWNER}.product", "the columns", "not be none", mend)
+        lists: list[list[object]] = []
+        for name, values in parts.items():
+            if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+                rule = f"be a list of values, not {checks.shown(values)}"
+                raise checks.ParameterTypeError(f"{_OWNER}.product", name, rule, mend)
+            lists.append(list(values))
+            checks.require(bool(lists[-1]), f"{_OWNER}.product", name, "not be empty", mend)
+        return cls(itertools.product(*lists), tuple(parts))
+
+    @classmethod
+    def from_files(
+        cls, pattern: str, columns: Sequence[str], quotes: bool = True
+    ) -> "PublicPartitions":
+        """Read the keys from files, now: all combinations that occur, each once.
+
+        A column of a CSV file whose cells are all plain decimal integers has integer keys.
+
+        Args:
+            pattern: the files, as for `ReadRows`: .parquet, .csv or .jsonl.
+            columns: their columns, which have the names of the partition columns.
+            quotes: whether quotes have a meaning in CSV files.
+
+        Raises:
+            TypeError, ValueError, OSError: for files that cannot be read or have no such column,
+                and for a row without a key.
+        """
+        read = ReadRows(pattern, columns, quotes=quotes)
+        parts: list[list[object]] = [[] for _ in read.columns]
+        for element in read.here():
+            for part, name in zip(parts, read.columns, strict=True):
+                part += cells_of(element, name)
+        for name, part in zip(read.columns, parts, strict=True):
+            checks.require(
+                None not in part, _OWNER, f"column {name!r} of {pattern!r}", "have no empty cell"
+            )
+        typed = [typed_keys(part) if ".csv" in pattern else part for part in parts]
+        return cls(zip(*typed, strict=True), tuple(read.columns))
+
+    @classmethod
+    def from_collection(cls, keys: beam.PCollection[Any]) -> CollectedPartitions:
+        """Take the keys from a collection of the pipeline that the rows are in.
+
+        The collection must be public: it must not come from the data. What is no key is left out.
+        As the number of keys is not known when the pipeline is built, `bounds` should say how many
+        partitions a person keeps; otherwise that is chosen privately, for a part of the budget.
+
+        Args:
+            keys: a bounded collection of keys, of tuples of key parts, or of rows that have the
+                partition columns, as `ReadRows` makes them.
+        """
+        return CollectedPartitions(keys)
+
+    def ordered(self, owner: str, columns: tuple[str, ...]) -> "PublicPartitions":
+        """Return the same keys with their parts in the order of the partition columns.
+
+        Raises:
+            ValueError: for keys of other columns.
+        """
+        if self.names in ((), columns):
+            return self
+        checks.require(
+            sorted(self.names) == sorted(columns),
+            owner,
+            "partitions",
+            f"have the columns of partition, {', '.join(columns)}, not {', '.join(self.names)}",
+        )
+        places = [self.names.index(name) for name in columns]
+        return PublicPartitions(KeyList(self.keys.columns[place] for place in places), columns)
+
+    def __reduce__(self) -> tuple[type, tuple[KeyList, tuple[str, ...]]]:
+        return PublicPartitions, (self.keys, self.names)
+
+    @functools.cached_property
+    def _index(self) -> PublicKeys:
+        return PublicKeys(self.keys)
+
+    def index(self) -> PublicKeys:
+        """Return the keys in the form that rows are matched with."""
+        return self._index
+
+
+def typed_keys(parts: Sequence[Any]) -> Sequence[object]:
+    """Return texts as integers where all of them are plain decimal integers.
+
+    They match text in the data too ("1" in a CSV file is the key 1), so only the type of the output
+    depends on this.
+    """
+    return [int(part) for part in parts] if all(map(_INTEGER.fullmatch, parts)) else parts
+
+
+def cells_of(element: Any, name: str) -> list[object]:
+    """Return the cells of a column in an element of `ReadRows`."""
+    return [element.get(name)] if isinstance(element, dict) else element.column(name).to_pylist()
+
+
+def kind_of(value: object) -> str:
+    """Return a value as messages about it show it."""
+    return "a PCollection" if isinstance(value, beam.PCollection) else repr(value)
+
+
+def _listed(keys: Iterable[object]) -> KeyList:
+    """Return each key once, in the order of `keys`; refuse values that are no keys."""
+    if isinstance(keys, KeyList):
+        return keys
+    listed = keys if isinstance(keys, (list, tuple, range)) else list(keys)
+    plain = KeyList.of_plain(listed)
+    if plain is not None:
+        return plain
+    once = _once([key if isinstance(key, tuple) else (key,) for key in listed])
+    checks.require(
+        len({len(key) for key in once}) <= 1,
+        "PublicPartitions",
+        "keys",
+        "all have the same number of parts",
+    )
+    return KeyList.of(once)
+
+
+def _once(keys: list[tuple[object, ...]]) -> tuple[Key, ...]:
+    """Return each key once, in the order of `keys`; refuse values that are no keys."""
+    if are_clean(keys):
+        return tuple(dict.fromkeys(keys))
+    # By type and value: 1 and True are equal to Python, and a later check refuses them together.
+    cleaned = map(_checked, keys)
+    return tuple({tuple((type(part), part) for part in key): key for key in cleaned}.values())
+
+
+def _checked(key: tuple[object, ...]) -> Key:
+    for part in key:
+        if clean(part) is None:
+            raise checks.ParameterTypeError(
+                "PublicPartitions",
+                "a key",
+                "be an int of 64 bits, a string, a date or a boolean (or a tuple of these), "
+                f"not {checks.shown(part)}",
+            )
+    return tuple(clean(part) for part in key)

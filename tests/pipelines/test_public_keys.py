@@ -1,0 +1,64 @@
+"""Public partitions and edges of histograms that files hold, on the command line."""
+
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import beam_dp as dp
+from pipelines import aggregate
+from pipelines.arguments import forms
+
+FORMS = {
+    "age:0:18:inf": [0, 18, math.inf],
+    "age:0..30..10": [0, 10, 20, 30],
+    "age:-inf:0..1..0.5:7": [-math.inf, 0, Fraction(1, 2), 1, 7],
+    "age:0..35..10:inf": [0, 10, 20, 30, math.inf],
+}
+
+
+@pytest.mark.parametrize(("text", "edges"), FORMS.items(), ids=FORMS)
+def test_edges_are_listed_or_ranges(text: str, edges: list[float]) -> None:
+    made = forms.reader(dp.Histogram, "COLUMN:EDGE:EDGE...")(text)
+    assert made == dp.Histogram("age", edges)
+
+
+@pytest.mark.parametrize("text", ["age:0..10", "age:0..10..0", "age:0..inf..1", "age:9..0..1", "age:0..1..1e-9", "age:1..2..3..4"])  # fmt: skip
+def test_wrong_ranges_are_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        aggregate.main(["--person", "p", "--epsilon", "1", "--histogram", text, "--plan"])
+    assert "LOW..HIGH..STEP, like age:0..100..10" in capsys.readouterr().err
+
+
+def test_edges_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "edges.csv").write_text("minutes,word\n0,a\n10.5,b\n20,c\n")
+    made = forms.reader(dp.Histogram, "COLUMN:EDGE:EDGE...")(f"minutes:@{tmp_path}/edges.csv")
+    assert made == dp.Histogram("minutes", [0, 10.5, 20])
+    with pytest.raises(SystemExit):
+        words = ["--person", "p", "--epsilon", "1", "--plan"]
+        aggregate.main([*words, "--histogram", f"age:@{tmp_path}/edges.csv"])
+    assert "cannot read edges: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_keys_in_a_table_are_released(tmp_path: Path, visits: str, ending: str) -> None:
+    text = "else,day\nx,2\ny,7\nx,2\n" if ending == "csv" else '{"day": 2}\n{"day": 7}\n'
+    (tmp_path / f"keys.{ending}").write_text(text)
+    output = tmp_path / "out.csv"
+    words = ["--input", visits, "--output", str(output), "--person", "visitor", "--count"]
+    keys = ["--partition", "day", "--public_partitions", f"@{tmp_path}/keys.{ending}"]
+    assert aggregate.main([*words, *keys, "--epsilon", "1"]) == 0
+    assert [line.split(",")[0] for line in output.read_text().splitlines()] == ["day", "2", "7"]
+
+
+def test_a_table_without_the_column_is_told_in_one_line(
+    tmp_path: Path, visits: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "keys.csv").write_text("1\n2\n")
+    words = ["--input", visits, "--output", str(tmp_path / "out.csv"), "--person", "visitor"]
+    with pytest.raises(SystemExit):
+        keys = ["--partition", "day", "--public_partitions", f"@{tmp_path}/keys.csv"]
+        aggregate.main([*words, *keys, "--count", "--epsilon", "1"])
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "'day'" in said
