@@ -61,6 +61,8 @@ def check(options: argparse.Namespace) -> None:
             f"--search is for {flags_of(_searched_by_default)}, and with --one_sided for "
             f"{flags_of(lambda kind: takes(kind, 'one_sided'))}"
         )
+    if options.own_count and not any(takes(metric, "own_count") for metric in options.metrics):
+        raise ValueError("--own_count is for --mean")
     spreads.check(options, options.metrics)
     _check_grids(options)
     _check_ratios(options)
@@ -120,6 +122,8 @@ def _chosen(name: str, metric: Metric, options: argparse.Namespace) -> dict[str,
         chosen["unit"] = options.units.get(column, vars(metric)["unit"])
     if takes(metric, "lowest"):
         chosen["lowest"] = options.lowest.get(_names(metric)[0], vars(metric)["lowest"])
+    if takes(metric, "own_count"):
+        chosen["own_count"] = options.own_count
     if takes(metric, "neighbours") and options.method:
         chosen["method"] = options.method
     return {**chosen, **spreads.options_of(metric, options)}

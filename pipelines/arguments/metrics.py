@@ -48,6 +48,8 @@ def add(made: argparse.ArgumentParser) -> None:
     _add_lowest(how)
     method = f"how a ratio is drawn (default {ratio.METHODS[1]}); auto: the better one, by --delta"
     how.add_argument("--method", choices=ratio.METHODS, help=method)
+    own = "means by a count of their own, of rows that have a value, also beside --count"
+    how.add_argument("--own_count", action="store_true", help=own)
     spreads.add(how)
     shares = "parts of the budget, by output column: sum_spent=2,count=1 (default 1)"
     how.add_argument("--weights", type=words.weights, default={}, help=shares)
@@ -64,7 +66,9 @@ def add_statistic(made: argparse.ArgumentParser) -> None:
     _add_search(group, SEARCHES)
     _add_unit(group)
     _add_lowest(group)
-    made.set_defaults(weights={}, one_sided=True, grids=[], clips={}, lows={}, highs={})
+    made.set_defaults(
+        weights={}, one_sided=True, own_count=False, grids=[], clips={}, lows={}, highs={}
+    )
 
 
 def asked_by_flag(suits: Callable[[type[Metric]], bool]) -> dict[str, type[Metric]]:

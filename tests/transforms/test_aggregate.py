@@ -50,7 +50,7 @@ def without_noise(
     """Return count, people, sum and mean per partition, released with noise that is 0."""
     metrics = [
         dp.Count(candidates=ONE), dp.PeopleCount(), dp.Sum("value", candidates=ONE),
-        dp.Mean("value"),
+        dp.Mean("value", own_count=True),
     ]  # fmt: skip
     program = exact_program(metrics)
     keys = PublicKeys(tuple((key,) for key in public))

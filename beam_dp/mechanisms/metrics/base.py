@@ -133,6 +133,10 @@ class Metric(abc.ABC):
     def requests(self) -> tuple[Request, ...]:
         """Return the numbers that must be released for it."""
 
+    def beside(self, asked: Sequence["Metric"]) -> "Metric":
+        """Return it as it is released beside all that is asked for: by default the same."""
+        return self
+
     def request_weights(self) -> tuple[int, ...]:
         """Return the weight of each request among those of the metric: by default all are equal."""
         return (1,) * len(self.requests())

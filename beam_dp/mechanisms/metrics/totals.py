@@ -236,8 +236,11 @@ class PeopleFromBelow(ProfileRequest):
 class Mean(Metric):
     """Release the mean of a column: a noisy sum over a noisy number of rows or people.
 
-    The sum is shared with `Sum(column)` if that is asked for too, and so is the count of rows with
-    a value. The interval joins, by squares, how far the interval of each moves the quotient; it is
+    Where `Sum(column)` and `Count()` are asked for too (`PeopleCount()` with per="person"), the mean
+    is the quotient of what these release, and costs nothing more: its part of the budget goes to
+    them. A row, or a person, without a value then counts like one with the value 0. Otherwise, and
+    with `own_count=True`, the count is one of rows, or people, that have a value, and is paid for;
+    the sum is shared with `Sum(column)` all the same. The interval joins, by squares, how far the interval of each moves the quotient; it is
     open where that of the count reaches 0. A noisy count below 1 is taken as 1.
 
     Attributes:
@@ -246,6 +249,8 @@ class Mean(Metric):
         unit: the grid of values.
         clip: as in `Sum`; a number is the most that the values of a person add up to.
         clip_share: as in `Sum`.
+        own_count: whether rows (people) that have a value are counted for the mean alone, where a
+            count of all of them is asked for too.
         method: "clip" as above, or "preprocessing": the mean of one number per person (the mean of
             their values; their total with per="person") as in `Preprocessing`. It errs less where
             few people have by far the largest numbers.
@@ -262,6 +267,7 @@ class Mean(Metric):
     unit: checks.Real = UNIT
     clip: str | checks.Real = "shared"
     clip_share: checks.Real | None = None
+    own_count: bool = False
     method: str = "clip"
 
     def __post_init__(self) -> None:
@@ -269,7 +275,10 @@ class Mean(Metric):
         checks.one_of("Mean", "per", self.per, ("row", "person"))
         check_clip("Mean", self.clip, self.clip_share)
         check_unit("Mean", self.unit)
-        options.check_method(self, "clip", ("clip", "clip_share"))
+        if type(self.own_count) is not bool:
+            rule = f"be True or False, not {checks.shown(self.own_count)}"
+            raise checks.ParameterTypeError("Mean", "own_count", rule)
+        options.check_method(self, "clip", ("clip", "clip_share", "own_count"))
 
     def requests(self) -> tuple[Request, ...]:
         """Return a sum and a number of rows or people, or the preprocessed mean."""
@@ -280,6 +289,27 @@ class Mean(Metric):
         if self.per == "person":
             return SumRequest(column, clipping), PeopleWithValueRequest(column)
         return SumRequest(column, clipping), RowsWithValueRequest(column, clipping.of_rows)
+
+    def beside(self, asked: Sequence[Metric]) -> Metric:
+        """Return the quotient of a sum and a count that are asked for, if they are."""
+        if self.is_preprocessed or self.own_count or isinstance(self, MeanOfReleased):
+            return self
+        kind = PeopleCount if self.per == "person" else Count
+        plain = (RowsRequest, PeopleRequest)
+        asked_sums = [each for m in asked if type(m) is Sum for each in m.requests()]
+        counts = [each for m in asked if type(m) is kind for each in m.requests()]
+        counts = [each for each in counts if isinstance(each, plain)]
+        own, _ = self.requests()
+        sums = [each for each in asked_sums if own == each] or self._others(asked_sums)
+        return (
+            MeanOfReleased(**vars(self), released=(sums[0], counts[0])) if sums and counts else self
+        )
+
+    def _others(self, sums: Sequence[Request]) -> list[Request]:
+        """Return the sums of the column by another clip; none where the mean asks for its own."""
+        if Clipping.of(self) != Clipping():
+            return []
+        return [s for s in sums if isinstance(s, SumRequest) and s.column == self.columns()[0]]
 
     def request_weights(self) -> tuple[int, ...]:
         """Return the weights of the sum, whose clip is far above a mean, and of the count."""
@@ -311,6 +341,26 @@ class Mean(Metric):
     def of_people(self) -> OfPeople:
         """Return the mean of people's means, or of their totals."""
         return OfPeople("mean", "sum" if self.per == "person" else "mean")
+
+
+@dataclasses.dataclass(frozen=True)
+class MeanOfReleased(Mean):
+    """A mean that is the quotient of a sum and a count which are released anyway.
+
+    Attributes:
+        released: the requests of the sum and of the count.
+    """
+
+    _: dataclasses.KW_ONLY
+    released: tuple[Request, Request]
+
+    @property
+    def _prefix(self) -> str:
+        return "mean"
+
+    def requests(self) -> tuple[Request, ...]:
+        """Return what is released anyway."""
+        return self.released
 
 
 class RowsWithValueRequest(ClippedRequest):

@@ -189,6 +189,7 @@ def compile_program(
     Raises:
         ValueError: when delta is needed and 0, a column has two units, or a metric refuses.
     """
+    asked = tuple(metric.beside(asked) for metric in asked)
     for metric in asked:
         metric.check_plan(budget, len(asked) == 1, selection is not None)
     whole, shares = share_out(budget, weights_of(asked), reach, selection)

@@ -210,7 +210,8 @@ def compile_programs(
     Raises:
         ValueError: as `compile_program`, for a bound of 1.
     """
-    question = Question(tuple(asked), budget, depth, selection, partitions)
+    together = tuple(metric.beside(asked) for metric in asked)
+    question = Question(together, budget, depth, selection, partitions)
     edges = edges_up_to(limit)
     if len(edges) == 1:
         return question.program(budget, edges[0])

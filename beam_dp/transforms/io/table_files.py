@@ -136,7 +136,10 @@ def write_jsonl(
     rows: Iterable[Cells],
     record: str = "",
 ) -> None:
-    """Write one object per row; a value without a form in JSON is a string as in CSV."""
+    """Write one object per row: numbers or null, for JSON has no infinity and no NaN.
+
+    Another value without a form in JSON is a string as in CSV.
+    """
     for row in rows:
         cells = {name: _json(plain(cell)) for name, cell in zip(names, row, strict=True)}
         file.write(json.dumps(cells, allow_nan=False).encode() + b"\n")
@@ -145,7 +148,9 @@ def write_jsonl(
 def _json(cell: Any) -> object:
     if cell is None or isinstance(cell, (bool, int, str)):
         return cell
-    return cell if isinstance(cell, float) and math.isfinite(cell) else text(cell)
+    if isinstance(cell, float):
+        return cell if math.isfinite(cell) else None
+    return text(cell)
 
 
 def write_parquet(

@@ -41,7 +41,8 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
 
     Edge cases: without rows the file has its header (CSV), its schema (Parquet) or nothing
     (JSON Lines). A retried write replaces its own file. In CSV, text that a spreadsheet
-    would run as a formula begins with a single quote; the infinities are `inf` and `-inf`.
+    would run as a formula begins with a single quote; the infinities are `inf` and `-inf`, in JSON
+    Lines null, as is a number that is missing.
 
     With a record, `<path>.json` holds it as JSON, and a Parquet file also has it in its schema,
     under the key "beam_dp". Both files are complete before one of them takes its name, the record

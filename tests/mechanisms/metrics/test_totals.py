@@ -1,6 +1,8 @@
 """Counts, sums and means with a clip that the user knows, and the interval of a mean."""
 
 import math
+from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -25,7 +27,12 @@ def program_of(metric: Metric, budget: dp.Budget = HUGE) -> Program:
 
 def drawn(metric: Metric, table: Table) -> list[float]:
     """Release one metric of one partition and return its value, low and high."""
-    program = program_of(metric)
+    return together([metric], table, HUGE)
+
+
+def together(metrics: Sequence[Metric], table: Table, budget: dp.Budget) -> list[float]:
+    """Release metrics of one partition and return the value, low and high of each."""
+    program = compile_program(metrics, budget, 1, partitions=1)
     view = PartitionView.of_all(histograms.summarise(table, program.measures))
     choices = ()
     if program.shared_measures:
@@ -130,3 +137,92 @@ def test_nothing_is_known_of_a_mean_whose_count_may_be_0_or_is_open(
 def test_an_open_side_of_a_sum_is_an_open_side_of_the_mean() -> None:
     mean = dp.Mean("x").combine([interval(10, 8, math.inf), interval(5, 4, 6)])
     assert math.isfinite(mean.low[0]) and mean.high[0] == math.inf
+
+
+SUM_AND_COUNT = [dp.Sum("x"), dp.Count()]
+BESIDE = {
+    "rows": [*SUM_AND_COUNT, dp.Mean("x")],
+    "people": [dp.Sum("x"), dp.PeopleCount(), dp.Mean("x", per="person")],
+    "a known clip of the sum": [dp.Sum("x", clip=50), dp.Count(), dp.Mean("x")],
+    "both clips": [dp.Sum("x", clip=50), dp.Count(), dp.Mean("x", clip=50)],
+    "another name": [dp.Sum("x", name="a"), dp.Count(name="b"), dp.Mean("x", name="c")],
+}
+
+
+@pytest.mark.parametrize("metrics", BESIDE.values(), ids=BESIDE)
+def test_a_mean_beside_its_sum_and_count_is_their_quotient_and_costs_nothing(
+    metrics: list[Metric],
+) -> None:
+    many = people([7] * 4000 + [30] * 500, rows=[2] * 4500)
+    for _ in range(5):
+        found = together(metrics, many, dp.Budget(1))
+        total, count, mean = found[::3]
+        assert mean == total / count
+        truth = (7 * 4000 + 30 * 500) / (4500 if "person" in str(metrics[2]) else 9000)
+        assert found[7] < mean < found[8] and found[8] - found[7] < 2
+        assert abs(mean - truth) < 10  # the noise has a deviation below 1/20
+    program = compile_program(metrics, dp.Budget(1), 1)
+    assert len(program.steps) == 2
+    assert sum(cost.amount * times for _, cost, times in program.entries) == 1
+
+
+def test_the_part_of_the_mean_goes_to_its_sum_and_count() -> None:
+    def spent(metrics: Sequence[Metric]) -> list[Fraction]:
+        shares = [Fraction(0)] * 3
+        for label, cost, times in compile_program(metrics, dp.Budget(1), 1).entries:
+            shares[int(label.split()[0])] += cost.amount * times
+        return shares
+
+    assert spent(SUM_AND_COUNT) == [Fraction(1, 2), Fraction(1, 2), 0]
+    assert spent([*SUM_AND_COUNT, dp.Mean("x")]) == [Fraction(5, 9), Fraction(4, 9), 0]
+    assert spent([*SUM_AND_COUNT, dp.Mean("x", weight=3)]) == [Fraction(3, 5), Fraction(2, 5), 0]
+    own = spent([*SUM_AND_COUNT, dp.Mean("x", own_count=True)])
+    assert own == [Fraction(5, 9), Fraction(1, 3), Fraction(1, 9)]
+
+
+def test_the_plan_says_whose_numbers_the_mean_uses() -> None:
+    made = dp.PrivateAggregate("p", [*SUM_AND_COUNT, dp.Mean("x")], dp.Budget(1))
+    assert [row.metric for row in made.plan().rows] == [
+        "sum_x, mean_x (sum)",
+        "count, mean_x (rows)",
+    ]
+    assert [metric.output for metric in made.metrics] == ["sum_x", "count", "mean_x"]
+
+
+APART = {
+    "no count": [dp.Sum("x"), dp.Mean("x")],
+    "no sum": [dp.Count(), dp.Mean("x")],
+    "another column": [dp.Sum("y"), dp.Count(), dp.Mean("x")],
+    "people for rows": [dp.Sum("x"), dp.PeopleCount(), dp.Mean("x")],
+    "rows for people": [dp.Sum("x"), dp.Count(), dp.Mean("x", per="person")],
+    "a sum from below": [dp.Sum("x", one_sided=True), dp.Count(), dp.Mean("x")],
+    "a count from below": [dp.Sum("x"), dp.Count(one_sided=True), dp.Mean("x")],
+    "a clip of its own": [dp.Sum("x"), dp.Count(), dp.Mean("x", clip=9)],
+    "a count of its own": [dp.Sum("x"), dp.Count(), dp.Mean("x", own_count=True)],
+    "preprocessed": [dp.Sum("x"), dp.Count(), dp.Mean("x", method="preprocessing")],
+}
+
+
+@pytest.mark.parametrize("metrics", APART.values(), ids=APART)
+def test_any_other_mean_has_numbers_of_its_own(metrics: list[Metric]) -> None:
+    asked = compile_program(metrics, dp.Budget(1), 1)
+    assert asked.metrics == tuple(metrics)
+    # A mean of its own with a count of values is paid for; that is a step more than without it.
+    assert len(asked.steps) > len(compile_program(metrics[:-1], dp.Budget(1), 1).steps)
+
+
+def test_the_quotient_is_the_same_where_the_bound_is_chosen() -> None:
+    keys = dp.PublicPartitions(range(30))
+    metrics = [*SUM_AND_COUNT, dp.Mean("x")]
+    made = dp.PrivateAggregate("p", metrics, dp.Budget(1), ["day"], partitions=keys)
+    assert [row.metric for row in made.plan().rows[1:]] == [
+        "sum_x, mean_x (sum)",
+        "count, mean_x (rows)",
+    ]
+
+
+def test_own_count_is_true_or_false() -> None:
+    with pytest.raises(TypeError, match="own_count must be True or False, not 1"):
+        dp.Mean("x", own_count=1)
+    with pytest.raises(ValueError, match="own_count"):
+        dp.Mean("x", own_count=True, method="preprocessing")

@@ -11,7 +11,13 @@ from beam_dp.mechanisms.planning.outlook import Outlook, foresee
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.planning.reach_programs import compile_programs
 
-FIVE = [dp.Count(), dp.Sum("spent"), dp.Mean("spent"), dp.Max("minutes"), dp.Median("minutes")]
+FIVE = [
+    dp.Count(),
+    dp.Sum("spent"),
+    dp.Mean("spent", own_count=True),
+    dp.Max("minutes"),
+    dp.Median("minutes"),
+]
 
 
 def outlook(people: int, epsilon: float = 1.0, partitions: int = 7, **assume: float) -> Outlook:

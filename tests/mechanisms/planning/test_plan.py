@@ -19,7 +19,7 @@ from beam_dp.mechanisms.releases import clipped, released, shifted_inverse
 ASKED = [
     totals.Count(),
     totals.Sum("spent", weight=2),
-    totals.Mean("spent", name="average"),
+    totals.Mean("spent", own_count=True, name="average"),
     extremes.Max("age", candidates=Candidates.linear(0, 120, 1)),
     totals.Count(candidates=Candidates.of([4]), name="visits"),
     totals.PeopleCount(),

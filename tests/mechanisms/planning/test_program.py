@@ -50,7 +50,7 @@ METRICS = {
         totals.Sum("y", one_sided=True, candidates=SMALL, weight=Fraction(2, 7)),
         extremes.Max("x", candidates=SMALL, search=AboveThreshold),
         totals.PeopleCount(),
-        totals.Mean("x", name="m"),
+        totals.Mean("x", own_count=True, name="m"),
     ],
 }
 BUDGETS = [
@@ -217,9 +217,9 @@ def test_wrapping_integers_do_not_get_into_the_shares():
 
 def test_a_mean_shares_its_parts():
     asked = [
-        totals.Mean("x"),
+        totals.Mean("x", own_count=True),
         totals.Sum("x"),
-        totals.Mean("x", per="person", name="per_person"),
+        totals.Mean("x", per="person", own_count=True, name="per_person"),
     ]
     program = compile_program(asked, Budget(9.0), 1)
     assert [(type(step.request), step.request.word) for step in program.steps] == [
@@ -390,8 +390,8 @@ def test_a_program_releases_every_metric_in_order():
     asked = [
         totals.Sum("y", unit=1),
         totals.PeopleCount(),
-        totals.Mean("x", unit=1),
-        totals.Mean("y", unit=1, per="person", name="per_person"),
+        totals.Mean("x", unit=1, own_count=True),
+        totals.Mean("y", unit=1, own_count=True, per="person", name="per_person"),
         totals.Count(),
     ]
     program = compile_program(asked, Budget(50.0), 1)
