@@ -13,7 +13,7 @@ SUITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c '$(SUITS)' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: venv test audit test-runners lint demo bench clean
+.PHONY: venv test audit test-runners lint demo docs bench clean
 
 venv: $(VENV)/.installed
 
@@ -43,6 +43,11 @@ lint: venv
 
 demo: venv
 	$(BIN)/python -m pipelines.demo
+
+# The environment variable stills what the theme says of the next generator at every build.
+docs: venv
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "Open build/site/index.html"
 
 bench: venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"

@@ -17,6 +17,8 @@ TESTS = [
 ]
 REPORT = ["jinja2>=3.1", "matplotlib>=3.8"]
 LINTERS = ["mypy>=1.11", "ruff>=0.17"]
+# `make docs`, which the tests run too.
+DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.6,<10", "mkdocstrings[python]>=0.29"]
 # pipeline-dp has no wheels elsewhere; below these versions pip takes broken ones in silence.
 LINUX = "; sys_platform == 'linux' and platform_machine == 'x86_64'"
 PEERS = [
@@ -47,10 +49,11 @@ setup(
         "scipy>=1.13,<2",
     ],
     extras_require={
-        "dev": [*TESTS, *LINTERS, *REPORT, "tpchgen-cli>=2"],
+        "dev": [*TESTS, *LINTERS, *REPORT, *DOCS, "tpchgen-cli>=2"],
         "demo": [*REPORT, "tpchgen-cli>=2"],
         "report": REPORT,
         "ledger": [PLD],
+        "docs": DOCS,
         "plot": ["matplotlib>=3.8"],
         "gcp": ["apache-beam[gcp]>=2.77,<3"],
         "bench": [*PEERS, "opendp>=0.16", "tpchgen-cli>=2"],

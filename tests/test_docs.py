@@ -1,14 +1,12 @@
-"""What the documentation shows, runs; what it counts, is counted again."""
+"""What the documentation shows, runs; what it counts, is counted again; its links lead somewhere."""
 
+import collections
 import dataclasses
-import functools
 import itertools
 import re
-import runpy
 from fractions import Fraction
 from pathlib import Path
 
-import apache_beam as beam
 import pytest
 
 import beam_dp as dp
@@ -27,45 +25,151 @@ from beam_dp.mechanisms.profiles import coverage, frequency, from_summaries
 from beam_dp.mechanisms.releases import two_phase
 from beam_dp.mechanisms.search import rank_search
 from beam_dp.transforms.steps import draw
-from docs import tables
+from docs import tables, visits
+from pipelines import aggregate
+from tests import pages
+from tests.pages import PAGES, ROOT, Block, Shell
 
-ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs/statistics.md").read_text(encoding="utf-8")
-OTHER = (ROOT / "docs/ratios_and_spreads.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGE + OTHER, re.DOTALL)
-LINK = re.compile(r"\[[^]]*\]\((?!http)([^)]+)\)")
-
-
-def anchor(heading: str) -> str:
-    """Return the anchor that GitHub gives a heading."""
-    return re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-")
-
-
-@pytest.fixture(scope="module")
-def printed() -> list[str]:
-    return list(tables.tables())
-
-
-@pytest.mark.parametrize("place", range(5))
-def test_every_table_of_numbers_is_the_one_that_is_printed(printed: list[str], place: int) -> None:
-    assert printed[place] in PAGE
-    assert PAGE.count(printed[place].splitlines()[0]) == 1
+STATISTICS = pages.read("docs/statistics.md")
+SEARCHES = pages.read("docs/searches.md")
+JOBS = pages.read("docs/how_to/jobs.md")
+TUTORIALS = [page for page in PAGES if page.startswith("docs/start/")]
+OTHERS = [page for page in PAGES if page not in TUTORIALS]
+RUN = ("python", "bash", "yaml")
+NOT_RUN = {
+    "README.md": 1,
+    "docs/how_to/runners.md": 3,
+    "docs/start/table.md": 1,
+}
+"""How many blocks of a page no test runs, each with its reason beside it."""
+TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 
 
-def test_there_is_no_other_table(printed: list[str]) -> None:
-    lines = {line for line in PAGE.splitlines() if line.startswith("|")}
-    assert lines == {line for table in printed for line in table.splitlines()}
+def tables_of_numbers(text: str) -> list[re.Match[str]]:
+    """Return the tables in which most cells are numbers, but for the first column."""
+    found = []
+    for table in TABLE.finditer(text):
+        cells = [cell for line in table[0].splitlines()[2:] for cell in line.split("|")[2:-1]]
+        numbers = [cell for cell in cells if re.match(r"[ *]*[\d,.]*\d", cell)]
+        if 2 * len(numbers) > len(cells):
+            found.append(table)
+    return found
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_the_examples_run(
-    block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_tables_of_statistics_and_searches_are_those_that_are_printed() -> None:
+    printed = list(tables.tables())
+    for table in printed:
+        [page] = [page for page in (STATISTICS, SEARCHES) if table in page]
+        assert page.count(table.splitlines()[0]) == 1
+    for page in (STATISTICS, SEARCHES):
+        assert {table[0] for table in tables_of_numbers(page)} <= set(printed)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_table_of_numbers_names_its_command(page: str) -> None:
+    text = pages.read(page)
+    for table in tables_of_numbers(text):
+        before = text[: table.start()]
+        near = before[:500] + before.rpartition("\n## ")[2]
+        assert "python -m" in near or "e^epsilon" in near, table[0]
+
+
+def test_the_blocks_that_no_test_runs_are_counted() -> None:
+    found = {page: [b for b in pages.blocks(pages.read(page)) if b.reason] for page in PAGES}
+    assert {page: len(left) for page, left in found.items() if left} == NOT_RUN
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_is_in_a_block_of_a_known_language(page: str) -> None:
+    text = pages.read(page)
+    for block in pages.blocks(text):
+        known = block.language in pages.SHOWN or block.language in RUN or block.reason
+        assert known, block.code
+    assert not re.search(
+        r"^    (python|make|pip|git|import) ", pages.FENCE.sub("", text), re.MULTILINE
+    )
+
+
+def run_page(page: str, shell: Shell) -> None:
+    """Run the blocks of a page in their order; compare what they print with what the page shows."""
+    found = pages.blocks(pages.read(page))
+    for block, after in zip(found, [*found[1:], Block("", "", "")], strict=True):
+        if not block.runs:
+            continue
+        out = shell.run(block)
+        if block.language == "python":
+            assert bool(out) == ("print" in block.code)
+        if shell.whole and after.language == "text":
+            compare(out, after.code)
+
+
+def compare(out: str, shown: str) -> None:
+    """Compare lines that hold no noise, and of tables the columns."""
+    first = shown.splitlines()[0]
+    if first.startswith("Row("):
+        assert re.findall(r"(\w+)=", shown) == re.findall(r"(\w+)=", out)[: shown.count("=")]
+        return
+    lines = [line.split() for line in out.splitlines()]
+    assert first.split() in lines
+    if "_low" not in first:
+        assert all(line.split() in lines for line in shown.splitlines())
+
+
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_the_tutorials_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages.work_in(tmp_path, monkeypatch)
+    run_page(page, Shell(whole=True))
+
+
+WITH_BLOCKS = [p for p in OTHERS if any(block.runs for block in pages.blocks(pages.read(p)))]
+WHOLE = [pytest.param(False, id="plans"), pytest.param(True, id="whole", marks=pytest.mark.audit)]
+
+
+DEPENDENT = {"docs/top_partitions.md"}
+"""Pages whose later commands need what earlier ones released: they run to their end always."""
+
+
+@pytest.mark.parametrize("whole", WHOLE)
+@pytest.mark.parametrize("page", WITH_BLOCKS)
+def test_the_other_pages_run(
+    page: str, whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(beam, "Pipeline", functools.partial(beam.Pipeline, runner="FnApiRunner"))
-    Path("block.py").write_text(block)
-    runpy.run_path("block.py")
-    assert bool(capsys.readouterr().out) == ("print" in block)
+    pages.work_in(tmp_path, monkeypatch)
+    run_page(page, Shell(whole or page in DEPENDENT))
+
+
+def test_a_block_that_fails_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages.work_in(tmp_path, monkeypatch)
+    shell = Shell(whole=False)
+    for code in ("make nothing", "false", "python -m pipelines.aggregate --count --epsilon 1"):
+        with pytest.raises((AssertionError, OSError, SystemExit, Exception)):
+            shell.run(Block("bash", code, ""))
+    with pytest.raises(AssertionError):
+        compare("day  count\n", "day  sum_low\n")
+
+
+def test_the_file_of_the_tutorials_is_the_one_that_is_made() -> None:
+    assert pages.read("docs/start/visits.csv") == visits.as_csv()
+
+
+def test_the_tutorial_shows_releases_of_that_file() -> None:
+    counts: collections.Counter[int] = collections.Counter()
+    sums: collections.Counter[int] = collections.Counter()
+    for day, _, spent, _ in visits.visits():
+        counts[day] += 1
+        sums[day] += round(100 * spent)
+    page = pages.read("docs/start/table.md")
+    rows_of_days = re.findall(r"^  ([1-7])((?: +[\d.]+){6})$", page, re.MULTILINE)
+    assert [day for day, _ in rows_of_days] == list("1234567")
+    held = 0
+    for day, numbers in rows_of_days:
+        count, count_low, count_high, total, low, high = map(float, numbers.split())
+        assert count_low <= count <= count_high and low <= total <= high
+        held += count_low <= counts[int(day)] <= count_high
+        held += low <= sums[int(day)] / 100 <= high
+    assert held == 13 and "13 of these 14 intervals hold the true number" in page
+    assert f"visits of day 7: there were {counts[7]}" in page
+    assert f"the true sum is {sums.total() / 100:,.2f}" in page
 
 
 def test_every_metric_has_a_place() -> None:
@@ -74,7 +178,7 @@ def test_every_metric_has_a_place() -> None:
     public = [kind.__name__ for kind in REGISTRY.values() if kind.__module__ in modules]
     assert len(public) == 16 and all(hasattr(dp, name) for name in public)
     for name in public:
-        assert re.search(rf"(^###.*|`)\b{name}\b", PAGE, re.MULTILINE), name
+        assert re.search(rf"(^###.*|`)\b{name}\b", STATISTICS, re.MULTILINE), name
 
 
 def test_every_search_has_a_place() -> None:
@@ -82,20 +186,32 @@ def test_every_search_has_a_place() -> None:
         name for name in dir(dp) if name.endswith(("Search", "Threshold", "Mechanism", "Choose"))
     ]
     assert len(searches) == 6
-    assert all(f"`{name}`" in PAGE for name in searches)
+    assert all(f"`{name}`" in SEARCHES for name in searches)
 
 
-@pytest.mark.parametrize(
-    "page", sorted(["README.md", *(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))])
-)
-def test_links_lead_somewhere(page: str) -> None:
-    links = LINK.findall((ROOT / page).read_text(encoding="utf-8"))
-    assert links
-    for link in links:
-        path, _, part = link.partition("#")
-        target = (ROOT / page).parent / path if path else ROOT / page
-        headings = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
-        assert not part or part in map(anchor, headings), link
+def test_every_public_name_is_on_the_page_of_the_api() -> None:
+    source = (ROOT / "beam_dp/__init__.py").read_text(encoding="utf-8")
+    public = {
+        name for name, again in re.findall(r"import (\w+) as (?!_)(\w+)$", source, re.MULTILINE)
+    }
+    public |= set(re.findall(r"^ +(\w+) as \1,$", source, re.MULTILINE))
+    listed = re.findall(r"^::: beam_dp\.(\w+)$", pages.read("docs/api.md"), re.MULTILINE)
+    assert len(public) > 40
+    assert collections.Counter(listed) == collections.Counter(public)
+
+
+def test_every_option_of_the_job_is_on_its_page() -> None:
+    ours = {flag for action in aggregate.parser()._actions for flag in action.option_strings}
+    told = set(re.findall(r"`(--[a-z_]+)", JOBS)) - {"--runner", "--temp_location"}
+    assert told <= ours
+    assert ours - told <= {"-h"}
+
+
+def test_terms_of_the_glossary_stand_once() -> None:
+    terms = re.findall(r"^\*\*(.+)\*\*$", pages.read("docs/glossary.md"), re.MULTILINE)
+    assert len(terms) > 30 and len(set(terms)) == len(terms)
+    for word in ("Clip", "Removal profile", "Search", "Budget", "Partition", "Person"):
+        assert word in terms
 
 
 def test_the_example_of_a_loose_relaxation_is_one() -> None:
@@ -133,12 +249,23 @@ def test_a_search_that_is_chosen_takes_no_delta_from_others() -> None:
 
 
 def test_the_small_numbers_in_the_text() -> None:
-    assert f"{rank_search.RESOLUTION} of a vote" in PAGE
-    assert "4,294,967" in PAGE and from_summaries._HEAVIEST // 1000 == 4_294_967
-    assert "up to 64 parts" in PAGE and draw._MANY == 64
-    assert "6,324 (20 million pairs)" in PAGE and frequency.PAIRS == 20_000_000
-    assert "(17 bits up to 2^63)" in PAGE and defaults._TOTAL_BITS == 17
-    assert "are 0.1% apart" in PAGE and defaults._DIGITS == 4
-    assert "A tenth of the budget finds a floor" in PAGE and "Three tenths choose C" in PAGE
+    words = " ".join((STATISTICS + SEARCHES).split())
+    assert f"{rank_search.RESOLUTION} of a vote" in words
+    assert "4,294,967" in words and from_summaries._HEAVIEST // 1000 == 4_294_967
+    assert "up to 64 parts" in words and draw._MANY == 64
+    assert "6,324 (20 million pairs)" in words and frequency.PAIRS == 20_000_000
+    assert "(17 bits up to 2^63)" in words and defaults._TOTAL_BITS == 17
+    assert "are 0.1% apart" in words and defaults._DIGITS == 4
+    assert "A tenth of the budget finds a floor" in words and "Three tenths choose C" in words
     assert two_phase.SHARES == (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
-    assert "a fifth of the budget" in PAGE and rows._COUNT_SHARE == Fraction(1, 5)
+    assert "a fifth of the budget" in words and rows._COUNT_SHARE == Fraction(1, 5)
+
+
+def test_the_table_of_epsilons_is_right() -> None:
+    page = pages.read("docs/start/budget.md")
+    lines = re.findall(r"^\| ([\d.]+) \| ([\d.,]+) \| ([\d.]+)% \|$", page, re.MULTILINE)
+    assert len(lines) == 7
+    for epsilon, factor, belief in lines:
+        exact = 2.718281828459045 ** float(epsilon)
+        assert abs(float(factor.replace(",", "")) / exact - 1) < 5e-3
+        assert abs(float(belief) - 100 * exact / (1 + exact)) < 0.06

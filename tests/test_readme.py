@@ -1,71 +1,56 @@
-"""What the README shows, runs."""
+"""The README is short, what it shows was released from its file, and its links lead somewhere."""
 
-import functools
 import re
-import runpy
-from pathlib import Path
 
-import apache_beam as beam
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from pipelines import aggregate
+from docs import visits
+from tests import pages
+from tests.pages import ROOT
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-ENDS = ("", "_low", "_high")
-EXAMPLE, PLAN = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-
-
-@pytest.fixture(autouse=True)
-def visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work where the visits lie, and in memory."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(beam, "Pipeline", functools.partial(beam.Pipeline, runner="FnApiRunner"))
-    rows = {
-        "visitor_id": [f"v{place % 50}" for place in range(350)],
-        "day": [1 + place % 7 for place in range(350)],
-        "spent": [12.5] * 350,
-        "minutes": [30] * 350,
-    }
-    Path("visits").mkdir()
-    pq.write_table(pa.table(rows), "visits/1.parquet")
+README = pages.read("README.md")
+LINK = re.compile(r"\[[^]]*\]\((?!http)([^)]+)\)")
 
 
-def run(code: str) -> None:
-    """Run a block of the README as a script."""
-    Path("block.py").write_text(code)
-    runpy.run_path("block.py")
+def test_it_fits_on_a_few_screens() -> None:
+    assert len(README.splitlines()) <= 150
 
 
-def test_the_example_releases_every_day() -> None:
-    run(EXAMPLE)
-    header, *rows = Path("released.csv").read_text().splitlines()
-    names = ["count", "sum_spent", "max_minutes"]
-    assert header.split(",") == ["day", *(name + end for name in names for end in ENDS)]
-    assert [row.split(",")[0] for row in rows] == ["1", "2", "3", "4", "5", "6", "7"]
+def test_the_worked_example_was_released_from_its_file() -> None:
+    [shown] = re.findall(r"^([\d.]+) +([\d.]+) +([\d.]+)$", README, re.MULTILINE)
+    released, low, high = map(float, shown)
+    truth = sum(round(100 * spent) for _, _, spent, _ in visits.visits()) / 100
+    sentence = f"{visits.VISITORS:,} people spent {truth:,.2f}; released was {released:,.0f}, "
+    assert sentence + f"between {low:,.0f} and {high:,.0f}." in " ".join(README.split())
+    assert low <= truth <= high and low <= released <= high
+    assert "stays below 1,359" in README and released - low == pytest.approx(1_359, abs=1)
 
 
-def test_the_plan_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    run(f"import beam_dp as dp\n{PLAN}")
-    assert "in all: epsilon 1" in capsys.readouterr().out
+def test_every_metric_has_its_line() -> None:
+    source = (ROOT / "beam_dp/__init__.py").read_text(encoding="utf-8")
+    metrics = set(re.findall(r"mechanisms\.metrics\.\w+ import (\w+) as", source))
+    table = README[README.index("## Metrics") : README.index("## What is protected")]
+    assert metrics <= set(re.findall(r"`(\w+)`", table))
 
 
-def test_the_command_is_one_of_the_job() -> None:
-    [command] = re.findall(r"python -m pipelines.aggregate( --input.*?)\n\n", README, re.DOTALL)
-    words = command.replace("\\\n", " ").split()
-    assert aggregate.main([*words, "--plan"]) == 0
+def test_links_lead_somewhere() -> None:
+    links = LINK.findall(README)
+    assert len(links) > 10
+    for link in links:
+        path, _, anchor = link.partition("#")
+        assert (ROOT / path).exists() and not anchor, link
 
 
-def test_every_option_in_the_readme_exists() -> None:
-    section = README[README.index("## As a job") : README.index("## What comes out")]
-    ours = {flag for action in aggregate.parser()._actions for flag in action.option_strings}
-    told = set(re.findall(r"`(--[a-z_]+)", section)) - {"--runner", "--temp_location"}
-    assert told <= ours
-    assert ours - told <= {"-h", "--help", "--overwrite"}
-
-
-def test_every_make_target_in_the_readme_exists() -> None:
-    makefile = (Path(__file__).parents[1] / "Makefile").read_text(encoding="utf-8")
-    for target in set(re.findall(r"make ([a-z-]+) ", README)):
+def test_every_make_target_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"make ([a-z-]+)", README))
+    assert {"demo", "test", "docs"} <= targets
+    for target in targets:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_every_extra_exists() -> None:
+    setup = (ROOT / "setup.py").read_text(encoding="utf-8")
+    section = README[README.index("| extra") : README.index("Two commands")]
+    extras = set(re.findall(r'^        "(\w+)": ', setup, re.MULTILINE))
+    assert set(re.findall(r"`([a-z]+)`(?=[,|]| \|)", section)) == extras

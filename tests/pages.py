@@ -1,0 +1,151 @@
+"""The pages of the documentation, cut into blocks, and how a test runs them.
+
+A fenced block in Python, shell or YAML runs in a test. One that cannot has a comment on the line
+before it that says why:
+
+    <!-- not run: needs a Google Cloud project -->
+"""
+
+import contextlib
+import dataclasses
+import functools
+import importlib
+import io
+import re
+import runpy
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))]
+SHOWN = ("text", "csv", "json")
+"""Languages of what is looked at, not run."""
+FENCE = re.compile(
+    r"^(?P<indent> *)```(?P<language>[a-z]*)\n(?P<code>.*?)^(?P=indent)```$",
+    re.DOTALL | re.MULTILINE,
+)
+MARKER = re.compile(r"<!-- not run: (.+) -->\n\s*$")
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """A fenced block.
+
+    Attributes:
+        language: as the fence names it.
+        code: what is between the fences.
+        reason: why no test runs it; "" if one does.
+    """
+
+    language: str
+    code: str
+    reason: str
+
+    @property
+    def runs(self) -> bool:
+        """Whether a test runs it."""
+        return not self.reason and self.language not in SHOWN
+
+
+def read(page: str) -> str:
+    """Return the text of a page."""
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def blocks(text: str) -> list[Block]:
+    """Return the fenced blocks of a page."""
+    found = []
+    for match in FENCE.finditer(text):
+        marker = MARKER.search(text[: match.start()])
+        code = re.sub(f"^{match['indent']}", "", match["code"], flags=re.MULTILINE)
+        found.append(Block(match["language"], code, marker[1] if marker else ""))
+    return found
+
+
+def commands(code: str) -> list[str]:
+    """Return the commands of a block of shell, each on one line."""
+    return [line.strip() for line in code.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+@dataclasses.dataclass
+class Shell:
+    """Runs the blocks of a page, one after the other, in one directory.
+
+    Attributes:
+        whole: run jobs to their end; else only up to their plan, where they have one.
+    """
+
+    whole: bool
+    kept: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def run(self, block: Block) -> str:
+        """Return what a block prints."""
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            if block.language == "python":
+                Path("block.py").write_text(block.code, encoding="utf-8")
+                self.kept = runpy.run_path("block.py")
+            else:
+                for command in commands(block.code):
+                    self._command(command)
+        return printed.getvalue()
+
+    def _command(self, command: str) -> None:
+        words = shlex.split(command)
+        if words[0] == "make":
+            makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+            assert re.search(rf"^{words[1]}:", makefile, re.MULTILINE), command
+        elif words[:2] == ["python", "-m"]:
+            self._job(words[2], words[3:])
+        else:
+            subprocess.run(["bash", "-c", command], check=True)
+
+    def _job(self, module: str, words: list[str]) -> None:
+        plans = module in ("pipelines.aggregate", "pipelines.ratio", "pipelines.preprocess")
+        further = ["--plan"] if plans and not self.whole and "--plan" not in words else []
+        main: Callable[[list[str]], int | None] = importlib.import_module(module).main
+        assert main([*words, *further]) in (0, None), (module, words)
+
+
+def files() -> None:
+    """Write the files that pages name into the working directory."""
+    Path("docs/start").mkdir(parents=True)
+    for path in ("visits.csv", "docs/start/visits.csv"):
+        Path(path).write_bytes((ROOT / "docs/start/visits.csv").read_bytes())
+    table = pa.csv.read_csv("visits.csv").slice(0, 2_000)
+    size = len(table)
+    epsilons = pa.array([0.5, 1.0, 2.0] * size)[:size]
+    table = table.append_column("epsilon", epsilons)
+    pq.write_table(table, "visits.parquet")
+    Path("visits").mkdir()
+    pq.write_table(table, "visits/1.parquet")
+    pages = {"visitor": table["visitor_id"], "page": table["day"], "minutes": table["minutes"]}
+    pq.write_table(pa.table(pages), "rows.parquet")
+    clicks = (f"u{n},{('de', 'fr')[n % 2]},{n % 3 % 2}" for n in range(2_000))
+    Path("impressions.csv").write_text("\n".join(["user_id,country,clicked", *clicks]) + "\n")
+    _write_profiles()
+
+
+def _write_profiles() -> None:
+    page = read("docs/how_to/own_statistic.md")
+    [code] = [block.code for block in blocks(page) if "def without_the_largest" in block.code]
+    [function] = re.findall(
+        r"^def without_the_largest.*?\n(?=\n\n)", code, re.DOTALL | re.MULTILINE
+    )
+    Path("profiles.py").write_text(function, encoding="utf-8")
+
+
+def work_in(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in a directory with the files of the pages, and run pipelines in memory."""
+    monkeypatch.chdir(directory)
+    monkeypatch.syspath_prepend(directory)
+    monkeypatch.setattr(beam, "Pipeline", functools.partial(beam.Pipeline, runner="FnApiRunner"))
+    files()
