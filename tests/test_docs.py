@@ -155,6 +155,10 @@ def test_a_block_that_fails_is_noticed(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_the_file_of_the_tutorials_is_the_one_that_is_made() -> None:
     assert pages.read("docs/start/visits.csv") == visits.as_csv()
+    [head] = re.findall(
+        r"```text\n(visitor_id.*?)```", pages.read("docs/start/table.md"), re.DOTALL
+    )
+    assert visits.as_csv().startswith(head)
 
 
 def test_the_tutorial_shows_releases_of_that_file() -> None:
@@ -212,8 +216,18 @@ def test_every_option_of_the_job_is_on_its_page() -> None:
     assert ours - told <= {"-h"}
 
 
+def test_every_file_that_is_named_exists() -> None:
+    for page in PAGES:
+        if page == "docs/architecture.md":
+            continue  # it has a test of its own
+        for path in re.findall(
+            r"`((?:mechanisms|transforms|tests|pipelines|beam_dp)/[\w/.]+)`", pages.read(page)
+        ):
+            assert (ROOT / "beam_dp" / path).exists() or (ROOT / path).exists(), (page, path)
+
+
 def test_terms_of_the_glossary_stand_once() -> None:
-    terms = re.findall(r"^\*\*(.+)\*\*$", pages.read("docs/glossary.md"), re.MULTILINE)
+    terms = re.findall(r"^### (.+)$", pages.read("docs/glossary.md"), re.MULTILINE)
     assert len(terms) > 30 and len(set(terms)) == len(terms)
     for word in ("Clip", "Removal profile", "Search", "Budget", "Partition", "Person"):
         assert word in terms
