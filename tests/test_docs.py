@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import inspect
 import itertools
 import re
 from fractions import Fraction
@@ -207,6 +208,15 @@ def test_every_public_name_is_on_the_page_of_the_api() -> None:
     listed = re.findall(r"^::: beam_dp\.(\w+)$", pages.read("docs/api.md"), re.MULTILINE)
     assert len(public) > 40
     assert collections.Counter(listed) == collections.Counter(public)
+
+
+def test_every_option_of_a_metric_is_described() -> None:
+    shared = pages.read("docs/api.md").partition("options that several have")[2]
+    listed = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|[^|]+\|", shared, re.MULTILINE))))
+    for kind in REGISTRY.values():
+        own = set(re.findall(r"^    (\w+): ", inspect.getdoc(kind) or "", re.MULTILINE))
+        fields = {field.name for field in dataclasses.fields(kind) if field.name != "_"}
+        assert fields <= own | listed, kind
 
 
 def test_every_option_of_the_job_is_on_its_page() -> None:
