@@ -58,10 +58,10 @@ class PrivateAggregate(
     every interval, and which partitions appear.
 
     One `beam.Row` per released partition: the partition columns, then for each metric its number,
-    `<name>_low` and `<name>_high` (a histogram three per bin). With probability 95% the true
-    statistic, of all rows, is between these two; one that is infinite says that nothing is known on
-    that side. Quantiles and k-th largest rows have a `<name>_rank_error` in their place: so many
-    people the rank of the number may be off.
+    `<name>_low` and `<name>_high` (a histogram three per bin), which hold the true statistic of all
+    rows in 95 of 100 releases; an end that is infinite says that nothing is known on that side.
+    Quantiles and k-th largest rows have a `<name>_rank_error` instead: how many people the rank of
+    the number may be off.
 
     Edge cases:
         rows without a usable person or partition are dropped; values that are no numbers are
@@ -97,7 +97,7 @@ class PrivateAggregate(
         TypeError, ValueError: when the pipeline is built; the message says what to write instead.
 
     Source: the module docstrings of `bounding.bounder`, `summaries.histograms`, `releases.clipped`
-        and `planning.program`.
+    and `planning.program`.
     """
 
     person: str | Sequence[str]

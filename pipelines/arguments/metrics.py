@@ -30,7 +30,8 @@ def add(made: argparse.ArgumentParser) -> None:
     _add(group.add_argument, asked_by_flag(lambda kind: True))
     how = made.add_argument_group("how they are released")
     one_sided = (
-        "release from below what can be: not above the truth but for 5%%, and further from it"
+        "release numbers that are at most the true ones in 95 of 100 releases, and further from "
+        "them, of what can be released so"
     )
     how.add_argument("--one_sided", action="store_true", help=one_sided)
     _add_search(how, WAYS)
@@ -103,7 +104,7 @@ def _add(
 
 
 def _add_search(group: argparse._ArgumentGroup, ways: Mapping[str, SearchKind]) -> None:
-    help_ = "how a release from below is searched; auto: by the smallest proved shift T"
+    help_ = "how a one-sided release is searched; auto: by the smallest proved shift T"
     if ways is WAYS:
         help_ += "; two_phase: a private clip and noise; walk: by ranks, the default of extremes"
     kind = functools.partial(search, ways=ways)

@@ -324,10 +324,10 @@ def test_two_owners_are_refused_where_nothing_is_for_them(job, capsys):
     assert "--person: must be one column: this job has nothing for rows" in capsys.readouterr().err
 
 
-def test_help_of_one_statistic_says_that_it_is_from_below():
+def test_help_of_one_statistic_says_that_it_is_one_sided():
     for option in ("--count", "--sum COLUMN", "--distinct COLUMN"):
         said = helped(shifted_inverse).rpartition(f" {option} ")[2].partition(" --")[0]
-        assert "from below" in said, option
+        assert "one-sided" in said, option
     assert "clipped" not in helped(shifted_inverse)
     assert "clipped at a privately chosen bound" in helped(aggregate)
 

@@ -93,13 +93,13 @@ class _Extreme(OfValues):
 
 @dataclasses.dataclass(frozen=True)
 class Max(_Extreme):
-    """Release the largest value that a private release can show: few people exceed it.
+    """Release a value that only few people exceed, near the largest of a column.
 
-    The largest values are protected because they are few: at epsilon 1 from 10 to 19 people, mostly
-    14, are at or above what is released (as many times 1 / epsilon). The true maximum is at least
-    `max_<column>_low`, but for 0.5%; nothing private says how far above it is. NaN where people are
-    too few, fewer than about 20 / epsilon. With `search=dp.AboveThreshold` the release is at most
-    the maximum, rounded up to the candidates, with probability 1 - beta.
+    The largest values are few, and so they are protected: at epsilon 1 from 10 to 19 people, mostly
+    14, are at or above what is released (as many times 1 / epsilon). In 199 of 200 releases the
+    true maximum is at least `max_<column>_low`; nothing private says how far above it is. NaN where
+    there are too few people, fewer than about 20 / epsilon. With `search=dp.AboveThreshold` the
+    release is at most the maximum, rounded up to the candidates, with probability 1 - beta.
 
     Attributes:
         column: the value column.
@@ -194,7 +194,7 @@ class KthLargest(OfValues):
     By default its rank is off by at most `<name>_rank_error` people in 95% of releases. NaN where
     people are too few. Ranks of people are searched (`TailSearch`) where a person has one row at
     most (`ContributionBounds(rows_per_partition=1)`), or where k is below about 20 / epsilon: all
-    such k then give nearly the same value. Otherwise it is a search from below (`NearKth`), which
+    such k then give nearly the same value. Otherwise it is a one-sided search (`NearKth`), which
     takes many rows of one person as one person's.
 
     With `search="two-phase"` or another search, the true one is at least `<name>_low` with

@@ -80,7 +80,7 @@ class DistinctCount(Sided):
     command: ClassVar[Command] = Command(
         "COLUMN",
         "number of different values of a column",
-        "number of different values of a column, from below",
+        "number of different values of a column, one-sided",
     )
 
     column: str

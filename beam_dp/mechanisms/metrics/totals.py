@@ -46,7 +46,7 @@ class Count(Sided):
     two_owners: ClassVar[bool] = True
     whole: ClassVar[bool] = True
     command: ClassVar[Command] = Command(
-        "", "number of rows", help_from_below="number of rows, from below"
+        "", "number of rows", help_from_below="number of rows, one-sided"
     )
 
     def requests(self) -> tuple[Request, ...]:
@@ -110,7 +110,7 @@ class Sum(Sided):
     command: ClassVar[Command] = Command(
         "COLUMN",
         "sum of a column, clipped at a privately chosen bound",
-        "sum of a column, from below; people whose total is below 0 count as 0",
+        "sum of a column, one-sided; people whose total is below 0 count as 0",
     )
 
     column: str
@@ -188,7 +188,7 @@ def _coarse(unit: Fraction) -> int:
 
 
 class PeopleCount(Metric):
-    """Count the people of each partition: plain noise, for one person changes it by 1."""
+    """Count the people of each partition, by noise alone: one person changes the number by 1."""
 
     monotone: ClassVar[bool] = True
     whole: ClassVar[bool] = True
