@@ -19,7 +19,8 @@ from beam_dp.transforms.columns import roles
 from beam_dp.transforms.inputs import frames, wanted_columns
 from beam_dp.transforms.io import read_rows
 from beam_dp.transforms.io.write_rows import WriteRows
-from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
+from beam_dp.transforms.partitions import PrivatePartitions
+from beam_dp.transforms.public.public_partitions import PublicPartitions
 
 _OWNER = "release"
 _FILE = "released.parquet"
