@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.profiles import frequency_program
+from beam_dp.mechanisms.optimization import frequency_program
 
 _SOLVED = 640  # levels of the program, enough for epsilon 1: thousands of them take minutes
 _MOST = 1 << 24  # rows of one person and item that count: far more need more digits than HiGHS has

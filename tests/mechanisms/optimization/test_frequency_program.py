@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy.optimize import OptimizeResult, linprog
 
-from beam_dp.mechanisms.optimization import highs_proposals, scipy_loader
+from beam_dp.mechanisms.optimization import frequency_program, highs_proposals, scipy_loader
 from beam_dp.mechanisms.optimization.equal_people import RankedLines
 from beam_dp.mechanisms.optimization.highs_proposals import Proposer
 from beam_dp.mechanisms.optimization.linear_program import LinearProgram
-from beam_dp.mechanisms.profiles import frequency, frequency_program
+from beam_dp.mechanisms.profiles import frequency
 from tests.mechanisms.optimization.test_rational_simplex import solution
 from tests.sizes import tries as sized
 

@@ -1,0 +1,178 @@
+"""Rows of any number of owners: the linear program, rounded, with sensitivity exactly 1."""
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from beam_dp.mechanisms.profiles import shared_rows
+from tests.sizes import tries as sized
+
+ROUNDING = math.sqrt(2) - 1
+REMOVALS = 5
+
+
+class Rows(NamedTuple):
+    """Rows of some people: owners by role, an item and a weight each."""
+
+    owners: np.ndarray
+    items: np.ndarray
+    weights: np.ndarray
+
+    def without(self, gone) -> "Rows":
+        """Return the rows that none of these people owns."""
+        kept = ~np.isin(self.owners, list(gone)).any(axis=0)
+        return Rows(self.owners[:, kept], self.items[kept], self.weights[kept])
+
+    @property
+    def owned(self) -> "Rows":
+        """Return the rows that somebody owns."""
+        kept = (self.owners >= 0).any(axis=0)
+        return Rows(self.owners[:, kept], self.items[kept], self.weights[kept])
+
+
+class Statistic(NamedTuple):
+    """A profile, and what it is a profile of."""
+
+    profile: Callable[[Rows], list]
+    exact: Callable[[Rows], float]
+
+
+def most_frequent(rows):
+    return max((int(rows.weights[rows.items == item].sum()) for item in rows.items), default=0)
+
+
+def ranked(rank):
+    def exact(rows):
+        values = sorted(np.repeat(rows.items, rows.weights).tolist(), reverse=True)
+        return values[rank - 1] if len(values) >= rank else -math.inf
+
+    def profile(rows):
+        return shared_rows.kth_largest(*rows, rank, REMOVALS, -math.inf)
+
+    return Statistic(profile, exact)
+
+
+STATISTICS = {
+    "total": Statistic(
+        lambda rows: shared_rows.total(rows.owners, rows.weights, REMOVALS),
+        lambda rows: int(rows.weights.sum()),
+    ),
+    "count": Statistic(
+        lambda rows: shared_rows.total(rows.owners, None, REMOVALS), lambda rows: len(rows.weights)
+    ),
+    "most frequent": Statistic(
+        lambda rows: shared_rows.most_frequent(*rows, REMOVALS), most_frequent
+    ),
+    "distinct": Statistic(
+        lambda rows: shared_rows.distinct(rows.owners, rows.items, REMOVALS),
+        lambda rows: len(np.unique(rows.items)),
+    ),
+    "largest": ranked(1),
+    "third largest": ranked(3),
+}
+
+
+@pytest.fixture(params=STATISTICS)
+def statistic(request):
+    return STATISTICS[request.param]
+
+
+@pytest.fixture(params=[1, 2, 3, 4])
+def roles(request):
+    return request.param
+
+
+def some_rows(generator, roles, people=6, most=10):
+    size = generator.integers(0, most + 1)
+    owners = generator.integers(-1, people, (roles, size))
+    return Rows(owners, generator.integers(0, 4, size), generator.integers(1, 4, size))
+
+
+def interlace(before, after):
+    """Whether after, the profile with one person more, interlaces with before."""
+    up = all(low <= high for low, high in zip(before, after, strict=True))
+    return up and all(low <= high for low, high in zip(after[1:], before, strict=False))
+
+
+@sized(60, 20_000)
+def test_profiles_of_20000_neighbours_interlace(statistic, roles, tries):
+    generator = np.random.default_rng(roles)
+    for _ in range(tries):
+        rows = some_rows(generator, roles)
+        fewer = rows.without([generator.integers(0, 6)])
+        before, after = statistic.profile(fewer), statistic.profile(rows)
+        assert interlace(before, after)
+        assert before == sorted(before, reverse=True)
+
+
+@sized(20, 1_000)
+def test_it_is_exact_for_nobody_and_at_most_the_exact_profile(statistic, roles, tries):
+    generator = np.random.default_rng(10 + roles)
+    for _ in range(tries):
+        rows = some_rows(generator, roles, people=8)
+        found = statistic.profile(rows)
+        assert found[0] == statistic.exact(rows.owned)
+        for k in range(1, REMOVALS + 1):
+            sets = itertools.combinations(range(8), k)
+            assert found[k] <= min(statistic.exact(rows.owned.without(gone)) for gone in sets)
+
+
+def program(rows, k, of_items, largest):
+    """Return LP[k] by an independent solver: the sum over items, or the largest of them."""
+    people, size = int(rows.owners.max(initial=-1)) + 1, len(rows.items)
+    names = np.unique(rows.items)
+    columns = people + size + len(names) + 1
+    above, limits = np.zeros((size * 2 + len(names) + 1, columns)), []
+    for row in range(size):
+        owners = [person for person in rows.owners[:, row].tolist() if person >= 0]
+        above[row, [*owners, people + row]] = -1
+        limits.append(-1)
+    for place, item in enumerate(names, size):
+        chosen = people + np.flatnonzero(rows.items == item)
+        above[place, chosen] = 0 if of_items else rows.weights[rows.items == item]
+        above[place, -1 if largest else people + place] = -1
+        limits.append(0)
+    for row in range(size):  # the part of an item that stays is that of its largest row
+        place = size + len(names) + row
+        if of_items:
+            above[place, people + row] = 1
+            above[place, people + size + int(np.searchsorted(names, rows.items[row]))] = -1
+        limits.append(0)
+    above[-1, :people] = 1
+    costs = np.zeros(columns)
+    costs[people + size :] = [0] * len(names) + [1] if largest else [1] * len(names) + [0]
+    found = linprog(costs, above, [*limits, k], bounds=[(0, None)] * columns)
+    return float(found.fun)
+
+
+@pytest.mark.parametrize("name", ["total", "most frequent", "distinct"])
+@sized(15, 500)
+def test_it_is_the_linear_program_of_an_independent_solver(name, roles, tries):
+    generator = np.random.default_rng(20 + roles)
+    for _ in range(tries):
+        rows = some_rows(generator, roles).owned
+        found = STATISTICS[name].profile(rows)
+        of_items, largest = name == "distinct", name == "most frequent"
+        for k in range(REMOVALS + 1):
+            lowest = program(rows, k, of_items, largest) if len(rows.items) else 0.0
+            assert found[k] == math.ceil(lowest - ROUNDING - 1e-9)
+
+
+def test_a_person_in_two_roles_is_one_owner_and_an_empty_role_is_nobody():
+    twice, once = np.array([[0], [0], [-1]]), np.array([[0], [-1], [-1]])
+    assert shared_rows.total(twice, np.array([5]), 2) == [5, 0, 0]
+    assert shared_rows.total(once, np.array([5]), 2) == [5, 0, 0]
+
+
+def test_a_row_of_nobody_is_left_out():
+    owners = np.array([[0, -1], [1, -1]])
+    items, counts = np.array([3, 9]), np.array([1, 1])
+    assert shared_rows.total(owners, counts, 1) == [1, 0]
+    assert shared_rows.distinct(owners, items, 1) == [1, 0]
+    assert shared_rows.most_frequent(owners, items, counts, 1) == [1, 0]
+    assert shared_rows.kth_largest(owners, items, counts, 1, 1, -7) == [3, -7]
