@@ -57,7 +57,7 @@ def _metric(name: str, metric: object) -> list[object]:
 
 
 def sizes() -> str:
-    """Return how many rows of one partition each metric takes, by one owner and by two."""
+    """Return how many rows of one partition each metric takes, by one owner and by several."""
     candidates = dp.Candidates.linear(0, 1, 1)
     asked = {
         "`PeopleCount`, `Mean`, `Ratio`": (dp.PeopleCount(), dp.Mean("a"), dp.Ratio("a")),
@@ -77,12 +77,14 @@ def sizes() -> str:
         "`DistinctCount`": (dp.DistinctCount("a"), dp.DistinctCount("a", one_sided=True)),
     }
     rows = [_size(name, kinds) for name, kinds in asked.items()]
-    return table(["metric", "most rows of a partition", "with two owners"], rows)
+    return table(["metric", "most rows of a partition", "with several owners"], rows)
 
 
 def _size(name: str, kinds: Sequence[Metric]) -> list[object]:
     [most] = {partition_rows.most_rows(metric) for metric in kinds}
-    two = partition_rows.most_rows(kinds[0], two_owners=True) if kinds[0].two_owners else None
+    two = (
+        partition_rows.most_rows(kinds[0], several_owners=True) if kinds[0].several_owners else None
+    )
     return [name, f"{most:,}" if most else "any", f"{two:,}" if two else "-"]
 
 

@@ -24,7 +24,7 @@ from pipelines.arguments import chosen, command, metrics
 
 def parser() -> command.Parser:
     """Return the command line."""
-    made = command.parser("aggregate", __doc__, two_owners=True)
+    made = command.parser("aggregate", __doc__, several_owners=True)
     metrics.add(made)
     releasing.add_spending(made)
     return made

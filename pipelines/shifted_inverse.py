@@ -39,7 +39,7 @@ BETA = 0.05
 
 def parser() -> command.Parser:
     """Return the command line."""
-    made = command.parser("shifted_inverse", __doc__, two_owners=True)
+    made = command.parser("shifted_inverse", __doc__, several_owners=True)
     metrics.add_statistic(made)
     spending.add(made)
     return made

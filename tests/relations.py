@@ -17,7 +17,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.planning.program import Loss, Program, compile_loss
-from beam_dp.mechanisms.profiles import coverage, frequency, owner_pairs, vertex_cover
+from beam_dp.mechanisms.profiles import coverage, frequency, owner_pairs, shared_rows
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.removal_loss import measures_of
@@ -47,15 +47,23 @@ def people_of(owners: np.ndarray) -> list[int]:
 
 
 class Row(NamedTuple):
-    """A row; `to` is the second owner where there are two."""
+    """A row; `to`, `by` and `via` are further owners where rows have several."""
 
-    person: int
+    person: int | None
     day: int
     value: float | None = None
     item: Item = None
     to: int | None = None
+    by: int | None = None
+    via: int | None = None
+
+    @property
+    def owners(self) -> set[int]:
+        """Everybody who owns it."""
+        return {one for one in (self.person, self.to, self.by, self.via) if one is not None}
 
 
+OTHERS = ("to", "by", "via")
 Rows = Sequence[Row]
 
 
@@ -66,13 +74,13 @@ class Statistic(NamedTuple):
         metric: what is asked for.
         f: the statistic of the rows that are left.
         direct: B[0..REMOVALS] of all rows; None where B is exact, hence equal to brute force.
-        second: the column of the second owner.
+        others: the columns of further owners.
     """
 
     metric: Any
     f: Callable[[Rows], float]
     direct: Callable[[Rows], Sequence[float | Fraction]] | None = None
-    second: str | None = None
+    others: tuple[str, ...] = ()
 
 
 def values(rows: Rows) -> list[float]:
@@ -96,7 +104,7 @@ def coded(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     kept = [row for row in rows if row.item is not None]
     names = sorted({str(row.item) for row in kept})
     items = [names.index(str(row.item)) for row in kept]
-    people = np.array([row.person for row in kept], np.int64)
+    people = np.array([-1 if row.person is None else row.person for row in kept], np.int64)
     return people, np.array(items, np.int64), np.ones(len(kept), np.int64)
 
 
@@ -118,44 +126,52 @@ def sum_of_largest(rows: Rows) -> float:
     return sum(best.values())
 
 
-def weights(rows: Rows) -> list[int]:
-    """Return what rows of two owners add to a sum, in thousandths."""
-    found = [
-        int(value / THOUSANDTH) if (value := max([0.0, *values([row])])) else 0 for row in rows
-    ]
-    return found
+def weights(rows: Rows) -> np.ndarray:
+    """Return what rows with several owners add to a sum, in thousandths."""
+    return np.array([int(max([0.0, *values([row])]) / THOUSANDTH) for row in rows], np.int64)
 
 
-def shared(rows: Rows, weighted: bool) -> Sequence[Fraction]:
-    """Return the profile of a sum or a count of rows with two owners, straight from the rows."""
-    kept = [row for row in rows if row.to is not None and (not weighted or values([row]))]
-    first, second = ([getattr(row, name) for row in kept] for name in ("person", "to"))
-    each = np.array(weights(kept) if weighted else [1] * len(kept), np.int64)
-    found = owner_pairs.profile(
-        np.array(first, np.int64), np.array(second, np.int64), each, REMOVALS
-    )
-    return [level * THOUSANDTH if weighted else level for level in found]
+def roles(rows: Rows) -> np.ndarray:
+    """Return everybody who owns a row, once, and -1 for nobody: of shape (4, rows)."""
+    each = [[*sorted(row.owners), *[-1] * 4][:4] for row in rows]
+    return np.array(each, np.int64).reshape(-1, 4).T
 
 
-def extreme(rows: Rows, sign: int) -> Sequence[float]:
-    kept = [row for row in rows if row.to is not None and values([row])]
-    first, second = ([getattr(row, name) for row in kept] for name in ("person", "to"))
-    units = np.array([sign * int(Fraction(str(row.value)) / UNIT) for row in kept], np.int64)
-    given = np.array(first, np.int64), np.array(second, np.int64), units
-    return [float(level * UNIT) if level > -math.inf else level
-            for level in owner_pairs.max_profile(*given, REMOVALS, -math.inf)]  # fmt: skip
+def with_value(rows: Rows) -> list[Row]:
+    return [row for row in rows if values([row])]
 
 
-def covered(rows: Rows) -> Sequence[int]:
-    """Return the profile of a distinct count of rows with two owners, straight from the rows."""
-    kept = [row for row in owned_twice(rows) if row.item is not None]
-    second = np.array([row.to for row in kept], np.int64)
-    people, items, _ = coded(kept)
-    return vertex_cover.profile(people, second, items, REMOVALS)
+def units(rows: Rows, sign: int) -> np.ndarray:
+    """Return the values in units; for a minimum mirrored."""
+    return np.array([sign * int(Fraction(str(row.value)) / UNIT) for row in rows], np.int64)
 
 
-def owned_twice(rows: Rows) -> Rows:
-    return [row for row in rows if row.to is not None]
+def counted(rows: Rows) -> Sequence[float | Fraction]:
+    """Return the profile of a count of rows with several owners, straight from the rows."""
+    return shared_rows.total(roles(rows), None, REMOVALS)
+
+
+def summed(rows: Rows) -> Sequence[float | Fraction]:
+    kept = with_value(rows)
+    found = shared_rows.total(roles(kept), weights(kept), REMOVALS)
+    return [level * THOUSANDTH for level in found]
+
+
+def ranked(rows: Rows, k: int, sign: int) -> Sequence[float | Fraction]:
+    kept = with_value(rows)
+    given = roles(kept), units(kept, sign), np.ones(len(kept), np.int64)
+    found = shared_rows.kth_largest(*given, k, REMOVALS, -math.inf)
+    return [float(level * UNIT) if level > -math.inf else level for level in found]
+
+
+def covered(rows: Rows) -> Sequence[float | Fraction]:
+    kept = [row for row in rows if row.item is not None]
+    return shared_rows.distinct(roles(kept), coded(kept)[1], REMOVALS)
+
+
+def frequent(rows: Rows) -> Sequence[float | Fraction]:
+    kept = [row for row in rows if row.item is not None]
+    return shared_rows.most_frequent(roles(kept), *coded(kept)[1:], REMOVALS)
 
 
 ONE_OWNER = {
@@ -188,39 +204,41 @@ ONE_OWNER = {
         sum_of_largest,
     ),
 }  # fmt: skip
-TWO_OWNERS = {
-    "rows of two": Statistic(
-        dp.Count(),
-        lambda rows: len(owned_twice(rows)),
-        functools.partial(shared, weighted=False),
-        "to",
-    ),
-    "sum of two": Statistic(
-        dp.Sum("value"),
-        lambda rows: float(sum(weights(owned_twice(rows))) * THOUSANDTH),
-        functools.partial(shared, weighted=True),
-        "to",
-    ),
-    "distinct of two": Statistic(
-        dp.DistinctCount("item", one_sided=True),
-        lambda rows: len(counts(owned_twice(rows))),
-        covered,
-        "to",
-    ),
-    "max of two": Statistic(
-        dp.Max("value"),
-        lambda rows: kth(owned_twice(rows), 1),
-        functools.partial(extreme, sign=1),
-        "to",
-    ),
-    "min of two": Statistic(
-        dp.Min("value"),
-        lambda rows: -min(values(owned_twice(rows)), default=math.inf),
-        functools.partial(extreme, sign=-1),
-        "to",
-    ),
+
+
+def of_several(others: tuple[str, ...], word: str) -> dict[str, Statistic]:
+    """Return the statistics of rows with several owners, by a name that ends with their number."""
+    lowest = Statistic(dp.Min("value"), lambda rows: -min(values(rows), default=math.inf),
+                       functools.partial(ranked, k=1, sign=-1))  # fmt: skip
+    found = {
+        "rows": Statistic(dp.Count(), len, counted),
+        "sum": Statistic(
+            dp.Sum("value"), lambda rows: float(weights(rows).sum() * THOUSANDTH), summed
+        ),
+        "distinct": Statistic(
+            dp.DistinctCount("item", one_sided=True), ONE_OWNER["distinct"].f, covered
+        ),
+        "frequency": Statistic(dp.MaxFrequency("item"), ONE_OWNER["frequency"].f, frequent),
+        "max": Statistic(
+            dp.Max("value"), functools.partial(kth, k=1), functools.partial(ranked, k=1, sign=1)
+        ),
+        "3-rd": Statistic(
+            dp.KthLargest("value", 3),
+            functools.partial(kth, k=3),
+            functools.partial(ranked, k=3, sign=1),
+        ),
+        "min": lowest,
+    }
+    return {f"{name} of {word}": one._replace(others=others) for name, one in found.items()}
+
+
+TWO_OWNERS = of_several(("to",), "two")
+SEVERAL_OWNERS = {
+    **TWO_OWNERS,
+    **of_several(("by", "to"), "three"),
+    **of_several(OTHERS, "four"),
 }
-STATISTICS = {**ONE_OWNER, **TWO_OWNERS}
+STATISTICS = {**ONE_OWNER, **SEVERAL_OWNERS}
 BOUNDS = {
     "none": FREE,
     "L0": ContributionBounds(1),
@@ -239,7 +257,7 @@ class View(NamedTuple):
 
 
 def compiled(statistic: Statistic) -> Loss:
-    return compile_loss(statistic.metric, REMOVALS, statistic.second)
+    return compile_loss(statistic.metric, REMOVALS, statistic.others)
 
 
 def as_dicts(rows: Rows) -> list[dict[str, Any]]:
@@ -257,11 +275,11 @@ def views(
     bundles: int = 1,
     shards: int = 4,
     buckets: int = 1,
-    second: bool = False,
+    several: bool = False,
 ) -> list[View]:
     """Return what is seen of rows (dicts or Arrow) after the way of a pipeline, by bucket."""
     measures = measures_of(asked) if isinstance(asked, Loss) else asked.measures
-    assert second == any(column.role is Role.OWNER for column in asked.columns)
+    assert several == any(column.role is Role.OWNER for column in asked.columns)
     layout = Layout("person", ("day",), asked.columns, None, KEY)
     bounder = Bounder(bounds, asked.fields, KEY, keep_rows=asked.keep_rows)
     listed = list(rows)
@@ -296,8 +314,8 @@ def grouped(parts: Iterable[list[tuple[int, bytes]]]) -> dict[int, list[bytes]]:
 def profiles(rows: Rows, statistic: Statistic, **options: Any) -> dict[int, tuple[Any, ...]]:
     """Return B[0..REMOVALS] per day."""
     loss, found = compiled(statistic), {}
-    second = statistic.second is not None
-    for cells, days in views(as_dicts(rows), loss, second=second, **options):
+    several = bool(statistic.others)
+    for cells, days in views(as_dicts(rows), loss, several=several, **options):
         made = loss.profiler.profiles(cells.at(len(measures_of(loss)) - 1))
         found |= {day: one.values for day, one in zip(days, made, strict=True)}
     return found
@@ -317,7 +335,7 @@ class World(NamedTuple):
     @property
     def before(self) -> list[Row]:
         """The rows without those that a new person owns."""
-        return [row for row in self.rows if not {row.person, row.to} & self.new]
+        return [row for row in self.rows if not row.owners & self.new]
 
 
 VALUES = (None, math.nan, -2.5, 0.0, 0.25, 1.0, 1.0, 3.5, 7.0, 7.0)
@@ -333,8 +351,9 @@ def world(databases: int, days: int = 1, seed: int = 1) -> World:
         new.add(draw.choice(people))
         for _ in range(draw.randint(1, 12)):
             person, to = draw.choice(people), draw.choice([*people, *people, None])
+            by, via = (draw.choice([*people, *people, None]) for _ in range(2))
             day = days * number + draw.randrange(days)
-            row = Row(person, day, draw.choice(VALUES), draw.choice(ITEMS), to)
+            row = Row(person, day, draw.choice(VALUES), draw.choice(ITEMS), to, by, via)
             rows += [row] * draw.choice((1, 1, 2, 3))
     draw.shuffle(rows)
     return World(rows, new)
@@ -349,23 +368,25 @@ def by_day(rows: Rows) -> dict[int, list[Row]]:
 
 def brute(rows: Rows, f: Callable[[Rows], float]) -> list[float]:
     """Return the exact B[0..REMOVALS], by trying every set of people."""
-    people = {person for row in rows for person in (row.person, row.to) if person is not None}
+    people = set[int]().union(*(row.owners for row in rows))
     found = []
     for k in range(REMOVALS + 1):
         sets = map(set, itertools.combinations(people, min(k, len(people))))
-        found.append(
-            min(f([row for row in rows if not {row.person, row.to} & gone]) for gone in sets)
-        )
+        found.append(min(f([row for row in rows if not row.owners & gone]) for gone in sets))
     return found
 
 
-def without_to(rows: Rows) -> list[Row]:
-    return [row._replace(to=None) for row in rows]
+def of_roles(rows: Rows, others: Sequence[str]) -> list[Row]:
+    """Return the rows without other roles; where they have several, some have no first owner."""
+    none = dict.fromkeys(set(OTHERS) - set(others))
+    kept = [row._replace(**none) for row in rows]
+    bare = [row._replace(person=None) if place % 5 == 0 else row for place, row in enumerate(kept)]
+    return [some if some.owners else row for some, row in zip(bare, kept, strict=True)]
 
 
 def data_of(statistic: Statistic, databases: int, days: int = 1, seed: int = 1) -> World:
     made = world(databases, days, seed)
-    return made if statistic.second else made._replace(rows=without_to(made.rows))
+    return made._replace(rows=of_roles(made.rows, statistic.others))
 
 
 def moves(before: dict[int, tuple[Any, ...]], after: dict[int, tuple[Any, ...]]) -> set[bool]:

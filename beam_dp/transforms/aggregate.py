@@ -70,16 +70,17 @@ class PrivateAggregate(
         applied once.
 
     Args:
-        person: the column that identifies a person; or the two columns of rows with two owners
-            (`["from", "to"]`), which disappear when either owner is removed. For such rows there
-            are `Count`, `Sum`, `Max`, `Min` and `DistinctCount`, no bounds, and no private
-            partitions.
+        person: the column that identifies a person; or the 2 to 8 columns of rows with several
+            owners (`["customer", "supplier", "clerk"]`), which disappear when any of their owners
+            is removed. A column without an id has no owner: the row belongs to the others. For such
+            rows there are `Count`, `Sum`, `Max`, `Min` and `DistinctCount`, no bounds, and no
+            private partitions.
         metrics: what to release: `Count()`, `Sum("spent")`, `Max("minutes")`, ...
         budget: what the whole output together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.
         bounds: how much of the data one person may reach. None, where there are partitions: how
             many of them a person keeps is chosen privately (`ContributionBounds("auto")`), except
-            for two owners, `BlackBox`, people with an epsilon of their own and `Ratio` under
+            for several owners, `BlackBox`, people with an epsilon of their own and `Ratio` under
             substitution, where it is the number of public partitions.
         partitions: `PublicPartitions([...])` or `PrivatePartitions()`; None: private ones if
             there are partition columns.
@@ -112,17 +113,17 @@ class PrivateAggregate(
     columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        self._owner, self._second = eligibility.check_person(_OWNER, self.person)
+        self._owner, self._others = eligibility.check_person(_OWNER, self.person)
         self.person = self._owner
         self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
         self.metrics = check_metrics(_OWNER, self.metrics)
-        if self._second is None:
+        if not self._others:
             self.bounds = self._bounds = check_bounds(_OWNER, self.bounds, self.metrics)
-        else:  # there is no choice: `check_two` refuses all limits
+        else:  # there is no choice: `check_several` refuses all limits
             self.bounds = self._bounds = self.bounds or ContributionBounds(None)
         self.partitions = check_partitions(_OWNER, self.partition, self.partitions)
-        if self._second is not None:
-            self.metrics = eligibility.check_two(
+        if self._others:
+            self.metrics = eligibility.check_several(
                 _OWNER, self.metrics, self._bounds, self.partitions
             )
         if type(self.budget) is not Budget:
@@ -143,9 +144,7 @@ class PrivateAggregate(
         self._wanted = (self._owner, *self._partition, *read)
         known_columns.declared(_OWNER, self.columns, self._wanted)
         block_votes.check(self._model.measures)
-        partition_rows.check_rows(
-            _OWNER, self.partition_rows, self.metrics, self._second is not None
-        )
+        partition_rows.check_rows(_OWNER, self.partition_rows, self.metrics, bool(self._others))
 
     def _compile(self) -> Program | Programs:
         asked = self.partitions
@@ -165,7 +164,7 @@ class PrivateAggregate(
             reach_of(_OWNER, self._bounds, self.partitions),
             depth=self._bounds.depth,
             selection=selection,
-            second=self._second,
+            others=self._others,
             partitions=partition_count(self.partitions),
         )
 
@@ -198,7 +197,7 @@ class PrivateAggregate(
     def _described(self) -> Plan:
         if isinstance(self._program, Programs):
             return describe_programs(self._program)
-        free = self._bounds.reach is None and self._second is None
+        free = self._bounds.reach is None and not self._others
         return describe(self._program, unbounded=free)
 
     def pieces(self) -> tuple[tuple[Budget, int], ...]:

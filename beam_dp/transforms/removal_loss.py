@@ -100,7 +100,8 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
     Args:
         statistic: the metric; its options of release (side, clip, search, candidates and beta)
             play no part here.
-        person: the column that identifies a person, or the two columns of rows with two owners.
+        person: the column that identifies a person, or the columns of rows with several owners (see
+            `PrivateAggregate`).
         partition: the columns whose values name a partition; empty: one partition for all.
         removals: K; `search.cap(candidates.size)` is enough for a search.
         bounds: how much of the data one person may reach.
@@ -127,7 +128,7 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
     columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        self._owner, self._second = eligibility.check_person(_OWNER, self.person)
+        self._owner, self._others = eligibility.check_person(_OWNER, self.person)
         self.person = self._owner
         self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
         checks.positive_integer(_OWNER, "removals", self.removals)
@@ -141,11 +142,11 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
         _check_statistic(self.statistic)
         self.bounds = self._bounds = check_bounds(_OWNER, self.bounds)
         self.partitions = check_public(_OWNER, self.partition, self.partitions)
-        if self._second is not None:
-            eligibility.check_two(_OWNER, [self.statistic], self._bounds, self.partitions)
+        if self._others:
+            eligibility.check_several(_OWNER, [self.statistic], self._bounds, self.partitions)
         eligibility.check([self.statistic])
-        two = self._second is not None
-        partition_rows.check_rows(_OWNER, self.partition_rows, [self.statistic], two)
+        several = bool(self._others)
+        partition_rows.check_rows(_OWNER, self.partition_rows, [self.statistic], several)
         collect.check_shards(_OWNER, self.shards)
         output_rows.check_names(_OWNER, self.partition, ())
         checks.require(
@@ -154,7 +155,7 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
             "partition",
             "not have a column named 'profile': the output has one",
         )
-        self._loss = compile_loss(self.statistic, self.removals, self._second)
+        self._loss = compile_loss(self.statistic, self.removals, self._others)
         read = (column.name for column in self._loss.columns)
         self._wanted = (self._owner, *self._partition, *read)
         known_columns.declared(_OWNER, self.columns, self._wanted)

@@ -36,7 +36,7 @@ class ShiftedInverse(OneMetric):
         statistic: `Count()`, `Sum(column)`, `Max(column)`, `Min(column)`, `KthLargest(column, k)`,
             `DistinctCount(column)`, `MaxFrequency(column)`, `SumOfSquares(column)` or a
             `CustomProfile`.
-        person: the column that identifies a person, or two (see `PrivateAggregate`).
+        person: the column that identifies a person, or several (see `PrivateAggregate`).
         budget: what all partitions together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.
         bounds: how much of the data one person may reach.

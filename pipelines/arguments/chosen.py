@@ -87,7 +87,9 @@ def _check_ratios(options: argparse.Namespace) -> None:
     ratios = [metric for metric in options.metrics if takes(metric, "neighbours")]
     if options.method and not ratios:
         raise ValueError("--method is for --ratio")
-    of_rows = any(vars(metric)["per"] == "row" for metric in ratios) and not _two_owners(options)
+    of_rows = any(vars(metric)["per"] == "row" for metric in ratios) and not _several_owners(
+        options
+    )
     if of_rows and options.max_rows_per_partition is None:
         raise ValueError(
             "--max_rows_per_partition must be given where --ratio counts every row: add "
@@ -106,7 +108,7 @@ def _chosen(name: str, metric: Metric, options: argparse.Namespace) -> dict[str,
     """Return the parameters of a metric that the options choose."""
     chosen: dict[str, Any] = {"weight": options.weights.get(name, 1)}
     if takes(metric, "one_sided"):
-        searched = _is_below_for_two(metric, options) and options.search != TWO_PHASE
+        searched = _is_below_for_several(metric, options) and options.search != TWO_PHASE
         chosen["one_sided"] = options.one_sided or searched
     if _is_searched(metric, options) and (options.search or options.one_sided):
         chosen["search"] = options.search or dp.AboveThreshold
@@ -134,7 +136,7 @@ def _searched_by_default(kind: type[Metric]) -> bool:
 
 
 def _is_searched(metric: Metric, options: argparse.Namespace) -> bool:
-    from_below = options.one_sided or _is_below_for_two(metric, options)
+    from_below = options.one_sided or _is_below_for_several(metric, options)
     return takes(metric, "search") and (from_below or not takes(metric, "one_sided"))
 
 
@@ -143,11 +145,11 @@ def _takes(metric: Metric, options: argparse.Namespace) -> bool:
     return by_default or _is_searched(metric, options)
 
 
-def _is_below_for_two(metric: Metric, options: argparse.Namespace) -> bool:
-    """Return whether the default for rows with two owners is to release the metric from below."""
-    if not _two_owners(options) or not takes(metric, "one_sided"):
+def _is_below_for_several(metric: Metric, options: argparse.Namespace) -> bool:
+    """Return whether a metric of rows with several owners is released from below by default."""
+    if not _several_owners(options) or not takes(metric, "one_sided"):
         return False
-    return bool(vars(metric.for_two_owners("--person"))["search"] != TWO_PHASE)
+    return bool(vars(metric.for_several_owners("--person"))["search"] != TWO_PHASE)
 
 
 def _names(metric: Metric) -> list[str]:
@@ -155,5 +157,5 @@ def _names(metric: Metric) -> list[str]:
     return [column.name for column in with_role(metric.columns(), Role.VALUE)]
 
 
-def _two_owners(options: argparse.Namespace) -> bool:
+def _several_owners(options: argparse.Namespace) -> bool:
     return len(options.person) > 1

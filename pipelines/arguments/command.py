@@ -105,9 +105,9 @@ def plain(program: str, description: str) -> Parser:
     return made
 
 
-def parser(program: str, description: str, two_owners: bool = False) -> Parser:
+def parser(program: str, description: str, several_owners: bool = False) -> Parser:
     """Return a parser with the options of files, of people and partitions, and of bounds."""
     made = plain(program, description)
     files.add(made)
-    people.add(made, two_owners)
+    people.add(made, several_owners)
     return made

@@ -14,23 +14,23 @@ _REACH = (
     "most partitions of one person; more is cut by a keyed hash. Left out, or auto: chosen "
     "privately, for 4%% to 12%% of the budget"
 )
-_TWO_OWNERS = (
-    "or the two of rows with two owners, which disappear with either: --count, --sum, --max, --min "
-    "and --distinct, without limits"
+_OWNERS = (
+    "or the 2 to 8 of rows with several owners, which disappear with any of them: --count, --sum, "
+    "--max, --min and --distinct, without limits. Where one is empty, the row belongs to the others"
 )
 
 
-def add(made: argparse.ArgumentParser, two_owners: bool) -> None:
+def add(made: argparse.ArgumentParser, several_owners: bool) -> None:
     """Add --person, --partition, --public_partitions and the limits of people and partitions.
 
     Args:
         made: the parser.
-        two_owners: whether the job has metrics of rows with two owners.
+        several_owners: whether the job has metrics of rows with several owners.
     """
     people = made.add_argument_group("people and partitions")
     read, form, who = words.owner, "COLUMN", "the column that identifies a person"
-    if two_owners:
-        read, form, who = words.owners, f"{form}[,{form}]", f"{who}; {_TWO_OWNERS}"
+    if several_owners:
+        read, form, who = words.owners, f"{form}[,{form}...]", f"{who}; {_OWNERS}"
     people.add_argument("--person", required=True, type=read, metavar=form, help=who)
     people.add_argument(
         "--partition",
@@ -56,9 +56,9 @@ def add(made: argparse.ArgumentParser, two_owners: bool) -> None:
 
 
 def person(options: argparse.Namespace) -> str | list[str]:
-    """Return the column of the person, or the two of rows with two owners."""
-    one_or_two: list[str] = options.person
-    return one_or_two if len(one_or_two) > 1 else one_or_two[0]
+    """Return the column of the person, or those of rows with several owners."""
+    names: list[str] = options.person
+    return names if len(names) > 1 else names[0]
 
 
 def bounds(options: argparse.Namespace) -> dp.ContributionBounds | None:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Literal
 
+from beam_dp.mechanisms.summaries.worker_limits import OWNERS
+
 
 def require(ok: bool, rule: str, text: str) -> None:
     """Refuse a word; the parser puts the option before the rule."""
@@ -74,17 +76,17 @@ def columns(text: str) -> list[str]:
 
 
 def owners(text: str) -> list[str]:
-    """Return the column of the person, or the two of rows with two owners."""
+    """Return the column of the person, or those of rows with several owners."""
     names = columns(text)
-    rule = "one column, or two different ones with a comma between: from,to"
-    require(len(set(names)) == len(names) <= 2, rule, text)
+    rule = f"one column, or 2 to {OWNERS} different ones with commas between: from,to"
+    require(len(set(names)) == len(names) <= OWNERS, rule, text)
     return names
 
 
 def owner(text: str) -> list[str]:
     """Return the column of the person alone, in a list as `owners` does."""
     names = columns(text)
-    require(len(names) == 1, "one column: this job has nothing for rows with two owners", text)
+    require(len(names) == 1, "one column: this job has nothing for rows with several owners", text)
     return names
 
 

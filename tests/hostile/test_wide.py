@@ -85,8 +85,8 @@ def one_owner(unit: Fraction) -> list[base.Metric]:
     return found
 
 
-def two_owners(unit: Fraction) -> list[base.Metric]:
-    """Return every metric of two owners, and every way in which it is computed."""
+def several_owners(unit: Fraction) -> list[base.Metric]:
+    """Return every metric of several owners, and every way in which it is computed."""
     return [
         totals.Count(),
         totals.Count(one_sided=True),
@@ -122,13 +122,13 @@ class Case:
 
     asked: tuple[base.Metric, ...]
     bounds: dp.ContributionBounds
-    second: str | None = None
+    others: tuple[str, ...] = ()
 
     @property
     def program(self) -> Program:
         depth = self.bounds.depth or 5
         return compile_program(
-            self.asked, GENEROUS, 3, depth=depth, second=self.second, partitions=3
+            self.asked, GENEROUS, 3, depth=depth, others=self.others, partitions=3
         )
 
 
@@ -139,8 +139,8 @@ def cases(unit: Fraction) -> Iterator[Case]:
     for bounds in (free, bound):
         named = [named_by_place(metric, place) for place, metric in enumerate(one_owner(unit))]
         yield Case(tuple(named), bounds)
-    named = [named_by_place(metric, place) for place, metric in enumerate(two_owners(unit))]
-    yield Case(tuple(named), free, "other")
+    named = [named_by_place(metric, place) for place, metric in enumerate(several_owners(unit))]
+    yield Case(tuple(named), free, ("other", "third"))
     yield from (Case((metric,), free) for metric in own_epsilons(unit))
 
 

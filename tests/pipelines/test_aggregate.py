@@ -276,13 +276,14 @@ def test_a_walk_is_asked_for_by_name() -> None:
     assert found == dp.KthLargest("age", 3, name="largest_3_age")
 
 
-def test_two_phases_are_for_every_metric_of_two_owners() -> None:
+def test_two_phases_are_for_every_metric_of_several_owners() -> None:
     words = ["--count", "--distinct", "day", "--max", "minutes", "--search", "two_phase"]
-    given = ["--person", "from,to", "--epsilon", "1", *words]
+    words += ["--max_frequency", "day", "--kth_largest", "minutes:9"]
+    given = ["--person", "from,to,by", "--epsilon", "1", *words]
     options, _ = aggregate.parser().read(given)
     release = aggregate.transform(options)
-    assert [metric.search for metric in release.metrics] == ["two-phase"] * 3
-    assert str(release.plan()).count("clip for each partition, then") == 3
+    assert [metric.search for metric in release.metrics] == ["two-phase"] * 5
+    assert str(release.plan()).count("clip for each partition, then") == 5
 
 
 FORMS: dict[str, list[tuple[str, metric_kinds.Metric]]] = {
@@ -370,7 +371,7 @@ def test_the_size_of_a_partition_reaches_the_transform(flag: str) -> None:
     assert parsed(flag, "--partition_rows", "1000").partition_rows == 1000
 
 
-def test_a_search_for_two_owners_is_one_from_below() -> None:
+def test_a_search_for_several_owners_is_one_from_below() -> None:
     options, _ = aggregate.parser().read(
         ["--person", "from,to", "--epsilon", "1", "--count", "--one_sided"]
         + ["--search", "exponential"]

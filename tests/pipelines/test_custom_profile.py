@@ -163,7 +163,7 @@ def test_what_is_no_function_is_refused(
         ),
         (
             ["--person", "a,b", *ASKED, *GRID],
-            "a metric of rows with two owners must be --count, --sum, --max, --min, --distinct, not --cust",
+            "a metric of rows with several owners must be --count, --sum, --max, --min, ",
         ),
     ],
 )

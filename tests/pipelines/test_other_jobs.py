@@ -309,16 +309,16 @@ def test_every_job_refuses_an_output_that_cannot_be_written(
     assert "--output must be one that can be written, not " in said
 
 
-def test_help_speaks_of_two_owners_where_there_are_metrics_for_them():
+def test_help_speaks_of_several_owners_where_there_are_metrics_for_them():
     for job in (aggregate, shifted_inverse):
-        assert "--person COLUMN[,COLUMN] the column" in helped(job)
-        assert "or the two of rows with two owners" in helped(job)
+        assert "--person COLUMN[,COLUMN...] the column" in helped(job)
+        assert "or the 2 to 8 of rows with several owners" in helped(job)
     for job in (preprocess, ratio):
         assert "--person COLUMN the column that identifies a person --partition" in helped(job)
 
 
 @pytest.mark.parametrize("job", [preprocess, ratio])
-def test_two_owners_are_refused_where_nothing_is_for_them(job, capsys):
+def test_several_owners_are_refused_where_nothing_is_for_them(job, capsys):
     with pytest.raises(SystemExit):
         job.parser().read(["--person", "from,to"])
     assert "--person: must be one column: this job has nothing for rows" in capsys.readouterr().err

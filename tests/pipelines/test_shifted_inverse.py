@@ -129,6 +129,30 @@ def test_rows_with_two_owners_disappear_with_either(tmp_path: Path, extension: s
     assert largest == [5, 4, -math.inf, -math.inf]
 
 
+@pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
+def test_rows_with_three_owners_disappear_with_any_and_have_empty_roles(
+    tmp_path: Path, extension: str
+) -> None:
+    """The first person owns five rows in three roles, and the rest is the supplier's alone."""
+    owners = [("007", "a", "b"), ("c", "007", None), ("d", "e", "007"), ("007", None, None)]
+    owners += [("f", "007", "007"), (None, "s", None), ("s", "s", None), (None, None, None)]
+    names = ["customer", "supplier", "clerk"]
+    rows: list[dict[str, object]] = [
+        {**dict(zip(names, each, strict=True)), "part": place % 2, "spent": place}
+        for place, each in enumerate(owners)
+    ]
+    source = write(tmp_path / f"in.{extension}", rows)
+    right_of: dict[Metric, list[float]] = {
+        dp.Count(): [7, 2, 0, 0],
+        dp.Sum("spent"): [21, 10, 0, 0],
+        dp.KthLargest("spent", 2): [5, 3, -math.inf, -math.inf],
+        dp.DistinctCount("part"): [2, 2, 0, 0],
+        dp.MaxFrequency("part"): [4, 1, 0, 0],
+    }
+    for place, (statistic, right) in enumerate(right_of.items()):
+        assert profile(source, statistic, names, tmp_path / str(place)) == right, statistic
+
+
 def test_the_loss_is_for_this_user_only_and_deleted(
     visits: str,
     tmp_path: Path,

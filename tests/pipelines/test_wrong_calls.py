@@ -101,23 +101,24 @@ AGGREGATE = {
     "person and number": (
         [*FILES, *command("--sum", "visitor")], "column 'visitor' of a CSV file must be read as text"
     ),
-    "three owners": (
-        [*FILES, "--person", "a,b,c", *ONE, "--count"], "--person: must be one column, or two differ"
+    "nine owners": (
+        [*FILES, "--person", "a,b,c,d,e,f,g,h,i", *ONE, "--count"],
+        "--person: must be one column, or 2 to 8 different ones with commas between: from,to, not 'a,b",
     ),
     "one owner twice": (
-        [*FILES, "--person", "a,a", *ONE, "--count"], "with a comma between: from,to, not 'a,a'"
+        [*FILES, "--person", "a,a", *ONE, "--count"], "with commas between: from,to, not 'a,a'"
     ),
-    "two owners with limits": (
+    "several owners with limits": (
         [*FILES, *OWNERS, *ONE, "--count", "--max_rows", "3"],
-        "--max_partitions, --max_rows_per_partition and --max_rows must be left out where rows have two owners",
+        "--max_partitions, --max_rows_per_partition and --max_rows must be left out where rows have several owners",
     ),
-    "two owners and private partitions": (
+    "several owners and private partitions": (
         [*FILES, *OWNERS, "--partition", "day", *ONE, "--count", "--delta", "1e-6"],
-        "the partitions must be public where rows have two owners: --public_partitions 1,2,3",
+        "the partitions must be public where rows have several owners: --public_partitions 1,2,3",
     ),
-    "a mean of two owners": (
+    "a mean of several owners": (
         [*FILES, *OWNERS, *ONE, "--count", "--mean", "a"],
-        "a metric of rows with two owners must be --count, --sum, --max, --min, --distinct, not --",
+        "a metric of rows with several owners must be --count, --sum, --max, --min, ",
     ),
     "keys of two lengths": (
         counted("--partition", "hour", "--public_partitions", "1/2,3"),
@@ -213,9 +214,13 @@ AGGREGATE = {
     ),
     "a rate of no value": ([*FILES, *command("--ratio", "a=")], "--ratio: must be COLUMN, or COLUMN=VALUE"),
     "a rate of no column": ([*FILES, *command("--ratio", "=a")], "device=mobile, not '=a'"),
-    "a rate of two owners": (
+    "a median of people of several owners": (
+        [*FILES, *OWNERS, *ONE, "--median", "a"],
+        "--per must be \"row\" where rows have several owners: a vote per person would move with the",
+    ),
+    "a rate of several owners": (
         [*FILES, *OWNERS, *ONE, "--ratio", "a:person"],
-        "a metric of rows with two owners must be --count, --sum, --max, --min, --distinct, not --",
+        "a metric of rows with several owners must be --count, --sum, --max, --min, ",
     ),
     "a mean of nothing per person": (
         [*FILES, *command("--mean", ":person")], "--mean: must be the name of a column"
@@ -304,13 +309,13 @@ SHIFTED_INVERSE = {
          "--candidates=0:60:1"],
         "--partition must not have a column named 'profile'",
     ),
-    "two owners with limits": (
+    "several owners with limits": (
         [*FILES, *OWNERS, *ONE, *MOST, "--candidates=0:60:1", "--max_rows", "3"],
-        "must be left out where rows have two owners",
+        "must be left out where rows have several owners",
     ),
-    "frequencies of two owners": (
-        [*FILES, *OWNERS, *ONE, "--max_frequency", "a", "--candidates=0:60:1"],
-        "a metric of rows with two owners must be --count, --sum, --max, --min, --distinct, not --",
+    "squares of several owners": (
+        [*FILES, *OWNERS, *ONE, "--sum_of_squares", "a", "--candidates=0:60:1"],
+        "a metric of rows with several owners must be --count, --sum, --max, --min, ",
     ),
     "a search that needs delta": (
         [*FILES, *PUBLIC, *ONE, *MOST, "--candidates=0:60:1", "--search", "scale_then_choose"],

@@ -49,7 +49,7 @@ PUBLIC = dp.PublicPartitions([0, 1, 2, 77])
 
 
 def person_of(statistic: Statistic) -> str | list[str]:
-    return ["person", statistic.second] if statistic.second else "person"
+    return ["person", *statistic.others] if statistic.others else "person"
 
 
 def as_table(rows: Rows) -> pa.Table:
@@ -59,6 +59,8 @@ def as_table(rows: Rows) -> pa.Table:
         {
             "day": pa.array([row.day for row in rows], pa.int32()),
             "to": pa.array([None if row.to is None else str(row.to) for row in rows]),
+            "by": pa.array([row.by for row in rows], pa.decimal128(9, 0)),
+            "via": pa.array([row.via for row in rows], pa.int64()),
             "person": pa.array([row.person for row in rows], pa.uint16()),
             "item": items.dictionary_encode(),
             "value": pa.array([row.value for row in rows], pa.float64()),

@@ -10,7 +10,7 @@ class Role(enum.Enum):
     """The use of the values of a column. A table holds its columns in this order of roles."""
 
     VALUE = "numbers, in multiples of a unit"
-    OWNER = "ids of the second owner of a row"
+    OWNER = "ids of a further owner of a row"
     ITEM = "values that are only compared with each other"
     FLAG = "values that are compared with a given one, or judged by a function"
     ORDER = "says which of a person's rows is the last"

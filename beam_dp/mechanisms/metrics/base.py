@@ -89,8 +89,8 @@ class Metric(abc.ABC):
 
     monotone: ClassVar[bool] = False
     """Whether it has a removal profile: it never grows when people are removed."""
-    two_owners: ClassVar[bool] = False
-    """Whether its loss is proved where rows have two owners."""
+    several_owners: ClassVar[bool] = False
+    """Whether its loss is proved where rows have several owners."""
     whole: ClassVar[bool] = False
     """Whether it counts something."""
     splits_alpha: ClassVar[bool] = True
@@ -181,8 +181,8 @@ class Metric(abc.ABC):
         """Return it as an exact function of a few people's records; only of a monotone metric."""
         raise TypeError(f"{type(self).__name__}: has no removal profile.")
 
-    def for_two_owners(self, owner: str) -> "Metric":
-        """Return it as it is released where rows have two owners."""
+    def for_several_owners(self, owner: str) -> "Metric":
+        """Return it as it is released where rows have several owners."""
         return self
 
     def of_people(self) -> OfPeople | None:

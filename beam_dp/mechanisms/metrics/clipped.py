@@ -232,7 +232,7 @@ class Sided(Metric):
             options.refuse(self, options.CLIP, because, "Leave one of the two out.")
             return
         because = "with one_sided=False, which chooses a clip and does not search for the output"
-        # Two phases are what is meant: with one owner by default, with two if they are asked for.
+        # Two phases are what is meant: with one owner by default, with several if asked for.
         searched = options.SEARCH[1:] if self.search == TWO_PHASE else options.SEARCH
         options.refuse(self, searched, because, "Write one_sided=True beside it, or leave it out.")
         if not isinstance(self.clip, str):
@@ -252,12 +252,12 @@ class Sided(Metric):
     def _clipping(self) -> Clipping:
         return Clipping.of(self)
 
-    def for_two_owners(self, owner: str) -> Metric:
-        """Return it as it is released where rows have two owners: by its removal profile.
+    def for_several_owners(self, owner: str) -> Metric:
+        """Return it as it is released where rows have several owners: by its removal profile.
 
         In two phases, if no search is asked for.
         """
-        because = "where rows have two owners, which are released by their removal profile"
+        because = "where rows have several owners, which are released by their removal profile"
         options.refuse(self, options.CLIP, because, "Leave it out.")
         checks.require(
             not (self.one_sided and self.search == TWO_PHASE),
@@ -266,10 +266,10 @@ class Sided(Metric):
             'not be "two-phase" with one_sided=True: two phases err to both sides',
             "Leave one of the two out.",
         )
-        search = self.search if self.one_sided else self._search_of_two_owners()
+        search = self.search if self.one_sided else self._search_of_several_owners()
         return dataclasses.replace(self, one_sided=True, search=search)
 
-    def _search_of_two_owners(self) -> SearchKind:
+    def _search_of_several_owners(self) -> SearchKind:
         return TWO_PHASE
 
 
@@ -281,7 +281,7 @@ class SidedRequest(ProfileRequest):
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release; with one owner, in two phases it is a `ClippedRequest`."""
         checks.require(
-            self.searching.search != TWO_PHASE or context.two_owners,
+            self.searching.search != TWO_PHASE or context.several_owners,
             self.owner,
             "search",
             'not be "two-phase" with one_sided=True where rows have one owner: two '

@@ -22,13 +22,13 @@ from beam_dp.mechanisms.numerics.exact_statistics import Exact, extreme, present
 from beam_dp.mechanisms.numerics.numbers import WIDE, Number
 from beam_dp.mechanisms.numerics.user_functions import People
 from beam_dp.mechanisms.profiles import kth_largest
-from beam_dp.mechanisms.profiles.from_summaries import KthRow, LargestOfTwoOwners, OneNumberEach
+from beam_dp.mechanisms.profiles.from_summaries import KthRow, OneNumberEach
 from beam_dp.mechanisms.releases.quantiles import ExtremeRelease, LargestOfLines, NearKth
 from beam_dp.mechanisms.releases.released import Release
 from beam_dp.mechanisms.releases.request import Context, Request
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.search.choose import WALK, SearchKind
+from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
 from beam_dp.mechanisms.search.ranks.tail import STRAY, TailSearch
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
@@ -49,8 +49,8 @@ class _Extreme(OfValues):
         search: "walk" for the first number from the outside that enough people reach (see
             `TailSearch`); "two-phase" for a clip and noise (see `TwoPhase`), which is nearer from
             about 1,000 people on at epsilon 1, but beyond all data in a tenth of all releases; or
-            a search over the removal loss, which errs to one side, and by more. Rows with two
-            owners are released in two phases, or by such a search.
+            a search over the removal loss, which errs to one side, and by more. Rows with
+            several owners are released in two phases, or by such a search.
         beta: how often the guarantee of a search may fail.
         unit: the grid of values.
         method: "search", or "preprocessing": the extreme of one number per person, cut so that
@@ -58,7 +58,7 @@ class _Extreme(OfValues):
     """
 
     monotone: ClassVar[bool] = True
-    two_owners: ClassVar[bool] = True
+    several_owners: ClassVar[bool] = True
     walks: ClassVar[bool] = True
     statistic: ClassVar[str]
     sign: ClassVar[int]
@@ -81,8 +81,8 @@ class _Extreme(OfValues):
         """Return it as a function of records; the smallest is mirrored."""
         return extreme(self.sign)
 
-    def for_two_owners(self, owner: str) -> Metric:
-        """Return it as it is: its profile is proved for two owners too."""
+    def for_several_owners(self, owner: str) -> Metric:
+        """Return it as it is: its profile is proved for several owners too."""
         check_not_preprocessed(owner, self)
         return self
 
@@ -165,16 +165,16 @@ class LargestRequest(_ValueRequest):
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the largest value without the people who have most."""
-        if context.two_owners:
-            relation = Relation(context.index(self.column), context.owner)
-            return LargestOfTwoOwners(relation, removals, self.unit, self.sign)
+        if context.several_owners:
+            relation = Relation(context.index(self.column), context.others)
+            return KthRow(relation, removals, self.unit, self.sign)
         field = context.field(self.column, self.word)
         return OneNumberEach(Measure(field, self.sign, (), removals + 1, False), self.unit)
 
     def by_ranks(self, context: Context, each: Budget) -> Release:
-        """Return the walk from the outside; where rows have two owners, two phases."""
+        """Return the walk from the outside; where rows have several owners, two phases."""
         candidates = self.candidates()
-        if context.two_owners or candidates.size >= WIDE:
+        if context.several_owners or candidates.size >= WIDE:
             return self.two_phase(context, each)
         search = TailSearch(each, 0, 0, True, self.stray, 1)
         return ExtremeRelease(self._buckets(context, self.word), search, candidates)
@@ -197,9 +197,10 @@ class KthLargest(OfValues):
     such k then give nearly the same value. Otherwise it is a one-sided search (`NearKth`), which
     takes many rows of one person as one person's.
 
-    With `search="two-phase"` or another search, the true one is at least `<name>_low` with
-    probability 95%; with `search=dp.AboveThreshold` the release is at most the true one, rounded up
-    to the candidates, with probability 1 - beta. k must not come from the data.
+    With `search="two-phase"`, which is the default where rows have several owners, or another
+    search, the true one is at least `<name>_low` with probability 95%; with
+    `search=dp.AboveThreshold` the release is at most the true one, rounded up to the candidates,
+    with probability 1 - beta. k must not come from the data.
 
     Attributes:
         column: the value column.
@@ -209,6 +210,7 @@ class KthLargest(OfValues):
     """
 
     monotone: ClassVar[bool] = True
+    several_owners: ClassVar[bool] = True
     walks: ClassVar[bool] = True
     command: ClassVar[Command] = Command("COLUMN:K", "K-th largest value of all rows")
 
@@ -243,6 +245,10 @@ class KthLargest(OfValues):
         """Return it as a function of records."""
         return kth_of_records(self.k)
 
+    def for_several_owners(self, owner: str) -> Metric:
+        """Return it by its removal profile: the ranks of people say nothing of shared rows."""
+        return dataclasses.replace(self, search=TWO_PHASE) if self.search == WALK else self
+
 
 @dataclasses.dataclass(frozen=True)
 class KthLargestRequest(_ValueRequest):
@@ -259,7 +265,10 @@ class KthLargestRequest(_ValueRequest):
     k: int
 
     def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return the exact profile, of as many rows as can matter."""
+        """Return the exact profile, of as many rows as can matter; of shared rows a relaxed one."""
+        if context.several_owners:
+            relation = Relation(context.index(self.column), context.others)
+            return KthRow(relation, removals, self.unit, k=self.k)
         most = removals + 1 if self.k * (removals + 1) <= _THINNED else 0
         relation = Relation(context.index(self.column), most=most, rank=self.k)
         return KthRow(relation, removals, self.unit, k=self.k)

@@ -61,7 +61,7 @@ class DistinctCount(Sided):
     needs only one who pays. Where C is for one partition, it is chosen by what it makes of the
     number (`TwoPhaseDistinct`), else by how many values people have. `one_sided=True` searches the
     relaxed removal loss instead: only values that more than T people are needed to remove count.
-    Rows with two owners are released so; `search="two-phase"` takes clip and noise of that loss
+    Rows with several owners are released so; `search="two-phase"` takes clip and noise of that loss
     there, and seldom errs by less.
 
     Attributes:
@@ -75,7 +75,7 @@ class DistinctCount(Sided):
     """
 
     monotone: ClassVar[bool] = True
-    two_owners: ClassVar[bool] = True
+    several_owners: ClassVar[bool] = True
     whole: ClassVar[bool] = True
     command: ClassVar[Command] = Command(
         "COLUMN",
@@ -103,7 +103,7 @@ class DistinctCount(Sided):
         """Return it as a function of records."""
         return Exact(lambda people: len(occurrences(people)))
 
-    def _search_of_two_owners(self) -> SearchKind:
+    def _search_of_several_owners(self) -> SearchKind:
         """Return the search from below: two phases seldom err by less there."""
         return self.search
 
@@ -147,8 +147,8 @@ class DistinctFromBelow(SidedRequest):
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile of owners; with one owner, of as many as can matter."""
-        most = 0 if context.two_owners else removals + 1
-        relation = Relation(context.index(self.column), context.owner, most=most)
+        most = 0 if context.several_owners else removals + 1
+        relation = Relation(context.index(self.column), context.others, most=most)
         return DistinctItems(relation, removals)
 
 
@@ -158,12 +158,13 @@ class MaxFrequency(_OfItems):
 
     What its numbers mean is as of `Max` with `search="two-phase"`, for the profile in which people
     may be removed in parts (a linear program, rounded down by less than half a row): see
-    `profiles.frequency`.
+    `profiles.frequency`, and for rows with several owners `profiles.shared_rows`.
 
     Attributes:
         column: the column; its values are only compared.
     """
 
+    several_owners: ClassVar[bool] = True
     command: ClassVar[Command] = Command("COLUMN", "rows of the most frequent value")
 
     column: str
@@ -189,7 +190,7 @@ class MaxFrequencyRequest(ProfileRequest):
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile of the linear program over all values."""
-        return MostFrequentItem(Relation(context.index(self.column), context.owner), removals)
+        return MostFrequentItem(Relation(context.index(self.column), context.others), removals)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -265,7 +266,7 @@ class SquaresRequest(ProfileRequest):
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile in which people are removed for each value apart."""
-        return SquaresByItem(Relation(context.index(self.column), context.owner), removals)
+        return SquaresByItem(Relation(context.index(self.column)), removals)
 
 
 class PairSquaresRequest(SquaresRequest):
@@ -275,4 +276,4 @@ class PairSquaresRequest(SquaresRequest):
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile in which people are removed for all values at once."""
-        return SquaresByPairs(Relation(context.index(self.column), context.owner), removals)
+        return SquaresByPairs(Relation(context.index(self.column)), removals)

@@ -13,19 +13,23 @@ from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.metrics.base import (
     UNIT,
     Command,
+    Metric,
     OfPeople,
     Output,
     check_indexes,
 )
 from beam_dp.mechanisms.metrics.clipped import Clipping
-from beam_dp.mechanisms.metrics.profiled import OfValues
+from beam_dp.mechanisms.metrics.profiled import OfValues, ProfileRequest, Searching
 from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.mechanisms.metrics.totals import RowsWithValueRequest
 from beam_dp.mechanisms.numerics import checks, options
-from beam_dp.mechanisms.profiles.from_summaries import KthRow
+from beam_dp.mechanisms.profiles.from_summaries import KthRow, RowsOfSeveralOwners
+from beam_dp.mechanisms.releases.clipped import ClippedSum
 from beam_dp.mechanisms.releases.quantiles import RankRelease, RowQuantile
 from beam_dp.mechanisms.releases.released import OVERSHOOT, Release, Released
 from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
+from beam_dp.mechanisms.releases.shifted_inverse import Profiler
+from beam_dp.mechanisms.releases.two_phase import TwoPhase
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.common import check_share
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
@@ -53,6 +57,18 @@ class _OfRanks(OfValues):
         """Whether its error is one of ranks: yes."""
         return True
 
+    def for_several_owners(self, owner: str) -> Metric:
+        """Return it as it is; it must be one of rows, which have no owner whose vote they are."""
+        checks.require(
+            vars(self)["per"] == "row",
+            type(self).__name__,
+            "per",
+            'be "row" where rows have several owners: a vote per person would move with the rows '
+            "of others",
+            'Write per="row".',
+        )
+        return self
+
 
 @dataclasses.dataclass(frozen=True)
 class Quantile(_OfRanks):
@@ -76,6 +92,7 @@ class Quantile(_OfRanks):
         unit: the grid of values.
     """
 
+    several_owners: ClassVar[bool] = True
     command: ClassVar[Command] = Command(
         "COLUMN:P[:row]",
         "value with a share P of the people at or below; or :row, of the rows",
@@ -171,6 +188,7 @@ class Median(_OfRanks):
             whose interval is open; it errs less where values are even and people many.
     """
 
+    several_owners: ClassVar[bool] = True
     command: ClassVar[Command] = Command("COLUMN[:row]", "the quantile with P = 0.5")
 
     column: str
@@ -259,6 +277,17 @@ class PeopleQuantileRequest(ColumnRequest):
         return RankRelease(relation, self.unit, search, self.candidates, self.alone)
 
 
+class SharedRowsRequest(ProfileRequest):
+    """The number of rows with a value by its removal profile, where rows have several owners."""
+
+    word: ClassVar[str] = "valid"
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the number of rows without the people who have most, relaxed."""
+        relation = Relation(context.index(self.column), context.others)
+        return RowsOfSeveralOwners(relation, removals)
+
+
 class RowQuantileRequest(PeopleQuantileRequest):
     """A quantile in which every row counts once."""
 
@@ -267,17 +296,28 @@ class RowQuantileRequest(PeopleQuantileRequest):
     def build(self, context: Context, share: Budget) -> Release:
         """Return a noisy number of rows, then the k-th largest."""
         counting, searching = share.split((_COUNT_SHARE, 1 - _COUNT_SHARE))
-        rows = RowsWithValueRequest(self.column, Clipping("partition", _COUNT_CLIP))
         beta, blank = float(self.beta), self.given is None
         search = AboveThreshold(context.each(searching), beta, min(OVERSHOOT, beta / 2))
         search = dataclasses.replace(search, gate=blank)
         removals = context.check_removals(search.cap(self.candidates.size))
         return RowQuantile(
-            count=rows.clipped(context, counting),
-            rows=KthRow(Relation(context.index(self.column)), removals, self.unit),
+            count=self._count(context, counting),
+            rows=KthRow(self._relation(context), removals, self.unit),
             p=self.shares[0],
             search=search,
             candidates=self.candidates,
             cost=context.each(share),
             blank=blank,
         )
+
+    def _relation(self, context: Context) -> Relation:
+        return Relation(context.index(self.column), context.others)
+
+    def _count(self, context: Context, share: Budget) -> ClippedSum | TwoPhase:
+        """Return the noisy number of rows with a value."""
+        if context.several_owners:
+            return SharedRowsRequest(self.column, Searching()).two_phase(
+                context, context.each(share)
+            )
+        rows = RowsWithValueRequest(self.column, Clipping("partition", _COUNT_CLIP))
+        return rows.clipped(context, share)

@@ -22,7 +22,7 @@ from beam_dp.mechanisms.metrics.profiled import ProfileRequest, Searching
 from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.mechanisms.numerics import checks, options
 from beam_dp.mechanisms.numerics.exact_statistics import Exact, additive, total
-from beam_dp.mechanisms.profiles.from_summaries import OneNumberEach, RowsOfTwoOwners
+from beam_dp.mechanisms.profiles.from_summaries import OneNumberEach, RowsOfSeveralOwners
 from beam_dp.mechanisms.releases.released import PeopleRelease, Release, Released
 from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
@@ -43,7 +43,7 @@ class Count(Sided):
     """
 
     monotone: ClassVar[bool] = True
-    two_owners: ClassVar[bool] = True
+    several_owners: ClassVar[bool] = True
     whole: ClassVar[bool] = True
     command: ClassVar[Command] = Command(
         "", "number of rows", help_from_below="number of rows, one-sided"
@@ -85,8 +85,8 @@ class RowsFromBelow(SidedRequest):
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the total without the people who have most."""
-        if context.two_owners:
-            return RowsOfTwoOwners(Relation(-1, context.owner), removals)
+        if context.several_owners:
+            return RowsOfSeveralOwners(Relation(-1, context.others), removals)
         return OneNumberEach(Measure(ROWS, keep=removals + 1), self.unit)
 
 
@@ -95,10 +95,10 @@ class Sum(Sided):
     """Sum a column; rows without a valid value add nothing.
 
     Numbers may have both signs. Every row's number is rounded to a multiple of `unit` first, then
-    summed exactly. A one-sided sum takes people whose total is below 0 as 0. Where rows have two
-    owners, numbers below 0 are taken as 0, sums of a pair of owners are rounded down to multiples
-    of 0.001 if the unit is a finer power of ten, and are at most 2^32 of these: 4,294,967 by
-    default.
+    summed exactly. A one-sided sum takes people whose total is below 0 as 0. Where rows have
+    several owners, numbers below 0 are taken as 0, sums of rows with the same owners are rounded
+    down to multiples of 0.001 if the unit is a finer power of ten, and are at most 2^32 of these:
+    4,294,967 by default.
 
     Attributes:
         column: the value column.
@@ -106,7 +106,7 @@ class Sum(Sided):
     """
 
     monotone: ClassVar[bool] = True
-    two_owners: ClassVar[bool] = True
+    several_owners: ClassVar[bool] = True
     command: ClassVar[Command] = Command(
         "COLUMN",
         "sum of a column, clipped at a privately chosen bound",
@@ -170,17 +170,17 @@ class SumFromBelow(SidedRequest):
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the total without the people who have most."""
-        if context.two_owners:
+        if context.several_owners:
             coarse = _coarse(self.unit)
-            relation = Relation(-1, context.owner, context.index(self.column))
+            relation = Relation(-1, context.others, context.index(self.column))
             unit = self.unit * coarse
-            return RowsOfTwoOwners(relation, removals, unit, coarse=coarse)
+            return RowsOfSeveralOwners(relation, removals, unit, coarse=coarse)
         field = context.field(self.column, "sum")
         return OneNumberEach(Measure(field, keep=removals + 1), self.unit)
 
 
 def _coarse(unit: Fraction) -> int:
-    """Return how many units of a sum of two owners are one: up to a thousandth, a power of ten."""
+    """Return how many units of a sum of shared rows are one: up to 0.001, a power of ten."""
     factor = 1
     while unit * factor * 10 <= _COARSE:
         factor *= 10

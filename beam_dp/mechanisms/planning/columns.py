@@ -1,4 +1,4 @@
-"""List the columns that a program reads: those of all metrics, once each, and the second owner."""
+"""List the columns that a program reads: those of all metrics, once each, and further owners."""
 
 from collections.abc import Sequence
 
@@ -7,14 +7,14 @@ from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 
 
-def columns_of(asked: Sequence[Metric], second: str | None = None) -> tuple[Column, ...]:
+def columns_of(asked: Sequence[Metric], others: Sequence[str] = ()) -> tuple[Column, ...]:
     """Return the columns in the order of a table.
 
-    The second owner is another column even if the same column is compared too: owners are ids.
+    An owner is another column even if the same column is compared too: owners are ids.
 
     Args:
         asked: the metrics.
-        second: the column of the second owner, where rows have two.
+        others: the columns of further owners, where rows have several.
 
     Raises:
         ValueError: when a column of numbers has two units.
@@ -24,7 +24,7 @@ def columns_of(asked: Sequence[Metric], second: str | None = None) -> tuple[Colu
         for column in metric.columns():
             if column.role is Role.VALUE:
                 _check_unit(metric, units.setdefault(column.name, column), column)
-    owners = () if second is None else (Column(second, Role.OWNER),)
+    owners = (Column(name, Role.OWNER) for name in others)
     return table_order([*owners, *(column for metric in asked for column in metric.columns())])
 
 

@@ -7,29 +7,29 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.summaries.worker_limits import EDGES
 
 
-def most_rows(metric: Metric, two_owners: bool = False) -> int | None:
+def most_rows(metric: Metric, several_owners: bool = False) -> int | None:
     """Return the most rows of one partition that the metric takes; None: any number.
 
     Rows of the same person with the same value are one line, and count once.
 
     Args:
         metric: what is released.
-        two_owners: whether rows have two owners.
+        several_owners: whether rows have several owners.
     """
-    if two_owners:
+    if several_owners:
         return EDGES
     limits = (request.most_rows for request in metric.requests())
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def check_rows(owner: str, rows: int | None, asked: Sequence[Metric], two_owners: bool) -> None:
+def check_rows(owner: str, rows: int | None, asked: Sequence[Metric], several_owners: bool) -> None:
     """Refuse a bound on the size of partitions that is beyond what one worker can take.
 
     Args:
         owner: the name that errors begin with.
         rows: the user's bound; None: not known, then nothing is refused.
         asked: the metrics.
-        two_owners: whether rows have two owners.
+        several_owners: whether rows have several owners.
 
     Raises:
         TypeError, ValueError: unless `rows` is None, or an int from 1 to the limit of every metric.
@@ -38,8 +38,8 @@ def check_rows(owner: str, rows: int | None, asked: Sequence[Metric], two_owners
         return
     checks.positive_integer(owner, "partition_rows", rows, "Leave it out if you do not know.")
     for metric in asked:
-        most = most_rows(metric, two_owners)
-        kind = type(metric).__name__ + (" of rows with two owners" if two_owners else "")
+        most = most_rows(metric, several_owners)
+        kind = type(metric).__name__ + (" of rows with several owners" if several_owners else "")
         checks.require(
             most is None or rows <= most,
             owner,

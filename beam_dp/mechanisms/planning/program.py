@@ -172,7 +172,7 @@ def compile_program(
     *,
     depth: int | None = None,
     selection: SelectionRequest | None = None,
-    second: str | None = None,
+    others: Sequence[str] = (),
     partitions: int | None = None,
 ) -> Program:
     """Share the budget out and return the program.
@@ -183,7 +183,7 @@ def compile_program(
         reach: the most partitions that a person can have rows in.
         depth: the most rows per person and partition; None: unknown.
         selection: how to select partitions; None for public ones.
-        second: the column of the second owner, where rows have two.
+        others: the columns of further owners, where rows have several.
         partitions: how many partitions there are; None: unknown.
 
     Raises:
@@ -198,7 +198,7 @@ def compile_program(
     if selection is not None:
         cost = account.spend(SELECTION, shares[None], reach)
         selector = TruncatedGeometric(epsilon_of(cost), cost.delta, selection.pre_threshold)
-    columns = columns_of(asked, second)
+    columns = columns_of(asked, others)
     context = Context(columns, reach=reach, depth=depth, partitions=partitions)
     wanted = {request: share for request, share in shares.items() if request is not None}
     steps = build(asked, wanted, context, account)
@@ -235,19 +235,19 @@ class Loss:
         return needs_rows(self.profiler.measures)
 
 
-def compile_loss(statistic: Metric, removals: int, second: str | None = None) -> Loss:
+def compile_loss(statistic: Metric, removals: int, others: Sequence[str] = ()) -> Loss:
     """Return what must be collected for the profile B[0..removals] of a monotone statistic.
 
     Args:
         statistic: the metric.
         removals: K.
-        second: the column of the second owner, where rows have two.
+        others: the columns of further owners, where rows have several.
 
     Raises:
         ValueError: for more removals than a worker can hold.
     """
     context = Context(
-        columns_of([statistic], second), asker=type(statistic).__name__, output=statistic.output
+        columns_of([statistic], others), asker=type(statistic).__name__, output=statistic.output
     )
     profiler = statistic.profile_request().profiler(context, context.check_removals(removals))
     return Loss(context.columns, tuple(context.fields), profiler)

@@ -20,7 +20,7 @@ from beam_dp.mechanisms.profiles import (
     frequency,
     kth_largest,
     owner_pairs,
-    vertex_cover,
+    shared_rows,
 )
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
@@ -106,18 +106,27 @@ class OwnerProfiler(abc.ABC):
 
 
 class DistinctItems(OwnerProfiler):
-    """The number of different items, relaxed: `coverage`, with two owners `vertex_cover`."""
+    """The number of different items, relaxed.
+
+    It is `coverage`; of rows with several owners `shared_rows`.
+    """
 
     def _levels(self, lines: Lines) -> Sequence[Number]:
-        if self.relation.second >= 0:
-            return vertex_cover.profile(lines.people, lines.second, lines.items, self.removals)
+        if self.relation.others:
+            return shared_rows.distinct(lines.owners, lines.items, self.removals)
         return coverage.profile(lines.people, lines.items, self.removals)
 
 
 class MostFrequentItem(OwnerProfiler):
-    """The number of rows of the most frequent item, relaxed: `frequency.max_profile`."""
+    """The number of rows of the most frequent item, relaxed.
+
+    It is `frequency.max_profile`; of rows with several owners `shared_rows`.
+    """
 
     def _levels(self, lines: Lines) -> Sequence[Number]:
+        if self.relation.others:
+            counts = _bounded(lines.counts)
+            return shared_rows.most_frequent(lines.owners, lines.items, counts, self.removals)
         return frequency.max_profile(lines.people, lines.items, lines.counts, self.removals)
 
 
@@ -139,10 +148,10 @@ class SquaresByPairs(OwnerProfiler):
 
 
 @dataclasses.dataclass(frozen=True)
-class RowsOfTwoOwners(OwnerProfiler):
-    """The rows of two owners, or the sum of their weights, relaxed: `owner_pairs`.
+class RowsOfSeveralOwners(OwnerProfiler):
+    """The rows with several owners, or the sum of their weights, relaxed: `shared_rows`.
 
-    A pair of owners has at most 2^32 units.
+    Rows with the same owners have at most 2^32 units together.
 
     Attributes:
         coarse: what the weights are divided by; the weight of each pair is rounded down.
@@ -152,15 +161,7 @@ class RowsOfTwoOwners(OwnerProfiler):
 
     def _levels(self, lines: Lines) -> Sequence[Number]:
         weights = _bounded(integers.divide(lines.counts, self.coarse))
-        return owner_pairs.profile(lines.people, lines.second, weights, self.removals)
-
-
-class LargestOfTwoOwners(OwnerProfiler):
-    """The largest item of rows of two owners, relaxed: `owner_pairs.max_profile`."""
-
-    def _levels(self, lines: Lines) -> Sequence[Number]:
-        items = self.sign * lines.items
-        return owner_pairs.max_profile(lines.people, lines.second, items, self.removals, -math.inf)
+        return shared_rows.total(lines.owners, weights, self.removals)
 
 
 def _bounded(weights: np.ndarray) -> np.ndarray:
@@ -170,6 +171,8 @@ def _bounded(weights: np.ndarray) -> np.ndarray:
 @dataclasses.dataclass(frozen=True)
 class KthRow(OwnerProfiler):
     """The k-th largest row, where one person may own many (`kth_largest`): exact.
+
+    Of rows with several owners it is relaxed: `shared_rows`.
 
     Attributes:
         k: which row, 1 for the largest.
@@ -189,10 +192,18 @@ class KthRow(OwnerProfiler):
         return [*known, *[-math.inf] * (len(levels) - len(known))]
 
     def _levels(self, lines: Lines) -> Sequence[Number]:
+        if self.relation.others:
+            return self._of_shared_rows(lines)
         values, ranks = np.unique(lines.items, return_inverse=True)
         levels = kth_largest.profile(lines.people, ranks, lines.counts, self.k, self.removals)
         units: list[int] = values.tolist()
         return [units[level] if level >= 0 else -math.inf for level in levels]
+
+    def _of_shared_rows(self, lines: Lines) -> Sequence[Number]:
+        items, counts = self.sign * lines.items, _bounded(lines.counts)
+        return shared_rows.kth_largest(
+            lines.owners, items, counts, self.k, self.removals, -math.inf
+        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,6 +22,7 @@ from beam_dp.mechanisms.releases.released import (
     people,
 )
 from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease, as_array
+from beam_dp.mechanisms.releases.two_phase import TwoPhase
 from beam_dp.mechanisms.search import RankProfile, Search, increments
 from beam_dp.mechanisms.search.ranks.node import Answer, Node
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
@@ -214,14 +215,15 @@ class NearKth(DirectRelease):
 class RowQuantile(Release):
     """A quantile in which every row counts once: a noisy number of rows, then the k-th largest.
 
-    A part of the cost buys a noisy number n of rows with a value (`ClippedSum`), the rest the k-th
-    largest row with k = `rank_of_quantile(n, p)`, which is monotone once k is fixed. The search
-    passes over some people on its way up; so a smaller k is searched, by `_MISSED` of its shift.
-    The error is a number of people: how far the search may end from there, on either side; the
-    error of n is not in it. It is infinite where the interval of n reaches 0: then k says nothing.
+    A part of the cost buys a noisy number n of rows with a value (`ClippedSum`; where rows have
+    several owners `TwoPhase`, from the same lines), the rest the k-th largest row with k =
+    `rank_of_quantile(n, p)`, which is monotone once k is fixed. The search passes over some people
+    on its way up; so a smaller k is searched, by `_MISSED` of its shift. The error is a number of
+    people: how far the search may end from there, on either side; the error of n is not in it. It
+    is infinite where the interval of n reaches 0: then k says nothing.
 
     Attributes:
-        count: the number of rows, with a clip for each partition.
+        count: the number of rows, with a clip or a price for each partition.
         rows: the profile of the k-th largest row, for k = 1.
         p: the share of rows below the quantile.
         search: the search, with its budget.
@@ -230,7 +232,7 @@ class RowQuantile(Release):
         blank: release NaN for the lowest candidate, as in `DirectRelease`.
     """
 
-    count: ClippedSum
+    count: ClippedSum | TwoPhase
     rows: KthRow
     p: Fraction
     search: Search
@@ -240,8 +242,8 @@ class RowQuantile(Release):
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
-        """The measures of the count, then the relation."""
-        return (*self.count.measures, *self.rows.measures)
+        """The measures of the count, then the relation, unless it is one of them."""
+        return tuple(dict.fromkeys((*self.count.measures, *self.rows.measures)))
 
     @property
     def shift(self) -> int:
@@ -256,7 +258,7 @@ class RowQuantile(Release):
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one value per partition; there is no shared clip."""
         counted = self.count.draw(view, noise)
-        lines = view.owned(len(self.count.measures))
+        lines = view.owned(self.measures.index(self.rows.relation))
         values, errors = [], []
         for rows, owned in zip(counted.values.tolist(), lines, strict=True):
             k = rank_of_quantile(rows, self.p)

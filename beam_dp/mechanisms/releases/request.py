@@ -43,15 +43,14 @@ class Context:
     output: str = ""
 
     @property
-    def owner(self) -> int:
-        """The index of the second owner among the columns; -1: rows have one owner."""
-        roles = [column.role for column in self.columns]
-        return roles.index(Role.OWNER) if Role.OWNER in roles else -1
+    def others(self) -> tuple[int, ...]:
+        """The indexes of the columns of further owners; empty: rows have one owner."""
+        return tuple(i for i, column in enumerate(self.columns) if column.role is Role.OWNER)
 
     @property
-    def two_owners(self) -> bool:
-        """Whether rows have two owners."""
-        return self.owner >= 0
+    def several_owners(self) -> bool:
+        """Whether rows have several owners."""
+        return bool(self.others)
 
     def index(self, column: Column | None) -> int:
         """Return the index of a column among all columns that are read; -1 for None."""

@@ -94,7 +94,6 @@ class BlockRelation(Relation):
             partition=heads.partition,
             relation=heads.relation,
             person=owner,
-            second=owner,
             item=votes,
             count=ones,
         )

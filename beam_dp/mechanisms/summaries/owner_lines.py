@@ -1,23 +1,26 @@
 """Owner lines: who owns which values, for statistics of more than one number per person.
 
 A maximum or a sum needs one number per person and partition. The k-th largest row, the number of
-different values, the most frequent value, or rows of two owners need to know who owns what: lines
-(owner, second owner, item, count) of one partition. `Relation` says which lines a statistic needs.
-`Owned` holds the lines of many partitions, merges equal ones, and returns them per partition.
+different values, the most frequent value, or rows with several owners need to know who owns what:
+lines (owners, item, count) of one partition. `Relation` says which lines a statistic needs. `Owned`
+holds the lines of many partitions, merges equal ones, and returns them per partition.
 
 *Who is who.* People are told apart by their whole identity, of which `owners` makes a one-to-one
 scramble: two people are one owner here only where they are one person everywhere, for which
 `numerics.hashing` has the bound (0 for integer ids).
 
-Rows of two owners have their second owner in a column of the table, as 63 bits (`code`), so in such
-rows both owners are known by their codes. Two people whose codes are equal are then one owner, for
-every fixed key. That costs no privacy in what is computed from such rows: a function of the removal
-profile. Let c be the code of person i, x the rows without those of i, x' all rows, and B, B' their
-profiles over codes. To remove c from x' removes all rows of i, and leaves x without c, a part of x:
+*Rows with several owners* have a column per role, and disappear when any owner does. The order of
+roles plays no part, a person in two roles is one owner, and a role without an id has none: the row
+belongs to the others. The codes (`code`, 63 bits) of its owners come in one form (`in_order`): the
+lowest is the person of the table, the others are in the columns `Relation.others`. Two people whose
+codes are equal are one owner, for every fixed key. That costs no privacy in what is computed from
+such rows, a function of the removal profile, for any number of roles. Let c be the code of person
+i, x the rows without those of i, x' all rows, and B, B' their profiles over codes. All rows of i
+have the owner c. So to remove c from x' removes all rows of i, and leaves x without c, a part of x:
 `B'[k + 1] <= B[k]`. And x is a part of x': `B[k] <= B'[k]`. So i moves every loss by 0 or 1,
-whoever else has the code c. (A statistic of one number per person would see the number of c
-change, not come or go: no such statistic is offered for rows of two owners; one that is must have
-the whole identity of both owners.)
+whoever else has the code c. (A statistic of one number per person would see the number of c change,
+not come or go: no such statistic is offered for rows with several owners; one that is must have the
+whole identity of all owners.)
 
 Items, which are only compared, are such codes too: what is released is a statistic of the codes.
 The code of a row depends on that row alone, so that privacy asks nothing of codes. But two
@@ -36,6 +39,7 @@ from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import hashing, integers
 
 _WIDEST = 1 << 62
+_EMPTY = np.uint64(1 << 63)  # `integers.LOWEST`: an empty role
 _BLOCK = 1 << 15  # lines that are hashed at a time: their words stay in the cache
 _NO_KEY = np.uint64(0)
 
@@ -66,13 +70,28 @@ def code(identity: np.ndarray, key: bytes) -> np.ndarray:
     return hashing.shortened(identity, key).view(np.int64)
 
 
+def in_order(codes: np.ndarray) -> np.ndarray:
+    """Return the owners of rows in one form: rising codes, each once, then the empty roles.
+
+    Args:
+        codes: int64 of shape (roles, rows); `integers.LOWEST` where a role has no owner.
+    """
+    words = np.sort(codes.view(np.uint64), axis=0)  # LOWEST, as uint64, is above every code
+    twice = words[1:] == words[:-1]
+    if twice.any():
+        words[1:][twice] = _EMPTY
+        words.sort(axis=0)
+    return words.view(np.int64)
+
+
 @dataclasses.dataclass(frozen=True)
 class Relation:
     """The owner lines that a statistic needs of the settled rows.
 
     Attributes:
         column: the index of the column whose values are the items; -1: every row has item 0.
-        second: the index of the column that holds the code of a second owner; -1: one owner.
+        others: the indexes of the columns that hold the codes of a row's owners but the first;
+            empty: rows have one owner.
         weight: the index of the column whose values are summed instead of rows; -1: rows. Values
             below 0 count as 0.
         order: the index of the column that says when. Only each person's last row in a partition
@@ -83,7 +102,7 @@ class Relation:
     """
 
     column: int = -1
-    second: int = -1
+    others: tuple[int, ...] = ()
     weight: int = -1
     order: int = -1
     most: int = 0
@@ -94,38 +113,23 @@ class Relation:
     def lines(self, table: Table, place: int, key: bytes) -> "Owned":
         """Return the lines of settled rows; rows without a value have no line."""
         present = np.ones(len(table), bool)
-        for column in (self.column, self.second, self.weight):
+        for column in (self.column, self.weight):
             if column >= 0:
                 present &= ~integers.is_missing(table.values[column], integers.LOWEST)
         table = self.latest(table.take(present))
-        person, second = self._owners(table, key)
         return Owned(
             partition=table.partition,
             relation=np.full(len(table), place, np.int64),
-            person=person,
-            second=second,
+            person=table.person if self.others else owners(table.person, key),
+            others=tuple(table.values[column].view(np.uint64) for column in self.others),
             item=_items(table, self.column),
             count=_weights(table, self.weight),
             names=table.names,
         )
 
-    def _owners(self, table: Table, key: bytes) -> tuple[np.ndarray, np.ndarray]:
-        """Return both owners of each row; the same array twice where rows have one owner."""
-        if self.second < 0:
-            alone = owners(table.person, key)
-            return alone, alone
-        first, second = code(table.person, key), table.values[self.second]
-        # A pair of owners has no direction: (a, b) and (b, a) are one line.
-        return _one_word(np.minimum(first, second)), _one_word(np.maximum(first, second))
-
     def latest(self, table: Table) -> Table:
         """Return the row of each person and partition that counts; without `order` all rows."""
         return table if self.order < 0 else _last(table, self.column, self.order)
-
-
-def _one_word(codes: np.ndarray) -> np.ndarray:
-    """Return codes as owners of one word."""
-    return codes.view(np.uint64)[None]
 
 
 def _last(table: Table, column: int, order: int) -> Table:
@@ -156,28 +160,32 @@ def _weights(table: Table, column: int) -> np.ndarray:
 
 
 class Lines(NamedTuple):
-    """The lines of one partition; owners are numbered from 0."""
+    """The lines of one partition: owners are of shape (roles, lines), from 0; -1 is nobody."""
 
-    people: np.ndarray
-    second: np.ndarray
+    owners: np.ndarray
     items: np.ndarray
     counts: np.ndarray
+
+    @property
+    def people(self) -> np.ndarray:
+        """The first owner of each line, which has no other where rows have one owner."""
+        return np.asarray(self.owners[0])
 
 
 @dataclasses.dataclass(kw_only=True)
 class Owned:
-    """Lines (partition, relation, owner, second owner, item) with their count or weight.
+    """Lines (partition, relation, owners, item) with their count or weight.
 
-    Owners are columns as `owners` makes them, uint64 of shape (1 or 2, n). Where all lines have
-    one owner, `second` may be the same array as `person`, which saves memory.
+    The first owner is a column as `owners` makes it, uint64 of shape (1 or 2, n); of several owners
+    it is a code, as the others are, a column each, in the form of `in_order`.
     """
 
     partition: np.ndarray
     relation: np.ndarray
     person: np.ndarray
-    second: np.ndarray
     item: np.ndarray
     count: np.ndarray
+    others: tuple[np.ndarray, ...] = ()
     names: dict[tuple[int, int], bytes] = dataclasses.field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -187,25 +195,17 @@ class Owned:
     def nothing(cls) -> "Owned":
         """Return no lines."""
         empty, nobody = np.empty(0, np.int64), np.empty((1, 0), np.uint64)
-        return cls(
-            partition=nobody, relation=empty, person=nobody, second=nobody, item=empty, count=empty
-        )
-
-    @property
-    def alone(self) -> bool:
-        """Whether all lines are known to have one owner only."""
-        return self.second is self.person
+        return cls(partition=nobody, relation=empty, person=nobody, item=empty, count=empty)
 
     def take(self, index: np.ndarray | slice) -> "Owned":
         """Return the lines at `index`."""
-        person = ordering.pick(self.person, index)
         return Owned(
             partition=ordering.pick(self.partition, index),
             relation=self.relation[index],
-            person=person,
-            second=person if self.alone else ordering.pick(self.second, index),
+            person=ordering.pick(self.person, index),
             item=self.item[index],
             count=self.count[index],
+            others=tuple(column[index] for column in self.others),
             names=self.names,
         )
 
@@ -227,13 +227,21 @@ class Owned:
 
     def _lines(self, index: np.ndarray | slice) -> Lines:
         items, counts = self.item[index], self.count[index]
-        person, second = ordering.pick(self.person, index), ordering.pick(self.second, index)
-        if self.alone or np.array_equal(person, second):
-            people = ordering.numbered(person)
-            return Lines(people, people, items, counts)
-        both = ordering.numbered(table.join_identities([person, second]))
-        first, last = np.split(both, 2)
-        return Lines(first, last, items, counts)
+        person = ordering.pick(self.person, index)
+        if not self.others:
+            return Lines(ordering.numbered(person)[None], items, counts)
+        return Lines(
+            _numbered([person[0], *(column[index] for column in self.others)]), items, counts
+        )
+
+
+def _numbered(codes: Sequence[np.ndarray]) -> np.ndarray:
+    """Return owners by number from 0, as (roles, lines); -1 for an empty role."""
+    words = np.concatenate(codes)
+    full = words != _EMPTY
+    numbers = np.full(len(words), -1, np.int64)
+    numbers[full] = ordering.numbered(words[None, full])
+    return numbers.reshape(len(codes), -1)
 
 
 def _compact(places: np.ndarray) -> np.ndarray | slice:
@@ -271,15 +279,14 @@ def _joined(parts: Sequence[Owned]) -> Owned:
     names: dict[tuple[int, int], bytes] = {}
     for part in parts:
         names.update(part.names)
-    person = table.join_identities([part.person for part in parts])
-    alone = all(part.alone for part in parts)
+    parts = [part for part in parts if len(part)] or parts[:1]
     return Owned(
         partition=table.join_identities([part.partition for part in parts]),
         relation=np.concatenate([part.relation for part in parts]),
-        person=person,
-        second=person if alone else table.join_identities([part.second for part in parts]),
+        person=table.join_identities([part.person for part in parts]),
         item=np.concatenate([part.item for part in parts]),
         count=integers.concatenate([part.count for part in parts]),
+        others=tuple(map(np.concatenate, zip(*(part.others for part in parts), strict=True))),
         names=names,
     )
 
@@ -318,8 +325,7 @@ def _merged(lines: Owned) -> Owned:
 
 
 def _words(lines: Owned) -> list[np.ndarray]:
-    """Return the words of the owners; once where all lines have one owner."""
-    return [*lines.person] if lines.alone else [*lines.second, *lines.person]
+    return [*lines.others, *lines.person]
 
 
 def _line_hash(lines: Owned) -> np.ndarray:

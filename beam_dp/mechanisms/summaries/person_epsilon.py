@@ -44,13 +44,11 @@ class TierRelation(Relation):
             self.person_value, table.values[self.column], table.rows, starts
         )
         heads = table.take(starts)
-        person = owners(heads.person, key)
         items = np.array([max(-_WIDEST, min(_WIDEST, int(number))) for number in numbers], np.int64)
         return Owned(
             partition=heads.partition,
             relation=np.full(len(heads), place, np.int64),
-            person=person,
-            second=person,
+            person=owners(heads.person, key),
             item=items,
             count=heads.values[-1] + 1,
             names=heads.names,

@@ -34,10 +34,8 @@ def unpack_table(blob: bytes) -> Table:
 def pack_owned(lines: Owned) -> bytes:
     """Return the lines as bytes, with the names of their own partitions only."""
     names = _pack_names(lines.names, lines.partition)
-    # Lines of one owner have that owner twice: the second column is left out then.
-    alone = lines.alone or np.array_equal(lines.second, lines.person)
-    second = lines.second[:, :0] if alone else lines.second
-    columns = [lines.partition, lines.relation, lines.person, second, lines.item, lines.count]
+    columns = [lines.partition, lines.relation, lines.person, lines.item, lines.count]
+    columns += lines.others
     return _OWNED + _pack([*names, *(part for column in columns for part in _runs(column))])
 
 
@@ -51,15 +49,14 @@ def unpack_owned(blob: bytes) -> Owned:
     words, lengths, text, *runs = _unpack(blob[len(_OWNED) :])
     names = _unpack_names(words, lengths, text)
     columns = [_repeated(*pair) for pair in zip(runs[::2], runs[1::2], strict=True)]
-    partition, relation, person, second, item, count = columns
-    person = _ids(person)
+    partition, relation, person, item, count, *others = columns
     return Owned(
         partition=_ids(partition),
         relation=relation,
-        person=person,
-        second=_ids(second) if second.shape[1] else person,
+        person=_ids(person),
         item=item,
         count=count,
+        others=tuple(map(_ids, others)),
         names=names,
     )
 

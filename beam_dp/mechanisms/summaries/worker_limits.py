@@ -1,4 +1,4 @@
-"""The most that one worker computes for one partition: lines, by the computation, and removals.
+"""The most that is computed for one row, and by one worker for one partition: lines and removals.
 
 Rows of the same person with the same value are one line.
 """
@@ -15,6 +15,9 @@ all pairs of 600 people and 600 values, took a minute."""
 
 EDGES = 10_000_000
 """Lines of a flow between the two owners of every row."""
+
+OWNERS = 8
+"""Owners of a row."""
 
 REMOVALS = 2_000_000
 """K, the most removals that a search may look at. A profile of so many takes some 100 MB and

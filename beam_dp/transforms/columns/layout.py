@@ -4,9 +4,9 @@ Rows come as dicts, as `beam.Row`, NamedTuple or dataclass (`row_fields`), or as
 batches and tables. A row counts if its person is an id and every part of its partition is a key
 (`ids`); otherwise it is dropped, by itself and without a trace. A value that is no number
 (`fixed_point`) is absent: the row counts as a row and adds nothing to what is computed from that
-column. Fields that no column of the layout names are never looked at. No content of a row reaches
-an exception, a log or a counter; the errors raised here name columns and Arrow types, which are not
-data.
+column. Where rows have several owners, a row counts if any of them is an id (`owner_lines`). Fields
+that no column of the layout names are never looked at. No content of a row reaches an exception, a
+log or a counter; the errors raised here name columns and Arrow types, which are not data.
 
 *Schemas are public.* A batch without a wanted column, or with one of a wrong type, fails the job,
 and the error names the columns of the batch. That tells nothing of a person where the schema is
@@ -24,7 +24,8 @@ import pyarrow as pa
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics import checks, integers
+from beam_dp.mechanisms.summaries import owner_lines
 from beam_dp.transforms.columns import ids, partition_keys, public_keys, roles
 from beam_dp.transforms.columns.row_fields import FieldLists
 
@@ -74,6 +75,7 @@ class Layout:
             roles.from_arrow(column, array, self.key)
             for column, array in zip(self.columns, arrays[end:], strict=True)
         ]
+        person, valid, values = self._owners(person, valid, values)
         return self._table(person, partition, values, valid & kept, names)
 
     def from_lists(self, lists: list[list[object]]) -> list[Table]:
@@ -94,6 +96,7 @@ class Layout:
             roles.from_values(column, listed, self.key)
             for column, listed in zip(self.columns, lists[1 + len(parts) :], strict=True)
         ]
+        person, valid, values = self._owners(person, valid, values)
         return self._table(person, partition, values, valid & kept, names)
 
     def _table(
@@ -110,6 +113,25 @@ class Layout:
                 valid = valid & (numbers >= 0)
         table = Table(person, partition, np.ones(len(valid), np.int64), values, names)
         return table if valid.all() else table.take(valid)
+
+    def _owners(
+        self, person: np.ndarray, known: np.ndarray, values: list[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+        """Return the first owner of each row, whether there is one, and the values with the others.
+
+        Args:
+            person: the identity in the first role.
+            known: whether there is one.
+            values: the values of all columns, among which are the codes in the other roles.
+        """
+        others = [i for i, column in enumerate(self.columns) if column.role is Role.OWNER]
+        if not others:
+            return person, known, values
+        first = np.where(known, owner_lines.code(person, self.key), integers.LOWEST)
+        codes = owner_lines.in_order(np.stack([first, *(values[i] for i in others)]))
+        ordered = dict(zip(others, codes[1:], strict=True))
+        values = [ordered.get(i, column) for i, column in enumerate(values)]
+        return codes[:1].view(np.uint64), codes[0] != integers.LOWEST, values
 
     def _partitions(
         self, columns: list[pa.Array], size: int

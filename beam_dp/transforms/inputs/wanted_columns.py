@@ -23,7 +23,7 @@ def reader(
 
     Args:
         pattern: the files.
-        owners: the columns of the person, or of the two owners.
+        owners: the columns of the person, or those of rows with several owners.
         partition: the columns of the partition.
         metrics: what is released.
         quotes: whether quotes have a meaning in CSV files.

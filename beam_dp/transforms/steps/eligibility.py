@@ -1,4 +1,4 @@
-"""Refuse metrics that cannot be released: for rows with two owners, or not picklable."""
+"""Refuse metrics that cannot be released: for rows with several owners, or not picklable."""
 
 from collections.abc import Sequence
 
@@ -8,33 +8,33 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import names_of
 from beam_dp.mechanisms.metrics.base import Metric, shown
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.summaries.worker_limits import OWNERS
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
 from beam_dp.transforms.steps import guards
 
 
-def check_person(owner: str, person: object) -> tuple[str, str | None]:
-    """Return the column of the person, and that of the second owner where rows have two."""
+def check_person(owner: str, person: object) -> tuple[str, tuple[str, ...]]:
+    """Return the column of the person, and those of further owners where rows have several."""
     if isinstance(person, str) or not isinstance(person, (list, tuple)):
-        return checks.column(owner, "person", person), None
+        return checks.column(owner, "person", person), ()
     names = checks.columns(owner, "person", person)
     checks.require(
-        len(names) == 2,
+        1 <= len(names) <= OWNERS,
         owner,
         "person",
-        f"be one column, or the two of rows with two owners, not {len(names)}: more "
-        "owners make a linear program without an exact solution in integers",
-        "Split such rows by pairs of owners, or name the one person who must be protected.",
+        f"be one column, or the 2 to {OWNERS} of rows with several owners, not {len(names)}",
+        "Name those who must be protected, and leave out the others.",
     )
-    return names[0], names[1]
+    return names[0], tuple(names[1:])
 
 
-def check_two(
+def check_several(
     owner: str,
     asked: Sequence[Metric],
     bounds: ContributionBounds,
     partitions: Partitions | None,
 ) -> tuple[Metric, ...]:
-    """Return the metrics as they are released for rows with two owners: by their removal profile.
+    """Return the metrics as released for rows with several owners: by their removal profile.
 
     They are released in two phases, except distinct counts, which seldom gain by two phases.
 
@@ -42,35 +42,35 @@ def check_two(
     and counting people would count those. So neither is offered.
 
     Raises:
-        TypeError: for a metric that has no proved loss for two owners.
+        TypeError: for a metric that has no proved loss for several owners.
         ValueError: for bounds, and for private partitions.
     """
     checks.require(
         bounds == ContributionBounds(None),
         owner,
         "bounds",
-        "be left out where rows have two owners: cutting the rows of one would move "
-        "those of another",
+        "be left out where rows have several owners: cutting the rows of one would "
+        "move those of another",
     )
     checks.require(
         not isinstance(partitions, PrivatePartitions),
         owner,
         "partitions",
-        "be public where rows have two owners",
+        "be public where rows have several owners",
         "Write partitions=dp.PublicPartitions([1, 2, 3]).",
     )
     return tuple(_as_released(owner, metric) for metric in asked)
 
 
 def _as_released(owner: str, metric: Metric) -> Metric:
-    if metric.two_owners:
-        return metric.for_two_owners(owner)
-    names = names_of(lambda kind: kind.two_owners)
+    if metric.several_owners:
+        return metric.for_several_owners(owner)
+    names = names_of(lambda kind: kind.several_owners)
     raise checks.ParameterTypeError(
         owner,
-        "a metric of rows with two owners",
+        "a metric of rows with several owners",
         f"be {names}, not {shown(metric)}: no loss of another is proved to move by at "
-        "most 1 when either owner is removed",
+        "most 1 when any owner is removed",
     )
 
 

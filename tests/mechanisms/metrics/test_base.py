@@ -161,7 +161,7 @@ def test_searches_are_built_with_their_budget():
 LARGE = Candidates.of(range(10_000))
 WHOLE = "people are many " * 1000
 MESSAGES = {
-    "owners": lambda: dp.PrivateAggregate(["a", "b"], [dp.KthLargest("x", 2)], Budget(1.0)),
+    "owners": lambda: dp.PrivateAggregate(["a", "b"], [dp.SumOfSquares("x")], Budget(1.0)),
     "shifted inverse": lambda: dp.ShiftedInverse(
         dp.Median("x", candidates=LARGE), "p", Budget(1.0)
     ),
@@ -188,8 +188,8 @@ def test_messages_name_a_metric_and_do_not_quote_it(call):
 
 
 def test_a_metric_is_shown_by_class_and_output():
-    with pytest.raises(TypeError, match=r"not KthLargest \(output column largest_2_x\)"):
-        dp.PrivateAggregate(["a", "b"], [dp.KthLargest("x", 2)], Budget(1.0))
+    with pytest.raises(TypeError, match=r"not SumOfSquares \(output column sum_of_squares_x\)"):
+        dp.PrivateAggregate(["a", "b"], [dp.SumOfSquares("x")], Budget(1.0))
 
 
 @pytest.mark.parametrize("values", [[0, 10**400], [-(10**309), 5], [0, 10**308 * 18]])

@@ -55,7 +55,7 @@ def test_defaults_are_taken_however_they_are_written(make):
 
 
 @pytest.mark.parametrize("kind", [dp.Count, lambda **options: dp.Sum("a", **options)])
-def test_two_owners_take_a_search_and_no_clip(kind):
+def test_several_owners_take_a_search_and_no_clip(kind):
     def built(metric):
         return dp.PrivateAggregate(["from", "to"], [metric], dp.Budget(1.0))
 
@@ -67,7 +67,9 @@ def test_two_owners_take_a_search_and_no_clip(kind):
     with pytest.raises(ValueError, match='search must not be "two-phase" with one_sided=True: two'):
         built(kind(one_sided=True, search="two-phase"))
     for option in CLIP:
-        with pytest.raises(ValueError, match="must be left out where rows have two owners, which"):
+        with pytest.raises(
+            ValueError, match="must be left out where rows have several owners, which"
+        ):
             built(kind(**option))
 
 

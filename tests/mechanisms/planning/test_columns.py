@@ -1,4 +1,4 @@
-"""Which columns a program reads: those of all metrics, once, and the second owner's."""
+"""Which columns a program reads: those of all metrics, once, and further owners'."""
 
 from fractions import Fraction
 
@@ -31,14 +31,15 @@ def test_each_column_is_read_once_in_each_of_its_roles() -> None:
     )
 
 
-def test_a_second_owner_stands_apart_even_where_it_is_compared_too() -> None:
+def test_an_owner_stands_apart_even_where_it_is_compared_too() -> None:
     asked = [dp.DistinctCount("to", one_sided=True), dp.Sum("x")]
-    assert columns_of(asked, "to") == (
+    assert columns_of(asked, ["to", "by"]) == (
         Column("x", Role.VALUE, UNIT),
         Column("to", Role.OWNER),
+        Column("by", Role.OWNER),
         Column("to", Role.ITEM),
     )
-    assert columns_of([dp.Count()], "to") == (Column("to", Role.OWNER),)
+    assert columns_of([dp.Count()], ["to"]) == (Column("to", Role.OWNER),)
 
 
 def test_two_units_of_one_column_are_refused() -> None:

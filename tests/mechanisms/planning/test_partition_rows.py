@@ -38,7 +38,7 @@ def aggregate(metric, **options):
 @pytest.mark.parametrize(("metric", "most"), OF_KINDS, ids=lambda value: str(value)[:40])
 def test_every_kind_has_its_limit(metric, most):
     assert partition_rows.most_rows(metric) == most
-    assert partition_rows.most_rows(metric, two_owners=True) == worker_limits.EDGES
+    assert partition_rows.most_rows(metric, several_owners=True) == worker_limits.EDGES
     program = dp.PrivateAggregate("person", [metric], dp.Budget(1.0))._program
     assert program.keep_rows == (most is not None)
 
@@ -99,9 +99,9 @@ def kind_name(kind):
 
 
 @pytest.mark.parametrize("metric", [dp.Count(), dp.Max("a")])
-def test_rows_with_two_owners_have_a_limit_for_every_metric(metric):
+def test_rows_with_several_owners_have_a_limit_for_every_metric(metric):
     two = ["from", "to"]
-    rule = f"at most {worker_limits.EDGES} for {type(metric).__name__} of rows with two owners"
+    rule = f"at most {worker_limits.EDGES} for {type(metric).__name__} of rows with several owners"
     with pytest.raises(ValueError, match=rule):
         dp.PrivateAggregate(two, [metric], dp.Budget(1.0), partition_rows=worker_limits.EDGES + 1)
     with pytest.raises(ValueError, match=rule):

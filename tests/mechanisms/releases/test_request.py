@@ -12,15 +12,15 @@ from beam_dp.mechanisms.releases.request import Context
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 
 X, Y = Column("x", Role.VALUE, Fraction(1, 4)), Column("y", Role.VALUE, Fraction(2))
-TO, ITEM = Column("to", Role.OWNER), Column("x", Role.ITEM)
+TO, BY, ITEM = Column("to", Role.OWNER), Column("by", Role.OWNER), Column("x", Role.ITEM)
 
 
 def test_columns_have_their_index_and_none_has_none() -> None:
-    context = Context((X, Y, TO, ITEM))
-    assert [context.index(column) for column in (X, Y, TO, ITEM, None)] == [0, 1, 2, 3, -1]
-    assert (context.owner, context.two_owners) == (2, True)
+    context = Context((X, Y, TO, BY, ITEM))
+    assert [context.index(column) for column in (X, Y, TO, BY, ITEM, None)] == [0, 1, 2, 3, 4, -1]
+    assert (context.others, context.several_owners) == ((2, 3), True)
     alone = Context((X, ITEM))
-    assert (alone.owner, alone.two_owners) == (-1, False)
+    assert (alone.others, alone.several_owners) == ((), False)
     with pytest.raises(ValueError):
         alone.index(Y)
 

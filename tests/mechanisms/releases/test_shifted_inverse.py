@@ -65,14 +65,14 @@ Patch = pytest.MonkeyPatch
 
 def program_of(statistic: Statistic, **changes: Any) -> Program:
     """Return the program of one statistic with a huge budget."""
-    if statistic.second:
+    if statistic.others:
         changes["one_sided"] = True
     if "search" in vars(statistic.metric):
         changes["search"] = dp.AboveThreshold
     known = {field.name for field in dataclasses.fields(statistic.metric)}
     kept = {name: value for name, value in changes.items() if name in known}
     metric = dataclasses.replace(statistic.metric, **kept)
-    return compile_program([metric], HUGE, 1, second=statistic.second)
+    return compile_program([metric], HUGE, 1, others=statistic.others)
 
 
 class Drawn(NamedTuple):
@@ -85,11 +85,11 @@ class Drawn(NamedTuple):
 
 
 def drawn(
-    rows: Rows, program: Program, noise: Noise, two: bool = False, clip: int = 40
+    rows: Rows, program: Program, noise: Noise, several: bool = False, clip: int = 40
 ) -> dict[int, Drawn]:
     """Return what is released per day; shared clips are the `clip`-th threshold."""
     found = {}
-    for cells, days in views(as_dicts(rows), program, second=two):
+    for cells, days in views(as_dicts(rows), program, several=several):
         clips = choices(program, clip)
         [made] = program.release(cells, clips, noise)
         columns = (column.tolist() for column in (made.values, made.low, made.high, made.rank))
@@ -112,7 +112,7 @@ def test_searched_statistics_are_within_their_shift(name: str) -> None:
     rows = data_of(statistic, 100, seed=8).rows
     program = program_of(statistic, **SURE)
     sign = -1 if name.startswith("min") else 1
-    found, data = drawn(rows, program, Noise(), statistic.second is not None), by_day(rows)
+    found, data = drawn(rows, program, Noise(), bool(statistic.others)), by_day(rows)
     [step] = program.steps
     grid = step.release.candidates
     shift = step.release.shift
@@ -364,7 +364,8 @@ def test_errors_of_ranks_are_the_shift_of_the_plan(metric: Any) -> None:
     [made] = program.release(empty_cells(5), clips, Noise())
     ranked = isinstance(step.release, (RankRelease, RowQuantile, ExtremeRelease))
     if ranked:  # or infinite: nobody is there
-        assert set(made.rank.tolist()) <= {float(step.release.shift), math.inf}
+        # A row quantile searches nearer to its end where noise makes nobody look like some rows.
+        assert all(0 < rank <= step.release.shift or rank == math.inf for rank in made.rank)
     assert metric.is_ranked == ranked
     assert metric.is_ranked or not made.rank.any()
 

@@ -96,7 +96,6 @@ def owned(rows):
         partition=partition[None].view(np.uint64),
         relation=places,
         person=owner,
-        second=owner,
         item=item,
         count=count,
     )

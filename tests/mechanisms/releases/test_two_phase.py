@@ -258,9 +258,9 @@ def test_what_is_no_price_search_is_refused(make, rule):
         make()
 
 
-def release_of(metric, budget=None, second=None, partitions=1):
+def release_of(metric, budget=None, others=(), partitions=1):
     given = Budget(1.0) if budget is None else budget
-    program = compile_program([metric], given, 1, partitions=partitions, second=second)
+    program = compile_program([metric], given, 1, partitions=partitions, others=others)
     return program, program.steps[0].release
 
 
@@ -293,8 +293,8 @@ def test_the_whole_budget_is_spent_and_no_more(metric, budget):
 
 
 @pytest.mark.parametrize("kind", [dp.Count, functools.partial(dp.DistinctCount, "x")])
-def test_two_owners_are_released_in_two_phases_too(kind):
-    _, release = release_of(kind(one_sided=True, search="two-phase"), second="y")
+def test_several_owners_are_released_in_two_phases_too(kind):
+    _, release = release_of(kind(one_sided=True, search="two-phase"), others=["y"])
     assert type(release) is TwoPhase and release.removals == release.profiler.removals
 
 

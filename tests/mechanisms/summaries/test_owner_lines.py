@@ -20,22 +20,30 @@ from tests.relations import owners_of, people_of
 KEY = bytes(range(32))
 Line = tuple[Any, ...]
 Patch = pytest.MonkeyPatch
+EMPTY = 1 << 63
 EXTREMES = (0, -1, 1, (1 << 62) - 1, -(1 << 62), 5, 5, 5)
 
 
 def made(lines: Sequence[Line], names: dict[Any, bytes] | None = None) -> Owned:
-    """Return lines (partition, relation, person, second, item, count); a partition is a pair."""
-    columns = [[line[place] for line in lines] for place in range(6)]
+    """Return lines (partition, relation, owners, item, count); a partition is a pair.
+
+    A single owner may have two words; of several the number is the code, and None is nobody.
+    """
+    columns = [[line[place] for line in lines] for place in range(5)]
     partition = np.array(columns[0], np.uint64).reshape(-1, 2).T
     narrow = partition if partition[1].any() else partition[:1]
-    relation, item = np.array(columns[1], np.int64), np.array(columns[4], np.int64)
+    relation, item = np.array(columns[1], np.int64), np.array(columns[3], np.int64)
+    first, *others = zip(*columns[2], strict=True) if lines else [()]
+    codes = [
+        np.array([EMPTY if one is None else one for one in role], np.uint64) for role in others
+    ]
     return Owned(
         partition=narrow,
         relation=relation,
-        person=owners_of(columns[2]),
-        second=owners_of(columns[3]),
+        person=np.array([first], np.uint64) if others else owners_of(first),
         item=item,
-        count=numbers(columns[5]),
+        count=numbers(columns[4]),
+        others=tuple(codes),
         names=names or {},
     )
 
@@ -53,25 +61,28 @@ def plain(lines: Owned) -> list[Line]:
     partition = [tuple(pair) for pair in joined.T.tolist()]
     columns = (column.tolist() for column in (lines.relation, lines.item, lines.count))
     relation, item, count = columns
-    owners = people_of(lines.person), people_of(lines.second)
-    return sorted(zip(partition, relation, *owners, item, count, strict=True))
+    return sorted(zip(partition, relation, owners_in(lines), item, count, strict=True))
+
+
+def owners_in(lines: Owned) -> list[tuple[int, ...]]:
+    first = lines.person[0].tolist() if lines.others else people_of(lines.person)
+    return list(zip(first, *(column.tolist() for column in lines.others), strict=True))
 
 
 def summed(lines: Sequence[Line]) -> dict[Line, int]:
     found: dict[Line, int] = collections.Counter()
     for line in lines:
-        found[line[:5]] += line[5]
+        found[line[:4]] += line[4]
     return dict(found)
 
 
-def random_lines(draw: random.Random, size: int, wide: bool = False) -> list[Line]:
-    words = (0, 3) if wide else (0,)
+def random_lines(draw: random.Random, size: int, wide: bool, roles: int) -> list[Line]:
+    words, others = (0, 3) if wide else (0,), (*range(5, 9), EMPTY)
     return [
         (
             (draw.randrange(3), draw.choice(words)),
             draw.randrange(2),
-            draw.randrange(5),
-            draw.choice((0, 1, 3)),
+            (draw.randrange(5), *(draw.choice(others) for _ in range(roles - 1))),
             draw.choice(EXTREMES),
             draw.choice((1, 2, 1 << 61, 1 << 90)) if wide else draw.randint(1, 3),
         )
@@ -79,39 +90,41 @@ def random_lines(draw: random.Random, size: int, wide: bool = False) -> list[Lin
     ]
 
 
-def cases() -> list[list[Line]]:
-    draw = random.Random(1)
+def cases(roles: int = 1) -> list[list[Line]]:
+    draw = random.Random(roles)
     sizes = (0, 1, 2, 7, 40, 40)
-    return [random_lines(draw, size, wide) for size in sizes for wide in (False, True)]
+    return [random_lines(draw, size, wide, roles) for size in sizes for wide in (False, True)]
 
 
 def test_equal_lines_are_merged_and_counts_add_exactly() -> None:
-    for lines in cases():
+    for lines in (*cases(), *cases(2), *cases(4)):
         merged = plain(owner_lines.merge([made(lines)]))
-        assert {line[:5]: line[5] for line in merged} == summed(lines)
+        assert {line[:4]: line[4] for line in merged} == summed(lines)
         assert len(merged) == len(summed(lines))
 
 
-def test_merging_is_associative_and_commutative() -> None:
+@pytest.mark.parametrize("roles", [1, 3])
+def test_merging_is_associative_and_commutative(roles: int) -> None:
     """And idempotent on merged lines; a part that comes twice counts twice."""
-    for first, second, third in itertools.product(cases()[::3], repeat=3):
+    for first, second, third in itertools.product(cases(roles)[::3], repeat=3):
         a, b, c = map(made, (first, second, third))
         left = owner_lines.merge([owner_lines.merge([a, b]), c])
         assert plain(left) == plain(owner_lines.merge([a, owner_lines.merge([b, c])]))
         assert (
             plain(left) == plain(owner_lines.merge([c, b, a])) == plain(owner_lines.merge([left]))
         )
-        twice = {line[:5]: line[5] for line in plain(owner_lines.merge([a, a]))}
+        twice = {line[:4]: line[4] for line in plain(owner_lines.merge([a, a]))}
         assert twice == {line: 2 * count for line, count in summed(first).items()}
 
 
-def test_nothing_is_neutral() -> None:
-    lines = made(cases()[5])
+@pytest.mark.parametrize("roles", [1, 3])
+def test_nothing_is_neutral(roles: int) -> None:
+    lines = made(cases(roles)[5])
     assert len(owner_lines.merge([])) == len(owner_lines.merge([Owned.nothing()])) == 0
     assert plain(owner_lines.merge([Owned.nothing(), lines])) == plain(owner_lines.merge([lines]))
 
 
-@pytest.mark.parametrize("lines", cases(), ids=len)
+@pytest.mark.parametrize("lines", [*cases(), *cases(3)], ids=len)
 def test_packed_lines_come_back_with_the_names_of_their_partitions(lines: list[Line]) -> None:
     names = {(place, word): b"%d %d" % (place, word) for place in range(9) for word in (0, 3)}
     merged = owner_lines.merge([made(lines, names)])
@@ -132,7 +145,7 @@ def test_no_summary_is_taken_for_lines() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_lines_are_handed_out_by_partition_with_owners_numbered_from_zero(size: int) -> None:
-    for lines in cases():
+    for lines in (*cases(), *cases(2), *cases(8)):
         merged = owner_lines.merge([made(lines)])
         places = merged.partition[0].astype(np.int64)
         found = [merged.of(np.where(places < size, places, -1), size, place) for place in range(3)]
@@ -146,9 +159,11 @@ def check_view(view: owner_lines.Lines, expected: Owned) -> None:
     """The same lines in their order, with owners renamed one to one to 0, 1, ..."""
     assert view.items.tolist() == expected.item.tolist()
     assert view.counts.tolist() == expected.count.tolist()
-    codes = [*people_of(expected.person), *people_of(expected.second)]
-    pairs = set(zip([*view.people.tolist(), *view.second.tolist()], codes, strict=True))
-    assert [name for name, _ in sorted(pairs)] == list(range(len(set(codes))))
+    codes = list(itertools.chain.from_iterable(owners_in(expected)))
+    pairs = set(zip(view.owners.T.ravel().tolist(), codes, strict=True))
+    nobody = [-1] if EMPTY in codes else []
+    assert [number for number, _ in sorted(pairs)] == [*nobody, *range(len({*codes} - {EMPTY}))]
+    assert nobody == [number for number, code in pairs if code == EMPTY]
 
 
 def table(
@@ -167,17 +182,18 @@ def missing(column: np.ndarray) -> int:
     return -integers.WIDEST if column.dtype == object else integers.LOWEST
 
 
-def test_rows_without_an_item_a_second_owner_or_a_weight_have_no_line() -> None:
+def test_rows_without_an_item_or_a_weight_have_no_line_and_those_with_an_empty_role_have() -> None:
     for wide in (False, True):
         given = table([1, 2, 3], [[7, 8, 9], [4, 5, 6], [1 << 90, 1, 1] if wide else [1, 1, 1]])
         for place in range(3):
             column = given.values[place].copy()
             column[1] = missing(column)
             changed = [*given.values[:place], column, *given.values[place + 1 :]]
-            lines = Relation(0, 1, 2).lines(
+            lines = Relation(0, (1,), 2).lines(
                 Table(given.person, given.partition, given.rows, changed), 0, KEY
             )
-            assert len(lines) == 2
+            assert len(lines) == (3 if place == 1 else 2)
+            assert [EMPTY in column.tolist() for column in lines.others] == [place == 1]
 
 
 def test_items_and_weights_are_exact_up_to_their_bounds() -> None:
@@ -186,7 +202,7 @@ def test_items_and_weights_are_exact_up_to_their_bounds() -> None:
         1 << 62, -(1 << 62), 1 << 62, -5, 0,
     ]  # fmt: skip
     weights = [1 << 90, -(1 << 90), 3, -3, 0]
-    lines = Relation(-1, -1, 0).lines(table(range(5), [weights], [2, 2, 2, 2, 2]), 0, KEY)
+    lines = Relation(-1, (), 0).lines(table(range(5), [weights], [2, 2, 2, 2, 2]), 0, KEY)
     assert lines.count.tolist() == [1 << 91, 0, 6, 0, 0] and lines.item.tolist() == [0] * 5
     counted = Relation().lines(table(range(2), [[0, 0]], [3, 4]), 0, KEY)
     assert counted.count.tolist() == [3, 4]
@@ -194,20 +210,28 @@ def test_items_and_weights_are_exact_up_to_their_bounds() -> None:
 
 def test_empty_tables_and_no_relations_give_no_lines() -> None:
     empty = table([], [[], []])
-    assert len(owner_lines.collect(empty, [Relation(0), Relation(0, 1)], KEY)) == 0
+    assert len(owner_lines.collect(empty, [Relation(0), Relation(0, (1,))], KEY)) == 0
     assert len(owner_lines.collect(table([1], [[1]]), [], KEY)) == 0
     assert [len(one.people) for one in owner_lines.collect(empty, [Relation(0)], KEY).of(
         np.empty(0, np.int64), 2, 0)] == [0, 0]  # fmt: skip
 
 
-def test_a_pair_of_owners_is_one_line_both_ways() -> None:
-    codes = owner_lines.code(np.array([[1, 2]], np.uint64), KEY)
-    given = table([1, 2, 1], [[0, 0, 0]])
-    given.values[0] = codes[[1, 0, 0]]
-    lines = owner_lines.merge([Relation(-1, 0).lines(given, 0, KEY)])
-    low, high = sorted(codes.tolist())
-    found = zip(lines.person[0].tolist(), lines.second[0].tolist(), lines.count.tolist())
-    assert sorted(found) == sorted([(low, high, 2), (int(codes[0]), int(codes[0]), 1)])
+@pytest.mark.parametrize("roles", [1, 2, 3, 8])
+def test_owners_have_one_form_whatever_their_order(roles: int) -> None:
+    """Rising, each once, empty roles last; nobody is lost, and nobody comes."""
+    codes = owner_lines.code(np.arange(4, dtype=np.uint64)[None], KEY).tolist()
+    draw = random.Random(roles)
+    for _ in range(40):
+        rows = [[draw.choice([*codes, integers.LOWEST]) for _ in range(roles)] for _ in range(9)]
+        found = owner_lines.in_order(np.array(rows, np.int64).T)
+        assert found.shape == (roles, 9) and found.dtype == np.int64
+        for row, ordered in zip(rows, found.T.tolist(), strict=True):
+            people = sorted({*row} - {integers.LOWEST})
+            assert ordered == [*people, *[integers.LOWEST] * (roles - len(people))]
+
+
+def test_an_empty_table_has_a_form_too() -> None:
+    assert owner_lines.in_order(np.empty((3, 0), np.int64)).shape == (3, 0)
 
 
 def namesakes(purpose: str) -> np.ndarray:
@@ -308,7 +332,7 @@ def numbers_of_first_words(patch: Patch) -> None:
 
 
 def lines_known_by_first_words(patch: Patch) -> None:
-    patch.setattr(owner_lines, "_words", lambda lines: [lines.person[0], lines.second[0]])
+    patch.setattr(owner_lines, "_words", lambda lines: [lines.person[0]])
 
 
 def lines_not_merged(patch: Patch) -> None:

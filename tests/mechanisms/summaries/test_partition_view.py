@@ -36,7 +36,6 @@ def lines_of(partitions: list[Identity], width: int) -> Owned:
         partition=identities(partitions, width),
         relation=zeros,
         person=people,
-        second=people,
         item=items,
         count=ones,
     )

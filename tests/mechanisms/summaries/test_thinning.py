@@ -21,9 +21,7 @@ def made(columns: Columns) -> Owned:
     partition, relation, person, item, count = columns
     words = partition.astype(np.uint64)[None]
     who = owners_of(person.tolist())
-    lines = Owned(
-        partition=words, relation=relation, person=who, second=who, item=item, count=count
-    )
+    lines = Owned(partition=words, relation=relation, person=who, item=item, count=count)
     return owner_lines.merge([lines])
 
 
@@ -109,7 +107,7 @@ def test_largest_rows_keep_every_profile_whatever_the_shards() -> None:
         ours = found.relation == 1
         last = np.unique(found.partition[0][ours], return_index=True)[1]
         fewer[np.flatnonzero(ours)[last]] -= 1
-        twin = dataclasses.replace(found, second=found.person, count=fewer, names={})
+        twin = dataclasses.replace(found, count=fewer, names={})
         twin = twin.take(np.flatnonzero(fewer > 0))
         different += kth(twin, rank, most - 1) != expected
     assert different > 50

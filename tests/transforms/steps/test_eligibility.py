@@ -1,9 +1,12 @@
-"""Rows of two owners: what a pair is, what is refused, and what one person more can do."""
+"""Rows with several owners: who owns a row, what is refused, and what one person more can do."""
 
+import dataclasses
+import datetime
 import math
 from collections.abc import Sequence
 from typing import Any
 
+import apache_beam as beam
 import pyarrow as pa
 import pytest
 
@@ -26,8 +29,16 @@ def edge(one: Any, other: Any, value: Any = 1.0) -> dict[str, Any]:
     return {"from": one, "to": other, "value": value}
 
 
+THREE = ["from", "to", "by"]
+
+
+def call(one: Any, other: Any, third: Any, value: Any = 1.0) -> dict[str, Any]:
+    return {**edge(one, other, value), "by": third}
+
+
 METRICS = [
-    dp.Count(), dp.Sum("value"), dp.Max("value"), dp.Min("value"), dp.DistinctCount("value")
+    dp.Count(), dp.Sum("value"), dp.Max("value"), dp.Min("value"), dp.DistinctCount("value"),
+    dp.KthLargest("value", 2), dp.MaxFrequency("value"),
 ]  # fmt: skip
 
 
@@ -52,12 +63,12 @@ def test_one_person_on_both_sides_is_one_owner() -> None:
 
 
 def test_a_value_counts_that_more_people_are_needed_to_remove() -> None:
-    """A triangle needs 3 / 2 in halves, three pairs apart need 3, and a star needs its center."""
+    """The triangle needs 3 / 2 in halves, the three pairs apart 3, the star its center: 5 1/2."""
     triangle = [edge(1, 2, 7), edge(2, 3, 7), edge(3, 1, 7)]
     apart = [edge(10, 11, 8), edge(12, 13, 8), edge(14, 15, 8)]
     star = [edge(20, other, 9) for other in range(30, 90)]
     found = losses([*triangle, *apart, *star], dp.DistinctCount("value"))
-    assert found == [3.0, 2.0, 1.0, 0.0, 0.0]
+    assert found == [3.0, 2.0, 1.0, 1.0, 1.0]
 
 
 NO_VALUES = [None, float("nan"), [1], {}, b"x", 1j, "\ud800", object()]
@@ -74,20 +85,68 @@ def test_what_is_no_value_is_not_counted_and_leaves_others_alone(value: Any) -> 
 def test_a_distinct_count_of_two_owners_is_released_from_below() -> None:
     """At epsilon 10^6 a draw is beyond its shift of at most 1 person with probability e^-1000."""
     given = [edge(40 * value + 2 * pair, 40 * value + 2 * pair + 1, value)
-             for value in range(30) for pair in range(20)]  # fmt: skip
+             for value in range(9) for pair in range(4)]  # fmt: skip
     for metric in (dp.DistinctCount("value"), dp.DistinctCount("value", one_sided=True)):
         [row] = run(given, dp.PrivateAggregate(BOTH, [metric], dp.Budget(1e6)))
-        assert row.distinct_value == 30
+        assert row.distinct_value == 9
 
 
-NOBODY = [None, 1.5, float("nan"), b"x", [1], {}, "\ud800", object()]
+NOBODY = [None, 1.5, float("nan"), b"x", [1], {}, "\ud800", object(), datetime.datetime(2020, 1, 1)]
 
 
 @pytest.mark.parametrize("nobody", NOBODY, ids=lambda nobody: type(nobody).__name__)
-def test_rows_without_one_of_their_owners_do_not_count(nobody: Any) -> None:
-    given = [edge(1, nobody), edge(nobody, 1), edge(2, 3), {"from": 1}, {"to": 1}]
-    assert losses(given, dp.Count())[0] == 1.0
-    assert losses(given, dp.Sum("value"))[0] == 1.0
+def test_a_row_belongs_to_those_who_are_in_its_roles_and_without_any_does_not_count(
+    nobody: Any,
+) -> None:
+    """An empty role is nobody's, not one more person whom all such rows would share."""
+    of_one = [edge(1, nobody), edge(nobody, 1), {"from": 1, "value": 1.0}, {"to": 1, "value": 1.0}]
+    given = [*of_one, edge(2, nobody), edge(nobody, nobody), {}, edge(2, 3)]
+    for metric in (dp.Count(), dp.Sum("value")):
+        assert losses(given, metric)[:3] == [6.0, 2.0, 0.0]
+        assert losses(given[:4], metric)[:2] == [4.0, 0.0]
+        assert losses(given[5:7], metric)[0] == 0.0
+    of_three = [call(1, nobody, 2), call(nobody, 2, 1), call(nobody, nobody, 1), call(2, 1, nobody)]
+    assert losses(of_three, dp.Count(), THREE)[:2] == [4.0, 0.0]
+    assert losses([*of_three, call(nobody, nobody, nobody)], dp.Count(), THREE)[:2] == [4.0, 0.0]
+
+
+def test_empty_text_is_an_owner_as_it_is_a_person() -> None:
+    assert losses([edge(1, ""), edge(2, ""), edge(3, "")], dp.Count())[:2] == [3.0, 0.0]
+
+
+def test_one_person_in_several_of_many_roles_is_one_owner() -> None:
+    """A row of 1 and 2 alone is that row, whichever roles are empty or filled twice."""
+    forms = [call(1, 2, 2), call(1, 1, "2"), call(2, 1, None), call(None, 2, 1), call("1", 2, 1)]
+    for metric in METRICS:
+        expected = losses([edge(1, 2)] * 5, metric)
+        assert losses(forms, metric, THREE) == expected
+    assert losses([call(1, "1", 1)] * 3, dp.Count(), THREE)[:2] == [3.0, 0.0]
+
+
+def test_the_form_of_rows_changes_nothing() -> None:
+    """Dicts, Arrow with a type per column, and both: ids of three roles, some missing."""
+    rows = [
+        call(one % 5, (one * 7 % 4) or None, f"p{one % 3}", float(one % 6)) for one in range(40)
+    ]
+    rows += [call(None, None, "p1", 9.0), call(3, 3, None, 9.0), call(None, None, None, 9.0)]
+    table = pa.table({
+        "by": pa.array([row["by"] for row in rows]).dictionary_encode(),
+        "to": pa.array([None if row["to"] is None else str(row["to"]) for row in rows]),
+        "from": pa.array([row["from"] for row in rows], pa.uint8()),
+        "value": [row["value"] for row in rows],
+    })  # fmt: skip
+    tuples = [beam.Row(**row) for row in rows]
+    for metric in METRICS:
+        expected = losses(rows, metric, THREE)
+        assert expected[0] > expected[-1]
+        assert losses([table], metric, THREE) == losses(tuples, metric, THREE) == expected
+        assert losses([table.slice(20), *rows[:20]], metric, THREE) == expected
+
+
+def test_rows_of_eight_owners_disappear_with_each_of_them() -> None:
+    names = [f"p{place}" for place in range(8)]
+    rows = [dict(zip(names, range(8), strict=True)), dict.fromkeys(names, 3), {"p7": 9}]
+    assert losses(rows, dp.Count(), names) == [3.0, 1.0, 0.0, 0.0, 0.0]
 
 
 def test_columns_that_cannot_hold_owners_are_refused_by_name() -> None:
@@ -110,9 +169,11 @@ def test_values_that_are_no_numbers_or_negative_add_nothing(value: Any, added: f
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"person": ["from", "to", "by"]}, "person must be one column, or the two"),
-    ({"person": ["from"]}, "person must be one column, or the two"),
-    ({"person": []}, "person must"),
+    (
+        {"person": [*"abcdefghi"]},
+        "be one column, or the 2 to 8 of rows with several owners, not 9. Name",
+    ),
+    ({"person": []}, "person must be one column, or the 2 to 8 of rows with several owners, not 0"),
     ({"person": ["from", "from"]}, "person must"),
     ({"person": ["from", 3]}, "person must"),
     ({"person": {"from"}}, "person must"),
@@ -124,28 +185,45 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "message"), REFUSED, ids=repr)
-def test_what_has_no_proof_for_two_owners_is_refused(changes: Any, message: str) -> None:
+def test_what_has_no_proof_for_several_owners_is_refused(changes: Any, message: str) -> None:
     given = {"person": BOTH, "metrics": [dp.Count()], "budget": dp.Budget(1.0, 1e-6), **changes}
     with pytest.raises((TypeError, ValueError), match=message):
         dp.PrivateAggregate(**given)
 
 
 OTHERS = [
-    dp.PeopleCount(), dp.Mean("value"), dp.MaxFrequency("value"),
-    dp.SumOfSquares("value"), dp.KthLargest("value", 2), dp.Median("value"),
-    dp.Quantile("value", 0.5, per="row"),
+    dp.PeopleCount(), dp.Mean("value"), dp.SumOfSquares("value"), dp.Quantiles("value", [0.5]),
+    dp.Ratio("value", per="person"), dp.Histogram("value", [0, 1]), dp.Variance("value"),
     dp.CustomProfile("value", lambda people: [0], candidates=GRID),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("metric", OTHERS, ids=lambda metric: type(metric).__name__)
-def test_other_metrics_of_two_owners_are_refused(metric: Any) -> None:
+def test_other_metrics_of_several_owners_are_refused(metric: Any) -> None:
     for asked in ([metric], [dp.Count(), metric]):
-        with pytest.raises(TypeError, match="a metric of rows with two owners must be Count, "):
+        with pytest.raises(TypeError, match="a metric of rows with several owners must be Count, "):
             dp.PrivateAggregate(BOTH, asked, dp.Budget(1.0))
-    if not isinstance(metric, (dp.Mean, dp.Median, dp.Quantile)):
-        with pytest.raises(TypeError, match="a metric of rows with two owners must be Count, "):
+    if metric.monotone:
+        with pytest.raises(TypeError, match="a metric of rows with several owners must be Count, "):
             dp.RemovalLoss(metric, BOTH)
+
+
+@pytest.mark.parametrize("metric", [dp.Median("value"), dp.Quantile("value", 0.5)], ids=str)
+def test_quantiles_of_several_owners_are_those_of_rows(metric: Any) -> None:
+    with pytest.raises(
+        ValueError, match='per must be "row" where rows have several owners: .*Write'
+    ):
+        dp.PrivateAggregate(THREE, [metric], dp.Budget(1.0))
+    assert dp.PrivateAggregate(THREE, [dataclasses.replace(metric, per="row")], dp.Budget(1.0))
+
+
+def test_a_list_of_one_column_is_that_column() -> None:
+    given = [{"from": one % 3, "value": 1.0} for one in range(9)]
+    assert (
+        losses(given, dp.Count(), ["from"]) == losses(given, dp.Count(), "from") == [9, 6, 3, 0, 0]
+    )
+    bounds = dp.ContributionBounds(1)
+    assert dp.PrivateAggregate(["from"], [dp.Mean("value")], dp.Budget(1.0), bounds=bounds)
 
 
 def test_a_new_person_whose_rows_touch_everybody_is_one_removal() -> None:
@@ -159,7 +237,7 @@ def test_a_new_person_whose_rows_touch_everybody_is_one_removal() -> None:
         assert all(high <= low for low, high in zip(before, after[1:], strict=False))
 
 
-def test_releases_of_two_owners_are_one_sided_and_near() -> None:
+def test_releases_of_several_owners_are_one_sided_and_near() -> None:
     """At epsilon 10^6 a draw is beyond its shift of at most 1 person with probability e^-1000."""
     given = [edge(one, one + 1, 2.0) | {"day": "a"} for one in range(0, 200, 2)]
     metrics = [dp.Count(), dp.Sum("value", candidates=GRID), dp.Max("value", candidates=GRID)]
@@ -173,7 +251,7 @@ def test_releases_of_two_owners_are_one_sided_and_near() -> None:
 
 
 def test_a_person_who_is_taken_for_two_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mutant: the second owner has a hash of another kind, so that nobody is on both sides."""
+    """Mutant: further owners have a hash of another kind, so that nobody is in two roles."""
     from beam_dp.mechanisms.numerics import integers
     from beam_dp.transforms.columns import compared_values
 
@@ -190,9 +268,9 @@ def test_a_person_who_is_taken_for_two_is_noticed(monkeypatch: pytest.MonkeyPatc
         moves(profiles(made.before, statistic), profiles(made.rows, statistic))
 
 
-def test_partitions_without_a_full_pair_are_there_and_empty() -> None:
-    rows = [Row(1, 5, 1.0, None, None), Row(1, 6, 1.0, None, 2)]
-    assert found([row._asdict() for row in rows], TWO_OWNERS["rows of two"]) == {
+def test_partitions_whose_rows_have_no_value_are_there_and_those_without_an_owner_are_not() -> None:
+    rows = [Row(1, 5, None, None, None), Row(1, 6, 1.0, None, 2), Row(None, 7, 1.0)]
+    assert found([row._asdict() for row in rows], TWO_OWNERS["sum of two"]) == {
         5: [0.0] * 5,
         6: [1.0, 0.0, 0.0, 0.0, 0.0],
     }
