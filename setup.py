@@ -37,7 +37,7 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     packages=find_packages(include=["beam_dp", "beam_dp.*", "pipelines", "pipelines.*"]),
-    package_data={"beam_dp": ["py.typed"]},
+    package_data={"beam_dp": ["py.typed", "results/report.html", "results/report.js"]},
     entry_points={"console_scripts": ["beam-dp-aggregate=pipelines.aggregate:main"]},
     python_requires=">=3.11,<3.14",
     # pyarrow before 14.0.1 runs code from the files that it reads (CVE-2023-47248).

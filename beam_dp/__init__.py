@@ -62,6 +62,7 @@ if typing.TYPE_CHECKING:
     from beam_dp.results.in_memory import release as release
     from beam_dp.results.local_run import RunFailed as RunFailed
     from beam_dp.results.released_table import Released as Released
+    from beam_dp.results.report import report as report
     from beam_dp.spending.ledger import Ledger as Ledger
     from beam_dp.transforms.aggregate import PrivateAggregate as PrivateAggregate
     from beam_dp.transforms.bound_contributions import BoundContributions as BoundContributions
@@ -111,6 +112,7 @@ else:
             "beam_dp.results.in_memory": ("release",),
             "beam_dp.results.local_run": ("RunFailed",),
             "beam_dp.results.released_table": ("Released",),
+            "beam_dp.results.report": ("report",),
             "beam_dp.spending.ledger": ("Ledger",),
             "beam_dp.transforms.aggregate": ("PrivateAggregate",),
             "beam_dp.transforms.bound_contributions": ("BoundContributions",),

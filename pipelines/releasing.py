@@ -12,6 +12,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.transforms import release_record
 from beam_dp.transforms.inputs import wanted_columns
 from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.steps.output_rows import output_names
@@ -147,4 +148,4 @@ def _write(
     terminal.run(made, "Reading and bounding", options.show_errors)
     if not FileSystems.exists(options.output):  # a template was written, no job has run
         return None
-    return table.show(options.output, output_names(release.partition, release.metrics)).rows
+    return table.show(options.output, release_record.columns(release), options.report).rows

@@ -29,8 +29,9 @@ from beam_dp.mechanisms import sensitivity
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.sensitivity import gradient
 from beam_dp.testing.sensitivity import exceeds
+from beam_dp.transforms.inputs import released_files
 from beam_dp.transforms.io import whole_files
-from pipelines import failures, stopping, table, terminal
+from pipelines import failures, stopping, terminal
 from pipelines.arguments import command, words
 
 Counts = tuple[int, ...]
@@ -100,7 +101,7 @@ def _written(x: Sequence[int]) -> str:
 
 def steepest(options: argparse.Namespace) -> tuple[Number, Counts, Counts]:
     """Return the largest sensitivity of the output, exactly, and two neighbours that have it."""
-    rows = table.rows_of(options.output, _COLUMNS)
+    rows = released_files.rows_of(options.output, _COLUMNS)
     worst = max(rows, key=lambda row: float(str(row[1])))
     x = tuple(map(int, str(worst[0]).split()))
     moves = [(x, i) for i in range(len(x))]

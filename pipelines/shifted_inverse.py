@@ -110,7 +110,7 @@ def _release(line: command.Parser, options: argparse.Namespace, beam_words: Sequ
     rows = [beam.Row(**dict(zip(names, row, strict=True))) for row in cells]
     _ = writing | "Rows" >> beam.Create(rows) | "Write" >> write
     terminal.run(writing, "Writing", options.show_errors)
-    table.show(options.output, names)
+    table.show(options.output, release_record.columns(loss), options.report)
     sys.stdout.write(charging.told(charged))
     return 0
 

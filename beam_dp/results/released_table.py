@@ -2,16 +2,24 @@
 
 import dataclasses
 import os
+import shutil
 from typing import Any
 
 import pyarrow as pa
 
-from beam_dp.results import released_files
+from beam_dp.mechanisms.planning.html_table import html_table
+from beam_dp.results.report import report
+from beam_dp.results.text_table import text_table
+from beam_dp.transforms.inputs import released_files
+
+_COLUMNS = 100  # where the width of the terminal is not known
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Released:
     """A released table, and the record of what it cost and how it was drawn.
+
+    `print(released)` shows the table rounded to what its noise allows.
 
     Attributes:
         table: one row per partition: the partition columns, then for each metric its number,
@@ -35,3 +43,20 @@ class Released:
     def to_pandas(self) -> Any:
         """Return the table as a pandas DataFrame; pandas must be installed."""
         return self.table.to_pandas()
+
+    def report(self, path: str | os.PathLike[str] | None = None, title: str = "") -> str:
+        """Return the table as a page, and write the page to a file: see `report`."""
+        return report(self, path, title)
+
+    def __str__(self) -> str:
+        columns = shutil.get_terminal_size((_COLUMNS, 0)).columns
+        return f"{text_table(self.table, self.record, columns, '.table')}\n{self._cost}"
+
+    def _repr_html_(self) -> str:
+        shown = text_table(self.table, self.record, place=".table")
+        note = "\n".join([*shown.remarks, self._cost])
+        return html_table(shown.names, shown.cells, note)
+
+    @property
+    def _cost(self) -> str:
+        return f"in all: {self.record['composition']}" if "composition" in self.record else ""

@@ -7,6 +7,7 @@ import re
 from apache_beam.io.filesystem import FileSystem
 from apache_beam.io.filesystems import FileSystems
 
+from beam_dp.results import report
 from pipelines.arguments import words
 
 QUOTES = ("standard", "none")
@@ -22,6 +23,8 @@ def add(made: argparse.ArgumentParser) -> None:
     files.add_argument("--csv_quotes", choices=QUOTES, default="standard", help=quotes)
     files.add_argument("--output", help="one file, written whole or not at all")
     files.add_argument("--overwrite", action="store_true", help="replace an output that exists")
+    page = "a page of charts, tables and words about the release: released.html (extra: report)"
+    files.add_argument("--report", metavar="PAGE", help=page)
 
 
 def patterns(text: str) -> str:
@@ -33,6 +36,8 @@ def check(options: argparse.Namespace) -> None:
     """Refuse missing files, unknown file systems, and an output that would replace its input."""
     if not options.input or not options.output:
         raise ValueError("the following arguments are required: --input, --output")
+    if options.report:
+        report.check(options.report)
     read = words.listed(options.input)
     for path in (*read, options.output):
         FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed

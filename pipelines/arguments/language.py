@@ -68,6 +68,7 @@ _FLAGS: dict[str, tuple[str, str]] = {
     ),
     "Ledger.path": ("--ledger", ""),
     "path": ("--output", "--overwrite replaces a file"),
+    "report.path": ("--report", ""),
     "output columns": ("output columns", "give the column of --partition another name in the data"),
     "the runner": ("--runner", ""),
     "ReadRows": ("--input:", ""),

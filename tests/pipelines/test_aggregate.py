@@ -42,7 +42,7 @@ def test_the_job_releases_a_table_and_says_what_it_cost(
     assert [list(row) for row in released] == [["day", *columns]] * 3
     said = capfd.readouterr()
     lines = said.out.splitlines()
-    assert lines[0].split() == ["day", *columns]
+    assert lines[0].split() == ["day", *names]
     assert [line.split()[0] for line in lines[1:4]] == ["1", "2", "3"]
     assert lines[-1].startswith("in all: epsilon 1")
     assert said.err == "Reading and bounding\nWriting\n"

@@ -168,7 +168,7 @@ def test_numbers_that_say_nothing_are_counted_after_the_run(
     assert aggregate.main([*words, "--people_count", "--epsilon", "0.001", *RUN]) == 0
     said = capfd.readouterr().out
     assert re.search(
-        r"^\* \d of 3 numbers are of little use: NaN, or with an interval", said, re.MULTILINE
+        r"^\* \d of 3 numbers are of little use: missing, or with an interval", said, re.MULTILINE
     )
 
 

@@ -4,6 +4,7 @@ import dataclasses
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
 from beam_dp.mechanisms.planning.builder import Step
+from beam_dp.mechanisms.planning.html_table import WORDS, html_table
 from beam_dp.mechanisms.planning.outlook import Outlook, uses_of
 from beam_dp.mechanisms.planning.program import SELECTION, Program
 
@@ -78,9 +79,19 @@ class Plan:
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in table
         ]
+        return "\n".join([*lines, *self._notes])
+
+    def _repr_html_(self) -> str:
+        """Return the plan as a notebook shows it."""
+        cells = [row.cells for row in self.rows]
+        return html_table(_HEADINGS, cells, "\n".join(self._notes), WORDS)
+
+    @property
+    def _notes(self) -> list[str]:
+        """What stands below the table."""
         reasons = [f"{row.metric}: {row.reason}" for row in self.rows if row.reason]
         outlook = [] if self.outlook is None else [str(self.outlook)]
-        return "\n".join([*lines, *reasons, f"in all: {self.total}", *outlook])
+        return [*reasons, f"in all: {self.total}", *outlook]
 
 
 def describe(program: Program, unbounded: bool = False) -> Plan:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import beam_dp as dp
-from beam_dp.results import released_files
+from beam_dp.transforms.inputs import released_files
 from beam_dp.transforms.io import table_files
 
 COLUMNS = {"keys": ["day"], "numbers": [["count", "count_low", "count_high"]]}
@@ -38,13 +38,13 @@ def written(path: Path) -> str:
 def test_a_released_file_is_read_back(tmp_path: Path, extension: str) -> None:
     released = dp.Released.read(written(tmp_path / f"out.{extension}"))
     assert released.record == {"columns": COLUMNS}
-    key = "'=b" if extension == "csv" else "=b"
+    text = extension == "csv"  # where a formula is quoted
     assert released.table.to_pydict() == {
-        "day": ["a", key],
+        "day": ["a", "'=b" if text else "=b"],
         "count": [4, -3],
-        "count_low": [0.5, None if extension == "csv" else -math.inf],
+        "count_low": [0.5, -math.inf],
         "count_high": [7.25, None],
-    } or released.table["count_low"].to_pylist() == [0.5, -math.inf]
+    }
     assert released.table.schema.field("count").type == pa.int64()
 
 

@@ -1,0 +1,338 @@
+"""Charts of released numbers with their intervals, as SVG that stands in a page.
+
+Keys are text that people wrote, and never reach the drawing: each is drawn as a placeholder, for
+which its escaped text is put into the finished picture. Everything is told by shape as well as by
+shade: a number of little use is hollow, an interval that goes on beyond the picture is dashed.
+"""
+
+import datetime
+import io
+import math
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from beam_dp.results.plain_text import plain, width
+from beam_dp.results.shown_numbers import MARK, ShownNumber
+
+MOST = 30
+"""How many partitions are drawn, the largest first."""
+MOST_POINTS = 400
+MOST_PANELS = 12
+_INCHES, _COLUMN = 6.4, 0.087  # the width of a picture, and of one column of text
+_LABEL, _TICK = 26, 14  # columns of text
+_ROW = 0.26
+_SETTINGS = {
+    "svg.fonttype": "none",  # text stays text: for readers of screens, and in every script
+    "svg.hashsalt": "beam_dp",
+    "text.parse_math": False,
+    "axes.formatter.useoffset": False,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Arial"],
+    "font.size": 9.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+}
+_INK, _FILL, _GRID = "#1a1f2b", "#c3cddc", "#dfe3ea"
+_PLACEHOLDER = re.compile(r"\[(\d{6})\]")
+_DAY = re.compile(r"\d{4}-\d{2}(-\d{2})?")
+_DENSE = 3
+
+
+class ChartPoint(NamedTuple):
+    """One number to draw.
+
+    Attributes:
+        label: the key.
+        number: the number.
+    """
+
+    label: str
+    number: ShownNumber
+
+
+class _Labels:
+    """Text that is put into a picture when it is drawn."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def add(self, text: str, most: int = _LABEL) -> str:
+        """Return what is drawn in the place of a text."""
+        self._texts.append(plain(text, most))
+        return f"[{len(self._texts) - 1:06}]"
+
+    def filled(self, svg: str) -> str:
+        """Return a picture with its text."""
+        return _PLACEHOLDER.sub(lambda found: escape(self._texts[int(found[1])]), svg)
+
+
+def label_of(key: Sequence[object]) -> str:
+    """Return a key as one text."""
+    return " / ".join(map(str, key)) if key else "all rows"
+
+
+def positions_of(keys: Sequence[Sequence[object]]) -> list[float] | None:
+    """Return where keys stand on a line, if they have an order that a reader expects.
+
+    These are days and months, and whole numbers of which at least one in three is there, as years
+    and hours; not numbers that are names of things, as those of shops.
+    """
+    if len(keys) < _DENSE or any(len(key) != 1 for key in keys):
+        return None
+    found = [_position(key[0]) for key in keys]
+    positions = [place for place in found if place is not None]
+    if len(positions) < len(keys) or len(set(positions)) < len(keys):
+        return None
+    days = not isinstance(keys[0][0], int) and not str(keys[0][0]).lstrip("-").isdigit()
+    dense = max(positions) - min(positions) < _DENSE * len(keys)
+    return positions if days or dense else None
+
+
+def _position(part: object) -> float | None:
+    if isinstance(part, bool):
+        return None
+    if isinstance(part, int) or re.fullmatch(r"-?(0|[1-9]\d{0,8})", str(part)):
+        return float(str(part))
+    text = part.isoformat() if isinstance(part, datetime.date) else str(part)
+    if not _DAY.fullmatch(text):
+        return None
+    try:
+        return float(datetime.date.fromisoformat(f"{text}-01"[:10]).toordinal())
+    except ValueError:
+        return None
+
+
+def bars(points: Sequence[ChartPoint]) -> str:
+    """Return horizontal bars, the largest on top, each with its interval and its number."""
+    with matplotlib.rc_context(_SETTINGS):
+        return _bars(points)
+
+
+def _bars(points: Sequence[ChartPoint]) -> str:
+    drawn = largest(points)
+    labels, size = _Labels(), len(drawn)
+    names = [each.label for each in drawn]
+    values = [each.number.cells[0] + MARK * each.number.is_of_little_use for each in drawn]
+    left = min(_LABEL, max(map(width, map(plain, names)))) * _COLUMN + 0.15
+    right = max(map(len, values)) * _COLUMN + 0.2
+    figure, axes = _figure(size * _ROW + 0.45, left, right, top=0.05)
+    low, high = _range([each.number for each in drawn], zero=True)
+    for place, (_, number) in enumerate(drawn):
+        _bar(axes, size - 1 - place, number, (low, high))
+    axes.set_xlim(low, high)
+    axes.set_ylim(-0.6, size - 0.4)
+    axes.set_yticks(range(size), [labels.add(name) for name in reversed(names)])
+    other = axes.twinx()
+    other.set_ylim(axes.get_ylim())
+    other.set_yticks(range(size), list(reversed(values)))
+    for each in (axes, other):
+        each.tick_params(axis="y", length=0)
+    other.spines["left"].set_visible(False)
+    axes.axvline(0, color=_INK, linewidth=0.8)
+    _numbers(axes, "x")
+    return labels.filled(_drawn(figure))
+
+
+def line(points: Sequence[ChartPoint], positions: Sequence[float]) -> str:
+    """Return a line through the numbers in the order of their keys, each with its interval."""
+    with matplotlib.rc_context(_SETTINGS):
+        return _line(points, positions)
+
+
+def _line(points: Sequence[ChartPoint], positions: Sequence[float]) -> str:
+    ordered = sorted(zip(positions, points, strict=True), key=lambda each: each[0])
+    labels = _Labels()
+    numbers = [point.number for _, point in ordered]
+    low, high = _range(numbers, zero=_is_near_zero(numbers))
+    figure, axes = _figure(2.9, 0.95, 0.15, top=0.1)
+    known = [math.nan if each.value is None else each.value for each in numbers]
+    axes.plot([at for at, _ in ordered], known, color=_INK, linewidth=0.8)  # broken where none is
+    for at, (_, number) in ordered:
+        _interval(axes, at, number, (low, high), upright=True)
+        if number.value is not None:
+            face = "white" if number.is_of_little_use else _INK
+            style: dict[str, Any] = {
+                "markerfacecolor": face,
+                "markeredgecolor": _INK,
+                "markersize": 4.5,
+            }
+            axes.plot([at], [number.value], "o", zorder=3, **style)
+    axes.set_ylim(low, high)
+    shown = _some([(at, point.label) for at, point in ordered], 60)
+    axes.set_xticks([at for at, _ in shown], [labels.add(text, _TICK) for _, text in shown])
+    _numbers(axes, "y")
+    return labels.filled(_drawn(figure))
+
+
+def histogram(panels: Sequence[tuple[str, Sequence[ChartPoint]]]) -> str:
+    """Return upright bars for the bins of each partition, on one scale.
+
+    Args:
+        panels: for each partition its key and its bins; at most `MOST_PANELS` of them.
+    """
+    with matplotlib.rc_context(_SETTINGS):
+        return _histogram(panels)
+
+
+def _histogram(panels: Sequence[tuple[str, Sequence[ChartPoint]]]) -> str:
+    labels = _Labels()
+    across = 1 if len(panels) == 1 else min(3, len(panels))
+    down = math.ceil(len(panels) / across)
+    tall = 2.6 if across == 1 else 1.75
+    figure = Figure(figsize=(_INCHES, tall * down + 0.1))
+    numbers = [number for _, bins in panels for _, number in bins]
+    low, high = _range(numbers, zero=True)
+    for place, (name, bins) in enumerate(panels):
+        axes = figure.add_subplot(down, across, place + 1)
+        for at, (_, number) in enumerate(bins):
+            _bar(axes, at, number, (low, high), upright=True)
+        named = [(float(at), _short_bin(label)) for at, (label, _) in enumerate(bins)]
+        shown = _some(named, (64 if across == 1 else 75) // across)
+        texts = [labels.add(text, _TICK) for _, text in shown]
+        axes.set_xticks([at for at, _ in shown], texts, fontsize=9 if across == 1 else 7.5)
+        axes.set_xlim(-0.7, len(bins) - 0.3)
+        axes.set_ylim(low, high)
+        axes.tick_params(axis="x", length=0)
+        if len(panels) > 1:
+            axes.set_title(labels.add(name), fontsize=9, fontweight="bold", loc="left")
+        axes.axhline(0, color=_INK, linewidth=0.8)
+        _numbers(axes, "y")
+    figure.subplots_adjust(0.11, 0.3 / (tall * down), 0.99, 1 - 0.28 / (tall * down), 0.34, 0.45)
+    return labels.filled(_drawn(figure))
+
+
+def largest(points: Sequence[ChartPoint], most: int = MOST) -> list[ChartPoint]:
+    """Return the points with the largest released numbers, which costs nothing: it looks at no
+    other number."""
+    return sorted(points, key=lambda each: -_or_lowest(each.number.value))[:most]
+
+
+def _or_lowest(value: float | None) -> float:
+    return -math.inf if value is None else value
+
+
+def _figure(tall: float, left: float, right: float, top: float) -> tuple[Figure, Axes]:
+    """Return a picture of a height in inches, with margins in inches."""
+    figure = Figure(figsize=(_INCHES, tall))
+    bottom = 0.35
+    wide, high = 1 - (left + right) / _INCHES, 1 - (bottom + top) / tall
+    return figure, figure.add_axes((left / _INCHES, bottom / tall, wide, high))
+
+
+def _numbers(axes: Axes, side: str) -> None:
+    """Give an axis of numbers its ticks and grid."""
+    axis = axes.xaxis if side == "x" else axes.yaxis
+    axis.set_major_locator(MaxNLocator(5))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
+    axes.grid(axis="x" if side == "x" else "y", color=_GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _tick(value: float) -> str:
+    size = abs(value)
+    for least, unit, word in ((1e12, 1.0, ""), (1e9, 1e9, " billion"), (1e7, 1e6, " million")):
+        if size >= least:
+            return f"{value / unit:.4g}{word}"
+    return f"{value:,.10g}"
+
+
+def _range(numbers: Sequence[ShownNumber], zero: bool) -> tuple[float, float]:
+    """Return what an axis shows: numbers of use with their intervals, and all other numbers."""
+    useful = [each for each in numbers if not each.is_of_little_use] or list(numbers)
+    ends = [end for each in useful for end in (each.low, each.high)]
+    known = [end for end in (*ends, *(each.value for each in numbers)) if end is not None]
+    known += [0.0] if zero or not known else []
+    low, high = min(known), max(known)
+    margin = 0.03 * (high - low) or 0.5
+    return low - margin * (low < 0 or not zero), high + margin
+
+
+def _is_near_zero(numbers: Sequence[ShownNumber]) -> bool:
+    """Return whether an axis that begins at 0 leaves the numbers half of its length."""
+    low, high = _range(numbers, zero=False)
+    return low < 0 < high or not (low > 0 and low > high / 2)
+
+
+def _bar(
+    axes: Axes,
+    at: float,
+    number: ShownNumber,
+    edges: tuple[float, float],
+    upright: bool = False,
+) -> None:
+    """Draw a bar from 0 to a number, and its interval."""
+    if number.value is not None:
+        doubtful = number.is_of_little_use
+        style: dict[str, Any] = {
+            "facecolor": "none" if doubtful else _FILL,
+            "edgecolor": _INK,
+            "linewidth": 0.8,
+            "linestyle": (0, (3, 2)) if doubtful else "solid",
+        }
+        if upright:
+            axes.bar(at, number.value, 0.72, **style)
+        else:
+            axes.barh(at, number.value, 0.66, **style)
+    _interval(axes, at, number, edges, upright)
+
+
+def _interval(
+    axes: Axes, at: float, number: ShownNumber, edges: tuple[float, float], upright: bool
+) -> None:
+    """Draw what is known of the truth: solid with caps, and dashed where it goes on."""
+    if number.value is None or number.rank is not None:
+        return
+    for end, edge, beyond in ((number.low, edges[0], -1), (number.high, edges[1], 1)):
+        known = end is not None and edges[0] <= end <= edges[1]
+        to = end if known else edge
+        span = [number.value, to]
+        style: dict[str, Any] = {"color": _INK, "linewidth": 1.1 if known else 0.8, "zorder": 2}
+        style["linestyle"] = "solid" if known else (0, (1, 2))
+        marks = ("_", "|") if known else (("v", "<") if beyond < 0 else ("^", ">"))
+        place = ([at, at], span) if upright else (span, [at, at])
+        axes.plot(*place, **style)
+        tip = ([at], [to]) if upright else ([to], [at])
+        axes.plot(
+            *tip,
+            marks[0 if upright else 1],
+            color=_INK,
+            markersize=6 if known else 4,
+            clip_on=False,
+        )
+
+
+def _some(labels: Sequence[tuple[float, str]], columns: int) -> list[tuple[float, str]]:
+    """Return labels at equal steps, as many as stand side by side in so many columns of text."""
+    longest = max(width(plain(text, _TICK)) for _, text in labels)
+    step = math.ceil(len(labels) * (longest + 2) / columns)
+    return list(labels)[:: max(1, step)]
+
+
+def _short_bin(text: str) -> str:
+    """Return the name of a bin for a place below it: "1M-3M"."""
+    short = text.replace(" to below ", "-").replace(" or more", "+").replace("below ", "<")
+    return re.sub(r"\d{5,}(?![.\d])", lambda found: _short_number(int(found[0])), short)
+
+
+def _short_number(number: int) -> str:
+    for unit, sign in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if number >= unit:
+            return f"{number / unit:.4g}{sign}"
+    return str(number)
+
+
+def _drawn(figure: Figure) -> str:
+    """Return a figure as an element that stands in a page."""
+    written = io.StringIO()
+    FigureCanvasSVG(figure).print_svg(written, metadata={"Date": None, "Creator": None})
+    svg = written.getvalue()
+    return svg[svg.index("<svg") :]

@@ -1,0 +1,120 @@
+"""One released number as a reader sees it: rounded to what its noise allows, with its interval.
+
+*Rounding.* Let w be the length of the interval. All three numbers are shown to two digits beyond
+the first digit of w: of 8,412.37 between 7,900.2 and 9,300.8, where w is 1,400.6, to tens. Further
+digits are noise. The ends are rounded outwards, so that the shown interval holds the exact one.
+Where an end is not known, as for quantiles, four digits of the number are shown at most.
+"""
+
+import dataclasses
+import decimal
+import math
+from fractions import Fraction
+
+UNKNOWN = "?"
+MISSING = "-"
+MARK = "*"
+_BEYOND = 2
+_DIGITS = 4
+_LARGE, _FINE = 15, 9  # powers of ten from which, and down to which, digits are written out
+
+
+@dataclasses.dataclass(frozen=True)
+class ShownNumber:
+    """A released number, and what is known of the truth.
+
+    Attributes:
+        value: the number; None where there is none.
+        low: the lower end of the interval of the truth; None where nothing is known below.
+        high: the upper end; None where nothing is known above.
+        rank: for a quantile, so many people its rank may be off (infinite: nothing is known);
+            None for a number with an interval.
+        whole: whether it counts something.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    rank: float | None = None
+    whole: bool = False
+
+    @property
+    def is_of_little_use(self) -> bool:
+        """Whether it is missing, or what is known of its two sides is as far from it as 0 is."""
+        if self.value is None:
+            return True
+        if self.rank is not None:
+            return False
+        ends = (self.low, self.high)
+        sides = [abs(self.value - end) for end in ends if end is not None]
+        return not sides or not sum(sides) < abs(self.value)
+
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        """The number and the two ends as text."""
+        place = self._place
+        return (
+            MISSING
+            if self.value is None
+            else self._written(round(_exact(self.value) / place) * place),
+            UNKNOWN if self.low is None else self._written(_floor(self.low, place)),
+            UNKNOWN if self.high is None else self._written(-_floor(-self.high, place)),
+        )
+
+    def __str__(self) -> str:
+        value, low, high = self.cells
+        marked = value + MARK * self.is_of_little_use
+        if self.value is None:
+            return marked
+        if self.rank is None:
+            return f"{marked} [{low}, {high}]"
+        off = f"{self.rank:,.0f}" if math.isfinite(self.rank) else UNKNOWN
+        return f"{marked} (rank ±{off})"
+
+    @property
+    def _place(self) -> Fraction:
+        """The unit of the last digit that is shown: a power of ten."""
+        place = Fraction(10) ** self._exponent
+        return max(place, Fraction(1)) if self.whole else place
+
+    @property
+    def _exponent(self) -> int:
+        ends = [end for end in (self.low, self.high) if end is not None]
+        known = ends if self.value is None else [*ends, self.value]
+        size = max((abs(each) for each in known if each), default=1.0)
+        digits = math.floor(math.log10(size)) + 1 - _DIGITS
+        width = max(known, default=0.0) - min(known, default=0.0)
+        if not (math.isfinite(width) and width > 0):
+            return digits
+        exponent = math.floor(math.log10(width)) - _BEYOND
+        return exponent if len(ends) == 2 else max(exponent, digits)
+
+    def _written(self, number: Fraction) -> str:
+        """Return a rounded number with its digits, or by powers of ten if they are many."""
+        place = self._place
+        if abs(number) >= 10**_LARGE or place * 10**_FINE < 1:
+            return f"{float(number):.4g}"
+        digits = len(str(place.denominator)) - 1
+        text = f"{decimal.Decimal(number.numerator) / number.denominator:,.{digits}f}"
+        return text.rstrip("0").rstrip(".") if digits and self.rank is not None else text
+
+
+def _floor(number: float, place: Fraction) -> Fraction:
+    return math.floor(_exact(number) / place) * place
+
+
+def _exact(number: float) -> Fraction:
+    """Return a number as it is written: 1/10 for 0.1."""
+    return Fraction(str(number))
+
+
+def shown(
+    value: object, low: object = None, high: object = None, rank: float | None = None
+) -> ShownNumber:
+    """Return a number as it stands in a released table; NaN and the infinities become None."""
+    ends = (_finite(value), _finite(low), _finite(high))
+    return ShownNumber(*ends, rank, whole=type(value) is int)
+
+
+def _finite(cell: object) -> float | None:
+    return cell if isinstance(cell, (int, float)) and math.isfinite(cell) else None

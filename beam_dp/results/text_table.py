@@ -1,0 +1,174 @@
+"""A released table as text for a terminal: `number [low, high]` in one cell, cut to its width."""
+
+import dataclasses
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from beam_dp.results.plain_text import plain, width
+from beam_dp.results.released_metrics import Series, keys_of, metrics_of
+from beam_dp.results.shown_numbers import UNKNOWN
+from beam_dp.transforms.release_record import COLUMNS
+
+ROWS = 50
+_KEY = 32  # columns of a terminal
+_GAP = "  "
+_NARROW = 40
+PLAN = "plan(people=N) says what to expect"
+"""How a reader learns beforehand what is of use."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TextTable:
+    """A table for a terminal; `str(table)` is the table with its remarks.
+
+    Attributes:
+        names: the heading.
+        cells: the cells of the rows that are shown.
+        rows: how many rows the released table has.
+        left_out: rows and columns that are not shown, in words.
+        doubtful: for each column of numbers, in how many rows it is of little use.
+        empty: the columns of numbers that are missing in every row.
+        ranked: whether quantiles are among the numbers.
+        unknown: whether an interval has an end of which nothing is known.
+        columns: how wide the terminal is; None: as wide as need be.
+        plan: how a reader learns beforehand what is of use.
+    """
+
+    names: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    rows: int
+    left_out: tuple[str, ...]
+    doubtful: dict[str, int]
+    empty: tuple[str, ...]
+    ranked: bool
+    unknown: bool
+    columns: int | None = None
+    plan: str = PLAN
+
+    @property
+    def remarks(self) -> list[str]:
+        """What to say below the table."""
+        said = list(self.left_out)
+        if self.rows and self.ranked:
+            said.append("(rank ±9): the number may stand 9 people away from the rank asked for")
+        if self.unknown:
+            said.append(f"{UNKNOWN}: nothing is known on that side")
+        return [*said, *self._doubts]
+
+    @property
+    def _doubts(self) -> list[str]:
+        said = []
+        found = {name: count for name, count in self.doubtful.items() if count}
+        if found:
+            each = ", ".join(f"{count} of {plain(name)}" for name, count in found.items())
+            marked, numbers = sum(found.values()), self.rows * len(self.doubtful)
+            said.append(
+                f"* {marked} of {numbers} numbers are of little use: missing, or with an interval "
+                f"that is open or as wide as they are: {each}. More "
+                f"people per partition, fewer metrics or a larger budget would help: {self.plan}"
+            )
+        if self.empty and self.rows:
+            said.append(
+                f"{', '.join(map(plain, self.empty))}: no number in any row. There are too few "
+                "people, or the column is misspelt or holds no plain numbers (1234.5 is one, "
+                "1,234.5 is none)"
+            )
+        return said
+
+    @property
+    def lines(self) -> list[str]:
+        """The heading and the rows, whose cells end at the same place."""
+        table = [self.names, *self.cells]
+        widths = [max(map(width, column)) for column in zip(*table, strict=True)]
+        padded = (
+            [" " * (most - width(cell)) + cell for cell, most in zip(row, widths, strict=True)]
+            for row in table
+        )
+        return list(map(_GAP.join, padded))
+
+    def __str__(self) -> str:
+        return "\n".join([*self.lines, *map(self._wrapped, self.remarks)])
+
+    def _wrapped(self, remark: str) -> str:
+        if self.columns is None:
+            return remark
+        return textwrap.fill(remark, max(self.columns, _NARROW), subsequent_indent=_GAP)
+
+
+def text_table(
+    table: pa.Table,
+    record: dict[str, Any],
+    columns: int | None = None,
+    place: str = "the whole table",
+    plan: str = PLAN,
+    rows: int = ROWS,
+) -> TextTable:
+    """Return a released table as text.
+
+    Args:
+        table: the table.
+        record: its record, of which the names of the columns are read.
+        columns: how wide the terminal is; None: as wide as need be.
+        place: where all of it can be seen.
+        plan: how a reader learns beforehand what is of use.
+        rows: how many rows are shown.
+    """
+    keys = keys_of(table.slice(0, rows), record)
+    series = [each for metric in metrics_of(table, record) for each in metric.series]
+    names = record[COLUMNS]["keys"]
+    shown = [
+        (plain(name, _KEY), *(plain(key[at], _KEY) for key in keys))
+        for at, name in enumerate(names)
+    ]
+    fixed = len(shown)
+    shown += [(plain(each.name), *map(str, each.numbers[:rows])) for each in series]
+    taken = _fitting(shown, fixed, columns)
+    heading, *cells = zip(*shown[:taken], strict=True)
+    beyond, left = len(table) - rows, []
+    if beyond > 0:
+        left.append(f"... and {beyond:,} more rows in {place}")
+    if taken < len(shown):
+        lost = [each.name for each in series[taken - fixed :]]
+        left.append(f"... and {_listed(lost)} in {place}: the terminal is too narrow")
+    return TextTable(
+        heading,
+        tuple(cells),
+        len(table),
+        tuple(left),
+        {each.name: _doubtful(each) for each in series},
+        tuple(each.name for each in series if all(n.value is None for n in each.numbers)),
+        ranked=any(each.is_ranked for each in series),
+        unknown=any(map(_is_open, series)),
+        columns=columns,
+        plan=plan,
+    )
+
+
+def _fitting(shown: Sequence[Sequence[str]], fixed: int, columns: int | None) -> int:
+    """Return how many columns a line has place for: all keys and one number at least."""
+    if columns is None:
+        return len(shown)
+    taken, used = 0, -len(_GAP)
+    for column in shown:
+        used += len(_GAP) + max(map(width, column))
+        if used > columns and taken > fixed:
+            break
+        taken += 1
+    return taken
+
+
+def _listed(names: Sequence[str]) -> str:
+    some = ", ".join(map(plain, names[:3]))
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{len(names)} more number{'s' * (len(names) > 1)} per row ({some}{more})"
+
+
+def _doubtful(series: Series) -> int:
+    return sum(number.is_of_little_use for number in series.numbers)
+
+
+def _is_open(series: Series) -> bool:
+    return any(UNKNOWN in str(number) for number in series.numbers)

@@ -1,0 +1,119 @@
+"""Charts: every number is drawn, nothing of a key is code, and doubts can be seen without color."""
+
+import datetime
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from beam_dp.results import charts
+from beam_dp.results.charts import ChartPoint
+from beam_dp.results.shown_numbers import shown
+from tests.results.releases import HOSTILE, HOSTILE_KEYS
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(svg: str) -> list[str]:
+    """Return the text of a picture, which must be well formed."""
+    return ["".join(each.itertext()) for each in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+def points(values: list[Any], labels: list[str] | None = None) -> list[ChartPoint]:
+    names = labels or [f"key {at}" for at in range(len(values))]
+    numbers = [shown(v, v and v - 1, v and v + 2) for v in values]
+    return [ChartPoint(name, number) for name, number in zip(names, numbers, strict=True)]
+
+
+def test_bars_are_sorted_and_named() -> None:
+    said = texts(charts.bars(points([5.0, 50.0, 20.0])))
+    names = [text for text in said if text.startswith("key")]
+    assert names == ["key 0", "key 2", "key 1"]  # from below
+    assert [text for text in said if text in ("5.00", "20.00", "50.00")] == [
+        "5.00",
+        "20.00",
+        "50.00",
+    ]
+
+
+def test_the_largest_of_thousands_are_drawn() -> None:
+    svg = charts.bars(points([float(10 + at) for at in range(3_000)]))
+    drawn = {text for text in texts(svg) if text.startswith("key")}
+    assert drawn == {f"key {at}" for at in range(2_970, 3_000)} and len(svg) < 150_000
+
+
+@pytest.mark.parametrize("draw", ["bars", "line", "histogram"])
+def test_no_key_is_code(draw: str) -> None:
+    some = points([float(at) for at in range(6)], HOSTILE_KEYS)
+    svg = {
+        "bars": lambda: charts.bars(some),
+        "line": lambda: charts.line(some, list(range(6))),
+        "histogram": lambda: charts.histogram([(HOSTILE, some), ("b", some)]),
+    }[draw]()
+    assert "<script" not in svg and "\x1b" not in svg and "\u202e" not in svg
+    assert any(text.startswith(HOSTILE[:8]) for text in texts(svg))
+    assert draw == "line" or any(text.startswith("東京") for text in texts(svg))
+
+
+def test_a_number_of_little_use_is_hollow() -> None:
+    good, bad = points([50.0]), [ChartPoint("bad", shown(5.0, 0.0, 40.0))]
+    for draw in (charts.bars, lambda some: charts.line([*some, *some], [1, 2])):
+        assert (draw(good) == draw(bad)) is False
+    assert "stroke-dasharray" in charts.bars(bad)
+    assert "stroke-dasharray" not in charts.bars(good)
+    assert "5.0*" in " ".join(texts(charts.bars(bad)))
+
+
+def test_numbers_that_are_missing_or_infinite_do_not_stop_a_chart() -> None:
+    some = [
+        ChartPoint("a", shown(None, None, None)), ChartPoint("b", shown(3.0, None, 4.0)),
+        ChartPoint("c", shown(1e300, -1e300, 1e308)), ChartPoint("d", shown(2.0, rank=5.0)),
+    ]  # fmt: skip
+    for svg in (charts.bars(some), charts.line(some, [1, 2, 3, 4]), charts.histogram([("", some)])):
+        assert not re.search(r"\bnan\b|\binf\b", svg)
+        ElementTree.fromstring(svg)
+    ElementTree.fromstring(charts.bars(some[:1]))
+
+
+@pytest.mark.parametrize("panels", [1, 2, 12])
+def test_bins_have_their_names(panels: int) -> None:
+    bins = points([3.0, 9.0, 4.0], ["below 18", "100000 to below 3000000", "3000000 or more"])
+    said = texts(charts.histogram([(f"panel {at}", bins) for at in range(panels)]))
+    assert said.count("<18") == panels
+    assert panels > 2 or said.count("100k-3M") == panels
+    assert (f"panel {panels - 1}" in said) == (panels > 1)
+
+
+DATES = [datetime.date(2024, 1, day) for day in (1, 2, 20)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "ordered"),
+    [
+        ([1, 2, 3], True),
+        (["1", "2", "3"], True),
+        ([1985, 1986, 1990], True),
+        ([7, 4711, 88122], False),
+        (["007", "008", "009"], False),
+        ([1, 2], False),
+        (DATES, True),
+        ([date.isoformat() for date in DATES], True),
+        (["2024-01", "2024-02", "2025-12"], True),
+        (["2024-13", "2024-14", "2024-15"], False),
+        ([True, False, 3], False),
+        (["a", "b", "c"], False),
+        (["1", "+1", "2"], False),
+    ],
+)
+def test_days_and_years_are_in_order_and_numbers_of_shops_are_not(
+    keys: list[object], ordered: bool
+) -> None:
+    found = charts.positions_of([(key,) for key in keys])
+    assert (found is not None) == ordered
+    assert found is None or found == sorted(found)
+    assert charts.positions_of([(key, "DE") for key in keys]) is None
+
+
+def test_the_same_numbers_make_the_same_picture() -> None:
+    assert charts.bars(points([1.0, 2.0])) == charts.bars(points([1.0, 2.0]))

@@ -1,0 +1,87 @@
+"""Rounding keeps what noise allows, and a shown interval holds the exact one."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beam_dp.results.shown_numbers import shown
+
+INF, NAN = math.inf, math.nan
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ((8412.37, 7900.2, 9300.8), "8,410 [7,900, 9,310]"),
+        ((8412, 7900.2, 9300.8), "8,410 [7,900, 9,310]"),
+        ((298, 217.0, 434.83), "298 [217, 435]"),
+        ((2_091_480.5, 1_857_600.0, 2_475_321.0), "2,091,000 [1,857,000, 2,476,000]"),
+        ((0.12345, 0.1, 0.2), "0.123 [0.100, 0.200]"),
+        ((28.56, 28.55, INF), "28.56 [28.55, ?]"),
+        ((12, 0, 9_000.0), "10* [0, 9,000]"),
+        ((5, NAN, NAN), "5* [?, ?]"),
+        ((5.0, 5.0, 5.0), "5.000 [5.000, 5.000]"),
+        ((0, 0.0, 0.0), "0* [0, 0]"),
+        ((NAN, -INF, INF), "-*"),
+        ((None, None, None), "-*"),
+        ((4e20, 1e20, 9e20), "4e+20* [1e+20, 9e+20]"),
+        ((4e-20, 1e-20, 5e-20), "4e-20* [1e-20, 5e-20]"),
+    ],
+)
+def test_a_number_is_shown_to_two_digits_beyond_its_interval(
+    numbers: tuple[float, float, float], text: str
+) -> None:
+    assert str(shown(*numbers)) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "rank", "text"),
+    [
+        (58.861, 73.0, "58.86 (rank ±73)"),
+        (60.0, 1234.0, "60 (rank ±1,234)"),
+        (60.0, INF, "60 (rank ±?)"),
+        (NAN, INF, "-*"),
+    ],
+)
+def test_a_quantile_has_a_rank(value: float, rank: float, text: str) -> None:
+    assert str(shown(value, rank=rank)) == text
+
+
+@pytest.mark.parametrize(
+    ("numbers", "little"),
+    [
+        ((100, 80, 140), False),
+        ((-100, -140, -80), False),
+        ((100, 40, 140), True),
+        ((100, -INF, INF), True),
+        ((NAN, -INF, INF), True),
+        ((12, 0, INF), True),
+        ((177.2, 177.1, INF), False),
+        ((5, -INF, 5.5), False),
+        ((0, -1, 1), True),
+        ((0, 0, 0), True),
+        ((100.0, 80.5, 120), False),
+    ],
+)
+def test_a_number_says_nothing_where_its_interval_is_as_wide(
+    numbers: tuple[float, float, float], little: bool
+) -> None:
+    assert shown(*numbers).is_of_little_use == little
+
+
+FLOATS = st.floats(-1e12, 1e12)
+
+
+@given(FLOATS, FLOATS, FLOATS)
+def test_the_shown_interval_holds_the_exact_one(one: float, two: float, three: float) -> None:
+    low, value, high = sorted((one, two, three))
+    number = shown(value, low, high)
+    texts = [text.replace(",", "") for text in number.cells]
+    if all("e" not in text for text in texts):
+        middle, left, right = map(Fraction, texts)
+        assert left <= Fraction(str(low)) and Fraction(str(high)) <= right
+        width = Fraction(high) - Fraction(low)
+        assert abs(middle - Fraction(value)) <= (width or abs(Fraction(value))) / 100
