@@ -2,11 +2,13 @@
 
     python -m benchmarks.relations items      print the path (made unless it is there) and the rows
 
-* `items`: one row per line item: its order, customer, supplier, part, clerk, price and quantity.
+* `items`: one row per line item: its order, customer, supplier, part, clerk, price and quantity. No
+  customer, supplier and clerk have the same number.
 * `orders_N`, `items_N`: N rows of it, spread evenly: (customer, clerk) of N orders, and (customer,
   part) of the items of N of them.
 * `zipf_EDGES_PEOPLE`: a graph in which person i has edges in proportion to (i + 10)^-0.7.
 * `road_EDGES_PEOPLE`: a strip of squares, everybody with two to four neighbours, as roads have.
+* `triangles_TRIANGLES_PEOPLE`: triangles (a, b, c) of a graph of groups in which all know each other.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ import pyarrow.parquet as pq
 from benchmarks import tpch
 
 Columns = dict[str, np.ndarray]
-SUPPLIERS = 1 << 20
-"""What is added to the number of a supplier, so that no customer has it."""
+SUPPLIERS, CLERKS = 1 << 20, 1 << 21
+"""What is added to the number of a supplier and of a clerk, so that no customer has it."""
 _SEED = 20_230_517
 
 
@@ -51,7 +53,7 @@ def items() -> Columns:
         "customer": customer[at],
         "supplier": rows["l_suppkey"].to_numpy() + SUPPLIERS,
         "part": rows["l_partkey"].to_numpy(),
-        "clerk": clerk[at],
+        "clerk": clerk[at] + CLERKS,
         "price": rows["l_extendedprice"].cast(pa.float64()).to_numpy(),
         "quantity": rows["l_quantity"].cast(pa.float64()).to_numpy().astype(np.int64),
     }
@@ -101,11 +103,51 @@ def road(edges: int, people: int) -> Columns:
     return {"from": pairs[0, kept], "to": pairs[1, kept]}
 
 
+def triangles(count: int, people: int) -> Columns:
+    """Return `count` triangles of a graph in which groups of 3 to 12 people all know each other.
+
+    The first people are in many groups, most are in one or none.
+    """
+    generator = np.random.default_rng(_SEED)
+    shares = np.arange(3, 13) ** -3.0
+    sizes = generator.choice(np.arange(3, 13), count, p=shares / shares.sum())
+    sizes = sizes[np.cumsum(sizes * (sizes - 1) * (sizes - 2) // 6) <= 1.02 * count]
+    pairs = [np.empty((2, 0), np.int64)]
+    for size in range(3, 13):
+        members = (people * generator.random((int((sizes == size).sum()), size)) ** 1.5).astype(int)
+        left, right = np.triu_indices(size, 1)
+        pairs.append(np.stack([members[:, left].ravel(), members[:, right].ravel()]))
+    found = _triangles(np.concatenate(pairs, axis=1), people)
+    kept = generator.permutation(found.shape[1])[:count]
+    return dict(zip("abc", found[:, kept], strict=True))
+
+
+def _triangles(pairs: np.ndarray, people: int) -> np.ndarray:
+    """Return all triangles of a graph, each once, as three rows of people."""
+    pairs = pairs[:, pairs[0] != pairs[1]]
+    degrees = np.bincount(pairs.ravel(), minlength=people)
+    ranks = np.empty(people, np.int64)
+    ranks[np.argsort(degrees, kind="stable")] = np.arange(people)
+    low, high = np.sort(ranks[pairs], axis=0)  # so nobody has many neighbours above
+    edges = np.unique(low * people + high)
+    low, high = np.divmod(edges, people)
+    last = np.searchsorted(low, low, "right")
+    after = last - np.arange(len(low)) - 1  # the later edges of the same lower end
+    first = np.repeat(np.arange(len(low)), after)
+    second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(after) - after, after)
+    closing = high[first] * people + high[second]
+    place = np.minimum(np.searchsorted(edges, closing), len(edges) - 1)
+    closed = edges[place] == closing
+    names = np.argsort(ranks)
+    return names[np.stack([low[first], high[first], high[second]])[:, closed]]
+
+
 MAKERS: dict[str, Callable[..., Columns]] = {
     "items": lambda size=0: some_items(size) if size else items(),
     "orders": some_orders,
     "zipf": zipf,
     "road": road,
+    "triangles": triangles,
 }
 
 
