@@ -47,6 +47,7 @@ setup(
         "numpy>=2.0",
         "pyarrow>=21.0",
         "scipy>=1.13,<2",
+        "tqdm>=4.66,<5",
     ],
     extras_require={
         "dev": [*TESTS, *LINTERS, *REPORT, *DOCS, "tpchgen-cli>=2"],

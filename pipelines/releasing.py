@@ -104,7 +104,8 @@ def pipeline(
         by, k = options.top
         released = released | "Top" >> dp.TopPartitions(k, by)
     names = output_names(release.partition, release.metrics)
-    terminal.when_ready("Writing", released)
+    if not options.quiet:
+        terminal.when_ready("Writing", released)
     record = release.record(job)
     write = dp.WriteRows(options.output, names, options.overwrite, record)
     _ = released | "Write" >> write
@@ -145,7 +146,8 @@ def _write(
         beam_options = line.for_beam(beam_words)
         made = pipeline(options, beam_options, release, line.chosen(options))
         charging.charge(options, beam_options, line.prog, release)
-    terminal.run(made, "Reading and bounding", options.show_errors)
+    shown = {"show_errors": options.show_errors, "quiet": options.quiet}
+    terminal.run(made, "Reading and bounding", reads=options.input, **shown)
     if not FileSystems.exists(options.output):  # a template was written, no job has run
         return None
     return table.show(options.output, release_record.columns(release), options.report).rows

@@ -123,7 +123,7 @@ def main(given: Sequence[str] | None = None) -> int:
     with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
         with line.refusing():
             made = pipeline(options, line, rest)
-        terminal.run(made, "Asking the function", options.show_errors)
+        terminal.run(made, "Asking the function", options.show_errors, quiet=options.quiet)
     if not FileSystems.exists(options.output):  # a template was written, no job has run
         return 0
     largest, *pair = steepest(options)

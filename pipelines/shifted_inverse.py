@@ -67,10 +67,12 @@ def write_loss(
     lost: beam.PCollection[beam.Row],
     path: str,
     show_errors: bool = False,
+    reads: str = "",
+    quiet: bool = False,
 ) -> None:
     """Run the job: write the removal loss of its rows."""
     scratch.write_lines(lost, path)
-    terminal.run(lost.pipeline, "Reading and bounding", show_errors)
+    terminal.run(lost.pipeline, "Reading and bounding", show_errors, reads, quiet)
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -100,8 +102,9 @@ def _release(line: command.Parser, options: argparse.Namespace, beam_words: Sequ
         charged = charging.charge(options, made.options, line.prog, spending.budget(options))
     release = DirectRelease(loss.profiler, search, outputs)
     with scratch.private_directory(made.options, "the loss") as path:
-        write_loss(lost, path, options.show_errors)
-        terminal.say("Searching")
+        write_loss(lost, path, options.show_errors, options.input, options.quiet)
+        if not options.quiet:
+            terminal.say("Searching")
         *keys, profiles = zip(*scratch.read_lines(path), strict=True)
     drawn = release.released([release.draw_one(dp.Profile(p), Noise()) for p in profiles])
     numbers = (column.tolist() for column in loss.statistic.output_columns(drawn))
@@ -109,7 +112,7 @@ def _release(line: command.Parser, options: argparse.Namespace, beam_words: Sequ
     cells = zip(*keys, *numbers, strict=True)
     rows = [beam.Row(**dict(zip(names, row, strict=True))) for row in cells]
     _ = writing | "Rows" >> beam.Create(rows) | "Write" >> write
-    terminal.run(writing, "Writing", options.show_errors)
+    terminal.run(writing, "Writing", options.show_errors, quiet=options.quiet)
     table.show(options.output, release_record.columns(loss), options.report)
     sys.stdout.write(charging.told(charged))
     return 0

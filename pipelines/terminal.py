@@ -14,12 +14,13 @@ from collections.abc import Iterator
 import apache_beam as beam
 
 import beam_dp as dp
-from pipelines import failures
+from pipelines import failures, progress_line
 from pipelines.arguments import language
 
 PATIENCE = 1.0
 _STANDARD_ERROR = 2
 _terminal = [_STANDARD_ERROR]  # the last one is the operator's
+_lines: list[progress_line.Line] = []
 
 
 def say(words: str) -> None:
@@ -85,17 +86,48 @@ def _no_standard_error() -> Iterator[None]:
         os.close(kept)
 
 
-def run(made: beam.Pipeline, stage: str, show_errors: bool = False) -> None:
-    """Print the stage and run a pipeline to its end; exit with one line if it fails.
+def stage(words: str) -> None:
+    """Name the stage that a job has reached, in the line of its progress or in one of its own."""
+    if _lines:
+        _lines[-1].stage(words)
+    else:
+        say(words)
+
+
+@contextlib.contextmanager
+def _shown(made: beam.Pipeline, first: str, reads: str) -> Iterator[None]:
+    """Show the stages of a run, with the share of the input that is read where that is known."""
+    runner = type(made.runner).__name__
+    with progress_line.line(_terminal[-1], first, reads, runner) as line:
+        if line is None:
+            say(first)
+            yield
+            return
+        _lines.append(line)
+        try:
+            yield
+        finally:
+            _lines.remove(line)
+
+
+def run(
+    made: beam.Pipeline,
+    first: str,
+    show_errors: bool = False,
+    reads: str = "",
+    quiet: bool = False,
+) -> None:
+    """Run a pipeline to its end and show its stages; exit with one line if it fails.
 
     Args:
         made: the pipeline.
-        stage: the name of the stage.
+        first: the name of the first stage.
         show_errors: whether the error of a failed run is shown as it is, with data that it quotes.
+        reads: the files that it reads, whose share is shown on a terminal; "" for none.
+        quiet: whether nothing is shown of a run that succeeds.
     """
-    say(stage)
     try:
-        with hushed():
+        with contextlib.nullcontext() if quiet else _shown(made, first, reads), hushed():
             made.run().wait_until_finish()
     except failures.RAISED as error:
         if isinstance(error, KeyboardInterrupt):
@@ -108,11 +140,11 @@ def run(made: beam.Pipeline, stage: str, show_errors: bool = False) -> None:
 
 def announce(words: str, done: object) -> str:
     """Print that a stage has begun; Beam calls this once `done` is there, which is unused."""
-    say(words)
+    stage(words)
     return words
 
 
-def when_ready(stage: str, released: beam.PCollection[object]) -> None:
-    """Print `stage` as soon as `released` is computed; stages are public, counts would not be."""
-    words = released.pipeline | "Stage" >> beam.Create([stage])
+def when_ready(next_stage: str, released: beam.PCollection[object]) -> None:
+    """Name the next stage as soon as `released` is computed; it is public, counts would not be."""
+    words = released.pipeline | "Stage" >> beam.Create([next_stage])
     _ = words | "Announce" >> beam.Map(announce, beam.pvalue.AsIter(released))

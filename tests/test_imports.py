@@ -69,7 +69,7 @@ def test_the_ledger_stands_on_mechanisms_and_a_lock(path):
 
 @pytest.mark.parametrize("path", PIPELINES, ids=named)
 def test_pipelines_stand_on_the_library(path):
-    allowed = ("beam_dp", "apache_beam", "pyarrow", "pipelines")
+    allowed = ("beam_dp", "apache_beam", "pyarrow", "pipelines", "tqdm")
     assert outside(imported(path.read_text(encoding="utf-8")), allowed) == set()
 
 

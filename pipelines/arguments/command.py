@@ -92,7 +92,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def plain(program: str, description: str) -> Parser:
-    """Return a parser with --show_errors, which all jobs have."""
+    """Return a parser with --show_errors and --quiet, which all jobs have."""
     made = Parser(
         f"python -m pipelines.{program}",
         description=description,
@@ -102,6 +102,8 @@ def plain(program: str, description: str) -> Parser:
     )
     shown = "show the error of a run that fails, with its traceback: IT MAY QUOTE DATA"
     made.add_argument("--show_errors", action="store_true", help=shown)
+    silent = "name no stages and show no progress, but warnings and errors"
+    made.add_argument("--quiet", action="store_true", help=silent)
     return made
 
 

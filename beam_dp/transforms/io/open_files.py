@@ -11,6 +11,7 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.inputs import progress
 
 # All errors that reading can raise: those of Arrow, of the operating system (with BeamIOError and
 # a bad gzip header), of a truncated gzip stream, and of names that are no text.
@@ -26,7 +27,10 @@ def opened(path: str) -> Iterator[BinaryIO]:
     No read returns more bytes than requested, however well the file was compressed.
     """
     # A GzipFile does not close the file that it reads, so both are closed here.
-    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as raw:
+    with (
+        FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as raw,
+        progress.following(raw.tell),
+    ):
         if not path.endswith(".gz"):
             yield raw
             return

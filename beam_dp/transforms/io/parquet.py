@@ -12,6 +12,7 @@ import pyarrow.types as pt
 from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.inputs import progress
 from beam_dp.transforms.io import open_files
 
 SLICE = 131_072
@@ -141,7 +142,9 @@ def _batches(part: Range, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         _opened(part.path) as source,
         pq.ParquetFile(source, metadata=metadata, read_dictionary=repeated) as file,
     ):
+        each = source.size() / max(metadata.num_rows, 1)
         for batch in file.iter_batches(SLICE, row_groups=list(groups), columns=list(columns)):
+            progress.add(each * len(batch))
             yield without_views(batch)
 
 

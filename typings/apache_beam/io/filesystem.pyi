@@ -3,6 +3,7 @@ class CompressionTypes:
 
 class FileMetadata:
     path: str
+    size_in_bytes: int
 
 class MatchResult:
     metadata_list: list[FileMetadata]
