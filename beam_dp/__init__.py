@@ -31,13 +31,12 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.metrics.extremes import KthLargest as KthLargest
     from beam_dp.mechanisms.metrics.extremes import Max as Max
     from beam_dp.mechanisms.metrics.extremes import Min as Min
+    from beam_dp.mechanisms.metrics.histogram import Histogram as Histogram
     from beam_dp.mechanisms.metrics.items import DistinctCount as DistinctCount
     from beam_dp.mechanisms.metrics.items import MaxFrequency as MaxFrequency
     from beam_dp.mechanisms.metrics.items import SumOfSquares as SumOfSquares
     from beam_dp.mechanisms.metrics.own_function import BlackBox as BlackBox
     from beam_dp.mechanisms.metrics.own_function import CustomProfile as CustomProfile
-    from beam_dp.mechanisms.metrics.people import Histogram as Histogram
-    from beam_dp.mechanisms.metrics.people import PeopleCount as PeopleCount
     from beam_dp.mechanisms.metrics.ratio import Ratio as Ratio
     from beam_dp.mechanisms.metrics.rows import Median as Median
     from beam_dp.mechanisms.metrics.rows import Quantile as Quantile
@@ -48,6 +47,7 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.metrics.spread import Variance as Variance
     from beam_dp.mechanisms.metrics.totals import Count as Count
     from beam_dp.mechanisms.metrics.totals import Mean as Mean
+    from beam_dp.mechanisms.metrics.totals import PeopleCount as PeopleCount
     from beam_dp.mechanisms.metrics.totals import Sum as Sum
     from beam_dp.mechanisms.profiles.profile import Profile as Profile
     from beam_dp.mechanisms.search import AboveThreshold as AboveThreshold
@@ -86,7 +86,7 @@ else:
             "beam_dp.mechanisms.bounding.contribution_bounds": ("ContributionBounds",),
             "beam_dp.mechanisms.candidates.candidates": ("Candidates",),
             "beam_dp.mechanisms.metrics.extremes": ("KthLargest", "Max", "Min"),
-            "beam_dp.mechanisms.metrics.people": ("Histogram", "PeopleCount"),
+            "beam_dp.mechanisms.metrics.histogram": ("Histogram",),
             "beam_dp.mechanisms.metrics.items": ("DistinctCount", "MaxFrequency", "SumOfSquares"),
             "beam_dp.mechanisms.metrics.own_function": ("BlackBox", "CustomProfile"),
             "beam_dp.mechanisms.metrics.ratio": ("Ratio",),
@@ -97,7 +97,7 @@ else:
                 "TrimmedMean",
                 "Variance",
             ),
-            "beam_dp.mechanisms.metrics.totals": ("Count", "Mean", "Sum"),
+            "beam_dp.mechanisms.metrics.totals": ("Count", "Mean", "PeopleCount", "Sum"),
             "beam_dp.mechanisms.profiles.profile": ("Profile",),
             "beam_dp.mechanisms.search": (
                 "AboveThreshold",

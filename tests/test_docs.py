@@ -16,9 +16,9 @@ from beam_dp.mechanisms.candidates import defaults
 from beam_dp.mechanisms.metrics import (
     REGISTRY,
     extremes,
+    histogram,
     items,
     own_function,
-    people,
     rows,
     totals,
 )
@@ -184,7 +184,7 @@ def test_the_tutorial_shows_releases_of_that_file() -> None:
 
 
 def test_every_metric_has_a_place() -> None:
-    described = (extremes, people, items, own_function, rows, totals)
+    described = (extremes, histogram, items, own_function, rows, totals)
     modules = {module.__name__ for module in described}
     public = [kind.__name__ for kind in REGISTRY.values() if kind.__module__ in modules]
     assert len(public) == 16 and all(hasattr(dp, name) for name in public)

@@ -24,8 +24,7 @@ from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.clips.choice import Choice, ClipChoice
 from beam_dp.mechanisms.clips.histogram_noise import HistogramNoise
 from beam_dp.mechanisms.metrics.clipped import ClippedRequest
-from beam_dp.mechanisms.metrics.people import PeopleCount
-from beam_dp.mechanisms.metrics.totals import Count, Sum
+from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.partition_selection import TruncatedGeometric
 from beam_dp.mechanisms.noise.sampling import Noise

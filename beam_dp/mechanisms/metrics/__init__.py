@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.extremes import KthLargest, Max, Min
+from beam_dp.mechanisms.metrics.histogram import Histogram
 from beam_dp.mechanisms.metrics.items import DistinctCount, MaxFrequency, SumOfSquares
 from beam_dp.mechanisms.metrics.own_function import BlackBox, CustomProfile
-from beam_dp.mechanisms.metrics.people import Histogram, PeopleCount
 from beam_dp.mechanisms.metrics.ratio import Ratio
 from beam_dp.mechanisms.metrics.rows import Median, Quantile, Quantiles
 from beam_dp.mechanisms.metrics.spread import (
@@ -19,7 +19,7 @@ from beam_dp.mechanisms.metrics.spread import (
     TrimmedMean,
     Variance,
 )
-from beam_dp.mechanisms.metrics.totals import Count, Mean, Sum
+from beam_dp.mechanisms.metrics.totals import Count, Mean, PeopleCount, Sum
 
 REGISTRY: dict[str, type[Metric]] = {
     "count": Count,

@@ -1,4 +1,4 @@
-"""Counts, sums and means: `Count`, `Sum` and `Mean`."""
+"""Counts, sums and means: `Count`, `Sum`, `PeopleCount` and `Mean`."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.metrics.base import UNIT, Command, Metric, OfPeople, check_unit
 from beam_dp.mechanisms.metrics.clipped import (
     ClippedRequest,
@@ -17,20 +18,15 @@ from beam_dp.mechanisms.metrics.clipped import (
     row_clips,
     value_clips,
 )
-from beam_dp.mechanisms.metrics.people import (
-    PeopleCount,
-    PeopleRequest,
-    PeopleWithValueRequest,
-)
 from beam_dp.mechanisms.metrics.profiled import ProfileRequest, Searching
 from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.mechanisms.numerics import checks, options
 from beam_dp.mechanisms.numerics.exact_statistics import Exact, additive, total
 from beam_dp.mechanisms.profiles.from_summaries import OneNumberEach, RowsOfSeveralOwners
-from beam_dp.mechanisms.releases.released import Released
-from beam_dp.mechanisms.releases.request import Context, Request
+from beam_dp.mechanisms.releases.released import PeopleRelease, Release, Released
+from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
-from beam_dp.mechanisms.summaries.histograms import ROWS, Measure
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 
 _COARSE = Fraction(1, 1000)
@@ -191,17 +187,61 @@ def _coarse(unit: Fraction) -> int:
     return factor
 
 
+class PeopleCount(Metric):
+    """Count the people of each partition, by noise alone: one person changes the number by 1."""
+
+    monotone: ClassVar[bool] = True
+    whole: ClassVar[bool] = True
+    command: ClassVar[Command] = Command("", "number of people")
+
+    def requests(self) -> tuple[Request, ...]:
+        """Return the number of people."""
+        return (PeopleRequest(),)
+
+    def profile_request(self) -> ProfileRequest:
+        """Return the number of people by its removal profile."""
+        return PeopleFromBelow(None, Searching())
+
+    def exactly(self) -> Exact:
+        """Return it as a function of records."""
+        return Exact(len, additive(lambda record: 1).profile)
+
+    @property
+    def _prefix(self) -> str:
+        return "people_count"
+
+
+@dataclasses.dataclass(frozen=True)
+class PeopleRequest(Request):
+    """The number of people."""
+
+    word: ClassVar[str] = "people"
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the number plus noise."""
+        return PeopleRelease(context.each(share), PEOPLE, context.alpha)
+
+
+class PeopleFromBelow(ProfileRequest):
+    """The number of people by its removal profile, for those who search it themselves."""
+
+    word: ClassVar[str] = "people"
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the number without k people."""
+        return OneNumberEach(Measure(PEOPLE, keep=removals + 1), self.unit)
+
+
 @dataclasses.dataclass(frozen=True)
 class Mean(Metric):
     """Release the mean of a column: a noisy sum over a noisy number of rows or people.
 
-    Where `Sum(column)` and `Count()` are asked for too (`PeopleCount()` with per="person"), the
-    mean is the quotient of what these release, and costs nothing more: its part of the budget goes
-    to them. A row, or a person, without a value then counts like one with the value 0. Otherwise,
-    and with `own_count=True`, the count is one of rows, or people, that have a value, and is paid
-    for; the sum is shared with `Sum(column)` all the same. The interval joins, by squares, how far
-    the interval of each moves the quotient; it is open where that of the count reaches 0. A noisy
-    count below 1 is taken as 1.
+    Where `Sum(column)` and `Count()` are asked for too (`PeopleCount()` with per="person"), the mean
+    is the quotient of what these release, and costs nothing more: its part of the budget goes to
+    them. A row, or a person, without a value then counts like one with the value 0. Otherwise, and
+    with `own_count=True`, the count is one of rows, or people, that have a value, and is paid for;
+    the sum is shared with `Sum(column)` all the same. The interval joins, by squares, how far the interval of each moves the quotient; it is
+    open where that of the count reaches 0. A noisy count below 1 is taken as 1.
 
     Attributes:
         column: the value column; rows without a valid value do not count.
@@ -336,3 +376,15 @@ class RowsWithValueRequest(ClippedRequest):
     def default_clips(self, context: Context) -> tuple[int, ...]:
         """Return powers of two, up to the bound on rows."""
         return row_clips(context.depth)
+
+
+class PeopleWithValueRequest(ColumnRequest):
+    """The number of people who have a value."""
+
+    word: ClassVar[str] = "valid"
+    shown_as: ClassVar[str] = "people"
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the number plus noise."""
+        field = context.field(self.column, "count")
+        return PeopleRelease(context.each(share), field, context.alpha)

@@ -14,8 +14,7 @@ from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics.base import check_metric, check_metrics
 from beam_dp.mechanisms.metrics.extremes import Max, Min
-from beam_dp.mechanisms.metrics.people import PeopleCount
-from beam_dp.mechanisms.metrics.totals import Count, Mean, Sum
+from beam_dp.mechanisms.metrics.totals import Count, Mean, PeopleCount, Sum
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.search.choose import build_search
 

@@ -1,4 +1,4 @@
-"""Numbers of people: `PeopleCount`, and per public bin `Histogram`."""
+"""Numbers of people per public bin: `Histogram`."""
 
 import dataclasses
 import itertools
@@ -19,15 +19,10 @@ from beam_dp.mechanisms.metrics.base import (
     check_unit,
     interval_outputs,
 )
-from beam_dp.mechanisms.metrics.profiled import ProfileRequest, Searching
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.exact_statistics import Exact, additive
-from beam_dp.mechanisms.profiles.from_summaries import OneNumberEach
 from beam_dp.mechanisms.releases.people_by_bin import HistogramRelease
-from beam_dp.mechanisms.releases.released import PeopleRelease, Release, Released
+from beam_dp.mechanisms.releases.released import Release, Released
 from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
-from beam_dp.mechanisms.releases.shifted_inverse import Profiler
-from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.person_bins import OPERATIONS, PersonBins
 
 _OWNER = "Histogram"
@@ -160,60 +155,3 @@ def _word(edge: Edge) -> str:
     """Return an edge as a part of a column's name."""
     whole = isinstance(edge, Fraction) and edge.denominator == 1
     return (str(int(edge)) if whole else str(float(edge))).replace("-", "minus_", 1)
-
-
-class PeopleCount(Metric):
-    """Count the people of each partition, by noise alone: one person changes the number by 1."""
-
-    monotone: ClassVar[bool] = True
-    whole: ClassVar[bool] = True
-    command: ClassVar[Command] = Command("", "number of people")
-
-    def requests(self) -> tuple[Request, ...]:
-        """Return the number of people."""
-        return (PeopleRequest(),)
-
-    def profile_request(self) -> ProfileRequest:
-        """Return the number of people by its removal profile."""
-        return PeopleFromBelow(None, Searching())
-
-    def exactly(self) -> Exact:
-        """Return it as a function of records."""
-        return Exact(len, additive(lambda record: 1).profile)
-
-    @property
-    def _prefix(self) -> str:
-        return "people_count"
-
-
-@dataclasses.dataclass(frozen=True)
-class PeopleRequest(Request):
-    """The number of people."""
-
-    word: ClassVar[str] = "people"
-
-    def build(self, context: Context, share: Budget) -> Release:
-        """Return the number plus noise."""
-        return PeopleRelease(context.each(share), PEOPLE, context.alpha)
-
-
-class PeopleFromBelow(ProfileRequest):
-    """The number of people by its removal profile, for those who search it themselves."""
-
-    word: ClassVar[str] = "people"
-
-    def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return the number without k people."""
-        return OneNumberEach(Measure(PEOPLE, keep=removals + 1), self.unit)
-
-
-class PeopleWithValueRequest(ColumnRequest):
-    """The number of people who have a value."""
-
-    word: ClassVar[str] = "valid"
-    shown_as: ClassVar[str] = "people"
-
-    def build(self, context: Context, share: Budget) -> Release:
-        """Return the number plus noise."""
-        field = context.field(self.column, "count")
-        return PeopleRelease(context.each(share), field, context.alpha)
