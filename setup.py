@@ -1,5 +1,6 @@
 """Package of differentially private statistics for Apache Beam; also staged to workers."""
 
+import re
 from pathlib import Path
 
 from setuptools import find_packages, setup
@@ -28,10 +29,12 @@ PEERS = [
     f"{PLD}{LINUX}",
 ]
 README = Path(__file__).parent / "README.md"
+PACKAGE = Path(__file__).with_name("beam_dp") / "__init__.py"
+[VERSION] = re.findall(r'^__version__ = "(.+)"$', PACKAGE.read_text(encoding="utf-8"), re.MULTILINE)
 
 setup(
     name="beam-dp",
-    version="0.1.0",
+    version=VERSION,
     description="Differentially private statistics on Apache Beam without clipping bounds",
     long_description=README.read_text(encoding="utf-8") if README.exists() else "",
     long_description_content_type="text/markdown",

@@ -21,6 +21,8 @@ import typing
 
 from beam_dp.lazy_names import lazy as _lazy
 
+__version__ = "0.1.0"
+
 if typing.TYPE_CHECKING:
     from beam_dp import testing as testing
     from beam_dp.mechanisms.accounting.budget import Budget as Budget
@@ -37,6 +39,7 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.metrics.items import SumOfSquares as SumOfSquares
     from beam_dp.mechanisms.metrics.own_function import BlackBox as BlackBox
     from beam_dp.mechanisms.metrics.own_function import CustomProfile as CustomProfile
+    from beam_dp.mechanisms.metrics.quotients.mean import Mean as Mean
     from beam_dp.mechanisms.metrics.ratio import Ratio as Ratio
     from beam_dp.mechanisms.metrics.rows import Median as Median
     from beam_dp.mechanisms.metrics.rows import Quantile as Quantile
@@ -46,7 +49,6 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.metrics.spread import TrimmedMean as TrimmedMean
     from beam_dp.mechanisms.metrics.spread import Variance as Variance
     from beam_dp.mechanisms.metrics.totals import Count as Count
-    from beam_dp.mechanisms.metrics.totals import Mean as Mean
     from beam_dp.mechanisms.metrics.totals import PeopleCount as PeopleCount
     from beam_dp.mechanisms.metrics.totals import Sum as Sum
     from beam_dp.mechanisms.profiles.profile import Profile as Profile
@@ -66,6 +68,7 @@ if typing.TYPE_CHECKING:
     from beam_dp.spending.ledger import Ledger as Ledger
     from beam_dp.transforms.aggregate import PrivateAggregate as PrivateAggregate
     from beam_dp.transforms.bound_contributions import BoundContributions as BoundContributions
+    from beam_dp.transforms.guarding.unusual import UnusualParameters as UnusualParameters
     from beam_dp.transforms.io.read_rows import ReadRows as ReadRows
     from beam_dp.transforms.io.write_rows import WriteRows as WriteRows
     from beam_dp.transforms.known_columns import UnknownColumns as UnknownColumns
@@ -79,7 +82,7 @@ if typing.TYPE_CHECKING:
     from beam_dp.transforms.select import SelectPartitions as SelectPartitions
     from beam_dp.transforms.shifted_inverse import ShiftedInverse as ShiftedInverse
 else:
-    __getattr__, __dir__ = _lazy(
+    __getattr__, __dir__, __all__ = _lazy(
         __name__,
         {
             "beam_dp.mechanisms.accounting.budget": ("Budget",),
@@ -89,6 +92,7 @@ else:
             "beam_dp.mechanisms.metrics.histogram": ("Histogram",),
             "beam_dp.mechanisms.metrics.items": ("DistinctCount", "MaxFrequency", "SumOfSquares"),
             "beam_dp.mechanisms.metrics.own_function": ("BlackBox", "CustomProfile"),
+            "beam_dp.mechanisms.metrics.quotients.mean": ("Mean",),
             "beam_dp.mechanisms.metrics.ratio": ("Ratio",),
             "beam_dp.mechanisms.metrics.rows": ("Median", "Quantile", "Quantiles"),
             "beam_dp.mechanisms.metrics.spread": (
@@ -97,7 +101,7 @@ else:
                 "TrimmedMean",
                 "Variance",
             ),
-            "beam_dp.mechanisms.metrics.totals": ("Count", "Mean", "PeopleCount", "Sum"),
+            "beam_dp.mechanisms.metrics.totals": ("Count", "PeopleCount", "Sum"),
             "beam_dp.mechanisms.profiles.profile": ("Profile",),
             "beam_dp.mechanisms.search": (
                 "AboveThreshold",
@@ -116,6 +120,7 @@ else:
             "beam_dp.spending.ledger": ("Ledger",),
             "beam_dp.transforms.aggregate": ("PrivateAggregate",),
             "beam_dp.transforms.bound_contributions": ("BoundContributions",),
+            "beam_dp.transforms.guarding.unusual": ("UnusualParameters",),
             "beam_dp.transforms.io.read_rows": ("ReadRows",),
             "beam_dp.transforms.io.write_rows": ("WriteRows",),
             "beam_dp.transforms.known_columns": ("UnknownColumns",),

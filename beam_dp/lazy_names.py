@@ -13,8 +13,8 @@ Getter = Callable[[str], object]
 Lister = Callable[[], list[str]]
 
 
-def lazy(package: str, modules: Mapping[str, Sequence[str]]) -> tuple[Getter, Lister]:
-    """Return the `__getattr__` and the `__dir__` of a package whose names are loaded later.
+def lazy(package: str, modules: Mapping[str, Sequence[str]]) -> tuple[Getter, Lister, list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package whose names are loaded later.
 
     Its own packages and modules are names of it too.
 
@@ -38,4 +38,4 @@ def lazy(package: str, modules: Mapping[str, Sequence[str]]) -> tuple[Getter, Li
     def names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *places, *inside})
 
-    return get, names
+    return get, names, ["__version__", *sorted(places)]

@@ -172,7 +172,7 @@ def in_two_phases(question: Question) -> Metric:
     """Return the metric as it is released in two phases."""
     if len(question.case.person) == 1 and hasattr(question.metric, "one_sided"):
         return question.metric
-    return dataclasses.replace(question.metric, search="two-phase")
+    return dataclasses.replace(question.metric, search="two_phase")
 
 
 def two_phases(question: Question, runs: int) -> Iterator[float]:

@@ -19,6 +19,7 @@ from pipelines.arguments import language
 
 PATIENCE = 1.0
 _STANDARD_ERROR = 2
+_OURS = (dp.UnknownColumns, dp.UnusualParameters)
 _terminal = [_STANDARD_ERROR]  # the last one is the operator's
 _lines: list[progress_line.Line] = []
 
@@ -32,10 +33,11 @@ def say(words: str) -> None:
 def warned() -> Iterator[None]:
     """Say what the library warns of while a pipeline is built, in one line and in flags."""
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", dp.UnknownColumns)
+        for kind in _OURS:
+            warnings.simplefilter("always", kind)
         yield
     for warning in caught:
-        if issubclass(warning.category, dp.UnknownColumns):
+        if issubclass(warning.category, _OURS):
             say(f"Warning: {language.translated(str(warning.message))}")
         else:
             warnings.showwarning(

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -71,10 +72,27 @@ def test_the_mathematics_can_be_used_without_beam() -> None:
 
 
 def test_a_name_that_nobody_has_is_refused_as_by_any_module() -> None:
-    get, names = lazy("beam_dp", {"beam_dp.transforms.aggregate": ["Wrong"]})
+    get, names, exported = lazy("beam_dp", {"beam_dp.transforms.aggregate": ["Wrong"]})
     with pytest.raises(AttributeError, match="module 'beam_dp' has no attribute 'Sums'"):
         get("Sums")
     with pytest.raises(AttributeError, match="Wrong"):
         get("Wrong")
+    assert exported == ["__version__", "Wrong"]
     assert "Wrong" in names() and "Wrong" not in vars(dp)
     assert not hasattr(dp, "Sums")
+
+
+def test_a_star_imports_what_is_public() -> None:
+    run(
+        "from beam_dp import *",
+        "assert Budget(1).amount == 1 and PrivateAggregate and __version__",
+        "assert 'lazy_names' not in vars() and 'typing' not in vars()",
+    )
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    setup = (ROOT / "setup.py").read_text()
+    assert "version=VERSION," in setup and "__init__.py" in setup
+    assert re.fullmatch(r"\d+\.\d+\.\d+", dp.__version__) and "__version__" in dp.__all__
+    source = (ROOT / "beam_dp/__init__.py").read_text()
+    assert re.findall(r'^__version__ = "(.+)"$', source, re.MULTILINE) == [dp.__version__]

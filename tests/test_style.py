@@ -17,10 +17,12 @@ MARKERS = re.compile(
 NOISY_MODULES = {"random", "logging", "warnings", "secrets"}
 MAY_USE = {
     ROOT / "beam_dp/transforms/known_columns.py": {"warnings"},
+    ROOT / "beam_dp/transforms/guarding/trial.py": {"warnings"},
+    ROOT / "beam_dp/transforms/guarding/unusual.py": {"warnings"},
     ROOT / "beam_dp/results/local_run.py": {"logging"},
 }
-"""The one file that warns, when a pipeline is built, in words of parameters; and the one that holds
-back Beam's log, because it quotes elements."""
+"""The files that warn, when a pipeline is built or tried, in words of parameters; and the one that
+holds back Beam's log, because it quotes elements."""
 OURS = {"beam_dp", "pipelines", "tests"}
 PLACES = re.compile("/" + "work|shared/" + "guide")
 SKIPPED = {".git", "build", "dist", "tests", "__pycache__"}

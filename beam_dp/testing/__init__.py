@@ -1,6 +1,7 @@
-"""Checks for users' own tests: try to refute a claim about a statistic or its removal profile.
+"""Tools for users' own tests: releases without noise, and checks that try to refute a claim.
 
-A check returns None or a `Counterexample`, which shows the records that the check was given: run
+`without_noise` is for tests of pipelines. The checks are about a statistic or its removal profile:
+one returns None or a `Counterexample`, which shows the records that the check was given: run
 checks on made-up people. Each docstring says what None proves.
 """
 
@@ -8,6 +9,7 @@ from beam_dp.testing.counterexample import Counterexample
 from beam_dp.testing.monotone import check_monotone
 from beam_dp.testing.profiles import check_interlacing, check_profile
 from beam_dp.testing.sensitivity import check_sensitivity
+from beam_dp.testing.without_noise import without_noise
 
 __all__ = [
     "Counterexample",
@@ -15,4 +17,5 @@ __all__ = [
     "check_monotone",
     "check_profile",
     "check_sensitivity",
+    "without_noise",
 ]

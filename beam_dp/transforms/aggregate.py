@@ -12,8 +12,10 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import Metric, check_metrics
+from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning import partition_rows
+from beam_dp.mechanisms.planning.cautions import cautions
 from beam_dp.mechanisms.planning.outlook import foresee
 from beam_dp.mechanisms.planning.plan import Plan, describe
 from beam_dp.mechanisms.planning.program import Program, compile_program
@@ -26,6 +28,7 @@ from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.draws.draws_folder import Draws
 from beam_dp.transforms.draws.draws_options import draws_of
+from beam_dp.transforms.guarding import trial, unusual
 from beam_dp.transforms.partitions import (
     Partitions,
     PrivatePartitions,
@@ -138,7 +141,7 @@ class PrivateAggregate(
         output_rows.check_batches(_OWNER, self.batches, self.partitions)
         self._once = guards.Once()
         self._drawn: barrier.Drawn | None = None
-        self._program = self._compile()
+        self._program = self._compile(self.budget)
         self._model = self._program.model
         read = (column.name for column in self._model.columns)
         self._wanted = (self._owner, *self._partition, *read)
@@ -146,13 +149,13 @@ class PrivateAggregate(
         block_votes.check(self._model.measures)
         partition_rows.check_rows(_OWNER, self.partition_rows, self.metrics, bool(self._others))
 
-    def _compile(self) -> Program | Programs:
+    def _compile(self, budget: Budget) -> Program | Programs:
         asked = self.partitions
         selection = asked.request() if isinstance(asked, PrivatePartitions) else None
         if self._bounds.is_automatic:
             return compile_programs(
                 self.metrics,
-                self.budget,
+                budget,
                 limit_of(self._bounds, self.partitions),
                 depth=self._bounds.depth,
                 selection=selection,
@@ -160,7 +163,7 @@ class PrivateAggregate(
             )
         return compile_program(
             self.metrics,
-            self.budget,
+            budget,
             reach_of(_OWNER, self._bounds, self.partitions),
             depth=self._bounds.depth,
             selection=selection,
@@ -184,7 +187,7 @@ class PrivateAggregate(
         Raises:
             TypeError, ValueError: for a wrong guess.
         """
-        described = self._described()
+        described = dataclasses.replace(self._described(), cautions=cautions(self.budget, people))
         if people is None:
             mend = 'Write plan(people=5000, assume={"spent": 100}).'
             checks.require(not assume, "plan", "assume", "be left out without people", mend)
@@ -207,6 +210,7 @@ class PrivateAggregate(
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row | pa.RecordBatch]:
         """Collect, bound, summarise, draw, and put a barrier behind the draw."""
         guards.check_input(_OWNER, pcoll)
+        unusual.warn(_OWNER, self.budget)
         known_columns.check(_OWNER, pcoll, self._wanted, self.columns)
         draws = draws_of(_OWNER, pcoll.pipeline)
         self._once.use(_OWNER)
@@ -216,8 +220,13 @@ class PrivateAggregate(
             layout, drawing.bucket_count(layout, self._model.keep_rows)
         )
         listed = keys_as_side(self.partitions, self._partition, pcoll.pipeline)
-        summaries, chosen = self._summarised(pcoll, places, draws, listed)
-        draw = barrier.DrawOnce(self._program, places, chosen=chosen, draws=draws, listed=listed)
+        noise = trial.noise_of(pcoll.pipeline)
+        if trial.is_on():
+            self._program = self._compile(trial.budget_of(self.budget))
+        summaries, chosen = self._summarised(pcoll, places, draws, listed, noise)
+        draw = barrier.DrawOnce(
+            self._program, places, noise, chosen=chosen, draws=draws, listed=listed
+        )
         released = output_rows.OutputRows(self.partition, self.metrics, layout, self.batches)
         rows = summaries | "Release" >> draw | "Released" >> released
         self._drawn = draw.drawn
@@ -229,9 +238,11 @@ class PrivateAggregate(
         places: drawing.BucketPartitions,
         draws: Draws,
         listed: KeysAsSide,
+        noise: Noise,
     ) -> tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[ReachChoice] | None]:
         """Return the summaries by bucket, and the choice of the bound if it is chosen."""
-        program, model, layout = self._program, self._model, places.layout
+        program, layout = self._program, places.layout
+        model = program.model
         bounds = self._bounds
         if isinstance(program, Programs):
             bounds = bounds.up_to(program.edges[-1])
@@ -245,6 +256,7 @@ class PrivateAggregate(
                 program,
                 places.buckets,
                 self.shards,
+                noise=noise,
                 draws=draws,
                 listed=listed,
             )
@@ -273,7 +285,7 @@ class PrivateAggregate(
 
     def display_data(self) -> dict[str, Any]:
         """Return the public parameters that a monitoring page may show."""
-        return {"budget": repr(self.budget), "metrics": ", ".join(m.output for m in self.metrics)}
+        return release_record.shown(self)
 
 
 class OneMetric(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]], abc.ABC):
@@ -305,3 +317,7 @@ class OneMetric(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Release the one metric."""
         return rows | "Release" >> self._aggregate
+
+    def display_data(self) -> dict[str, Any]:
+        """Return the public parameters that a monitoring page may show."""
+        return release_record.shown(self)

@@ -26,6 +26,7 @@ from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.reach_programs import Programs
 from beam_dp.mechanisms.planning.record import Record, cost, record_of
 from beam_dp.mechanisms.reach.reach_choice import ReachChoice
+from beam_dp.transforms.guarding import trial
 from beam_dp.transforms.public.public_partitions import PublicPartitions
 from beam_dp.transforms.steps.barrier import Drawn
 from beam_dp.transforms.steps.output_rows import output_names
@@ -56,6 +57,8 @@ def facts(release: Any, job: Mapping[str, Any] | None) -> Record:
         },
         COLUMNS: columns(release),
     }
+    if trial.is_on():
+        known["NOT PRIVATE"] = "a trial in without_noise(): no noise was drawn"
     return known if job is None else {**known, "job": plain(job)}
 
 
@@ -112,6 +115,33 @@ def plain(value: object) -> Any:
         named = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return {"type": type(value).__name__, **plain(named)}
     return _named(value) if callable(value) else type(value).__name__
+
+
+def shown(transform: Any) -> dict[str, str | int | float | bool]:
+    """Return the public parameters of a transform, each as text or a number, for a monitoring page.
+
+    Args:
+        transform: a dataclass of public parameters.
+    """
+    given = {field.name: getattr(transform, field.name) for field in dataclasses.fields(transform)}
+    return {name: _in_short(value) for name, value in given.items() if value is not None}
+
+
+def _in_short(value: Any) -> str | int | float | bool:
+    if isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return ", ".join(str(_in_short(part)) for part in value)
+    told = plain(value)
+    return (
+        repr(value) if isinstance(value, Budget) else told if isinstance(told, str) else _line(told)
+    )
+
+
+def _line(told: Mapping[str, Any]) -> str:
+    """Return a parameter that has parts as it could be written: Sum(column=spent, ...)."""
+    parts = (f"{name}={part}" for name, part in told.items() if name != "type" and part != "")
+    return f"{told.get('type', '')}({', '.join(parts)})"
 
 
 def _named(function: Callable[..., Any]) -> str:

@@ -17,7 +17,7 @@ from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
-from beam_dp.transforms import known_columns
+from beam_dp.transforms import known_columns, release_record
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.partitions import (
@@ -189,4 +189,4 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
 
     def display_data(self) -> dict[str, Any]:
         """Return the public parameters that a monitoring page may show."""
-        return {"statistic": self.statistic.output, "removals": self.removals}
+        return release_record.shown(self)

@@ -16,6 +16,7 @@ from beam_dp.transforms import known_columns, release_record
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.draws.draws_options import draws_of
+from beam_dp.transforms.guarding import trial, unusual
 from beam_dp.transforms.partitions import PrivatePartitions, reach_of
 from beam_dp.transforms.steps import barrier, guards, output_rows
 from beam_dp.transforms.steps import draw as drawing
@@ -83,6 +84,7 @@ class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[b
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Count the people of each partition, draw, and put a barrier behind the draw."""
         guards.check_input(_OWNER, pcoll)
+        unusual.warn(_OWNER, self.budget)
         known_columns.check(_OWNER, pcoll, (self.person, *self._partition), self.columns)
         draws = draws_of(_OWNER, pcoll.pipeline)
         self._once.use(_OWNER)
@@ -90,8 +92,8 @@ class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[b
         bounder, buckets = Bounder(self.bounds, (), layout.key), drawing.bucket_count(layout)
         measures = self._program.measures
         summarise = summarising.Summarise(layout, bounder, measures, (), buckets, self.shards)
-        places = drawing.BucketPartitions(layout, buckets)
-        draw = barrier.DrawOnce(self._program, places, draws=draws)
+        places, noise = drawing.BucketPartitions(layout, buckets), trial.noise_of(pcoll.pipeline)
+        draw = barrier.DrawOnce(self._program, places, noise, draws=draws)
         released = output_rows.OutputRows(self.partition, (), layout)
         rows = pcoll | "Summarise" >> summarise | "Release" >> draw | "Released" >> released
         self._drawn = draw.drawn
@@ -103,4 +105,4 @@ class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[b
 
     def display_data(self) -> dict[str, Any]:
         """Return the public parameters that a monitoring page may show."""
-        return {"budget": repr(self.budget), "pre_threshold": self.pre_threshold}
+        return release_record.shown(self)

@@ -11,6 +11,8 @@ from typing import NoReturn
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
+import beam_dp as dp
+from beam_dp.transforms.guarding import trial
 from pipelines.arguments import files, language, people
 
 # A flag that is so close to one of the job's is a typing error, not an option of Beam.
@@ -36,6 +38,8 @@ class Parser(argparse.ArgumentParser):
 
     def read(self, words: Sequence[str] | None) -> tuple[argparse.Namespace, list[str]]:
         """Return the options of the job, and the words that are left for Beam."""
+        if trial.is_on():
+            self.error("a job must not run in without_noise(): what it writes would not be private")
         line = sys.argv[1:] if words is None else words
         options, left = self.parse_known_args(self._joined(list(self._without_values(line))))
         if left and not left[0].startswith("--"):
@@ -100,6 +104,8 @@ def plain(program: str, description: str) -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    version = f"beam_dp {dp.__version__}"
+    made.add_argument("--version", action="version", version=version, help="print it, and exit")
     shown = "show the error of a run that fails, with its traceback: IT MAY QUOTE DATA"
     made.add_argument("--show_errors", action="store_true", help=shown)
     silent = "name no stages and show no progress, but warnings and errors"

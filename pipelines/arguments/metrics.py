@@ -16,11 +16,11 @@ _OUTPUTS = "LOW below HIGH, STEP above 0, like 0:1440:1, or xRATIO with LOW abov
 SEARCHES: dict[str, SearchKind] = {
     "auto": "auto",
     "above_threshold": dp.AboveThreshold,
-    "exponential": dp.ExponentialMechanism,
-    "binary": dp.NoisyBinarySearch,
+    "exponential_mechanism": dp.ExponentialMechanism,
+    "noisy_binary_search": dp.NoisyBinarySearch,
     "scale_then_choose": dp.ScaleThenChoose,
 }
-WAYS: dict[str, SearchKind] = {**SEARCHES, "two_phase": "two-phase", "walk": "walk"}
+WAYS: dict[str, SearchKind] = {**SEARCHES, "two_phase": "two_phase", "walk": "walk"}
 """The searches; "two_phase", which is none: clip and noise in one transform; "walk" by ranks."""
 
 

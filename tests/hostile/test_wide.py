@@ -19,6 +19,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.metrics import base, extremes, items, own_function, rows, spread, totals
 from beam_dp.mechanisms.metrics.individual.person_epsilon import PersonalisedStatistic
+from beam_dp.mechanisms.metrics.quotients import mean
 from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.program import Program, compile_program
@@ -53,9 +54,9 @@ def one_owner(unit: Fraction) -> list[base.Metric]:
         totals.Sum("v", unit=unit, clip="partition"),
         totals.Sum("v", unit=unit, candidates=LISTED),
         totals.Sum("v", unit=unit, one_sided=True),
-        totals.Mean("v", unit=unit),
-        totals.Mean("v", unit=unit, per="person"),
-        totals.Mean("v", unit=unit, method="preprocessing"),
+        mean.Mean("v", unit=unit),
+        mean.Mean("v", unit=unit, per="person"),
+        mean.Mean("v", unit=unit, method="preprocessing"),
         dp.Ratio("v"),
         extremes.KthLargest("v", 2, unit=unit),
         extremes.KthLargest("v", 2, unit=unit, search=dp.AboveThreshold),

@@ -243,7 +243,9 @@ def test_metrics_of_rows_and_values_reach_the_transform() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["above_threshold", "exponential", "binary", "auto"])
+@pytest.mark.parametrize(
+    "name", ["above_threshold", "exponential_mechanism", "noisy_binary_search", "auto"]
+)
 def test_the_search_is_that_of_all_that_is_released_from_below(name: str) -> None:
     asked = ["--count", "--distinct", "day", "--max", "minutes", "--search", name]
     kinds = [metric.search for metric in parsed(*asked).metrics]
@@ -257,7 +259,7 @@ def test_two_phases_are_a_way_of_what_else_is_released_from_below(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     asked = ["--distinct", "day", "--max", "minutes", "--search", "two_phase"]
-    assert [metric.search for metric in parsed(*asked).metrics] == [dp.AboveThreshold, "two-phase"]
+    assert [metric.search for metric in parsed(*asked).metrics] == [dp.AboveThreshold, "two_phase"]
     with pytest.raises(SystemExit):
         shifted_inverse.parser().parse_args(["--max", "minutes", "--search", "two_phase"])
     assert "one of auto, above_threshold" in capsys.readouterr().err
@@ -282,7 +284,7 @@ def test_two_phases_are_for_every_metric_of_several_owners() -> None:
     given = ["--person", "from,to,by", "--epsilon", "1", *words]
     options, _ = aggregate.parser().read(given)
     release = aggregate.transform(options)
-    assert [metric.search for metric in release.metrics] == ["two-phase"] * 5
+    assert [metric.search for metric in release.metrics] == ["two_phase"] * 5
     assert str(release.plan()).count("clip for each partition, then") == 5
 
 
@@ -374,7 +376,7 @@ def test_the_size_of_a_partition_reaches_the_transform(flag: str) -> None:
 def test_a_search_for_several_owners_is_one_from_below() -> None:
     options, _ = aggregate.parser().read(
         ["--person", "from,to", "--epsilon", "1", "--count", "--one_sided"]
-        + ["--search", "exponential"]
+        + ["--search", "exponential_mechanism"]
     )
     [metric] = aggregate.transform(options).metrics
     assert metric == dp.Count(one_sided=True, search=dp.ExponentialMechanism, name="count")

@@ -98,7 +98,14 @@ def test_the_plan_is_that_of_the_metric(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_every_option_reaches_the_metric() -> None:
     words = ["--person", "p", "--epsilon", "1", *ASKED, *GRID, "--lowest", "minutes=-2.5"]
-    rest = ["--search", "binary", "--unit", "minutes=1", "--weights", "custom_minutes=2"]
+    rest = [
+        "--search",
+        "noisy_binary_search",
+        "--unit",
+        "minutes=1",
+        "--weights",
+        "custom_minutes=2",
+    ]
     options, _ = aggregate.parser().read([*words, *rest])
     [metric] = aggregate.transform(options).metrics
     assert metric == dp.CustomProfile(

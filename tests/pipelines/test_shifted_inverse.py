@@ -41,7 +41,9 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("search", ["auto", "above_threshold", "exponential", "binary"])
+@pytest.mark.parametrize(
+    "search", ["auto", "above_threshold", "exponential_mechanism", "noisy_binary_search"]
+)
 def test_a_value_that_all_people_have_is_never_missed(
     visits: str, tmp_path: Path, search: str
 ) -> None:

@@ -332,7 +332,7 @@ SHIFTED_INVERSE = {
     ),
     "an unknown search": (
         [*FILES, *PUBLIC, *ONE, *MOST, "--candidates", "0:60:1", "--search", "best"],
-        "--search: must be one of auto, above_threshold, exponential, binary, scale_then_choose, not 'best'",
+        "--search: must be one of auto, above_threshold, exponential_mechanism, noisy_binary_search, scale_then_choose, not 'best'",
     ),
 }  # fmt: skip
 CALLS = [

@@ -13,11 +13,11 @@ ROWS = [
     for person in range(300)
 ]
 METRICS = [
-    dp.Max("v", search="two-phase", candidates=dp.Candidates.linear(0, 100, 1)),
-    dp.Min("v", search="two-phase", candidates=dp.Candidates.linear(0, 100, 1)),
-    dp.KthLargest("v", 20, search="two-phase", candidates=dp.Candidates.linear(0, 100, 1)),
-    dp.MaxFrequency("x", search="two-phase"),
-    dp.SumOfSquares("x", search="two-phase"),
+    dp.Max("v", search="two_phase", candidates=dp.Candidates.linear(0, 100, 1)),
+    dp.Min("v", search="two_phase", candidates=dp.Candidates.linear(0, 100, 1)),
+    dp.KthLargest("v", 20, search="two_phase", candidates=dp.Candidates.linear(0, 100, 1)),
+    dp.MaxFrequency("x", search="two_phase"),
+    dp.SumOfSquares("x", search="two_phase"),
     dp.DistinctCount("x"),
 ]
 TRUTH = {
@@ -52,8 +52,8 @@ def test_all_metrics_of_one_owner():
 
 
 def test_rows_of_two_owners():
-    metrics = [dp.Count(search="two-phase"), dp.Sum("v", unit=1, search="two-phase")]
-    metrics += [dp.DistinctCount("x", search="two-phase")]
+    metrics = [dp.Count(search="two_phase"), dp.Sum("v", unit=1, search="two_phase")]
+    metrics += [dp.DistinctCount("x", search="two_phase")]
     with TestPipeline(runner="FnApiRunner") as pipeline:
         rows = pipeline | beam.Create(ROWS)
         found = rows | dp.PrivateAggregate(["a", "b"], metrics, MUCH)

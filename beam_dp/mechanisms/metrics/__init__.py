@@ -11,6 +11,7 @@ from beam_dp.mechanisms.metrics.extremes import KthLargest, Max, Min
 from beam_dp.mechanisms.metrics.histogram import Histogram
 from beam_dp.mechanisms.metrics.items import DistinctCount, MaxFrequency, SumOfSquares
 from beam_dp.mechanisms.metrics.own_function import BlackBox, CustomProfile
+from beam_dp.mechanisms.metrics.quotients.mean import Mean
 from beam_dp.mechanisms.metrics.ratio import Ratio
 from beam_dp.mechanisms.metrics.rows import Median, Quantile, Quantiles
 from beam_dp.mechanisms.metrics.spread import (
@@ -19,7 +20,7 @@ from beam_dp.mechanisms.metrics.spread import (
     TrimmedMean,
     Variance,
 )
-from beam_dp.mechanisms.metrics.totals import Count, Mean, PeopleCount, Sum
+from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
 
 REGISTRY: dict[str, type[Metric]] = {
     "count": Count,

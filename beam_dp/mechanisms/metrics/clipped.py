@@ -263,7 +263,7 @@ class Sided(Metric):
             not (self.one_sided and self.search == TWO_PHASE),
             type(self).__name__,
             "search",
-            'not be "two-phase" with one_sided=True: two phases err to both sides',
+            'not be "two_phase" with one_sided=True: two phases err to both sides',
             "Leave one of the two out.",
         )
         search = self.search if self.one_sided else self._search_of_several_owners()
@@ -284,7 +284,7 @@ class SidedRequest(ProfileRequest):
             self.searching.search != TWO_PHASE or context.several_owners,
             self.owner,
             "search",
-            'not be "two-phase" with one_sided=True where rows have one owner: two '
+            'not be "two_phase" with one_sided=True where rows have one owner: two '
             "phases err to both sides",
             "Leave both out: two phases are the default there.",
         )

@@ -47,7 +47,7 @@ class _Extreme(OfValues):
         candidates: the public outputs; None: anything, and 0 and decimals of 4 digits, of both
             signs, to 10^18 for a search.
         search: "walk" for the first number from the outside that enough people reach (see
-            `TailSearch`); "two-phase" for a clip and noise (see `TwoPhase`), which is nearer from
+            `TailSearch`); "two_phase" for a clip and noise (see `TwoPhase`), which is nearer from
             about 1,000 people on at epsilon 1, but beyond all data in a tenth of all releases; or
             a search over the removal loss, which errs to one side, and by more. Rows with
             several owners are released in two phases, or by such a search.
@@ -197,7 +197,7 @@ class KthLargest(OfValues):
     such k then give nearly the same value. Otherwise it is a one-sided search (`NearKth`), which
     takes many rows of one person as one person's.
 
-    With `search="two-phase"`, which is the default where rows have several owners, or another
+    With `search="two_phase"`, which is the default where rows have several owners, or another
     search, the true one is at least `<name>_low` with probability 95%; with
     `search=dp.AboveThreshold` the release is at most the true one, rounded up to the candidates,
     with probability 1 - beta. k must not come from the data.

@@ -34,7 +34,7 @@ class _OfItems(Searched):
     """A statistic of values that are only compared: numbers, text, dates or booleans.
 
     Attributes:
-        search: "two-phase" for a clip and noise (see `TwoPhase`), or a search over the removal
+        search: "two_phase" for a clip and noise (see `TwoPhase`), or a search over the removal
             loss, which errs to one side, and by more.
     """
 
@@ -61,7 +61,7 @@ class DistinctCount(Sided):
     needs only one who pays. Where C is for one partition, it is chosen by what it makes of the
     number (`TwoPhaseDistinct`), else by how many values people have. `one_sided=True` searches the
     relaxed removal loss instead: only values that more than T people are needed to remove count.
-    Rows with several owners are released so; `search="two-phase"` takes clip and noise of that loss
+    Rows with several owners are released so; `search="two_phase"` takes clip and noise of that loss
     there, and seldom errs by less.
 
     Attributes:
@@ -156,7 +156,7 @@ class DistinctFromBelow(SidedRequest):
 class MaxFrequency(_OfItems):
     """Release how often the most frequent value of a column occurs, by its removal profile.
 
-    What its numbers mean is as of `Max` with `search="two-phase"`, for the profile in which people
+    What its numbers mean is as of `Max` with `search="two_phase"`, for the profile in which people
     may be removed in parts (a linear program, rounded down by less than half a row): see
     `profiles.frequency`, and for rows with several owners `profiles.shared_rows`.
 
@@ -197,7 +197,7 @@ class MaxFrequencyRequest(ProfileRequest):
 class SumOfSquares(_OfItems):
     """Release the sum over all values of their squared numbers of rows (the self-join size, F2).
 
-    What its numbers mean is as of `Max` with `search="two-phase"`, for a relaxed profile
+    What its numbers mean is as of `Max` with `search="two_phase"`, for a relaxed profile
     (`relaxation`).
 
     Attributes:

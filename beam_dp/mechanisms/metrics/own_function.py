@@ -68,7 +68,7 @@ class CustomProfile(Searched):
             returns B[0], B[1], ...; it must be picklable.
         candidates: the public outputs; required.
         lowest: the value of the statistic for nobody.
-        search: "two-phase" for a clip and noise (see `TwoPhase`), or a search over the removal
+        search: "two_phase" for a clip and noise (see `TwoPhase`), or a search over the removal
             loss, which errs to one side, and by more.
         unit: the grid of values.
     """

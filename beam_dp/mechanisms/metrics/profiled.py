@@ -46,7 +46,7 @@ class Searching:
     """How a removal profile is released.
 
     Attributes:
-        search: how its loss is searched, or "two-phase", or "walk".
+        search: how its loss is searched, or "two_phase", or "walk".
         candidates: the public outputs; None: wide enough for anything.
         beta: how often the search may fail.
     """

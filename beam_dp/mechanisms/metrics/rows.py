@@ -20,8 +20,8 @@ from beam_dp.mechanisms.metrics.base import (
 )
 from beam_dp.mechanisms.metrics.clipped import Clipping
 from beam_dp.mechanisms.metrics.profiled import OfValues, ProfileRequest, Searching
+from beam_dp.mechanisms.metrics.quotients.mean import RowsWithValueRequest
 from beam_dp.mechanisms.metrics.spread import preprocessed
-from beam_dp.mechanisms.metrics.totals import RowsWithValueRequest
 from beam_dp.mechanisms.numerics import checks, options
 from beam_dp.mechanisms.profiles.from_summaries import KthRow, RowsOfSeveralOwners
 from beam_dp.mechanisms.releases.clipped import ClippedSum

@@ -66,11 +66,13 @@ class Plan:
         rows: one per release, and one for the selection of partitions.
         total: the whole budget, and how it is composed.
         outlook: the intervals to expect, where the people were guessed.
+        cautions: what is unusual about the parameters.
     """
 
     rows: tuple[PlanRow, ...]
     total: str
     outlook: Outlook | None = None
+    cautions: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         table = [_HEADINGS, *(row.cells for row in self.rows)]
@@ -91,7 +93,8 @@ class Plan:
         """What stands below the table."""
         reasons = [f"{row.metric}: {row.reason}" for row in self.rows if row.reason]
         outlook = [] if self.outlook is None else [str(self.outlook)]
-        return [*reasons, f"in all: {self.total}", *outlook]
+        warned = [f"Warning: {line}" for line in self.cautions]
+        return [*reasons, f"in all: {self.total}", *outlook, *warned]
 
 
 def describe(program: Program, unbounded: bool = False) -> Plan:

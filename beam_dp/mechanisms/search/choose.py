@@ -107,14 +107,14 @@ SearchKind = (
     | type[ExponentialMechanism]
     | type[NoisyBinarySearch]
     | type[ScaleThenChoose]
-    | Literal["auto", "two-phase", "walk"]
+    | Literal["auto", "two_phase", "walk"]
 )
 """How a search is asked for: by its class, or "auto" for the smallest proved shift. Its budget
 comes from the plan; "auto" gets no delta, as for delta <= 1e-6 and up to 2^256 candidates no search
-that spends delta has a smaller shift than the others. "two-phase" is no search: a clip for what one
+that spends delta has a smaller shift than the others. "two_phase" is no search: a clip for what one
 person counts is chosen, then noise is added. "walk" is for values alone: see `TailSearch`."""
 
-TWO_PHASE: Literal["two-phase"] = "two-phase"
+TWO_PHASE: Literal["two_phase"] = "two_phase"
 WALK: Literal["walk"] = "walk"
 
 _SEARCHES = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch, ScaleThenChoose)

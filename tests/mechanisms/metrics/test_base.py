@@ -14,7 +14,8 @@ from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics.base import check_metric, check_metrics
 from beam_dp.mechanisms.metrics.extremes import Max, Min
-from beam_dp.mechanisms.metrics.totals import Count, Mean, PeopleCount, Sum
+from beam_dp.mechanisms.metrics.quotients.mean import Mean
+from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.search.choose import build_search
 
@@ -89,8 +90,8 @@ def test_wrong_ways_to_clip_are_refused(make, name, value):
     ("options", "message"),
     [
         ({"one_sided": 1}, "one_sided must be True or False, not 1"),
-        ({"search": "above"}, 'search must be "auto", "two-phase"(, "walk")? or one of the '),
-        ({"search": AboveThreshold(Budget(1.0))}, 'search must be "auto", "two-phase"'),
+        ({"search": "above"}, 'search must be "auto", "two_phase"(, "walk")? or one of the '),
+        ({"search": AboveThreshold(Budget(1.0))}, 'search must be "auto", "two_phase"'),
         (
             {"candidates": [1, 2]},
             r"candidates must be Candidates, not \[1, 2\]\. Write Candidates\.",

@@ -17,7 +17,7 @@ BOUNDED = {
     "quantile": dp.Quantile("x", 0.9, low=0, high=120),
     "row quantile": dp.Quantile("x", 0.9, per="row", low=0, high=120),
     "quantiles": dp.Quantiles("x", [0.5, 0.9], low=0, high=120),
-    "two phases": dp.Max("x", low=0, high=120, search="two-phase"),
+    "two phases": dp.Max("x", low=0, high=120, search="two_phase"),
     "from below": dp.Min("x", low=0, high=120, search=dp.AboveThreshold),
 }
 
@@ -81,14 +81,14 @@ def test_wrong_shares_are_refused(shares):
 
 def test_ranks_are_stated_where_they_are_searched():
     assert dp.KthLargest("x", 3).is_ranked
-    assert not dp.KthLargest("x", 3, search="two-phase").is_ranked
+    assert not dp.KthLargest("x", 3, search="two_phase").is_ranked
     assert not dp.Max("x").is_ranked
     assert dp.Quantiles("x", [0.5]).is_ranked
 
 
 @pytest.mark.parametrize("make", [dp.MaxFrequency, dp.SumOfSquares, dp.DistinctCount, dp.Sum])
 def test_only_values_are_walked_to(make):
-    with pytest.raises(TypeError, match='search must be "auto", "two-phase" or one of'):
+    with pytest.raises(TypeError, match='search must be "auto", "two_phase" or one of'):
         make("x", search="walk")
 
 

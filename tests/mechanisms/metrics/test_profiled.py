@@ -44,7 +44,7 @@ def test_only_scale_then_choose_spends_a_delta():
 
 
 SEARCHES = [
-    *("two-phase", "auto", dp.AboveThreshold, dp.ExponentialMechanism, dp.NoisyBinarySearch),
+    *("two_phase", "auto", dp.AboveThreshold, dp.ExponentialMechanism, dp.NoisyBinarySearch),
     dp.ScaleThenChoose,
 ]
 
@@ -55,10 +55,10 @@ def test_the_release_keeps_what_its_search_looks_at(search, candidates):
     metric = dp.Max("x", search=search, candidates=candidates)
     context = Context(columns_of([metric]), reach=2)
     release = request_of(metric).build(context, dp.Budget(4.0))
-    assert type(release) is (TwoPhase if search == "two-phase" else DirectRelease)
+    assert type(release) is (TwoPhase if search == "two_phase" else DirectRelease)
     [(cost, _, once)] = release.spends
     assert cost == dp.Budget(2.0) and not once
-    if search == "two-phase":
+    if search == "two_phase":
         assert release.removals + 1 == release.profiler.measure.keep
         assert release.listed == (candidates is not None)
     else:
@@ -70,7 +70,7 @@ def test_the_release_keeps_what_its_search_looks_at(search, candidates):
 
 def test_how_it_is_searched_is_read_off_the_metric():
     frequency = dp.MaxFrequency("x")
-    assert Searching.of(frequency) == Searching() == Searching("two-phase", None, 0.05)
+    assert Searching.of(frequency) == Searching() == Searching("two_phase", None, 0.05)
     assert dp.Max("x").searching == Searching("walk", None, 0.05)
     metric = dp.Min("x", search="auto", candidates=GRID, beta=0.2)
     assert metric.searching == Searching("auto", GRID, 0.2)

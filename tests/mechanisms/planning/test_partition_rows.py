@@ -13,7 +13,7 @@ GRID = dp.Candidates.linear(0, 10, 1)
 FREE = [dp.Count(), dp.Sum("a"), dp.Max("a"), dp.Min("a"), dp.Mean("a"), dp.PeopleCount()]
 LINES = [
     *(
-        dp.KthLargest("a", 3, search="two-phase"),
+        dp.KthLargest("a", 3, search="two_phase"),
         dp.Quantile("a", 0.9),
         dp.Median("a"),
         dp.Median("a", per="row"),
@@ -119,11 +119,11 @@ def test_a_preprocessed_statistic_has_one_too():
 
 SEARCHED = [
     *(dp.Count(one_sided=True), dp.Sum("a", one_sided=True), dp.DistinctCount("a", one_sided=True)),
-    *(dp.Max("a", search="two-phase"), dp.Min("a", search="two-phase"), dp.MaxFrequency("a")),
-    *(dp.KthLargest("a", 10**9), dp.KthLargest("a", 3, search="two-phase")),
+    *(dp.Max("a", search="two_phase"), dp.Min("a", search="two_phase"), dp.MaxFrequency("a")),
+    *(dp.KthLargest("a", 10**9), dp.KthLargest("a", 3, search="two_phase")),
     *(dp.SumOfSquares("a"), dp.SumOfSquares("a", relaxation="pairs", people=9)),
     *(dp.Quantile("a", 0.9, per="row"), dp.Median("a", per="row")),
-    *(dp.CustomProfile("a", len, candidates=GRID), dp.Max("a", search="two-phase")),
+    *(dp.CustomProfile("a", len, candidates=GRID), dp.Max("a", search="two_phase")),
     *(dp.Max("a", search=kind) for kind in (dp.ExponentialMechanism, dp.NoisyBinarySearch)),
     dp.Max("a", search="auto"),
 ]
@@ -168,7 +168,7 @@ def test_the_most_removals_are_those_of_the_search():
 
 def test_more_partitions_per_person_need_a_larger_budget():
     keys, days = dp.PublicPartitions(range(1000)), ["day"]
-    given = ("person", [dp.Max("a", search="two-phase")], dp.Budget(0.01), days)
+    given = ("person", [dp.Max("a", search="two_phase")], dp.Budget(0.01), days)
     assert dp.PrivateAggregate(*given, dp.ContributionBounds(10), keys).plan().rows
     with pytest.raises(ValueError, match="fewer partitions per person: bounds=dp.Contribution"):
         dp.PrivateAggregate(*given, dp.ContributionBounds(None), keys)

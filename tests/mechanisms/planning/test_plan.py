@@ -9,6 +9,7 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import extremes, totals
+from beam_dp.mechanisms.metrics.quotients import mean
 from beam_dp.mechanisms.metrics.ratio import Ratio
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
@@ -19,7 +20,7 @@ from beam_dp.mechanisms.releases import clipped, released, shifted_inverse
 ASKED = [
     totals.Count(),
     totals.Sum("spent", weight=2),
-    totals.Mean("spent", own_count=True, name="average"),
+    mean.Mean("spent", own_count=True, name="average"),
     extremes.Max("age", candidates=Candidates.linear(0, 120, 1)),
     totals.Count(candidates=Candidates.of([4]), name="visits"),
     totals.PeopleCount(),

@@ -18,6 +18,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_totals, default_values
 from beam_dp.mechanisms.metrics import base, extremes, totals
+from beam_dp.mechanisms.metrics.quotients import mean
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.intervals import root_below
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
@@ -43,14 +44,14 @@ METRICS = {
         extremes.Max("y", candidates=SMALL, search=NoisyBinarySearch),
     ],
     "extremes": [extremes.Max("x", candidates=SMALL), extremes.Min("x", candidates=SMALL)],
-    "mean of rows and sum": [totals.Mean("x"), totals.Sum("x"), totals.Mean("y", per="person")],
+    "mean of rows and sum": [mean.Mean("x"), totals.Sum("x"), mean.Mean("y", per="person")],
     "all": [
         totals.Count(weight=3),
         totals.Sum("x", weight=0.1),
         totals.Sum("y", one_sided=True, candidates=SMALL, weight=Fraction(2, 7)),
         extremes.Max("x", candidates=SMALL, search=AboveThreshold),
         totals.PeopleCount(),
-        totals.Mean("x", own_count=True, name="m"),
+        mean.Mean("x", own_count=True, name="m"),
     ],
 }
 BUDGETS = [
@@ -217,9 +218,9 @@ def test_wrapping_integers_do_not_get_into_the_shares():
 
 def test_a_mean_shares_its_parts():
     asked = [
-        totals.Mean("x", own_count=True),
+        mean.Mean("x", own_count=True),
         totals.Sum("x"),
-        totals.Mean("x", per="person", own_count=True, name="per_person"),
+        mean.Mean("x", per="person", own_count=True, name="per_person"),
     ]
     program = compile_program(asked, Budget(9.0), 1)
     assert [(type(step.request), step.request.word) for step in program.steps] == [
@@ -233,7 +234,7 @@ def test_a_mean_shares_its_parts():
     ]
     assert amounts == [7, 1, 1]  # weights 2/3 + 1 + 2/3, 1/3, 1/3
     other = totals.Sum("x", clip="partition")  # another way to release it: nothing to share
-    assert len(compile_program([totals.Mean("x"), other], Budget(1.0), 1).steps) == 3
+    assert len(compile_program([mean.Mean("x"), other], Budget(1.0), 1).steps) == 3
 
 
 def test_fields_are_shared_and_measures_have_their_places():
@@ -390,8 +391,8 @@ def test_a_program_releases_every_metric_in_order():
     asked = [
         totals.Sum("y", unit=1),
         totals.PeopleCount(),
-        totals.Mean("x", unit=1, own_count=True),
-        totals.Mean("y", unit=1, own_count=True, per="person", name="per_person"),
+        mean.Mean("x", unit=1, own_count=True),
+        mean.Mean("y", unit=1, own_count=True, per="person", name="per_person"),
         totals.Count(),
     ]
     program = compile_program(asked, Budget(50.0), 1)

@@ -7,7 +7,8 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.metrics.totals import PeopleRequest, RowsWithValueRequest, SumRequest
+from beam_dp.mechanisms.metrics.quotients.mean import RowsWithValueRequest
+from beam_dp.mechanisms.metrics.totals import PeopleRequest, SumRequest
 from beam_dp.mechanisms.releases.request import Context
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 

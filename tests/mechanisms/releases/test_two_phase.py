@@ -272,11 +272,11 @@ def cost_of(release):
 
 
 SEARCHED = [
-    dp.Max("x", search="two-phase"),
-    dp.Min("x", search="two-phase"),
-    dp.KthLargest("x", 3, search="two-phase"),
-    dp.MaxFrequency("x", search="two-phase"),
-    dp.SumOfSquares("x", search="two-phase"),
+    dp.Max("x", search="two_phase"),
+    dp.Min("x", search="two_phase"),
+    dp.KthLargest("x", 3, search="two_phase"),
+    dp.MaxFrequency("x", search="two_phase"),
+    dp.SumOfSquares("x", search="two_phase"),
     dp.DistinctCount("x"),
 ]
 
@@ -294,25 +294,25 @@ def test_the_whole_budget_is_spent_and_no_more(metric, budget):
 
 @pytest.mark.parametrize("kind", [dp.Count, functools.partial(dp.DistinctCount, "x")])
 def test_several_owners_are_released_in_two_phases_too(kind):
-    _, release = release_of(kind(one_sided=True, search="two-phase"), others=["y"])
+    _, release = release_of(kind(one_sided=True, search="two_phase"), others=["y"])
     assert type(release) is TwoPhase and release.removals == release.profiler.removals
 
 
 @pytest.mark.parametrize(
     "metric",
     [
-        dp.Count(one_sided=True, search="two-phase"),
-        dp.Sum("x", one_sided=True, search="two-phase"),
-        dp.DistinctCount("x", one_sided=True, search="two-phase"),
+        dp.Count(one_sided=True, search="two_phase"),
+        dp.Sum("x", one_sided=True, search="two_phase"),
+        dp.DistinctCount("x", one_sided=True, search="two_phase"),
     ],
 )
 def test_one_sided_and_two_phases_exclude_each_other(metric):
-    with pytest.raises(ValueError, match='must not be "two-phase" with one_sided=True where'):
+    with pytest.raises(ValueError, match='must not be "two_phase" with one_sided=True where'):
         release_of(metric)
 
 
 def test_two_phases_are_what_a_count_of_one_owner_takes_anyway():
-    releases = [release_of(metric)[1] for metric in (dp.Count(), dp.Count(search="two-phase"))]
+    releases = [release_of(metric)[1] for metric in (dp.Count(), dp.Count(search="two_phase"))]
     assert releases[0] == releases[1]
 
 
@@ -328,7 +328,7 @@ GENEROUS = Budget(10_000.0)
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_release_with_much_budget_is_the_truth(sign):
-    _, release = release_of(dp.MaxFrequency("x", search="two-phase"), GENEROUS)
+    _, release = release_of(dp.MaxFrequency("x", search="two_phase"), GENEROUS)
     release = dataclasses.replace(release, profiler=_Signed(sign))
     value, error = release.draw_one(Profile([70, 60, 55, 50]), Noise())
     assert abs(value - sign * 70) <= 1 and error < 70
@@ -341,14 +341,14 @@ class _Signed:
 
 def test_a_release_stays_within_the_candidates():
     candidates = Candidates.linear(0, 50, 1)
-    _, release = release_of(dp.MaxFrequency("x", search="two-phase", candidates=candidates))
+    _, release = release_of(dp.MaxFrequency("x", search="two_phase", candidates=candidates))
     drawn = [release.draw_one(Profile([1000] * 600), Noise())[0] for _ in range(200)]
     assert min(drawn) >= 0 and max(drawn) <= 50
 
 
 def test_nobody_is_blank_or_has_no_error_bound():
-    _, extreme = release_of(dp.Max("x", search="two-phase"))
-    _, counted = release_of(dp.MaxFrequency("x", search="two-phase"))
+    _, extreme = release_of(dp.Max("x", search="two_phase"))
+    _, counted = release_of(dp.MaxFrequency("x", search="two_phase"))
     # With nobody the floor is the lowest candidate but for a chance of OVERSHOOT, 1e-4: of three
     # draws all are above it with 1e-12.
     values, errors = zip(
@@ -387,7 +387,7 @@ def test_where_hundreds_have_each_value_the_number_is_exact():
 def test_the_rest_is_searched_where_no_price_is_good_enough():
     """With much budget the search finds the truth, but has no bound on a distance."""
     candidates = Candidates.linear(0, 8, 1)
-    metric = dp.MaxFrequency("x", search="two-phase", candidates=candidates)
+    metric = dp.MaxFrequency("x", search="two_phase", candidates=candidates)
     _, release = release_of(metric, GENEROUS)
     assert release.draw_one(Profile([8] * 600), Noise()) == (8, pytest.approx(0, abs=1))
 
@@ -403,7 +403,7 @@ def test_the_lower_end_of_the_interval_holds():
     """f is above it but for 5%: sums of 2,000 people."""
     values = [*range(1, 2001)]
     candidates = Candidates.rounded(1 << 40, 17)
-    _, release = release_of(dp.MaxFrequency("x", search="two-phase", candidates=candidates))
+    _, release = release_of(dp.MaxFrequency("x", search="two_phase", candidates=candidates))
     profile = Profile(sum_profile(values, release.removals))
     runs = 200
     drawn = [release.draw_one(profile, Noise()) for _ in range(runs)]
@@ -450,7 +450,7 @@ def failures(listed):
     for candidates, f, sign in itertools.product(
         COARSE if listed else COARSE[::2], (1, 2, middle, 8, 11), (1, -1)
     ):
-        metric = dp.MaxFrequency("x", search="two-phase", candidates=candidates)
+        metric = dp.MaxFrequency("x", search="two_phase", candidates=candidates)
         _, release = release_of(metric)
         release = dataclasses.replace(release, profiler=_Signed(sign), unit=UNIT, listed=listed)
         profile = Profile([f, f - 1, f - 1, 0 if f < 8 else 7])
@@ -477,7 +477,7 @@ def test_the_lower_end_holds_where_the_floor_was_rounded_up(listed, monkeypatch)
 
 def test_few_people_are_searched_with_what_is_left():
     """100 people, where the floor wants some hundreds: from below, as if asked for."""
-    _, release = release_of(dp.Max("x", search="two-phase"))
+    _, release = release_of(dp.Max("x", search="two_phase"))
     profile = Profile([float(1000 - k) for k in range(100)] + [-math.inf] * release.removals)
     drawn = [release.draw_one(profile, Noise()) for _ in range(40)]
     assert all(error == math.inf for _, error in drawn)
@@ -492,7 +492,7 @@ def test_few_people_are_searched_with_what_is_left():
 @pytest.mark.parametrize("few", [True, False])
 def test_what_is_searched_with_is_what_was_left(budget, few, monkeypatch):
     """Every phase that is drawn, added up, is within the cost of the release."""
-    _, release = release_of(dp.Max("x", search="two-phase"), budget)
+    _, release = release_of(dp.Max("x", search="two_phase"), budget)
     spent = []
 
     class Recorded(AboveThreshold):
@@ -517,13 +517,13 @@ def test_what_is_searched_with_is_what_was_left(budget, few, monkeypatch):
 def test_given_candidates_are_what_comes_out():
     """The error has the distance to them, at least an eighth of a step as the least price."""
     ages = Candidates.linear(0, 120, 1)
-    _, release = release_of(dp.Max("x", candidates=ages, search="two-phase"))
+    _, release = release_of(dp.Max("x", candidates=ages, search="two_phase"))
     assert release.unit == Fraction(1, 1_000_000) * (1 << 16)  # up to an eighth of a year
     profile = Profile([97.3 - k / 100 for k in range(release.removals + 1)])
     for _ in range(30):
         value, error = release.draw_one(profile, Noise())
         assert value in set(ages) and error > 0.06 * math.log(20) / 0.6
-    _, free = release_of(dp.Max("x", search="two-phase"))
+    _, free = release_of(dp.Max("x", search="two_phase"))
     # Multiples of a millionth with noise of thousands of them: whole with a chance below 1e-2.
     assert not all(free.draw_one(profile, Noise())[0] in set(ages) for _ in range(30))
 
@@ -548,7 +548,7 @@ def test_the_least_price_is_an_eighth_of_the_steps_that_are_given(candidates, un
 def test_nobody_and_few_are_blank_and_not_far_below_the_data():
     """20 people: NaN, or one of their values."""
     profile = Profile([float(1000 - k) for k in range(20)] + [-math.inf] * 700)
-    _, release = release_of(dp.Max("x", search="two-phase"))
+    _, release = release_of(dp.Max("x", search="two_phase"))
     drawn = [release.draw_one(profile, Noise())[0] for _ in range(40)]
     # With the gate another answer below the data comes with a chance of 3%, and one above with 5%:
     # of 40 more than 20 do with a chance below (40 over 21) 0.08^21 < 1e-11.

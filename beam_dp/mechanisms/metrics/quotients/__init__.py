@@ -1,0 +1,1 @@
+"""Metrics that are quotients of what other metrics release too."""

@@ -1,0 +1,132 @@
+"""Trials: pipelines of unit tests that run without noise, and can run nowhere else.
+
+What a trial draws is not private. So it must be impossible to leave it on:
+
+* It is on in a block of code (`beam_dp.testing.without_noise`), in the thread that runs the block.
+  No option, environment variable or file switches it on, and no transform has a parameter for it.
+* A pipeline that is built in the block must have a runner that works in this process.
+* What is sent to the steps is a token, and noise that is 0 only as long as this very process has
+  the token. It is drawn at random and forgotten at the end of the block. So a pipeline that was
+  built in the block and runs after it, a pickle of it, a template, or a worker in another process
+  (of another runner, or a fork) fails at the first draw, and releases nothing.
+"""
+
+import contextlib
+import contextvars
+import dataclasses
+import os
+import warnings
+from collections.abc import Iterator
+
+import apache_beam as beam
+import numpy as np
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.noise.sampling import Integers, Noise
+from beam_dp.mechanisms.numerics import checks
+
+LOCAL = ("FnApiRunner", "DirectRunner", "SwitchingDirectRunner")
+"""Runners that work in the process that builds the pipeline."""
+_OWNER = "without_noise"
+_LARGE = 1_000_000
+_WORD = 0x9E3779B97F4A7C15
+"""A uniform number that begins and goes on like this is 0.618, and equal to no chance of a coin."""
+_processes: dict[bytes, int] = {}
+_token: contextvars.ContextVar[bytes | None] = contextvars.ContextVar("token", default=None)
+
+
+class NotPrivate(UserWarning):
+    """Numbers are released without noise: they are not private."""
+
+
+@contextlib.contextmanager
+def block() -> Iterator[None]:
+    """Draw no noise in pipelines that are built and run in the block."""
+    token = Noise().words(2).tobytes()
+    _processes[token] = os.getpid()
+    before = _token.set(token)
+    said = f"{_OWNER}: numbers that are released in this block have no noise: THEY ARE NOT PRIVATE"
+    try:
+        warnings.warn(said, NotPrivate, stacklevel=3)
+        yield
+    finally:
+        _token.reset(before)
+        del _processes[token]
+
+
+def is_on() -> bool:
+    """Return whether this is in such a block."""
+    return _token.get() is not None
+
+
+def noise_of(pipeline: beam.Pipeline) -> Noise:
+    """Return the noise of a pipeline that is being built: in such a block, none.
+
+    Raises:
+        ValueError: in such a block, for a runner that works elsewhere.
+    """
+    token = _token.get()
+    if token is None:
+        return Noise()
+    runner = type(pipeline.runner).__name__
+    checks.require(
+        runner in LOCAL,
+        _OWNER,
+        "the runner",
+        f"be one of {', '.join(LOCAL)}, which work in this process, not {runner}",
+        "Release with noise everywhere else.",
+    )
+    return NoNoise(token)
+
+
+def budget_of(budget: Budget) -> Budget:
+    """Return the budget that a trial is computed with: so large that nothing is cut or hidden."""
+    delta = budget.delta
+    return Budget.zcdp(_LARGE, delta) if budget.is_zcdp else Budget(_LARGE, delta)
+
+
+@dataclasses.dataclass(frozen=True)
+class NoNoise(Noise):
+    """Noise that is 0, in the block of its token.
+
+    Attributes:
+        token: is known to the process of the block, as long as that lasts.
+    """
+
+    token: bytes
+
+    def words(self, size: int) -> np.ndarray:
+        """Return one word again and again: a coin comes up as it is likelier to."""
+        self._check()
+        return np.full(size, _WORD, np.uint64)
+
+    def geometric(self, rate: checks.Real, size: int) -> Integers:
+        """Return zeros."""
+        return self._zeros(size)
+
+    def discrete_laplace(self, rate: checks.Real, size: int) -> Integers:
+        """Return zeros."""
+        return self._zeros(size)
+
+    def discrete_gaussian(self, variance: checks.Real, size: int) -> Integers:
+        """Return zeros."""
+        return self._zeros(size)
+
+    def first_success(self, rate: checks.Real, limit: int) -> int:
+        """Return 0 where success is certain, else the limit: no trial of chance succeeds."""
+        self._check()
+        return 0 if rate <= 0 else limit
+
+    def _zeros(self, size: int) -> Integers:
+        self._check()
+        return np.zeros(size, np.int64)
+
+    def _check(self) -> None:
+        """Refuse to draw anywhere but in the process and the block of the token."""
+        checks.require(
+            _processes.get(self.token) == os.getpid(),
+            _OWNER,
+            "a pipeline that is built in its block",
+            "run in the same block and in the same process, and nowhere else",
+            "Release with noise everywhere else.",
+        )

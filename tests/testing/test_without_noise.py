@@ -1,0 +1,204 @@
+"""Releases of users' unit tests: exact where they are built, and impossible everywhere else."""
+
+import contextvars
+import os
+import pickle
+import re
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.runners.runner import PipelineRunner
+from apache_beam.testing.util import assert_that, equal_to
+
+import beam_dp as dp
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.testing import without_noise
+from beam_dp.transforms.guarding import trial
+from pipelines import aggregate
+
+ROOT = Path(__file__).parents[2]
+ROWS = [{"person": f"p{place}", "day": 1 + place % 2, "spent": float(place)} for place in range(9)]
+COLUMNS = ["person", "day", "spent"]
+KEYS = dp.PublicPartitions([1, 2, 3])
+DRAWS = [
+    lambda noise: noise.words(3),
+    lambda noise: noise.geometric(1, 3),
+    lambda noise: noise.discrete_laplace(1, 3),
+    lambda noise: noise.discrete_gaussian(1, 3),
+    lambda noise: noise.first_success(1, 3),
+    lambda noise: noise.uniform().interval(3),
+    lambda noise: noise.bernoulli(0.5),
+    lambda noise: noise.bernoullis_below(lambda bits: (0.5, 0.5), 3),
+]
+"""Every public way to draw."""
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", trial.NotPrivate)
+        yield
+
+
+def release(bounds: dp.ContributionBounds | None = None) -> dp.PrivateAggregate:
+    metrics = [dp.Count(), dp.Sum("spent"), dp.Mean("spent"), dp.Max("spent")]
+    shared = {"bounds": bounds, "partitions": KEYS, "columns": COLUMNS}
+    return dp.PrivateAggregate("person", metrics, dp.Budget(0.1), ["day"], **shared)
+
+
+def numbers(row: Any) -> tuple[float, ...]:
+    return row.day, row.count, row.sum_spent, row.mean_spent, row.max_spent
+
+
+EXACT = [(1, 5, 20.0, 4.0, 8.0), (2, 4, 16.0, 4.0, 7.0)]
+
+
+@pytest.mark.parametrize("runner", ["FnApiRunner", "DirectRunner"])
+@pytest.mark.parametrize("bounds", [dp.ContributionBounds(1), None], ids=["given", "chosen"])
+def test_numbers_are_exact_in_the_block(runner: str, bounds: dp.ContributionBounds | None) -> None:
+    with without_noise(), beam.Pipeline(runner) as pipeline:
+        rows = pipeline | beam.Create(ROWS) | release(bounds)
+        exact = rows | beam.Filter(lambda row: row.day < 3) | beam.Map(numbers)
+        assert_that(exact, equal_to(EXACT))
+        counts = rows | beam.Map(lambda row: (row.day, row.count))
+        assert_that(counts, equal_to([(1, 5), (2, 4), (3, 0)]), label="Counts")
+
+
+def test_selected_partitions_are_those_that_are_likely_to_be() -> None:
+    many = [{"person": place, "day": 1 + (place > 0)} for place in range(500)]
+    bounds = dp.ContributionBounds(1)
+    selected = dp.SelectPartitions("person", ["day"], dp.Budget(1, 1e-6), bounds)
+    with without_noise(), beam.Pipeline("FnApiRunner") as pipeline:
+        assert_that(pipeline | beam.Create(many) | selected, equal_to([beam.Row(day=2)]))
+
+
+def test_the_record_says_that_it_is_a_trial() -> None:
+    with without_noise(), beam.Pipeline("FnApiRunner") as pipeline:
+        made = release()
+        _ = pipeline | beam.Create(ROWS) | made
+        assert_that(
+            made.record() | beam.Map(lambda record: "NOT PRIVATE" in record), equal_to([True])
+        )
+
+
+def test_the_block_warns_once_and_loudly() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        with pytest.warns(trial.NotPrivate, match="THEY ARE NOT PRIVATE") as found, without_noise():
+            release()
+    assert len(found) == 1 and found[0].filename == __file__
+
+
+def test_a_pipeline_that_was_built_in_the_block_does_not_run_after_it() -> None:
+    with without_noise():
+        pipeline = beam.Pipeline("FnApiRunner")
+        _ = pipeline | beam.Create(ROWS) | release()
+    with pytest.raises(Exception, match="run in the same block and in the same process"):
+        pipeline.run()
+    with without_noise(), pytest.raises(Exception, match="run in the same block and in the same"):
+        pipeline.run()  # another block has another token
+
+
+class ElsewhereRunner(PipelineRunner):
+    """A runner that is none of this process."""
+
+    def get_default_gcp_region(self) -> str:
+        """Return what a pipeline asks Dataflow's runner when it is built."""
+        return "nowhere"
+
+
+@pytest.mark.parametrize(
+    "name", ["PrismRunner", "PortableRunner", "FlinkRunner", "SparkRunner", "DataflowRunner"]
+)
+def test_a_pipeline_of_another_runner_is_refused_when_it_is_built(name: str) -> None:
+    runner = type(name, (ElsewhereRunner,), {})()
+    pipeline = beam.Pipeline(runner)
+    rows = pipeline | beam.Create(ROWS)
+    with without_noise(), pytest.raises(ValueError, match=f"work in this process, not {name}"):
+        _ = rows | release()
+
+
+@pytest.mark.parametrize("draw", DRAWS, ids=range(len(DRAWS)))
+def test_a_pickle_draws_nothing_after_the_block_nor_in_another_process(draw: Any) -> None:
+    with without_noise():
+        noise = trial.noise_of(beam.Pipeline("FnApiRunner"))
+        draw(noise)
+        packed = pickle.dumps(noise)
+        draw(pickle.loads(packed))
+    for late in (noise, pickle.loads(packed)):
+        with pytest.raises(ValueError, match="run in the same block and in the same process"):
+            draw(late)
+
+
+def test_another_process_knows_no_token() -> None:
+    program = (
+        "import pickle, sys\n"
+        "noise = pickle.loads(bytes.fromhex(sys.argv[1]))\n"
+        "try: noise.discrete_laplace(1, 3)\n"
+        "except ValueError as error: sys.exit(str(error))\n"
+    )
+    with without_noise():
+        packed = pickle.dumps(trial.noise_of(beam.Pipeline("FnApiRunner"))).hex()
+        words = [sys.executable, "-c", program, packed]
+        ended = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1 and "in the same process" in ended.stderr
+
+
+def test_a_fork_knows_no_token() -> None:
+    with without_noise():
+        noise = trial.noise_of(beam.Pipeline("FnApiRunner"))
+        child = os.fork()
+        if not child:
+            try:
+                noise.discrete_laplace(1, 3)
+            except ValueError:
+                os._exit(7)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_other_threads_and_contexts_draw_noise() -> None:
+    found: list[Noise] = []
+    pipeline = beam.Pipeline("FnApiRunner")
+    with without_noise():
+        thread = threading.Thread(target=lambda: found.append(trial.noise_of(pipeline)))
+        thread.start()
+        thread.join()
+        contextvars.Context().run(lambda: found.append(trial.noise_of(pipeline)))
+    assert [type(noise) for noise in (*found, trial.noise_of(pipeline))] == [Noise] * 3
+
+
+def test_the_block_ends_after_an_error_too() -> None:
+    with pytest.raises(KeyError), without_noise():
+        raise KeyError
+    assert not trial.is_on() and trial._processes == {}
+
+
+def test_a_job_does_not_start_in_the_block(capsys: pytest.CaptureFixture[str]) -> None:
+    with without_noise(), pytest.raises(SystemExit) as stopped:
+        aggregate.main(["--person", "p", "--count", "--epsilon", "1", "--plan"])
+    assert stopped.value.code == 2
+    assert "a job must not run in without_noise()" in capsys.readouterr().err
+
+
+def test_nothing_that_is_shipped_switches_it_on() -> None:
+    users = [
+        str(path.relative_to(ROOT))
+        for folder in ("beam_dp", "pipelines")
+        for path in ROOT.glob(f"{folder}/**/*.py")
+        if re.search(r"trial\.block|NoNoise\(|without_noise import", path.read_text())
+    ]
+    assert sorted(users) == [
+        "beam_dp/testing/__init__.py",
+        "beam_dp/testing/without_noise.py",
+        "beam_dp/transforms/guarding/trial.py",
+    ]
+    source = (ROOT / "beam_dp/transforms/guarding/trial.py").read_text()
+    assert "os.environ" not in source and "getenv" not in source and "open(" not in source
