@@ -47,6 +47,7 @@ setup(
     install_requires=[
         "apache-beam>=2.77,<3",
         "filelock>=3.16,<4",
+        "highspy>=1.10,<2",
         "numpy>=2.0",
         "pyarrow>=21.0",
         "scipy>=1.13,<2",

@@ -11,6 +11,7 @@ most frequent item occurs; one group and a value per item is a number of differe
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -41,6 +42,19 @@ class RemovalProgram:
         """How many people there may be."""
         return int(self.owners.max()) + 1
 
+    @functools.cached_property
+    def shared(self) -> np.ndarray:
+        """The rows of values with several rows or owners; others stay by 1 - r_i, at least 0."""
+        several = np.bincount(self.values) > 1
+        several[self.values[(self.owners >= 0).sum(axis=1) > 1]] = True
+        return np.flatnonzero(several[self.values])
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers its simplex tableau has."""
+        rows, groups = len(self.shared), int(self.groups.max()) + 1
+        return (rows + groups + 1) * (self.people + 2 * rows + groups + 2)
+
     def solved(self, removals: int) -> Fraction:
         """Return LP[k], by the simplex method in rational numbers: slow, and it ends.
 
@@ -52,55 +66,62 @@ class RemovalProgram:
     def _tableau(self, removals: int) -> Tableau:
         """Return the program with a basis that is feasible: nobody is removed.
 
-        Columns: r; for each value e_v >= 0, with z_v = 1 - sum r + e_v for its first row; the slack
-        of the group with the most; then the basis: z_v for the first row of each value and the
-        slack for all others, the slacks of the groups (0 for the one with the most), and that of k.
+        Columns: r; for each value with shared rows e_v >= 0, with z_v = 1 - sum r + e_v for its
+        first row; the slack of the group with the most; then the basis: z_v for the first row of
+        each such value and the slack for its others, the slacks of the groups (0 for the one with
+        the most), and that of k.
         """
-        taken, kept, sums = self._by_group()
+        names, codes = np.unique(self.values[self.shared], return_inverse=True)
+        taken, kept, sums = self._by_group(names)
         top = int(sums.argmax())
-        rows, people, values, groups = len(self.values), self.people, len(self.weights), len(sums)
-        basis = people + values + 1
+        rows, people, groups = len(codes), self.people, len(sums)
+        basis = people + len(names) + 1
         table = np.zeros((rows + groups + 1, basis + rows + groups + 1), object)
-        table[:rows, : basis - 1] = self._of_rows()
+        table[:rows, : basis - 1] = self._of_rows(codes, len(names))
         table[rows:-1, :people] = taken[top] - taken
         table[rows:-1, people : basis - 1] = kept - kept[top]
         table[rows:-1, basis - 1] = -1
         table[rows + top, basis - 1] = 0
         table[-1, :people] = 1
         table[:, basis:] = np.eye(rows + groups + 1, dtype=np.int64)
-        first = np.diff(self.values, prepend=-1)
         costs = np.zeros(table.shape[1], object)
         costs[:basis] = np.concatenate([-taken[top], kept[top], [1]])
         return Tableau(
             table,
-            np.concatenate([first, sums[top] - sums, [removals]]).astype(object),
+            np.concatenate([np.diff(codes, prepend=-1), sums[top] - sums, [removals]]).astype(
+                object
+            ),
             costs,
             int(sums[top]),
             [1] * people + [None] * (len(costs) - people),
             list(range(basis, len(costs))),
         )
 
-    def _of_rows(self) -> np.ndarray:
+    def _of_rows(self, codes: np.ndarray, values: int) -> np.ndarray:
         """Return the columns of r and e in the rows of the tableau that stand for rows."""
-        owned = np.zeros((len(self.values), self.people), object)
-        for place, owners in enumerate(self.owners.tolist()):
+        owned = np.zeros((len(codes), self.people), object)
+        for place, owners in enumerate(self.owners[self.shared].tolist()):
             owned[place, [person for person in owners if person >= 0]] = 1
-        first = np.flatnonzero(np.diff(self.values, prepend=-1))
-        others = np.setdiff1d(np.arange(len(self.values)), first)
+        opens = np.diff(codes, prepend=-1) > 0
+        first, others = np.flatnonzero(opens), np.flatnonzero(~opens)
         # The first row: z + sum r - e = 1. Of the others this is subtracted: slack - ... = 0.
         left = owned.copy()
-        left[others] = owned[first[self.values[others]]] - owned[others]
-        right = np.zeros((len(self.values), len(self.weights)), object)
-        right[np.arange(len(self.values)), self.values] = -1
+        left[others] = owned[first[codes[others]]] - owned[others]
+        right = np.zeros((len(codes), values), object)
+        right[np.arange(len(codes)), codes] = -1
         return np.concatenate([left, right], axis=1)
 
-    def _by_group(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _by_group(self, names: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return what first rows lose with each person, the weights of values, and the sums."""
         groups = int(self.groups.max()) + 1
         taken = np.zeros((groups, self.people), object)
-        kept = np.zeros((groups, len(self.weights)), object)
-        kept[self.groups, np.arange(len(self.weights))] = self.weights.astype(object)
+        kept = np.zeros((groups, len(names)), object)
+        sums = np.zeros(groups, object)
+        weights = self.weights.astype(object)
+        kept[self.groups[names], np.arange(len(names))] = weights[names]
+        np.add.at(sums, self.groups, weights)
         first = np.flatnonzero(np.diff(self.values, prepend=-1))
-        for row, group, weight in zip(first, self.groups, self.weights.tolist(), strict=True):
-            taken[group, self.owners[row][self.owners[row] >= 0]] += weight
-        return taken, kept, kept.sum(axis=1)
+        for owners in self.owners[first].T:
+            there = np.flatnonzero(owners >= 0)
+            np.add.at(taken, (self.groups[there], owners[there]), weights[there])
+        return taken, kept, sums

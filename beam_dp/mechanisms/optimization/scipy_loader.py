@@ -1,4 +1,4 @@
-"""Load scipy's graphs, linear programs and sparse matrices at the first use.
+"""Load scipy's graphs and sparse matrices at the first use.
 
 Loading them takes a third of a second and 30 MiB, and most releases do not need them.
 """
@@ -28,10 +28,3 @@ def sparse() -> Any:
     from scipy import sparse
 
     return sparse
-
-
-def linprog(*given: Any, **options: Any) -> Any:
-    """Return what `scipy.optimize.linprog` finds."""
-    from scipy.optimize import linprog
-
-    return linprog(*given, **options)

@@ -9,8 +9,8 @@ Of one item alone the statistic is linear, and its exact profile is
 
 It interlaces: b'_v[k + 1] <= b_v[k] <= b'_v[k] for one person more.
 
-*The most frequent item*, f = max_v C_v: its exact profile is hard to compute. `frequency_program`
-relaxes it to a linear program.
+*The most frequent item*, f = max_v C_v: its exact profile is hard to compute. It is relaxed to the
+linear program that removes parts of people (see `optimization.removal_program` and `shared_rows`).
 
 *The self-join size*, f = sum_v C_v^2 = sum over pairs of people i <= j of w_ij, with w_ii =
 sum_v c_iv^2 and w_ij = 2 sum_v c_iv c_jv: a sum over rows with two owners, see `squares_edges`.
@@ -31,7 +31,8 @@ from typing import NamedTuple
 import numpy as np
 
 from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.optimization import frequency_program
+from beam_dp.mechanisms.optimization.removal_levels import RemovalLevels
+from beam_dp.mechanisms.optimization.removal_program import RemovalProgram
 
 _SOLVED = 640  # levels of the program, enough for epsilon 1: thousands of them take minutes
 _MOST = 1 << 24  # rows of one person and item that count: far more need more digits than HiGHS has
@@ -88,7 +89,7 @@ def max_profile(
 ) -> list[int]:
     """Return B[0..removals] for how often the most frequent item occurs.
 
-    It is the value of the linear program of `frequency_program`, in whole rows, and beyond k = 640
+    It is the value of the linear program of `removal_program`, in whole rows, and beyond k = 640
     the largest b_v[k], which is lower. B[0] is exact; B[k] is at most the exact profile, at least
     b_v[k] of every item, and interlaces. (Both profiles interlace, and where they meet, B'[641] =
     b'[641] <= b[640] <= B[640], b being the largest b_v.)
@@ -109,8 +110,13 @@ def max_profile(
     alone = np.zeros(removals + 1, left.dtype)
     alone[0] = lines.totals.max()
     np.maximum.at(alone, removed, left)
-    known = alone[: _SOLVED + 1]
-    solved = frequency_program.profile(lines.people, lines.items, lines.counts, known)
+    program = RemovalProgram(
+        np.unique(lines.people, return_inverse=True)[1][:, None],
+        np.arange(len(lines.items)),
+        lines.counts,
+        np.unique(lines.items, return_inverse=True)[1],
+    )
+    solved = RemovalLevels(program, min(removals, _SOLVED)).values()
     return solved + [int(level) for level in alone[_SOLVED + 1 :]]
 
 

@@ -33,7 +33,7 @@ import numpy as np
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.numbers import Number
-from beam_dp.mechanisms.optimization.frequency_program import level
+from beam_dp.mechanisms.optimization.removal_levels import RemovalLevels
 from beam_dp.mechanisms.optimization.removal_program import RemovalProgram
 
 
@@ -124,11 +124,7 @@ def _levels(
         weight[first],
         np.unique(group[first], return_inverse=True)[1],
     )
-    levels: list[int] = []
-    for k in range(removals + 1):
-        found = level(*program.solved(k).as_integer_ratio()) if not levels or levels[-1] else 0
-        levels.append(found)
-    return levels
+    return RemovalLevels(program, removals).values()
 
 
 def _different(owners: np.ndarray) -> np.ndarray:

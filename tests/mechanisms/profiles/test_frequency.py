@@ -62,7 +62,7 @@ def marginals(matrix: np.ndarray, removals: int) -> list[int]:
 
 
 def test_one_person_more_interlaces():
-    # 10,000 neighbours; those of the most frequent item are in test_frequency_program.
+    # 10,000 neighbours; those of the most frequent item are in test_removal_levels.
     random, profile = np.random.default_rng(3), frequency.squares_profile
     for _ in range(10_000):
         people, items, counts = lines(random)

@@ -7,12 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.optimize import OptimizeResult, linprog
+from scipy.optimize import linprog
 
-from beam_dp.mechanisms.optimization import frequency_program, highs_proposals, scipy_loader
-from beam_dp.mechanisms.optimization.equal_people import RankedLines
-from beam_dp.mechanisms.optimization.highs_proposals import Proposer
-from beam_dp.mechanisms.optimization.linear_program import LinearProgram
+from beam_dp.mechanisms.optimization import highs_model, removal_levels
+from beam_dp.mechanisms.optimization.highs_model import HighsModel
+from beam_dp.mechanisms.optimization.removal_bounds import RemovalBounds
+from beam_dp.mechanisms.optimization.removal_program import RemovalProgram
+from beam_dp.mechanisms.optimization.removal_proposals import RemovalProposals
 from beam_dp.mechanisms.profiles import frequency
 from tests.mechanisms.optimization.test_rational_simplex import solution
 from tests.sizes import tries as sized
@@ -27,19 +28,19 @@ WAYS = ("as it is", "HiGHS", "interior points", "rational numbers")
 def way(request, monkeypatch) -> str:
     """Force each of the ways to solve a program."""
     if request.param != "as it is":
-        monkeypatch.setattr(frequency_program, "_TINY", 0)
+        monkeypatch.setattr(removal_levels, "_TINY", 0)
     if request.param == "interior points":
-        monkeypatch.setattr(frequency_program, "METHODS", highs_proposals.METHODS[1:])
+        monkeypatch.setattr(highs_model, "WAYS", highs_model.WAYS[2:])
     if request.param == "rational numbers":
-        monkeypatch.setattr(frequency_program, "METHODS", ())
+        monkeypatch.setattr(highs_model, "WAYS", ())
     return request.param
 
 
 @pytest.fixture
 def no_last_resort(monkeypatch) -> None:
     """Let programs be proved by guesses only."""
-    monkeypatch.setattr(frequency_program, "_TINY", 0)
-    monkeypatch.setattr(LinearProgram, "solved", None)
+    monkeypatch.setattr(removal_levels, "_TINY", 0)
+    monkeypatch.setattr(RemovalProgram, "solved", None)
 
 
 @pytest.fixture(autouse=True)
@@ -176,17 +177,21 @@ def test_it_is_the_program_between_other_bounds(way):
     assert better > 5 and lost > 5
 
 
+def whole(people, items, counts) -> RemovalProgram:
+    """Return the program of lines, each of which has one owner."""
+    owned = frequency.owned(people, items, counts)
+    groups = np.unique(owned.items, return_inverse=True)[1]
+    return RemovalProgram(owned.people[:, None], np.arange(len(groups)), owned.counts, groups)
+
+
 def test_all_ways_agree(monkeypatch):
     random = np.random.default_rng(3)
     for most in (2, 50, 10**6, 1 << 58):
         for _ in range(20):
             data = lines(random, most=most)
-            owned = frequency.owned(*data)
-            whole = RankedLines.of(owned.people, owned.items, owned.counts)
-            rational = [whole.program(len(whole.totals), 8).solved(k)[0] for k in range(1, 9)]
-            expected = [int(whole.totals[0]), *map(rounded, rational)]
+            expected = [rounded(whole(*data).solved(k)) for k in range(9)]
             for tiny in (0, 10**9):
-                monkeypatch.setattr(frequency_program, "_TINY", tiny)
+                monkeypatch.setattr(removal_levels, "_TINY", tiny)
                 assert frequency.max_profile(*data, 8) == expected
 
 
@@ -278,11 +283,18 @@ def test_floating_point_alone_would_be_wrong():
 
 def test_a_rational_step_would_be_hit():
     """The broken twin: with c = 2/5 no bounds would ever agree where LP[k] is n + 2/5."""
-    proposer = Proposer.of(RankedLines.of(*near_tie(2, 5)).program(2, 1), 1)
-    found = list(itertools.islice(proposer.guesses(1, "highs-ds"), 5))
-    assert len(found) == 5 and found[-1].bits > 100
+    bounds = RemovalBounds(whole(*near_tie(2, 5)))
+    proposals = RemovalProposals.of(bounds, 1)
+    found = [guess for guess, _ in proposals.guesses(1, 0, 30)]
+    assert found[-1].bits > 200
     for guess in found:
-        low, high = (Fraction(side, 1 << guess.bits) for side in (guess.lower, guess.upper))
+        removed = np.clip(guess.removed, 0, 1 << guess.bits)
+        if sum(removed.tolist()) > 1 << guess.bits:
+            removed = removed.astype(object) * (1 << guess.bits) // sum(removed.tolist())
+        left = bounds.left(removed, proposals.touched, proposals.lines, guess.bits).max()
+        high = Fraction(int(left), 1 << guess.bits)
+        low = Fraction(int(bounds.lowers(guess.weights, 1, guess.bits)[1]), 1 << guess.bits)
+        assert low <= high < low + 1
         assert math.ceil(low - Fraction(2, 5)) < math.ceil(high - Fraction(2, 5))
         assert rounded(low) == rounded(high)
 
@@ -290,26 +302,24 @@ def test_a_rational_step_would_be_hit():
 def test_lying_solvers_do_not_matter(monkeypatch):
     """Whatever HiGHS returns, or where it fails, the profile is the same."""
     random = np.random.default_rng(6)
-    honest, calls = scipy_loader.linprog, itertools.count()
+    honest, calls = HighsModel.solved, itertools.count()
 
-    def lying(*arguments, **options):
-        found, call = honest(*arguments, **options), next(calls)
-        if call % 3 == 0:
-            return OptimizeResult(status=4, x=None)
+    def lying(self, way):
+        found, call = honest(self, way), next(calls)
+        if call % 3 == 0 or found is None:
+            return None
         if call % 3 == 1:
-            found.x = random.normal(size=len(found.x)) * 1e3
-            found.x[0] = math.nan
-        else:
-            found.ineqlin.marginals = random.normal(size=len(found.ineqlin.marginals))
-            found.eqlin.marginals = random.normal(size=len(found.eqlin.marginals))
-        return found
+            values = random.normal(size=len(found.values)) * 1e3
+            values[0] = math.nan
+            return found._replace(values=values)
+        return found._replace(prices=random.normal(size=len(found.prices)))
 
-    monkeypatch.setattr(frequency_program, "_TINY", 0)
+    monkeypatch.setattr(removal_levels, "_TINY", 0)
     for _ in range(30):
         data = lines(random)
-        monkeypatch.setattr(highs_proposals, "linprog", honest)
+        monkeypatch.setattr(HighsModel, "solved", honest)
         expected = frequency.max_profile(*data, 6)
-        monkeypatch.setattr(highs_proposals, "linprog", lying)
+        monkeypatch.setattr(HighsModel, "solved", lying)
         assert frequency.max_profile(*data, 6) == expected
 
 
@@ -350,15 +360,13 @@ def test_many_even_items_are_solved_by_guesses():
     assert found[60] > low[60] + 5
 
 
-def test_some_of_many_even_items_are_enough(monkeypatch):
+def test_some_of_many_even_items_are_enough(no_last_resort):
     """Two rows of each of 3,000 items: no 20 people matter, which 64 or 128 items prove."""
-    monkeypatch.setattr(frequency_program, "_Curve", None)
     people, items = np.arange(6000), np.arange(6000) % 3000
     assert frequency.max_profile(people, items, np.ones(6000, np.int64), 20) == [2] * 21
 
 
-def test_one_item_ahead_needs_no_program(monkeypatch):
-    monkeypatch.setattr(frequency_program, "_Curve", None)
+def test_one_item_ahead_needs_one_program(no_last_resort):
     people = np.append(np.arange(500), np.arange(100))
     items = np.append(np.zeros(500, np.int64), np.arange(100) % 7 + 1)
     found = frequency.max_profile(people, items, np.ones(600, np.int64), 70)
@@ -368,5 +376,5 @@ def test_one_item_ahead_needs_no_program(monkeypatch):
 def test_steps_are_exact():
     for bottom in (1, 7, 1 << 70):
         for top in (0, 1, bottom, 3 * bottom, 41 * bottom // 99, 10**30 + 7):
-            assert frequency_program.level(top, bottom) == rounded(Fraction(top, bottom))
-    assert [frequency_program.level(n, 1) for n in range(5)] == list(range(5))
+            assert removal_levels.rounded(top, bottom) == rounded(Fraction(top, bottom))
+    assert [removal_levels.rounded(n, 1) for n in range(5)] == list(range(5))

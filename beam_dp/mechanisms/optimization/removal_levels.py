@@ -1,0 +1,188 @@
+"""The profile B[0..K] of the program of `removal_program`, certain however it was found.
+
+    B[k] = g(LP[k]),    g(v) = ceil(v - c),  c = sqrt(2) - 1.
+
+g never falls, so B interlaces as LP does. g(n) = n for integers, so that B[0] is exact and B[k] is
+at most the exact profile, an integer above LP[k]. And B[k] > LP[k] - c: rounding loses less than
+half a row.
+
+Privacy needs B to be a function of the data: if rounding errors could decide, one person might move
+them. They cannot, as LP[k] is rational (a vertex of a polyhedron with integer coefficients) and the
+points n + c where B jumps are not: bounds of LP[k] that are exact and close enough always have the
+same B. (With a rational c some LP[k] would be such a point, and no bounds would do.)
+
+*Few programs are solved.* The weights that prove a bound at k prove bounds for all k. LP is convex,
+so that above any two k it is below their chord. And whom the solution at k removes first is a good
+guess for all smaller k. The next k is the one where the bounds are farthest apart.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.optimization import highs_model
+from beam_dp.mechanisms.optimization.removal_bounds import RemovalBounds, Weights
+from beam_dp.mechanisms.optimization.removal_program import RemovalProgram
+from beam_dp.mechanisms.optimization.removal_proposals import Guess, Proposal, RemovalProposals
+
+_LEAST, _MOST = 30, 44  # bits that are kept of bounds
+_TINY = 1000  # numbers in a tableau below which rational numbers are faster than HiGHS
+
+
+def rounded(numerator: int, denominator: int) -> int:
+    """Return g of a fraction v.
+
+    It is ceil((P - Q sqrt(2)) / Q) for P / Q = v + 1. With s the root of 2 Q^2, rounded down, that
+    is s < Q sqrt(2) < s + 1, an integer n Q is at least P - Q sqrt(2) if and only if it is at least
+    P - s.
+
+    Args:
+        numerator: of v.
+        denominator: of v, at least 1.
+    """
+    shift = math.isqrt(2 * denominator * denominator) - denominator
+    return -((shift - numerator) // denominator)
+
+
+class RemovalLevels:
+    """Bounds of LP[0..K], times 2^bits, that come closer until B of both is the same."""
+
+    def __init__(self, program: RemovalProgram, removals: int) -> None:
+        """Begin with what is known without a solution."""
+        total = int(program.weights.astype(object).sum())
+        self.program, self.removals = program, removals
+        self.bits = min(_MOST, max(_LEAST, 58 - total.bit_length()))
+        self.bounds = RemovalBounds(program)
+        self.proposals = RemovalProposals.of(self.bounds, removals)
+        one, top = 1 << self.bits, int(self.bounds.sums.max())
+        none = np.zeros(0, np.int64)
+        groups = np.zeros(len(self.bounds.sums), np.int64)
+        groups[int(self.bounds.sums.argmax())] = one
+        self.low = self.bounds.lowers(Weights(groups, none, none, none), removals, self.bits)
+        self.high = np.full(removals + 1, top * one, object)
+        self.known: dict[int, int] = {0: top}
+
+    def values(self) -> list[int]:
+        """Return B[0..K]."""
+        while True:
+            one = 1 << self.bits
+            low = [rounded(int(bound), one) for bound in self.low]
+            high = [rounded(int(bound), one) for bound in self.high]
+            for k, value in self.known.items():
+                low[k] = high[k] = value
+            unknown = [k for k in range(self.removals + 1) if low[k] != high[k]]
+            if not unknown:
+                return low
+            self._settle(max(unknown, key=lambda k: (self.high[k] - self.low[k], k)))
+
+    def _settle(self, k: int) -> None:
+        """Compute B[k], and use its proof for all other k."""
+        if self.program.numbers > _TINY:
+            for way in range(len(highs_model.WAYS)):
+                if self._guessed(k, way):
+                    return
+        value = self.program.solved(k)
+        self.known[k] = rounded(*value.as_integer_ratio())
+        self.low[k] = max(self.low[k], math.floor(value * (1 << self.bits)))
+        self.high[k] = min(self.high[k], math.ceil(value * (1 << self.bits)))
+        self.high = _convex(self.high)
+
+    def _guessed(self, k: int, way: int) -> bool:
+        """Compute B[k] by guesses of HiGHS; return whether they came close enough."""
+        for guess, proposal in self.proposals.guesses(k, way, self.bits):
+            low, high = self._proved(guess, k)
+            if guess.bits == self.bits:
+                self._extend(proposal)
+            level = rounded(low, 1 << guess.bits)
+            if level == rounded(high, 1 << guess.bits):
+                self.known[k] = level
+                return True
+        return False
+
+    def _proved(self, guess: Guess, k: int) -> tuple[int, int]:
+        """Return bounds of LP[k], times 2^bits of the guess, and take them for all k."""
+        bits, finer = guess.bits, guess.bits - self.bits
+        lows = self.bounds.lowers(guess.weights, self.removals, bits)
+        removed = _feasible(guess.removed, k, bits)
+        touched, lines = self.proposals.touched, self.proposals.lines
+        high = int(self.bounds.left(removed, touched, lines, bits).max())
+        self.low = np.maximum(self.low, lows >> finer)
+        self.high[k] = min(self.high[k], -(-high >> finer))
+        self.high = _convex(self.high)
+        best = max(int(lows[k]), int(self.low[k]) << finer)
+        return best, min(high, int(self.high[k]) << finer)
+
+    def _extend(self, proposal: Proposal) -> None:
+        """Take the bounds that whole removals give for all k."""
+        nested = self._nested(proposal)
+        self.high[: len(nested)] = np.minimum(self.high[: len(nested)], nested)
+
+    def _nested(self, proposal: Proposal) -> np.ndarray:
+        """Return upper bounds of LP for whole removals, in the order of the loads.
+
+        The value that is left at k is lost at the first k that takes an owner of each of its rows.
+        """
+        bounds, touched, lines = self.bounds, self.proposals.touched, self.proposals.lines
+        people, program = self.proposals.joined.people, bounds.program
+        loads = self.proposals.loads(proposal)[people] + proposal.removed[people]
+        size = min(self.removals, len(people))
+        last = size + 1
+        turn = np.full(program.people + 1, last)
+        turn[people[np.argsort(-loads, kind="stable")[:size]]] = np.arange(1, last)
+        groups = self.proposals.joined.groups
+        code = np.full(len(bounds.sums), -1)
+        code[groups] = np.arange(len(groups))
+        lost = np.zeros((len(groups), last + 1), integers.narrow(bounds.sums).dtype)
+        kept = code[lines.groups] >= 0
+        np.add.at(lost, (code[lines.groups[kept]], turn[lines.people[kept]]), lines.amounts[kept])
+        inside = code[program.groups[touched.values]] >= 0
+        weights, group = program.weights[touched.values], code[program.groups[touched.values]]
+        dies = (
+            np.maximum.reduceat(turn[program.owners[touched.rows]].min(axis=1), touched.starts)
+            if len(touched.rows)
+            else turn[:0]
+        )
+        np.add.at(lost, (group[inside], dies[inside]), weights[inside])
+        for owner in program.owners[bounds.base[touched.values]].T:
+            there = inside & (owner >= 0)
+            np.add.at(lost, (group[there], turn[owner[there]]), -weights[there])
+        left = (bounds.sums[groups][:, None] - np.cumsum(lost, axis=1)[:, :last]).max(axis=0)
+        others = np.delete(bounds.sums, groups).max(initial=0)
+        return np.asarray(np.maximum(left, others).astype(object) << self.bits)
+
+
+def _feasible(removed: np.ndarray, k: int, bits: int) -> np.ndarray:
+    """Return r as integers over 2^bits within [0, 1], with a sum of at most k."""
+    parts = np.minimum(np.maximum(removed, 0), 1 << bits)
+    taken, most = int(parts.astype(object).sum()), k << bits
+    if taken > most:
+        parts = integers.narrow(parts.astype(object) * most // taken)
+    return np.asarray(parts)
+
+
+def _convex(bounds: np.ndarray) -> np.ndarray:
+    """Return the largest convex function below bounds of LP[0..K], rounded up."""
+    hull: list[int] = []
+    values = bounds.tolist()
+    for k, value in enumerate(values):
+        while len(hull) > 1 and _above(values, hull[-2], hull[-1], k):
+            hull.pop()
+        hull.append(k)
+    found = np.array(values, object)
+    for left, right in itertools.pairwise(hull):
+        width = right - left
+        part = np.arange(width).astype(object)
+        chord = values[left] * (width - part) + values[right] * part
+        found[left:right] = -(-chord // width)
+    return found
+
+
+def _above(values: list[Any], left: int, middle: int, right: int) -> bool:
+    """Return whether the middle one is on or above the line through the others."""
+    rise = (values[middle] - values[left]) * (right - left)
+    return bool(rise >= (values[right] - values[left]) * (middle - left))

@@ -1,0 +1,264 @@
+"""Propose solutions of the program of `removal_program`, found in floating point by HiGHS.
+
+A proposal may be as wrong as it likes: `removal_bounds` proves bounds from it in integers.
+
+*Sifting.* Few people are worth removing, few rows have two of them, and few groups are near the
+largest. So the program is solved for some people, groups and rows (`removal_matrix`). Groups join
+of which more is left than of these, people whose load is above the price of a removal, and rows
+that keep more of their value than was thought, until there are none (Dantzig and Wolfe 1960; Bixby
+et al. 1992). They stay for the next k, which starts from the last basis.
+
+*Refinement* (Gleixner, Steffy, Wolter 2016, "Iterative refinement for linear programming", INFORMS
+J. Comput. 28). What a solution leaves of the bounds and of the costs is known exactly. The program
+of the corrections has the same matrix; magnified, it is of the size of 1 again, so that floating
+point finds the next digits.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.optimization.highs_model import HighsModel, Solution
+from beam_dp.mechanisms.optimization.removal_bounds import (
+    BaseLosses,
+    RemovalBounds,
+    Touched,
+    Weights,
+)
+from beam_dp.mechanisms.optimization.removal_matrix import ExactPoint, Joined, RemovalMatrix
+
+_FIRST = 64  # groups to begin with, and people beyond those that can be removed
+_SLACK = 1e-8  # what is beyond its bound by less does not join
+_DIGITS = 48  # bits that are read of a float
+_STEP = 40  # bits that one step of a refinement adds
+_STEPS = 6
+
+
+class Proposal(NamedTuple):
+    """What HiGHS says in floats of those who have joined.
+
+    Attributes:
+        joined: whom and what HiGHS has seen.
+        removed: r of each person, and a 0.
+        left: the largest sum of a group.
+        price: of a removal.
+        groups: mu of each group.
+        amounts: y of each row that has joined.
+    """
+
+    joined: Joined
+    removed: np.ndarray
+    left: float
+    price: float
+    groups: np.ndarray
+    amounts: np.ndarray
+
+
+class Guess(NamedTuple):
+    """What HiGHS says in integers over 2^bits: r and a 0, and weights."""
+
+    removed: np.ndarray
+    weights: Weights
+    bits: int
+
+
+@dataclass
+class RemovalProposals:
+    """Make proposals for one program; earlier calls change their speed only.
+
+    Attributes:
+        bounds: of the program.
+        joined: whom and what HiGHS sees.
+    """
+
+    bounds: RemovalBounds
+    joined: Joined
+    _model: HighsModel = field(default_factory=HighsModel, repr=False)
+    _fresh: bool = True
+
+    @classmethod
+    def of(cls, bounds: RemovalBounds, removals: int) -> RemovalProposals:
+        """Return proposals that begin with the largest groups and who has most of them."""
+        groups = np.argsort(-bounds.sums, kind="stable")[:_FIRST]
+        lines = bounds.lines.chosen(np.isin(bounds.lines.groups, groups))
+        loads = np.bincount(lines.people, lines.amounts.astype(np.float64), bounds.program.people)
+        people, none = np.argsort(-loads, kind="stable")[: removals + _FIRST], np.zeros(0, np.int64)
+        return cls(bounds, Joined(people, groups, none, none))
+
+    def guesses(self, removals: int, way: int, bits: int) -> Iterator[tuple[Guess, Proposal]]:
+        """Yield guesses for k = `removals`, each closer, until HiGHS fails.
+
+        Args:
+            removals: k.
+            way: how HiGHS solves it, an index of `highs_model.WAYS`.
+            bits: the precision of the first guess, at most 48.
+        """
+        solution = None
+        for solution in self._solutions(removals, way):
+            proposal, cut = self._read(solution), _DIGITS - bits
+            point = ExactPoint(_wide(solution.values), _wide(solution.prices), _DIGITS)
+            guess = self._guess(ExactPoint(point.values >> cut, point.prices >> cut, bits))
+            self._joins(proposal)
+            yield guess, proposal
+        if solution is None or self._fresh:
+            return
+        matrix = self._matrix
+        yield self._guess(point), proposal
+        equations, size, model = matrix.equations, len(point.values), HighsModel()
+        for step in range(1, _STEPS):
+            limits = matrix.magnified(point, removals, step * _STEP)
+            model.take(equations, limits, (len(limits.costs),), (len(point.prices),))
+            more = model.solved(way)
+            if more is None:
+                return
+            shift = step * _STEP + _DIGITS - point.bits
+            values = point.values * (1 << shift) + _wide(more.values[:size])
+            prices = point.prices * (1 << shift) + _wide(more.prices)
+            point = ExactPoint(values, prices, point.bits + shift)
+            yield self._guess(point), proposal
+
+    def _solutions(self, removals: int, way: int) -> Iterator[Solution]:
+        """Yield solutions for k until nobody and nothing has joined since, or HiGHS fails."""
+        while True:
+            if self._fresh:
+                matrix = self._matrix
+                limits = matrix.limits(removals)
+                self._model.take(matrix.matrix, limits, matrix.columns, matrix.rows)
+            self._model.bound(0, -np.inf, removals)
+            solution = self._model.solved(way)
+            if solution is None:
+                self._fresh = True
+                return
+            self._fresh = False
+            yield solution
+            if not self._fresh:
+                return
+
+    def _read(self, solution: Solution) -> Proposal:
+        unit, joined = self.bounds.unit, self.joined
+        removed = np.zeros(self.bounds.program.people + 1)
+        removed[joined.people] = np.clip(solution.values[1 : 1 + len(joined.people)], 0, 1)
+        price, of_groups, amounts = np.split(solution.prices, [1, 1 + len(joined.groups)])
+        groups = np.zeros(len(self.bounds.sums))
+        groups[joined.groups] = np.maximum(of_groups, 0)
+        left = float(solution.values[0]) * unit + float(self.bounds.sums.max())
+        return Proposal(
+            joined, removed, left, -float(price[0]) * unit, groups, np.maximum(amounts, 0) * unit
+        )
+
+    def _guess(self, point: ExactPoint) -> Guess:
+        """Return the guess of a point."""
+        joined, program = self.joined, self.bounds.program
+        removed = np.zeros(program.people + 1, object)
+        removed[joined.people] = point.values[1 : 1 + len(joined.people)]
+        _, of_groups, amounts = np.split(point.prices, [1, 1 + len(joined.groups)])
+        groups = np.zeros(len(self.bounds.sums), object)
+        groups[joined.groups] = of_groups
+        amounts = integers.narrow(amounts * self.bounds.unit)
+        weights = Weights(integers.narrow(groups), joined.values, joined.rows, amounts)
+        return Guess(integers.narrow(removed), weights, point.bits)
+
+    @functools.cached_property
+    def touched(self) -> Touched:
+        """The values that matter to the people who have joined."""
+        flags = np.zeros(self.bounds.program.people, np.bool_)
+        flags[self.joined.people] = True
+        return self.bounds.touched(flags)
+
+    @functools.cached_property
+    def lines(self) -> BaseLosses:
+        """The lines of the people who have joined."""
+        flags = np.zeros(self.bounds.program.people, np.bool_)
+        flags[self.joined.people] = True
+        return self.bounds.lines.chosen(flags[self.bounds.lines.people])
+
+    @property
+    def _matrix(self) -> RemovalMatrix:
+        return RemovalMatrix(self.bounds, self.joined, self.lines)
+
+    def loads(self, proposal: Proposal) -> np.ndarray:
+        """Return the loads of all people, about."""
+        program, lines, joined = self.bounds.program, self.bounds.lines, proposal.joined
+        amounts = lines.amounts.astype(np.float64) * proposal.groups[lines.groups]
+        loads = np.bincount(lines.people, amounts, program.people + 1)
+        for rows, sign in ((self.bounds.base[joined.values], -1.0), (joined.rows, 1.0)):
+            owners = np.where((rows >= 0)[:, None], program.owners[rows], -1)
+            np.add.at(loads, owners.ravel(), np.repeat(sign * proposal.amounts, owners.shape[1]))
+        return loads[:-1]
+
+    def _joins(self, proposal: Proposal) -> None:
+        """Let those join whose bounds the proposal violates."""
+        excess = self.bounds.excess(proposal.removed, self.touched, 1.0)
+        groups = self._groups(proposal, excess)
+        values, rows = self._rows(proposal, excess)
+        people = self._people(proposal)
+        old = self.joined
+        self._fresh = len(groups) + len(rows) + len(people) > 0
+        self.joined = Joined(
+            np.append(old.people, people),
+            np.append(old.groups, groups),
+            np.append(old.values, values),
+            np.append(old.rows, rows),
+        )
+        if len(people):
+            del self.touched, self.lines
+
+    def _groups(self, proposal: Proposal, excess: np.ndarray) -> np.ndarray:
+        """Return groups of which more is left."""
+        bounds, lines, values = self.bounds, self.lines, self.touched.values
+        size, left = len(bounds.sums), bounds.sums.astype(np.float64)
+        taken = lines.amounts.astype(np.float64) * proposal.removed[lines.people]
+        left -= np.bincount(lines.groups, taken, size)
+        weights = bounds.program.weights[values].astype(np.float64)
+        left += np.bincount(bounds.program.groups[values], weights * excess, size)
+        left[self.joined.groups] = -np.inf
+        return _largest(left, proposal.left + _SLACK * bounds.unit, len(self.joined.groups))
+
+    def _rows(self, proposal: Proposal, excess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return values that stay by more than was thought, and the row of each that says so."""
+        bounds, touched, joined = self.bounds, self.touched, self.joined
+        owners, removed = bounds.program.owners, proposal.removed
+        known = np.zeros(len(bounds.program.weights))
+        base = removed[owners[bounds.base[joined.values]]].sum(axis=1)
+        there = removed[owners[joined.rows]].sum(axis=1)
+        np.maximum.at(known, joined.values, np.where(joined.rows < 0, base - 1, base - there))
+        able = np.flatnonzero(excess > known[touched.values] + _SLACK)
+        if not len(able):
+            return able, able
+        taken = removed[owners[touched.rows]].sum(axis=1)
+        least = np.minimum.reduceat(taken, touched.starts)
+        lengths = np.diff(np.append(touched.starts, len(touched.rows)))
+        place = _first(taken == np.repeat(least, lengths), touched.starts)
+        rows = np.where(least[able] < 1, touched.rows[place[able]], -1)
+        return touched.values[able], rows
+
+    def _people(self, proposal: Proposal) -> np.ndarray:
+        """Return people whose load is above the price of a removal."""
+        loads = self.loads(proposal)
+        loads[self.joined.people] = -np.inf
+        least = proposal.price + _SLACK * max(proposal.price, self.bounds.unit * 1e-3)
+        return _largest(loads, least, len(self.joined.people) // 4)
+
+
+def _wide(column: np.ndarray) -> np.ndarray:
+    """Return the nearest integers to a column times 2^48; 0 for what is no number."""
+    rounded = np.rint(np.ldexp(np.nan_to_num(column, posinf=0.0, neginf=0.0), _DIGITS))
+    return np.array([int(number) for number in rounded.tolist()], object)
+
+
+def _largest(scores: np.ndarray, least: float, known: int) -> np.ndarray:
+    """Return the indexes of the highest scores above `least`, at most a few more than `known`."""
+    above = np.flatnonzero(scores > least)
+    return above[np.argsort(-scores[above], kind="stable")[: known + _FIRST]]
+
+
+def _first(flags: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return where the first flag of each segment is set."""
+    place = np.where(flags, np.arange(len(flags)), len(flags))
+    return np.asarray(np.minimum.reduceat(place, starts))

@@ -1,0 +1,80 @@
+"""Bounds from any guess: never wrong, whatever the guess says."""
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.optimization.removal_bounds import RemovalBounds, Weights
+from beam_dp.mechanisms.optimization.removal_program import RemovalProgram
+
+BITS = 20
+REMOVALS = 3
+
+
+def some_program(generator, of_values):
+    """Return a program of up to 4 owners per row: a value per row, or a few rows per value."""
+    rows = int(generator.integers(1, 9))
+    owners = np.sort(generator.integers(0, 6, (rows, 4)), axis=1)
+    owners[:, 1:][owners[:, 1:] == owners[:, :-1]] = -1
+    owners = -np.sort(-owners, axis=1)
+    values = np.sort(generator.integers(0, 3, rows)) if of_values else np.arange(rows)
+    values = np.unique(values, return_inverse=True)[1]
+    size = int(values.max()) + 1
+    weights = generator.integers(1, 5, size)
+    groups = np.unique(generator.integers(0, 3, size), return_inverse=True)[1]
+    return RemovalProgram(owners, values, weights, groups)
+
+
+def any_guess(generator, program):
+    """Return weights that may be infeasible in every way."""
+    entries = int(generator.integers(0, 12))
+    rows = generator.integers(-1, len(program.values), entries)
+    values = np.where(rows < 0, generator.integers(0, len(program.weights), entries), 0)
+    values = np.where(rows < 0, values, program.values[rows])
+    most = int(generator.choice([1 << BITS, 1 << (BITS + 4), 1 << 50]))
+    return Weights(
+        generator.integers(-most, most, int(program.groups.max()) + 1),
+        values,
+        rows,
+        generator.integers(-most, most, entries),
+    )
+
+
+@pytest.mark.parametrize("of_values", [False, True])
+def test_wrong_weights_prove_nothing_wrong(of_values):
+    generator = np.random.default_rng(1)
+    tight = 0
+    for _ in range(60):
+        program = some_program(generator, of_values)
+        bounds = RemovalBounds(program)
+        exact = [program.solved(k) for k in range(REMOVALS + 1)]
+        for _ in range(20):
+            lows = bounds.lowers(any_guess(generator, program), REMOVALS, BITS)
+            assert all(low <= value * (1 << BITS) for low, value in zip(lows, exact, strict=True))
+            tight += lows[1] > 0
+    assert tight > 20
+
+
+@pytest.mark.parametrize("of_values", [False, True])
+def test_any_removal_bounds_from_above_and_is_what_it_leaves(of_values):
+    generator = np.random.default_rng(2)
+    for _ in range(200):
+        program = some_program(generator, of_values)
+        bounds, one = RemovalBounds(program), 1 << BITS
+        removed = np.append(generator.integers(0, one + 1, program.people), 0)
+        removed[:-1] *= generator.random(program.people) < 0.6
+        chosen = removed[:-1] > 0
+        touched, lines = bounds.touched(chosen), bounds.lines
+        found = bounds.left(removed, touched, lines.chosen(chosen[lines.people]), BITS)
+        stays = np.maximum(one - removed[program.owners].sum(axis=1), 0)
+        left = np.zeros(len(bounds.sums), np.int64)
+        for value, (weight, group) in enumerate(zip(program.weights, program.groups, strict=True)):
+            left[group] += weight * stays[program.values == value].max()
+        assert found.tolist() == left.tolist()
+        k = -(-int(removed.sum()) // one)
+        assert found.max() >= program.solved(k) * one
+
+
+def test_the_base_of_a_value_is_the_row_whose_owners_have_few_rows():
+    owners = np.array([[0, 1], [2, 3], [0, 4], [0, 5]])
+    program = RemovalProgram(owners, np.array([0, 0, 1, 2]), np.ones(3, int), np.zeros(3, int))
+    assert RemovalBounds(program).base.tolist() == [1, 2, 3]
