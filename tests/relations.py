@@ -239,6 +239,12 @@ SEVERAL_OWNERS = {
     **of_several(OTHERS, "four"),
 }
 STATISTICS = {**ONE_OWNER, **SEVERAL_OWNERS}
+_ROLES = ("four", "three", "two")
+PIPED = ONE_OWNER | {
+    f"{name} of {_ROLES[place % 3]}": SEVERAL_OWNERS[f"{name} of {_ROLES[place % 3]}"]
+    for place, name in enumerate(("rows", "sum", "distinct", "frequency", "max", "3-rd", "min"))
+}
+"""Of the statistics of rows with several owners each with one number of owners."""
 BOUNDS = {
     "none": FREE,
     "L0": ContributionBounds(1),

@@ -207,7 +207,7 @@ WAYS: dict[str, tuple[Callable[[], beam.PTransform], str]] = {
         ),
         "day",
     ),
-    "two owners": (
+    "several owners": (
         lambda: dp.PrivateAggregate(["person", "item"], [dp.Max("value")], SURE),
         "item",
     ),

@@ -43,8 +43,8 @@ OPTIONS: dict[str, Callable[[], beam.PTransform]] = {
         "person",
         [dp.Count(), dp.PeopleCount(), dp.Sum("value"), dp.Max("time"), dp.Median("mark")],
         MANY, ["day"], partitions=PUBLIC),
-    "two owners": lambda: dp.PrivateAggregate(
-        ["person", "other"], [dp.Count(), dp.Sum("value"), dp.DistinctCount("item")],
+    "several owners": lambda: dp.PrivateAggregate(
+        ["person", "other", "day"], [dp.Count(), dp.Sum("value"), dp.DistinctCount("item")],
         MANY, ["day"], partitions=PUBLIC),
     "compared items": lambda: dp.PrivateAggregate(
         "person", [dp.DistinctCount("item"), dp.MaxFrequency("item"), dp.Ratio("flag", equals="yes", per="person")],
@@ -81,7 +81,7 @@ def test_pipelines_with_every_option(option: str, extension: str, tmp_path: Path
         found = released(pattern, OPTIONS[option]())
         assert heard.heard() == ""
     assert set(found) == {1, 2, 3}
-    if option in ("metrics", "two owners"):
+    if option in ("metrics", "several owners"):
         counts = [row.count for row in found.values()]
         assert min(counts) >= EACH and sum(counts) <= folders.GOOD + INSERTED
 

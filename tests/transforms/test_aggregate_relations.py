@@ -28,6 +28,7 @@ from tests.relations import (
     FREE,
     KEY,
     ONE_OWNER,
+    PIPED,
     REMOVALS,
     STATISTICS,
     Row,
@@ -107,10 +108,10 @@ def check(profile: list[float], rows: Rows, statistic: Statistic) -> None:
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("form", ["dict", "Arrow", "both"])
-@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("name", PIPED)
 def test_losses_are_those_of_all_sets_of_people(name: str, form: str) -> None:
     """Per found partition, for public ones (one of them empty), and for everybody at once."""
-    statistic = STATISTICS[name]
+    statistic = PIPED[name]
     rows = data_of(statistic, 12, seed=21).rows
     data = by_day(rows)
     losses = found(in_form(rows, form), statistic)
@@ -126,9 +127,9 @@ def test_losses_are_those_of_all_sets_of_people(name: str, form: str) -> None:
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("name", PIPED)
 def test_order_and_shards_change_nothing(name: str) -> None:
-    statistic = STATISTICS[name]
+    statistic = PIPED[name]
     rows = data_of(statistic, 6, 2, seed=22).rows
     expected = found(as_dicts(rows), statistic)
     random.Random(1).shuffle(rows)
@@ -136,9 +137,9 @@ def test_order_and_shards_change_nothing(name: str) -> None:
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("name", PIPED)
 def test_one_person_moves_every_loss_by_at_most_one(name: str) -> None:
-    statistic = STATISTICS[name]
+    statistic = PIPED[name]
     made = data_of(statistic, 100, seed=23)
     before, after = (found(as_dicts(rows), statistic) for rows in (made.before, made.rows))
     old, new = ({day: tuple(one) for day, one in each.items()} for each in (before, after))
@@ -162,10 +163,10 @@ def test_bounds_hold_in_pipelines(name: str, bounds: str, monkeypatch: pytest.Mo
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("name", PIPED)
 def test_repeated_bundles_count_once(name: str) -> None:
     """What is seen is stored once or more often, always the same."""
-    statistic = STATISTICS[name]
+    statistic = PIPED[name]
     rows = data_of(statistic, 4, seed=25).rows
     transform = dp.RemovalLoss(statistic.metric, person_of(statistic), ["day"], REMOVALS)
     seen = run(as_dicts(rows), transform, direct_runner_bundle_repeat=1)
@@ -190,7 +191,11 @@ METRICS = {
         dp.Sum("value"),
         dp.Count(),
     ],
-    "two owners": [dp.Count(), dp.Sum("value"), dp.Max("value"), dp.Min("value")],
+    "several owners": [
+        *(dp.Count(), dp.Sum("value"), dp.Max("value"), dp.Min("value")),
+        *(dp.KthLargest("value", 2), dp.Quantile("value", 0.25, per="row")),
+        *(dp.DistinctCount("item"), dp.MaxFrequency("item")),
+    ],
 }
 KINDS: dict[str, Any] = {
     "public": dp.PublicPartitions(["a", "b", "empty"]),
@@ -202,9 +207,9 @@ KINDS: dict[str, Any] = {
 def crowd(size: int) -> list[Row]:
     """Return people with 3 rows each, of whom each tenth is in partition 1."""
     return [
-        Row(person, "b" if person % 10 == 0 else "a", float(person % 50), person % 20, person + 1)
+        Row(person, "b" if person % 10 == 0 else "a", float(person % 50), person % 20, *others)
         for person in range(size)
-        for _ in range(3)
+        for others in [(person + 1, None if person % 7 else person + 2)] * 3
     ]
 
 
@@ -218,26 +223,28 @@ TRUTH = {
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", ["dict", "Arrow"])
 @pytest.mark.parametrize(
-    ("kind", "owners"), [("public", 1), ("private", 1), ("none", 1), ("public", 2), ("none", 2)]
+    ("kind", "owners"),
+    [("public", 1), ("private", 1), ("none", 1), ("public", 2), ("none", 2), ("public", 3)],
 )
 def test_all_metrics_are_released_together(kind: str, owners: int, form: str) -> None:
     """At epsilon 10^6 each released number strays with probability below e^-1000."""
     budget = dp.Budget(1e6, 1e-6) if kind == "private" else HUGE
-    asked = METRICS["two owners" if owners == 2 else "one owner"]
+    asked = METRICS["one owner" if owners == 1 else "several owners"]
     options: dict[str, Any] = {}
     if kind != "none":
         options = {"partition": ["day"], "partitions": KINDS[kind]}
     if kind == "private":
         options["bounds"] = dp.ContributionBounds(1)
-    person = ["person", "to"] if owners == 2 else "person"
+    person = ["person", "to", "by"][:owners] if owners > 1 else "person"
     rows = crowd(600)
     given = as_dicts(rows) if form == "dict" else [table_of_text(rows)]
-    seen = run(given, dp.PrivateAggregate(person, asked, budget, **options))
+    transform = dp.PrivateAggregate(person, asked, budget, **options)
+    seen = run(given, transform)
     days = {"public": ["a", "b", "empty"], "private": ["a", "b"], "none": [None]}[kind]
     assert sorted(str(getattr(row, "day", None)) for row in seen) == sorted(map(str, days))
     for row in seen:
         values = row._asdict()
-        assert set(values) >= {output_name for one in asked for output_name in named(one)}
+        assert set(values) >= {name for one in transform.metrics for name in named(one)}
         for name, truth in TRUTH.get(values.get("day"), {}).items():
             assert name not in values or type(values[name]) is int
             assert name not in values or abs(values[name] - truth) <= 2**-16 * truth

@@ -46,7 +46,10 @@ def layouts() -> dict[str, Layout]:
         "private pairs": layout(("day", "place"), None, item),
         "public partitions": layout(("day",), days, item, *everything),
         "one partition": layout((), None, *everything),
-        "two owners": layout(("day", "place"), pairs, Column("other", Role.OWNER), item),
+        "several owners": layout(
+            *(("day", "place"), pairs, Column("other", Role.OWNER)),
+            *(Column("day", Role.OWNER), item),
+        ),
     }
 
 
