@@ -438,6 +438,30 @@ def test_rows_with_two_owners_are_read_and_released(tmp_path: Path) -> None:
     assert list(row) == [f"{name}{end}" for name in ("count", "max_minutes") for end in ends]
 
 
+OWNERS = ("customer", "supplier", "clerk")
+
+
+@pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
+def test_rows_with_three_owners_are_read_and_released(tmp_path: Path, extension: str) -> None:
+    """60 rows of 10 customers, 5 suppliers and 4 clerks; each fifth has no clerk."""
+    rows: list[dict[str, object]] = [
+        {"customer": f"c{row % 10}", "supplier": f"s{row % 5}", "part": row % 3, "price": row % 7,
+         "clerk": f"k{row % 4}" if row % 5 else None}
+        for row in range(60)
+    ]  # fmt: skip
+    source, out = write(tmp_path / f"in.{extension}", rows), str(tmp_path / "out.csv")
+    words = ["--input", source, "--output", out, "--person", ",".join(OWNERS), "--epsilon", "30"]
+    asked = ["--count", "--distinct", "part", "--max_frequency", "part", "--max", "price"]
+    asked += ["--kth_largest", "price:5", "--median", "price:row", "--sum", "price"]
+    assert aggregate.main([*words, *asked, *RUN]) == 0
+    [row] = read(out)
+    ends = ("", "_low", "_high")
+    names = ("count", "distinct_part", "max_frequency_part", "max_price", "largest_5_price")
+    columns = [f"{name}{end}" for name in names for end in ends]
+    columns += ["median_price_per_row", "median_price_per_row_rank_error"]
+    assert list(row) == [*columns, *(f"sum_price{end}" for end in ends)]
+
+
 def test_numbers_are_exact() -> None:
     options, _ = aggregate.parser().read(
         command("--count", "--delta", "1e-6")[:-2] + ["--epsilon", "0.1"]
