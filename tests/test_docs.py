@@ -128,6 +128,7 @@ DEPENDENT = {"docs/how_to/ledger.md", "docs/top_partitions.md"}
 """Pages whose later commands need what earlier ones released: they run to their end always."""
 
 
+@pytest.mark.filterwarnings("ignore::beam_dp.transforms.guarding.trial.NotPrivate")
 @pytest.mark.parametrize("whole", WHOLE)
 @pytest.mark.parametrize("page", WITH_BLOCKS)
 def test_the_other_pages_run(
