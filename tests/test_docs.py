@@ -120,7 +120,13 @@ def test_the_tutorials_run(page: str, tmp_path: Path, monkeypatch: pytest.Monkey
     run_page(page, Shell(whole=True))
 
 
-WITH_BLOCKS = [p for p in OTHERS if any(block.runs for block in pages.blocks(pages.read(p)))]
+WAYS_IN = [page for page in PAGES if page.startswith("docs/how_to/from_")]
+"""Pages for those who come from other libraries; all of them show one release of ours."""
+WITH_BLOCKS = [
+    page
+    for page in OTHERS
+    if any(block.runs for block in pages.blocks(pages.read(page))) and page not in WAYS_IN[1:]
+]
 WHOLE = [pytest.param(False, id="plans"), pytest.param(True, id="whole", marks=pytest.mark.audit)]
 
 
@@ -136,6 +142,12 @@ def test_the_other_pages_run(
 ) -> None:
     pages.work_in(tmp_path, monkeypatch)
     run_page(page, Shell(whole or page in DEPENDENT))
+
+
+def test_the_ways_in_show_the_release_that_runs_on_the_first_of_these_pages() -> None:
+    shown = [[block for block in pages.blocks(pages.read(page)) if block.runs] for page in WAYS_IN]
+    assert len(shown) == 5
+    assert all(found == shown[0] and len(found) == 1 for found in shown)
 
 
 def test_a_block_that_fails_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
