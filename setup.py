@@ -17,6 +17,7 @@ TESTS = [
     "setuptools>=68",
 ]
 REPORT = ["jinja2>=3.1", "matplotlib>=3.8"]
+YAML = "apache-beam[yaml]>=2.77,<3"
 LINTERS = ["mypy>=1.11", "ruff>=0.17"]
 # `make docs`, which the tests run too.
 DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.6,<10", "mkdocstrings[python]>=0.29"]
@@ -40,7 +41,10 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     packages=find_packages(include=["beam_dp", "beam_dp.*", "pipelines", "pipelines.*"]),
-    package_data={"beam_dp": ["py.typed", "results/report.html", "results/report.js"]},
+    package_data={
+        "beam_dp": ["py.typed", "results/report.html", "results/report.js"],
+        "beam_dp.beam_yaml": ["*.yaml"],
+    },
     entry_points={"console_scripts": ["beam-dp-aggregate=pipelines.aggregate:main"]},
     python_requires=">=3.11,<3.14",
     # pyarrow before 14.0.1 runs code from the files that it reads (CVE-2023-47248).
@@ -54,10 +58,11 @@ setup(
         "tqdm>=4.66,<5",
     ],
     extras_require={
-        "dev": [*TESTS, *LINTERS, *REPORT, *DOCS, "tpchgen-cli>=2"],
+        "dev": [*TESTS, *LINTERS, *REPORT, *DOCS, YAML, "tpchgen-cli>=2"],
         "demo": [*REPORT, "tpchgen-cli>=2"],
         "report": REPORT,
         "ledger": [PLD],
+        "yaml": [YAML],
         "docs": DOCS,
         "plot": ["matplotlib>=3.8"],
         "gcp": ["apache-beam[gcp]>=2.77,<3"],

@@ -47,6 +47,7 @@ TWICE = {"Released"}  # what was released: of one metric as numbers, and of all 
 """The public classes that stand twice, for the same idea on two floors."""
 
 TESTED_IN = {
+    "beam_yaml/__main__.py": "beam_yaml/test_private_transforms.py",
     "mechanisms/candidates/grids.py": "mechanisms/candidates/test_candidates.py",
     "mechanisms/numerics/numbers.py": "mechanisms/candidates/test_candidates.py",
     "mechanisms/numerics/value_types.py": "hostile/test_code.py",

@@ -67,6 +67,13 @@ def test_the_ledger_stands_on_mechanisms_and_a_lock(path):
     assert outside(imported(path.read_text(encoding="utf-8")), allowed) == set()
 
 
+@pytest.mark.parametrize("path", sorted(ROOT.glob("beam_dp/beam_yaml/*.py")), ids=named)
+def test_yaml_stands_on_the_transforms(path):
+    inside = ("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.beam_yaml")
+    modules = imported(path.read_text(encoding="utf-8"))
+    assert outside(modules, (*inside, "apache_beam", "numpy")) == set()
+
+
 @pytest.mark.parametrize("path", PIPELINES, ids=named)
 def test_pipelines_stand_on_the_library(path):
     allowed = ("beam_dp", "apache_beam", "pyarrow", "pipelines", "tqdm")

@@ -8,19 +8,12 @@ from typing import Any
 import beam_dp as dp
 from beam_dp.mechanisms import metrics, ratio
 from beam_dp.mechanisms.metrics.base import Metric, takes
-from beam_dp.mechanisms.search.choose import SearchKind
+from beam_dp.mechanisms.search.choose import BY_WORD, SearchKind
 from pipelines.arguments import forms, spreads, words
 
 _OUTPUTS = "LOW below HIGH, STEP above 0, like 0:1440:1, or xRATIO with LOW above 0, like 1:1e6:x2"
 
-SEARCHES: dict[str, SearchKind] = {
-    "auto": "auto",
-    "above_threshold": dp.AboveThreshold,
-    "exponential_mechanism": dp.ExponentialMechanism,
-    "noisy_binary_search": dp.NoisyBinarySearch,
-    "scale_then_choose": dp.ScaleThenChoose,
-}
-WAYS: dict[str, SearchKind] = {**SEARCHES, "two_phase": "two_phase", "walk": "walk"}
+WAYS: dict[str, SearchKind] = {**BY_WORD, "two_phase": "two_phase", "walk": "walk"}
 """The searches; "two_phase", which is none: clip and noise in one transform; "walk" by ranks."""
 
 
@@ -64,7 +57,7 @@ def add_statistic(made: argparse.ArgumentParser) -> None:
     outputs = f"the values that may be released, public: {_OUTPUTS}"
     form: dict[str, Any] = {"type": candidates, "metavar": "LOW:HIGH:STEP", "help": outputs}
     group.add_argument("--candidates", required=True, **form)
-    _add_search(group, SEARCHES)
+    _add_search(group, BY_WORD)
     _add_unit(group)
     _add_lowest(group)
     made.set_defaults(

@@ -114,6 +114,15 @@ comes from the plan; "auto" gets no delta, as for delta <= 1e-6 and up to 2^256 
 that spends delta has a smaller shift than the others. "two_phase" is no search: a clip for what one
 person counts is chosen, then noise is added. "walk" is for values alone: see `TailSearch`."""
 
+BY_WORD: dict[str, SearchKind] = {
+    "auto": "auto",
+    "above_threshold": AboveThreshold,
+    "exponential_mechanism": ExponentialMechanism,
+    "noisy_binary_search": NoisyBinarySearch,
+    "scale_then_choose": ScaleThenChoose,
+}
+"""The searches by their words, where no class can be written."""
+
 TWO_PHASE: Literal["two_phase"] = "two_phase"
 WALK: Literal["walk"] = "walk"
 

@@ -1,0 +1,87 @@
+"""Plain mappings become the parameters that the Python call has; wrong ones are told in a line."""
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+import yaml
+
+import beam_dp as dp
+from beam_dp.beam_yaml import mappings
+from beam_dp.mechanisms.metrics import REGISTRY
+from beam_dp.mechanisms.numerics.checks import ParameterError, ParameterTypeError
+
+METRICS: dict[str, Any] = {
+    "count": dp.Count(),
+    "{count: }": dp.Count(),
+    "{sum: spent, clip: 100}": dp.Sum("spent", clip=100),
+    "{sum: spent, name: revenue, weight: 0.1}": dp.Sum("spent", name="revenue", weight=Fraction(1, 10)),
+    "{mean: spent, per: person}": dp.Mean("spent", per="person"),
+    "{kth_largest: minutes, k: 3}": dp.KthLargest("minutes", 3),
+    "{quantiles: minutes, shares: [0.25, 0.5]}": dp.Quantiles("minutes", [Fraction(1, 4), Fraction(1, 2)]),
+    "{histogram: age, edges: [0, 18, .inf]}": dp.Histogram("age", [0, 18, float("inf")]),
+    "{ratio: clicked, equals: 'yes', per: person}": dp.Ratio("clicked", equals="yes", per="person"),
+    "{max: m, search: above_threshold}": dp.Max("m", search=dp.AboveThreshold),
+    "{sum: s, candidates: {low: 1, high: 9, step: 1}}": dp.Sum("s", candidates=dp.Candidates.linear(1, 9, 1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", METRICS)
+def test_a_mapping_is_a_metric(text: str) -> None:
+    [found] = mappings.metrics_of("owner", [yaml.safe_load(text)])
+    assert found == METRICS[text]
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "no list": ({"sum": "spent"}, "metrics must be a list of metrics"),
+    "empty": ([], "metrics must be a list of metrics"),
+    "no metric": (["sums"], "a metric must have one of the words count, people_count"),
+    "two metrics": ([{"sum": "a", "max": "b"}], "a metric must have one of the words"),
+    "an option of others": ([{"sum": "a", "k": 3}], "sum must have the options .*, not k"),
+    "no column": ([{"sum": None}], "sum must have its column"),
+    "no k": ([{"kth_largest": "a"}], "kth_largest must have its k"),
+    "a function": ([{"black_box": "a"}], "a metric must have one of the words"),
+    "a number": ([3], "a metric must be a mapping, not 3"),
+    "a wrong clip": ([{"sum": "a", "clip": -1}], "clip must be above 0"),
+    "an unknown search": ([{"max": "a", "search": "best"}], "search must be"),
+}
+
+
+@pytest.mark.parametrize(("given", "said"), WRONG.values(), ids=WRONG)
+def test_a_wrong_metric_is_told_in_a_line(given: Any, said: str) -> None:
+    with pytest.raises((ParameterError, ParameterTypeError), match=said):
+        mappings.metrics_of("owner", given)
+
+
+def test_budgets_are_the_decimals_that_were_written() -> None:
+    given = yaml.safe_load("{epsilon: 0.1, delta: 1e-6}")
+    assert given["delta"] == "1e-6"  # YAML takes it for text
+    found = mappings.budget_of("owner", given)
+    assert found == dp.Budget(Fraction(1, 10), Fraction(1, 10**6))
+    assert mappings.budget_of("owner", {"rho": 0.5}) == dp.Budget.zcdp(0.5)
+    for wrong in ({}, {"epsilon": 1, "rho": 1}, {"delta": 1e-6}, {"epsilon": "one"}, 1, {"eps": 1}):
+        with pytest.raises((ParameterError, ParameterTypeError)):
+            mappings.budget_of("owner", wrong)
+
+
+def test_partitions_and_bounds() -> None:
+    made = mappings.partitions_of("owner", {"product": {"day": [1, 2], "at": ["a"]}}, ["day", "at"])
+    assert made == dp.PublicPartitions.product(day=[1, 2], at=["a"])
+    assert mappings.partitions_of("owner", [["a", 1]], ["x", "y"]) == dp.PublicPartitions(
+        [("a", 1)]
+    )
+    private = mappings.partitions_of("owner", {"private": {"pre_threshold": 5}}, ["x"])
+    assert private == dp.PrivatePartitions(5)
+    assert mappings.partitions_of("owner", None, ["x"]) is None
+    for wrong in ({"keys": [1]}, {}, "abc", {"product": {}, "files": "x.csv"}):
+        with pytest.raises((ParameterError, ParameterTypeError)):
+            mappings.partitions_of("owner", wrong, ["x"])
+    bounds = mappings.bounds_of("owner", {"partitions": 3, "rows_per_partition": 2})
+    assert bounds == dp.ContributionBounds(3, 2)
+    with pytest.raises(ParameterError, match="have the parts partitions, rows_per_partition, rows"):
+        mappings.bounds_of("owner", {"partition": 3})
+
+
+def test_every_metric_without_a_function_has_a_word() -> None:
+    left = {name for name, kind in REGISTRY.items() if mappings._functions(kind)}
+    assert left == {"custom_profile", "black_box", "preprocessed"}

@@ -1,0 +1,130 @@
+"""Pipelines of Beam YAML release what the same Python call does."""
+
+import csv
+import datetime
+import json
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pytest
+import yaml
+
+from beam_dp.beam_yaml import PROVIDERS, private_transforms
+
+PIPELINE = """
+pipeline:
+  type: composite
+  transforms:
+    - type: ReadFromCsv
+      name: Visits
+      config: {path: visits.csv}
+    - type: PrivateAggregate
+      input: Visits
+      config:
+        person: visitor_id
+        partition: day
+        metrics: [people_count, {sum: spent, clip: 10}]
+        budget: {epsilon: 5}
+        partitions: [1, 2, 9]
+    - type: SelectPartitions
+      input: Visits
+      config:
+        person: visitor_id
+        partition: [day]
+        budget: {epsilon: 5, delta: 1e-6}
+        bounds: {partitions: 3}
+    - type: PrivateRatio
+      input: Visits
+      config:
+        column: clicked
+        person: visitor_id
+        partition: day
+        per: person
+        budget: {rho: 1, delta: 1e-6}
+        bounds: {partitions: 3}
+    - {type: WriteToJson, name: A, input: PrivateAggregate, config: {path: a.json, num_shards: 1}}
+    - {type: WriteToJson, name: B, input: SelectPartitions, config: {path: b.json, num_shards: 1}}
+    - {type: WriteToJson, name: C, input: PrivateRatio, config: {path: c.json, num_shards: 1}}
+providers:
+  - include: PROVIDERS
+""".replace("PROVIDERS", PROVIDERS)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where 600 people have a row on each of three days, and a pipeline is."""
+    monkeypatch.chdir(tmp_path)
+    with Path("visits.csv").open("w", newline="") as file:
+        written = csv.writer(file)
+        written.writerow(["visitor_id", "day", "spent", "clicked"])
+        for person in range(600):
+            written.writerows([f"v{person}", day, 2, person % 4 == 0] for day in (1, 2, 3))
+    Path("pipeline.yaml").write_text(PIPELINE)
+    return tmp_path
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    [path] = Path().glob(f"{name}.json*")
+    return sorted(map(json.loads, path.read_text().splitlines()), key=str)
+
+
+def test_the_transforms_of_the_provider_file_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["main", "--yaml_pipeline_file=pipeline.yaml", "--runner=FnApiRunner"]
+    monkeypatch.setattr(sys, "argv", words)
+    runpy.run_module("apache_beam.yaml.main", run_name="__main__")
+    found = rows("a")
+    assert [row["day"] for row in found] == [1, 2, 9]
+    # Scales are 3 / 2.5 and 10 times that: 40 and 400 are strayed from with e^-33.
+    for row, people in zip(found, (600, 600, 0), strict=True):
+        assert abs(row["people_count"] - people) < 40
+        assert abs(row["sum_spent"] - 2 * people) < 400
+        assert row["sum_spent_low"] < row["sum_spent"] < row["sum_spent_high"]
+    assert rows("b") == [{"day": 1}, {"day": 2}, {"day": 3}]
+    assert [row["day"] for row in rows("c")] == [1, 2, 3]
+    assert all(0.1 < row["ratio_clicked"] < 0.4 for row in rows("c"))
+
+
+@pytest.mark.audit
+def test_the_program_runs_as_a_program(folder: Path) -> None:
+    words = [sys.executable, "-m", "apache_beam.yaml.main", "--yaml_pipeline_file=pipeline.yaml"]
+    subprocess.run([*words, "--runner=FnApiRunner"], check=True, timeout=300, cwd=folder)
+    assert len(rows("a")) == 3
+
+
+def test_the_provider_file_ships_and_names_what_there_is() -> None:
+    told = subprocess.run(
+        [sys.executable, "-m", "beam_dp.beam_yaml"], check=True, capture_output=True, text=True
+    )
+    [provider] = yaml.safe_load(Path(told.stdout.strip()).read_text())
+    for name, place in provider["transforms"].items():
+        assert place == f"beam_dp.beam_yaml.private_transforms.{place.rpartition('.')[2]}"
+        assert hasattr(private_transforms, place.rpartition(".")[2]), name
+    assert set(provider["transforms"]) == {"PrivateAggregate", "SelectPartitions", "PrivateRatio"}
+    setup = (Path(__file__).parents[2] / "setup.py").read_text()
+    assert '"beam_dp.beam_yaml": ["*.yaml"]' in setup
+
+
+def test_keys_fit_the_schema() -> None:
+    day = datetime.date(2020, 1, 2)
+    row = beam.Row(a=1, b="x", c=day, count=3.5)
+    assert list(private_transforms.fitting(row, [int, str, datetime.date])) == [row]
+    assert list(private_transforms.fitting(row, [str, str, str])) == [
+        beam.Row(a="1", b="x", c="2020-01-02", count=3.5)
+    ]
+    assert list(private_transforms.fitting(row, [int, int, datetime.date])) == []
+
+
+@pytest.mark.parametrize(
+    ("declared", "kind"),
+    [(int, int), (str, str), (np.int64, int), (int | None, int), (None, str), (float, str), (int | str, str)],
+    ids=str,
+)  # fmt: skip
+def test_the_type_of_a_key_is_that_of_the_schema(declared: Any, kind: type) -> None:
+    assert private_transforms._kind(declared) is kind
