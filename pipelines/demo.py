@@ -1,8 +1,8 @@
 """The demonstration: TPC-H orders, released per nation of the customer, who is the person.
 
-`python -m pipelines.demo` generates the data (scale 0.1, the same on every machine), joins
-each order to its customer's nation and runs the job of `pipelines.aggregate` on it. Needs
-the extra `demo` (tpchgen-cli).
+`python -m pipelines.demo` generates the data (scale 1, the same on every machine: 1,500,000 orders
+of 4,000 customers per nation), joins each order to its customer's nation and runs the job of
+`pipelines.aggregate` on it, which also writes a page of charts. Needs the extra `demo`.
 """
 
 import shutil
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pipelines import aggregate, stopping
 
 BUILD = Path("build")
-SCALE = "0.1"
+SCALE = "1"
 TABLES = BUILD / "tpch"
 ORDERS = TABLES / "orders_by_nation.parquet"
 
@@ -35,14 +35,13 @@ def nations() -> list[str]:
 
 
 def join() -> None:
-    """Write one row per order: the customer, the price, the day and the customer's nation."""
-    orders = _table("orders", "o_custkey", "o_totalprice", "o_orderdate")
+    """Write one row per order: the customer, the price, and the customer's nation."""
+    orders = _table("orders", "o_custkey", "o_totalprice")
     customers = _table("customer", "c_custkey", "c_nationkey")
     named = _table("nation", "n_nationkey", "n_name").rename_columns(["n_nationkey", "nation"])
     of_customers = customers.join(named, "c_nationkey", "n_nationkey")
     joined = orders.join(of_customers, "o_custkey", "c_custkey")
-    columns = ["o_custkey", "o_totalprice", "o_orderdate", "nation"]
-    pq.write_table(joined.select(columns), ORDERS)
+    pq.write_table(joined.select(["o_custkey", "o_totalprice", "nation"]), ORDERS)
 
 
 def _table(name: str, *columns: str) -> pa.Table:
@@ -58,9 +57,11 @@ def _table(name: str, *columns: str) -> pa.Table:
 def release() -> int:
     """Run the job on the joined table; returns its exit code."""
     files = ["--input", str(ORDERS), "--output", str(BUILD / "released.csv"), "--overwrite"]
+    files += ["--report", str(BUILD / "released.html")]
     rows = ["--person", "o_custkey", "--partition", "nation"]
     metrics = ["--sum", "o_totalprice", "--count", "--max", "o_totalprice"]
-    metrics += ["--median", "o_totalprice", "--distinct", "o_orderdate"]
+    metrics += ["--median", "o_totalprice"]
+    metrics += ["--histogram", "o_totalprice:0:100000:150000:200000:inf"]
     privacy = ["--epsilon", "1", "--max_partitions", "1"]
     public = ["--public_partitions", ",".join(nations())]
     # The data is made up: an error has nothing to hide.
