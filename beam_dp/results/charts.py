@@ -125,9 +125,11 @@ def _bars(points: Sequence[ChartPoint]) -> str:
     left = min(_LABEL, max(map(width, map(plain, names)))) * _COLUMN + 0.15
     right = max(map(len, values)) * _COLUMN + 0.2
     figure, axes = _figure(size * _ROW + 0.45, left, right, top=0.05)
-    low, high = _range([each.number for each in drawn], zero=True)
+    zero = begins_at_zero(drawn)
+    low, high = _range([each.number for each in drawn], zero)
     for place, (_, number) in enumerate(drawn):
-        _bar(axes, size - 1 - place, number, (low, high))
+        mark = _bar if zero else _dot
+        mark(axes, size - 1 - place, number, (low, high))
     axes.set_xlim(low, high)
     axes.set_ylim(-0.6, size - 0.4)
     axes.set_yticks(range(size), [labels.add(name) for name in reversed(names)])
@@ -137,7 +139,9 @@ def _bars(points: Sequence[ChartPoint]) -> str:
     for each in (axes, other):
         each.tick_params(axis="y", length=0)
     other.spines["left"].set_visible(False)
-    axes.axvline(0, color=_INK, linewidth=0.8)
+    other.tick_params(axis="y", pad=7)
+    if zero:
+        axes.axvline(0, color=_INK, linewidth=0.8)
     _numbers(axes, "x")
     return labels.filled(_drawn(figure))
 
@@ -152,20 +156,12 @@ def _line(points: Sequence[ChartPoint], positions: Sequence[float]) -> str:
     ordered = sorted(zip(positions, points, strict=True), key=lambda each: each[0])
     labels = _Labels()
     numbers = [point.number for _, point in ordered]
-    low, high = _range(numbers, zero=_is_near_zero(numbers))
+    low, high = _range(numbers, begins_at_zero(points))
     figure, axes = _figure(2.9, 0.95, 0.15, top=0.1)
     known = [math.nan if each.value is None else each.value for each in numbers]
     axes.plot([at for at, _ in ordered], known, color=_INK, linewidth=0.8)  # broken where none is
     for at, (_, number) in ordered:
-        _interval(axes, at, number, (low, high), upright=True)
-        if number.value is not None:
-            face = "white" if number.is_of_little_use else _INK
-            style: dict[str, Any] = {
-                "markerfacecolor": face,
-                "markeredgecolor": _INK,
-                "markersize": 4.5,
-            }
-            axes.plot([at], [number.value], "o", zorder=3, **style)
+        _dot(axes, at, number, (low, high), upright=True)
     axes.set_ylim(low, high)
     shown = _some([(at, point.label) for at, point in ordered], 60)
     axes.set_xticks([at for at, _ in shown], [labels.add(text, _TICK) for _, text in shown])
@@ -256,10 +252,26 @@ def _range(numbers: Sequence[ShownNumber], zero: bool) -> tuple[float, float]:
     return low - margin * (low < 0 or not zero), high + margin
 
 
-def _is_near_zero(numbers: Sequence[ShownNumber]) -> bool:
-    """Return whether an axis that begins at 0 leaves the numbers half of its length."""
-    low, high = _range(numbers, zero=False)
-    return low < 0 < high or not (low > 0 and low > high / 2)
+def begins_at_zero(points: Sequence[ChartPoint]) -> bool:
+    """Return whether an axis begins at 0: if not, the numbers would stand in its upper half."""
+    low, high = _range([each.number for each in points], zero=False)
+    return len(points) == 1 or not 0 < high / 2 < low
+
+
+def _dot(
+    axes: Axes,
+    at: float,
+    number: ShownNumber,
+    edges: tuple[float, float],
+    upright: bool = False,
+) -> None:
+    """Draw a number as a dot, and its interval."""
+    _interval(axes, at, number, edges, upright)
+    if number.value is not None:
+        face = "white" if number.is_of_little_use else _INK
+        place = ([at], [number.value]) if upright else ([number.value], [at])
+        style: dict[str, Any] = {"markerfacecolor": face, "markeredgecolor": _INK}
+        axes.plot(*place, "o", markersize=4.5, zorder=3, **style)
 
 
 def _bar(

@@ -171,7 +171,10 @@ def _series(metric: ShownMetric, series: Series, keys: Keys, by: Sequence[str]) 
     drawn = [
         f"The {charts.MOST} largest released numbers are drawn; {left:,} more are in the table."
     ]
-    notes = (*drawn[: left > 0], *record_words.doubts(series))
+    drawn = drawn[: left > 0]
+    if not charts.begins_at_zero(points if positions else charts.largest(points)):
+        drawn.append("The axis of the numbers does not begin at 0.")
+    notes = (*drawn, *record_words.doubts(series))
     return Figure(plain(series.name), says, Markup(svg), notes)
 
 

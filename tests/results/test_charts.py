@@ -65,6 +65,14 @@ def test_a_number_of_little_use_is_hollow() -> None:
     assert "5.0*" in " ".join(texts(charts.bars(bad)))
 
 
+def test_an_axis_begins_at_0_where_the_numbers_are_not_far_from_it() -> None:
+    near, far = points([10.0, 60.0]), points([950.0, 960.0, 1000.0])
+    assert charts.begins_at_zero(near) and not charts.begins_at_zero(far)
+    assert charts.begins_at_zero(points([-5.0, 900.0])) and charts.begins_at_zero(far[:1])
+    assert "0" in texts(charts.bars(near)) and "0" not in texts(charts.bars(far))
+    assert "0" not in texts(charts.line(far, [1, 2, 3])) and "0" in texts(charts.line(near, [1, 2]))
+
+
 def test_numbers_that_are_missing_or_infinite_do_not_stop_a_chart() -> None:
     some = [
         ChartPoint("a", shown(None, None, None)), ChartPoint("b", shown(3.0, None, 4.0)),
