@@ -11,7 +11,8 @@ KINDS = (Exception,)
 RAISED = (BaseException,)
 # The errors of this package name parameters, columns and types, those of files their path.
 _OURS = rf"(?:(?:{'|'.join(dir(dp))}): |column '|\[Errno \d+\] )"
-_LINE = re.compile(rf"^(?:[\w.]+: )+({_OURS}.*?)(?: \[while running .*)?$", re.MULTILINE)
+_KIND = r"(?:\w+: (?:beam_dp\.[\w.]+: )?|beam_dp\.[\w.]+: )"
+_LINE = re.compile(rf"^{_KIND}({_OURS}.*?)(?: \[while running .*)?$", re.MULTILINE)
 _FAILED = "the run failed with {}; its text may quote data and {}"
 # Where that text is, by who holds it.
 _HERE = "is not shown: run again with --show_errors to see it"

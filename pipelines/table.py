@@ -24,9 +24,17 @@ def show(path: str, columns: dict[str, Any], page: str | None = None) -> TextTab
     shown = text_table(table_of(path, columns), known, _width(), place=path, plan=_PLAN)
     _print(str(shown))
     if page:
-        report(path, page)
-        _print(f"report: {page}")
+        _print(_reported(path, page))
     return shown
+
+
+def _reported(path: str, page: str) -> str:
+    """Write the page, and return what to say: the release is there, and paid for, in any case."""
+    try:
+        report(path, page)
+    except OSError as error:
+        return f"report: not written, {error.strerror}; at no cost: dp.report({path!r}, {page!r})"
+    return f"report: {page}"
 
 
 def _print(text: str) -> None:

@@ -163,6 +163,9 @@ def _line(points: Sequence[ChartPoint], positions: Sequence[float]) -> str:
     for at, (_, number) in ordered:
         _dot(axes, at, number, (low, high), upright=True)
     axes.set_ylim(low, high)
+    places = [at for at, _ in ordered]
+    margin = 0.04 * (places[-1] - places[0]) or 0.5
+    axes.set_xlim(places[0] - margin, places[-1] + margin)
     shown = _some([(at, point.label) for at, point in ordered], 60)
     axes.set_xticks([at for at, _ in shown], [labels.add(text, _TICK) for _, text in shown])
     _numbers(axes, "y")
@@ -301,7 +304,8 @@ def _interval(
     axes: Axes, at: float, number: ShownNumber, edges: tuple[float, float], upright: bool
 ) -> None:
     """Draw what is known of the truth: solid with caps, and dashed where it goes on."""
-    if number.value is None or number.rank is not None:
+    nothing = number.low is None and number.high is None
+    if number.value is None or nothing:
         return
     for end, edge, beyond in ((number.low, edges[0], -1), (number.high, edges[1], 1)):
         known = end is not None and edges[0] <= end <= edges[1]

@@ -20,7 +20,8 @@ RUNNER = "FnApiRunner"
 PATIENCE = 1.0
 _RAISED = (Exception,)
 _OWNERS = r"(?:ReadRows: |WriteRows: |PrivateAggregate: |column '|\[Errno \d+\] )"
-_OURS = re.compile(rf"^(?:[\w.]+: )+({_OWNERS}.*?)(?: \[while running .*)?$", re.MULTILINE)
+_KIND = r"(?:\w+: (?:beam_dp\.[\w.]+: )?|beam_dp\.[\w.]+: )"
+_OURS = re.compile(rf"^{_KIND}({_OWNERS}.*?)(?: \[while running .*)?$", re.MULTILINE)
 
 
 class RunFailed(RuntimeError):

@@ -37,7 +37,7 @@ def summary(record: dict[str, Any], rows: int) -> str:
         f"{rows:,} partition{'s' * (rows != 1)}" if record["columns"]["keys"] else "all rows"
     )
     asked = f"{numbers} statistic{'s' * (numbers != 1)} of {partitions}"
-    return f"{asked}, released{when} with differential privacy: {_amount(record['budget'])}."
+    return f"{asked}, released{when} with differential privacy: {amount(record['budget'])}."
 
 
 def protects(record: dict[str, Any]) -> tuple[str, ...]:
@@ -187,8 +187,8 @@ def doubts(series: Series) -> tuple[str, ...]:
 
 
 def _is_open(number: ShownNumber) -> bool:
-    known = number.low is not None and number.high is not None
-    return number.value is not None and number.rank is None and not known
+    """Return whether nothing is known on one of the two sides."""
+    return number.value is not None and (number.low is None) != (number.high is None)
 
 
 def spent(record: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
@@ -202,7 +202,7 @@ def _spent(entry: dict[str, Any], labels: dict[str, str]) -> tuple[str, ...]:
     label, use = (label, use) if label in labels else (entry["on"], "")
     times = entry["times"]
     name = plain(labels.get(label, label))
-    return (name, use or "all", _amount(entry), f"{times:,}", _amount(entry, times))
+    return (name, use or "all", amount(entry), f"{times:,}", amount(entry, times))
 
 
 def limits(record: dict[str, Any]) -> tuple[Fact, ...]:
@@ -268,7 +268,8 @@ def origin(record: dict[str, Any]) -> tuple[Fact, ...]:
     return (*entries, Fact("code", str(record.get("code", ""))))
 
 
-def _amount(cost: dict[str, Any], times: int = 1) -> str:
+def amount(cost: dict[str, Any], times: int = 1) -> str:
+    """Return what is spent by something that is done so many times: "epsilon 0.5"."""
     name = "rho" if "rho" in cost else "epsilon"
     delta = Fraction(cost.get("delta", 0)) * times
     spent = f"{name} {_short(Fraction(cost[name]) * times)}"

@@ -123,7 +123,7 @@ def page_of(table: pa.Table, record: dict[str, Any], title: str) -> Page:
         rows=rows,
         more_rows=len(table) - len(rows),
         spent=record_words.spent(record),
-        composition=record.get("composition", ""),
+        composition=record.get("composition") or record_words.amount(record["budget"]),
         limits=record_words.limits(record),
         asked=record_words.asked(record),
         origin=record_words.origin(record),

@@ -96,7 +96,8 @@ class ShownNumber:
             return f"{float(number):.4g}"
         digits = len(str(place.denominator)) - 1
         text = f"{decimal.Decimal(number.numerator) / number.denominator:,.{digits}f}"
-        return text.rstrip("0").rstrip(".") if digits and self.rank is not None else text
+        known = self.low is not None or self.high is not None
+        return text if known or not digits else text.rstrip("0").rstrip(".")
 
 
 def _floor(number: float, place: Fraction) -> Fraction:

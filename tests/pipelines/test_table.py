@@ -55,6 +55,18 @@ def test_a_page_is_written_and_named(released: str, capsys: pytest.CaptureFixtur
     assert "<svg" in Path(page).read_text(encoding="utf-8")
 
 
+def test_a_page_that_cannot_be_written_does_not_spoil_the_run(
+    released: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: str, page: str) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(table, "report", full)
+    assert table.show(released, COLUMNS, "page.html").rows == 1
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert said.startswith("report: not written, No space left on device; at no cost: dp.report('")
+
+
 def test_a_terminal_without_the_signs_shows_their_numbers(
     released: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

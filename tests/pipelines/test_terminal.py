@@ -120,6 +120,15 @@ def test_a_line_says_where_to_look() -> None:
     assert "log" not in str(stopped.value.code) and "--show_errors" in str(stopped.value.code)
 
 
+def test_what_this_package_says_is_passed_on_and_nothing_that_looks_like_it() -> None:
+    """Beam puts the full name of an error's class before its text."""
+    kind, rule = "beam_dp.mechanisms.numerics.checks.ParameterError", "must match a file, and 'x'"
+    for text in (f"ReadRows: pattern {rule}.", f"{kind}: ReadRows: pattern {rule}."):
+        assert failures.explain(RuntimeError(f"{text} [while running 'Read']")) == f"--input {rule}"
+    for text in (f"a: Count: {CANARY}", f"other.kind: Count: {CANARY}", f"a b: Count: {CANARY}"):
+        assert CANARY not in failures.explain(RuntimeError(text))
+
+
 def test_the_worker_process_would_show_it(capfd: pytest.CaptureFixture[str]) -> None:
     """The broken twin: run without holding anything back."""
     with pytest.raises(RuntimeError):

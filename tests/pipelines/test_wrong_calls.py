@@ -94,6 +94,14 @@ AGGREGATE = {
         [*FILES, *command("--quantile", "a:0.1", "--quantile", "a:0.10")],
         "two metrics would be the output column 'quantile_0_1_a'",
     ),
+    "a report that is no page": (
+        [*FILES, *command("--count", "--report", "released.pdf")],
+        "--report must end in .html, not 'released.pdf'",
+    ),
+    "a report in no folder": (
+        [*FILES, *command("--count", "--report", "/proc/none/released.html")],
+        "--report must be one that can be written, not '/proc/none/released.html'",
+    ),
     "text and number": (
         [*FILES, *command("--distinct", "a", "--median", "a")],
         "column 'a' of a CSV file must be read as text",

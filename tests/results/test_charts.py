@@ -82,6 +82,11 @@ def test_numbers_that_are_missing_or_infinite_do_not_stop_a_chart() -> None:
         assert not re.search(r"\bnan\b|\binf\b", svg)
         ElementTree.fromstring(svg)
     ElementTree.fromstring(charts.bars(some[:1]))
+    assert texts(charts.line(points([None, 5.0, None]), [1, 2, 3]))[:3] == [
+        "key 0",
+        "key 1",
+        "key 2",
+    ]
 
 
 @pytest.mark.parametrize("panels", [1, 2, 12])
