@@ -34,7 +34,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric, takes
 from beam_dp.mechanisms.metrics.individual.person_epsilon import personalised
 from beam_dp.mechanisms.metrics.spread import preprocessed
-from beam_dp.transforms.steps.output_rows import plain_name
+from beam_dp.transforms.steps.output_rows import shown_name
 from pipelines import releasing
 from pipelines.arguments import command, forms, metrics, spreads, words
 
@@ -74,7 +74,7 @@ def _is_of_people(kind: type[Metric]) -> bool:
 def _named(metric: Metric) -> Metric:
     """Return a metric by preprocessing, if it has several releases, with a plain name."""
     chosen = preprocessed(metric) if takes(metric, "method") else metric
-    return dataclasses.replace(chosen, name=plain_name(chosen.output))
+    return dataclasses.replace(chosen, name=shown_name(chosen))
 
 
 def _personalised(options: argparse.Namespace) -> Metric:
@@ -89,7 +89,7 @@ def _personalised(options: argparse.Namespace) -> Metric:
     given = {name: vars(options)[name] for name in names if vars(options)[name] is not None}
     column, epsilons = options.person_epsilon
     made = personalised(metric, column, epsilons, given)
-    return dataclasses.replace(made, name=plain_name(made.output))
+    return dataclasses.replace(made, name=shown_name(made))
 
 
 def transform(options: argparse.Namespace) -> dp.PrivateAggregate:

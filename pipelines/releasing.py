@@ -15,7 +15,7 @@ from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.transforms import release_record
 from beam_dp.transforms.inputs import wanted_columns
 from beam_dp.transforms.io import whole_files
-from beam_dp.transforms.steps.output_rows import output_names
+from beam_dp.transforms.steps.output_rows import field_name, field_names, output_names
 from pipelines import charging, stopping, table, terminal
 from pipelines.arguments import command, files, people, spending, words
 
@@ -66,7 +66,7 @@ def transform(options: argparse.Namespace, asked: Sequence[Metric]) -> dp.Privat
     )
     batches = isinstance(keys, dp.PublicPartitions) and options.top is None
     size = options.partition_rows
-    further = {"partition_rows": size, "batches": batches}
+    further = {"partition_rows": size, "batches": batches, "plain_names": True}
     return dp.PrivateAggregate(person, asked, budget, options.partition, bounds, keys, **further)
 
 
@@ -102,12 +102,15 @@ def pipeline(
     released = made | "Read" >> read | "Release" >> release
     if options.top is not None:
         by, k = options.top
-        released = released | "Top" >> dp.TopPartitions(k, by)
+        released = released | "Top" >> dp.TopPartitions(k, field_name(by))
     names = output_names(release.partition, release.metrics)
     if not options.quiet:
         terminal.when_ready("Writing", released)
     record = release.record(job)
     write = dp.WriteRows(options.output, names, options.overwrite, record)
+    if not release.batches:
+        fields = field_names(release.partition, release.metrics)
+        write = dp.WriteRows(options.output, fields, options.overwrite, record, names)
     _ = released | "Write" >> write
     return made
 

@@ -30,7 +30,7 @@ from beam_dp.transforms import release_record
 from beam_dp.transforms.inputs import wanted_columns
 from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.partitions import reach_of
-from beam_dp.transforms.steps.output_rows import output_names
+from beam_dp.transforms.steps.output_rows import field_names, output_names
 from pipelines import charging, scratch, stopping, table, terminal
 from pipelines.arguments import chosen, command, files, metrics, people, spending
 
@@ -96,7 +96,8 @@ def _release(line: command.Parser, options: argparse.Namespace, beam_words: Sequ
             "search": type(search).__name__,
             "shift_T": search.shift(outputs.size),
         }
-        write = dp.WriteRows(options.output, names, options.overwrite, record)
+        fields = field_names(loss.partition, [loss.statistic])
+        write = dp.WriteRows(options.output, fields, options.overwrite, record, names)
         made = beam.Pipeline(options=line.for_beam(beam_words))
         lost = made | "Read" >> read | "RemovalLoss" >> loss
         charged = charging.charge(options, made.options, line.prog, spending.budget(options))
@@ -110,7 +111,7 @@ def _release(line: command.Parser, options: argparse.Namespace, beam_words: Sequ
     numbers = (column.tolist() for column in loss.statistic.output_columns(drawn))
     writing = beam.Pipeline("FnApiRunner")
     cells = zip(*keys, *numbers, strict=True)
-    rows = [beam.Row(**dict(zip(names, row, strict=True))) for row in cells]
+    rows = [beam.Row(**dict(zip(fields, row, strict=True))) for row in cells]
     _ = writing | "Rows" >> beam.Create(rows) | "Write" >> write
     terminal.run(writing, "Writing", options.show_errors, quiet=options.quiet)
     table.show(options.output, release_record.columns(loss), options.report)

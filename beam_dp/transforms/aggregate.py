@@ -96,6 +96,8 @@ class PrivateAggregate(
             keys can be of any type, nor with public keys of several types in one column.
         columns: all columns that the rows have, where rows are dicts, which do not say it: then a
             misspelt column is refused (see `known_columns`).
+        plain_names: whether a column like "visit day", whose name is no field of a row, becomes the
+            field `visit_day`; it is refused otherwise, or kept where `batches` are released.
 
     Raises:
         TypeError, ValueError: when the pipeline is built; the message says what to write instead.
@@ -114,6 +116,7 @@ class PrivateAggregate(
     partition_rows: int | None = None
     batches: bool = False
     columns: Sequence[str] | None = None
+    plain_names: bool = False
 
     def __post_init__(self) -> None:
         self._owner, self._others = eligibility.check_person(_OWNER, self.person)
@@ -137,8 +140,10 @@ class PrivateAggregate(
                 "Write budget=dp.Budget(epsilon=1.0).",
             )
         eligibility.check(self.metrics)
-        output_rows.check_names(_OWNER, self.partition, self.metrics)
         output_rows.check_batches(_OWNER, self.batches, self.partitions)
+        output_rows.check_names(
+            _OWNER, self.partition, self.metrics, self.batches, self.plain_names
+        )
         self._once = guards.Once()
         self._drawn: barrier.Drawn | None = None
         self._program = self._compile(self.budget)

@@ -263,7 +263,7 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
         layout = Layout(self.person, self._partition, index, public, key)
         bounder = Bounder(self.bounds, (), key, keep_rows=True)
         collect = _CollectRows(layout, self._wanted, bounder, self.shards)
-        named = output_rows.output_names(self._wanted, ())
+        named = output_rows.field_names(self._wanted, ())
         settle = _SettleRows(bounder, named, len(layout.names) - 1)
         kind = row_type([(name, Any) for name in named])
         return (

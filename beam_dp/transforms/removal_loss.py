@@ -175,7 +175,7 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
         bounder = Bounder(self._bounds, loss.fields, key, keep_rows=loss.keep_rows)
         buckets = draw.bucket_count(layout, loss.keep_rows)
         measures = measures_of(loss)
-        names = (*output_rows.output_names(self.partition, ()), "profile")
+        names = (*output_rows.field_names(self.partition, ()), "profile")
         profiles = _Profiles(loss, draw.BucketPartitions(layout, buckets), names)
         kinds = [Any for _ in self.partition] + [list[float]]
         fields = list(zip(names, kinds, strict=True))

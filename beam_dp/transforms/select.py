@@ -63,6 +63,7 @@ class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[b
         checks.column(_OWNER, "person", self.person)
         self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
         checks.require(bool(self.partition), _OWNER, "partition", "name a column, not none")
+        output_rows.check_names(_OWNER, self._partition, ())
         if not isinstance(self.bounds, ContributionBounds) or type(self.budget) is not Budget:
             raise checks.ParameterTypeError(
                 _OWNER,

@@ -10,7 +10,7 @@ from beam_dp.mechanisms.bounding.columns import Role, with_role
 from beam_dp.mechanisms.metrics.base import Metric, takes
 from beam_dp.mechanisms.metrics.own_function import NO_CANDIDATES
 from beam_dp.mechanisms.search.choose import TWO_PHASE
-from beam_dp.transforms.steps.output_rows import plain_name
+from beam_dp.transforms.steps.output_rows import shown_name
 from pipelines.arguments import spreads
 from pipelines.arguments.metrics import flags_of
 
@@ -24,7 +24,7 @@ def asked(options: argparse.Namespace) -> list[Metric]:
     """
     metrics: dict[str, Metric] = {}
     for metric in options.metrics:
-        name = plain_name(metric.output)
+        name = shown_name(metric)
         if name in metrics:
             raise ValueError(f"two metrics would be the output column {name!r}: ask for it once")
         metrics[name] = dataclasses.replace(metric, name=name, **_chosen(name, metric, options))
@@ -72,10 +72,10 @@ def _check_grids(options: argparse.Namespace) -> None:
     names = [name for name, _ in options.grids]
     if len(set(names)) < len(names):
         raise ValueError("--candidates must be given once for an output column")
-    outputs = {plain_name(m.output) for m in options.metrics if takes(m, "candidates")}
+    outputs = {shown_name(m) for m in options.metrics if takes(m, "candidates")}
     _check_names("--candidates", names, "output columns that can have them", outputs)
     for metric in options.metrics:
-        name = plain_name(metric.output)
+        name = shown_name(metric)
         if vars(metric).get("candidates") is NO_CANDIDATES and name not in names:
             raise ValueError(
                 f"--candidates {name}=LOW:HIGH:STEP must be given for --custom_profile: nothing is "

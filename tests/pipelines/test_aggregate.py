@@ -2,6 +2,7 @@
 
 import csv
 import difflib
+import json
 from fractions import Fraction
 from pathlib import Path
 
@@ -249,9 +250,9 @@ def test_metrics_of_rows_and_values_reach_the_transform() -> None:
 def test_the_search_is_that_of_all_that_is_released_from_below(name: str) -> None:
     asked = ["--count", "--distinct", "day", "--max", "minutes", "--search", name]
     kinds = [metric.search for metric in parsed(*asked).metrics]
-    assert kinds == [dp.AboveThreshold, dp.AboveThreshold, metrics.SEARCHES[name]]
+    assert kinds == [dp.AboveThreshold, dp.AboveThreshold, metrics.BY_WORD[name]]
     from_below = parsed(*asked, "--one_sided").metrics
-    assert [metric.search for metric in from_below] == [metrics.SEARCHES[name]] * 3
+    assert [metric.search for metric in from_below] == [metrics.BY_WORD[name]] * 3
     assert all(metric.one_sided for metric in from_below[:2])
 
 
@@ -292,16 +293,16 @@ FORMS: dict[str, list[tuple[str, metric_kinds.Metric]]] = {
     "quantile": [
         ("a:0.5:row", dp.Quantile("a", Fraction(1, 2), per="row", name="quantile_0_5_a_per_row")),
         ("a:0.5:person", dp.Quantile("a", Fraction(1, 2), name="quantile_0_5_a")),
-        ("b:a:0.5", dp.Quantile("b:a", Fraction(1, 2), name="quantile_0_5_b_a")),
+        ("b:a:0.5", dp.Quantile("b:a", Fraction(1, 2), name="quantile_0.5_b:a")),
     ],
     "quantiles": [
         ("a:0.9:0.5", dp.Quantiles("a", [0.5, 0.9], name="quantiles_a")),
-        ("b:a:0.5", dp.Quantiles("b:a", [0.5], name="quantiles_b_a")),
+        ("b:a:0.5", dp.Quantiles("b:a", [0.5], name="quantiles_b:a")),
     ],
     "median": [
         ("a", dp.Median("a", name="median_a")),
         ("a:row", dp.Median("a", per="row", name="median_a_per_row")),
-        ("a:row:person", dp.Median("a:row", name="median_a_row")),
+        ("a:row:person", dp.Median("a:row", name="median_a:row")),
     ],
     "mean": [
         ("a:row", dp.Mean("a", name="mean_a")),
@@ -325,7 +326,7 @@ FORMS: dict[str, list[tuple[str, metric_kinds.Metric]]] = {
     "trimmed_mean": [
         ("a", dp.TrimmedMean("a", name="trimmed_mean_a")),
         ("a:0.2", dp.TrimmedMean("a", trim=Fraction(1, 5), name="trimmed_mean_a_0_2")),
-        ("a:b", dp.TrimmedMean("a:b", name="trimmed_mean_a_b")),
+        ("a:b", dp.TrimmedMean("a:b", name="trimmed_mean_a:b")),
     ],
 }
 
@@ -469,10 +470,39 @@ def test_numbers_are_exact() -> None:
     assert spending.budget(options).epsilon == Fraction(1, 10)
 
 
-def test_names_of_output_columns_are_words() -> None:
-    release = parsed("--max", "Time spent (minutes)")
-    assert release.metrics[0].output == "max_Time_spent_minutes"
+def test_names_of_columns_stay_as_they_are_written() -> None:
+    release = parsed("--max", "Time spent (minutes)", "--quantile", "age:0.9")
+    names = [metric.output for metric in release.metrics]
+    assert names == ["max_Time spent (minutes)", "quantile_0_9_age"]
     assert [column.name for column in release.metrics[0].columns()] == ["Time spent (minutes)"]
+
+
+def rows_in(path: str) -> list[dict[str, object]]:
+    if path.endswith(".parquet"):
+        return pq.read_table(path).to_pylist()
+    if path.endswith(".jsonl"):
+        return [json.loads(line) for line in Path(path).read_text().splitlines()]
+    return [dict(row) for row in read(path)]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("top", [False, True])
+def test_names_with_spaces_and_signs_are_kept_in_files(
+    tmp_path: Path, ending: str, top: bool
+) -> None:
+    rows: list[dict[str, object]] = [
+        {"who?": f"p{person}", "visit day": 1 + person % 2, "spent ($)": 2} for person in range(900)
+    ]
+    source, out = write(tmp_path / f"in.{ending}", rows), str(tmp_path / f"out.{ending}")
+    words = ["--input", source, "--output", out, "--person", "who?", "--partition", "visit day"]
+    asked = ["--sum", "spent ($)", "--weights", "sum_spent ($)=2", "--epsilon", "3"]
+    best = ["--top", "sum_spent ($)=1"] if top else []
+    assert aggregate.main([*words, *asked, *best, "--public_partitions", "1,2", *RUN]) == 0
+    found = rows_in(out)
+    kept = [f"sum_spent ($){end}" for end in ("", "_low", "_high")]
+    assert len(found) == 2 - top and [list(row) for row in found] == [["visit day", *kept]] * len(
+        found
+    )
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def read(path: Path) -> list[dict[str, str]]:
 def test_a_value_that_all_people_have_is_never_missed(
     visits: str, tmp_path: Path, search: str
 ) -> None:
-    cap = build_search(metrics.SEARCHES[search], dp.Budget(3), 0.05, 61).cap(61)
+    cap = build_search(metrics.BY_WORD[search], dp.Budget(3), 0.05, 61).cap(61)
     assert cap < PEOPLE
     # Everybody has 30, so B[k] = 30 for every k up to the cap K, and a search over B[0..K]
     # stops on the wrong side with probability at most that of the cap, 1e-12 per partition.

@@ -53,7 +53,10 @@ AGGREGATE = {
     "a typing error": (counted("--max_partition", "3"), "did you mean --max_partitions?"),
     "a stray word": ([*FILES, *PUBLIC, "2,", *ONE, "--count"], "unrecognized argument: 2,"),
     "a metric twice": (counted("--count"), "two metrics would be the output column 'count'"),
-    "one name": ([*FILES, *command("--sum", "a b", "--sum", "a_b")], "the output column 'sum_a_b'"),
+    "one name": (
+        [*FILES, *DAYS, *ONE, "--delta", "1e-6", "--sum", "a b", "--sum", "a_b"],
+        "output columns must have different names, not ['sum_a_b'] twice",
+    ),
     "a metric of nothing": ([*FILES, *command("--sum", "")], "--sum: must be the name of a column"),
     "no partitions of 0": (counted("--max_partitions", "0"), "--max_partitions: must be a whole numb"),
     "rows below 0": (counted("--max_rows", "-1"), "--max_rows: must be a whole number of at least 1"),

@@ -51,6 +51,7 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
     Args:
         path: the file, local or on any file system that Beam knows.
         columns: the columns to write, in order; None: all of the rows' schema, or of the batches.
+        header: their names in the file; None: the same.
         overwrite: whether a file of that name, and its record, may be replaced.
         record: a collection of one dict of plain values, `release.record()`, or such a dict; None:
             no such file.
@@ -69,6 +70,7 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
     columns: Sequence[str] | None = None
     overwrite: bool = False
     record: beam.PCollection[dict[str, Any]] | dict[str, Any] | None = None
+    header: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -92,10 +94,24 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
             )
         if self.columns is not None:
             self.columns = checks.columns("WriteRows", "columns", self.columns)
+        if self.header is not None:
+            self.header = checks.columns("WriteRows", "header", self.header)
+            checks.require(
+                len(self.header) == len(self.columns or ()),
+                "WriteRows",
+                "header",
+                "have a name for each of columns",
+            )
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[str]:
         """Apply the transform to rows or batches."""
         if rows.element_type is pa.RecordBatch:
+            checks.require(
+                self.header is None,
+                "WriteRows",
+                "header",
+                "be left out for batches: these keep names",
+            )
             packed = rows | "Pack" >> beam.Map(table_files.packed, self.columns)
             return self._written(packed, _Batches(self.path, self.columns))
         schema = dict(_schema(rows.element_type))
@@ -104,7 +120,8 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
             bool(names), "WriteRows", "columns", "be given where the rows have no schema, not None"
         )
         cells = rows | "TakeCells" >> beam.Map(_cells, names)
-        return self._written(cells, _Rows(self.path, names, [schema.get(name) for name in names]))
+        kinds = [schema.get(name) for name in names]
+        return self._written(cells, _Rows(self.path, self.header or names, kinds))
 
     def _written(
         self, table: beam.PCollection[Any], file: "_Rows | _Batches"

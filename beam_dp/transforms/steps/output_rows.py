@@ -59,6 +59,8 @@ def row_type(fields: Sequence[tuple[str, Any]]) -> RowTypeConstraint:
 
 
 _TAKEN = ("self", "")
+_BEFORE = "of_"
+"""What stands for the word that a metric puts before the name of a column."""
 
 
 def plain_name(name: str) -> str:
@@ -67,15 +69,35 @@ def plain_name(name: str) -> str:
 
 
 def field_name(name: str) -> str:
-    """Return `name` as a field of a schema: plain, no keyword, no number first."""
+    """Return `name` as a field of a schema: plain, no keyword, no number or underscore first."""
+    if _is_field(name):
+        return name
     plain = plain_name(name) or "column"
-    taken = keyword.iskeyword(plain) or plain in _TAKEN or not plain.isidentifier()
-    return f"column_{plain}" if taken else plain
+    return plain if _is_field(plain) else f"column_{plain}"
 
 
-def check_names(owner: str, partition: Sequence[str], metrics: Sequence[Metric]) -> None:
-    """Refuse two output columns of the same name."""
-    names = output_names(partition, metrics)
+def _is_field(name: str) -> bool:
+    taken = keyword.iskeyword(name) or name in _TAKEN or name.startswith("_")
+    return name.isidentifier() and not taken
+
+
+def check_names(
+    owner: str,
+    partition: Sequence[str],
+    metrics: Sequence[Metric],
+    batches: bool = False,
+    plain_names: bool = False,
+) -> None:
+    """Refuse two output columns of the same name, and names that rows cannot keep.
+
+    Args:
+        owner: the name that errors begin with.
+        partition: the partition columns.
+        metrics: what is released.
+        batches: whether the output is batches, which can have any names.
+        plain_names: whether rows have plain names in their place.
+    """
+    names = (output_names if batches else field_names)(partition, metrics)
     doubled = sorted({name for name in names if names.count(name) > 1})
     checks.require(
         not doubled,
@@ -84,6 +106,31 @@ def check_names(owner: str, partition: Sequence[str], metrics: Sequence[Metric])
         f"have different names, not {doubled} twice",
         'Name a metric: dp.Sum("spent", name="revenue").',
     )
+    if batches or plain_names:
+        return
+    words = [(name, "Rename the column before, with beam.Map") for name in partition]
+    words += [(_word_of(metric), f'Write name="{field_name(metric.output)}"') for metric in metrics]
+    for name, mend in words:
+        rule = "be words that begin with a letter, and no Python keywords"
+        written = name.removeprefix(_BEFORE)
+        checks.require(
+            _is_field(name),
+            owner,
+            "names of output columns",
+            f"{rule}, not {written!r}",
+            f"{mend}.",
+        )
+
+
+def _word_of(metric: Metric) -> str:
+    """Return the part of a metric's name that its user chose: its name, or that of its column."""
+    return metric.name or _BEFORE + str(vars(metric).get("column", ""))
+
+
+def shown_name(metric: Metric) -> str:
+    """Return the name of a metric that has none of its user: plain, but for that of its column."""
+    column = _BEFORE + str(vars(metric).get("column", ""))
+    return plain_name(metric.output) if _is_field(column) else metric.output
 
 
 def check_batches(owner: str, batches: object, partitions: Partitions | None) -> None:
@@ -113,7 +160,17 @@ def outputs_of(metrics: Sequence[Metric]) -> tuple[Output, ...]:
 
 
 def output_names(partition: Sequence[str], metrics: Sequence[Metric]) -> tuple[str, ...]:
-    """Return the names of the output columns, in order."""
+    """Return the names of the output columns, in order, as their users wrote them."""
+    named = [
+        field_name(output.name) if _is_field(_word_of(metric)) else output.name
+        for metric in metrics
+        for output in metric.outputs
+    ]
+    return (*partition, *named)
+
+
+def field_names(partition: Sequence[str], metrics: Sequence[Metric]) -> tuple[str, ...]:
+    """Return the same as fields of rows, which have plain names."""
     return tuple(map(field_name, (*partition, *(output.name for output in outputs_of(metrics)))))
 
 
@@ -123,7 +180,7 @@ def output_type(
     """Return the schema of the output: key columns, `Any` if of unknown type, then numbers."""
     kinds = [_key_type(index, layout) for index in range(len(partition))]
     kinds += [int if output.whole else float for output in outputs_of(metrics)]
-    names = output_names(partition, metrics)
+    names = field_names(partition, metrics)
     return row_type(list(zip(names, kinds, strict=True)))
 
 
@@ -159,7 +216,8 @@ class OutputRows(
         self, blocks: beam.PCollection[Block]
     ) -> beam.PCollection[beam.Row | pa.RecordBatch]:
         """Name the columns and give them their types."""
-        names = output_names(self.partition, self.metrics)
+        named = output_names if self.batches else field_names
+        names = named(self.partition, self.metrics)
         wholes = [output.whole for output in outputs_of(self.metrics)]
         if self.batches:
             step = beam.Map(as_batch, names, wholes, self.layout.public)
