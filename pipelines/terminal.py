@@ -37,8 +37,11 @@ def warned() -> Iterator[None]:
             warnings.simplefilter("always", kind)
         yield
     for warning in caught:
-        if issubclass(warning.category, _OURS):
-            say(f"Warning: {language.translated(str(warning.message))}")
+        text = str(warning.message)
+        if issubclass(warning.category, dp.UnusualParameters):
+            say(f"Warning: {text.partition(': ')[2]}")
+        elif issubclass(warning.category, dp.UnknownColumns):
+            say(f"Warning: {language.translated(text)}")
         else:
             warnings.showwarning(
                 warning.message, warning.category, warning.filename, warning.lineno

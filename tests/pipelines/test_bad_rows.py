@@ -18,7 +18,10 @@ HEADER = b"visitor,day,spent\n"
 WORDS = ["--person", "visitor", "--partition", "day", "--public_partitions", "1,2,3"]
 ASKED = [*WORDS, "--people_count", "--epsilon", "20", "--max_partitions", "3"]
 RUN = ["--runner", "FnApiRunner"]
-SAID = "Reading and bounding\nWriting\n"
+SAID = (
+    "Warning: epsilon 20.0 is above 10: it hardly protects anybody; common values of epsilon are 0.1 "
+    "to 3\nReading and bounding\nWriting\n"
+)
 
 BAD = {
     "a wrong width that is not UTF-8": b"Jos\xe9,1\n",

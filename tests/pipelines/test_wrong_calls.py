@@ -55,7 +55,7 @@ AGGREGATE = {
     "a metric twice": (counted("--count"), "two metrics would be the output column 'count'"),
     "one name": (
         [*FILES, *DAYS, *ONE, "--delta", "1e-6", "--sum", "a b", "--sum", "a_b"],
-        "output columns must have different names, not ['sum_a_b'] twice",
+        "output columns must have different names, not ['sum_a_b', 'sum_a_b_high', 'sum_a_b_low'] twi",
     ),
     "a metric of nothing": ([*FILES, *command("--sum", "")], "--sum: must be the name of a column"),
     "no partitions of 0": (counted("--max_partitions", "0"), "--max_partitions: must be a whole numb"),
