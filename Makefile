@@ -13,7 +13,7 @@ SUITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c '$(SUITS)' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: venv test audit test-runners lint demo docs bench clean
+.PHONY: venv test audit test-runners test-flink test-spark lint demo docs bench clean
 
 venv: $(VENV)/.installed
 
@@ -31,6 +31,11 @@ audit: venv
 
 test-runners: venv $(PRISM)
 	$(BIN)/python -m pytest tests/runners --runners --prism $(PRISM) $(ENDPOINTS:%=--job_endpoint %)
+
+# Real clusters of two workers, from pinned jars in build/jars; CLUSTER=--keep keeps their logs.
+test-flink test-spark: test-%: venv
+	$(BIN)/python -m tests.clusters $* $(CLUSTER) -- $(BIN)/python -m pytest tests/runners \
+		--only_endpoints --job_endpoint {endpoint} --worker {worker} --durations=25
 
 $(PRISM):
 	@command -v go >/dev/null || { echo "Go is needed to build Prism; or: make PRISM=/path/to/prism test-runners"; exit 1; }

@@ -1,8 +1,10 @@
-"""The fixture `pipeline_options`: one test, every runner.
+"""The fixture `pipeline_options`: one test, every runner; `job_options` for tests of whole jobs.
 
 In process by default; with `--runners` also on Prism (`--prism` names the binary) and on
 Beam's local job service (`make test-runners` gives both), and with `--job_endpoint HOST:PORT`,
-once for each, on job servers that you have started: of Flink or of Spark.
+once for each, on job servers that run: of Flink or of Spark. `make test-flink` and `make test-spark`
+start these, name their Python workers by `--worker` and run nothing else (`--only_endpoints`).
+In process, whole jobs run on one runner only: `tests/pipelines` tests them there.
 """
 
 import os
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from tests.clusters import cluster
 from tests.runners import services
 
 ROOT = Path(__file__).parents[2]
@@ -27,14 +30,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="HOST:PORT",
         help="also run on this job server, which must run already; can be repeated",
     )
+    parser.addoption(
+        "--worker",
+        metavar="PROGRAM",
+        help="what starts a Python worker for the job servers; without it they work in this process",
+    )
+    parser.addoption("--only_endpoints", action="store_true", help="run on the job servers only")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "pipeline_options" in metafunc.fixturenames:
-        wanted = metafunc.config.getoption("--runners", default=False)
-        endpoints = metafunc.config.getoption("--job_endpoint", default=[])
-        names = [*services.IN_PROCESS, *(services.SERVICES if wanted else ()), *endpoints]
-        metafunc.parametrize("pipeline_options", names, indirect=True)
+    in_process = {"pipeline_options": list(services.IN_PROCESS), "job_options": ["in_memory"]}
+    for fixture, own in in_process.items():
+        if fixture in metafunc.fixturenames:
+            metafunc.parametrize(fixture, asked_for(metafunc.config, own), indirect=True)
+
+
+def asked_for(config: pytest.Config, in_process: list[str]) -> list[str]:
+    """Return the names of the runners that the command line asks for."""
+    endpoints = config.getoption("--job_endpoint", default=[])
+    if config.getoption("--only_endpoints", default=False):
+        return endpoints
+    wanted = config.getoption("--runners", default=False)
+    return [*in_process, *(services.SERVICES if wanted else ()), *endpoints]
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +71,17 @@ def pipeline_options(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> PipelineOptions:
     """Options of one runner; the worker processes that it starts can import the tests."""
+    return options(request, monkeypatch)
+
+
+@pytest.fixture
+def job_options(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> PipelineOptions:
+    """The same for a whole job."""
+    return options(request, monkeypatch)
+
+
+def options(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> PipelineOptions:
+    """Return the options of the runner that the parameter names."""
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
     if request.param == "prism":
@@ -62,4 +90,9 @@ def pipeline_options(
         return services.loopback_options(request.getfixturevalue("job_endpoint"))
     if request.param in services.IN_PROCESS:
         return PipelineOptions.from_dictionary(services.IN_PROCESS[request.param])
+    worker = request.config.getoption("--worker")
+    if worker is not None:
+        named = cluster.options_of(request.param, worker)
+        folder = str(request.getfixturevalue("tmp_path") / "draws")
+        return PipelineOptions.from_dictionary({**named, "draws_folder": folder})
     return services.loopback_options(request.param)
