@@ -9,9 +9,10 @@
     python -m benchmarks reach                the chosen bound on partitions, with goals
     python -m benchmarks preprocessing        how fast sensitivity preprocessing is, with goals
     python -m benchmarks accuracy_preprocessing   its errors beside those of other mechanisms
+    python -m benchmarks faults               processes killed at random moments, on every engine
 
 Without a name the options go to `benchmarks.speed`; the other tables, before and after it, are
-those of all programs but `data`, of `benchmarks.statistics` also with `--accuracy`, of
+those of all programs but `data` and `faults`, of `benchmarks.statistics` also with `--accuracy`, of
 `benchmarks.coverage` also with `--statistics`. One that misses a goal, or fails, does not keep the
 others from running.
 """
@@ -34,6 +35,7 @@ PROGRAMS = (
     "preprocessing",
     "accuracy_preprocessing",
     "data",
+    "faults",
 )
 _OTHERS = [
     ["benchmarks.coverage"],
