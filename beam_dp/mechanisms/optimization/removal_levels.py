@@ -70,15 +70,32 @@ class RemovalLevels:
     def values(self) -> list[int]:
         """Return B[0..K]."""
         while True:
-            one = 1 << self.bits
-            low = [rounded(int(bound), one) for bound in self.low]
-            high = [rounded(int(bound), one) for bound in self.high]
-            for k, value in self.known.items():
-                low[k] = high[k] = value
+            low, high = self._sides()
             unknown = [k for k in range(self.removals + 1) if low[k] != high[k]]
             if not unknown:
                 return low
             self._settle(max(unknown, key=lambda k: (self.high[k] - self.low[k], k)))
+
+    def loss(self, level: int) -> int:
+        """Return the least k with B[k] <= level, K + 1 if there is none."""
+        while True:
+            low, high = self._sides()
+            least = next((k for k, value in enumerate(low) if value <= level), self.removals + 1)
+            most = next((k for k, value in enumerate(high) if value <= level), self.removals + 1)
+            if least == most:
+                return least
+            self._settle((least + most) // 2)
+
+    def _sides(self) -> tuple[list[int], list[int]]:
+        """Return lower and upper bounds of B, which do not rise with k, as LP does not."""
+        one = 1 << self.bits
+        low = [rounded(int(bound), one) for bound in self.low]
+        high = [rounded(int(bound), one) for bound in self.high]
+        for k, value in self.known.items():
+            low[k] = high[k] = value
+        return list(itertools.accumulate(low[::-1], max))[::-1], list(
+            itertools.accumulate(high, min)
+        )
 
     def _settle(self, k: int) -> None:
         """Compute B[k], and use its proof for all other k."""

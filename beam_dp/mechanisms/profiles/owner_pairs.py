@@ -260,7 +260,8 @@ class _Ordered:
     every cover by at most K people has r = 1 there (at r = 0 her 2 K + 1 neighbours had 1 each, at
     1/2 they had 1/2, and covers are half-integral: Nemhauser and Trotter, 1975). So each person has
     at most 2 K + 1 rows, and after 2 K (2 K + 1) rows no cover by K people is left: at most 2 K
-    people have r >= 1/2, and each row needs one of them.
+    people have r >= 1/2, and each row needs one of them. Nor is one left after K + 1 rows no two of
+    which have a common owner, each of which needs a whole person of its own: mostly much earlier.
 
     Attributes:
         values: the different values, falling.
@@ -284,13 +285,17 @@ class _Ordered:
 
     def _needed(self, low: Integers, high: Integers, people: int, most: int) -> list[int]:
         """Return the rows that matter, of different pairs by falling value."""
-        rows, kept = [0] * people, list[int]()
+        rows, kept, apart = [0] * people, list[int](), 0
+        used = [False] * people
         for row, (a, b) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
             if rows[a] < most and rows[b] < most:
                 kept.append(row)
                 rows[a] = most if a == b else rows[a] + 1
                 rows[b] = most if a == b else rows[b] + 1
-            if len(kept) > (most - 1) * most + most:
+            if not (used[a] or used[b]):
+                used[a] = used[b] = True
+                apart += 1
+            if 2 * apart > most or len(kept) > (most - 1) * most + most:
                 break
         return kept
 

@@ -19,7 +19,7 @@ above LP[k], and so is B[k]; B[0] is exact. B[k] > LP[k] - c.
 * `total`: F = sum of w_t z_t.
 * `most_frequent`: F = the largest, over items, of the sum of w_t z_t over the rows of the item.
 * `distinct`: F = sum over items of the largest z_t of the rows of the item.
-* `kth_largest`: the loss of y is the least k with B[k] <= rank - 1 for the total number of rows
+* `kth_largest`: (of two roles and rank 1 the exact fractional cover of `owner_pairs`) the loss of y is the least k with B[k] <= rank - 1 for the total number of rows
   above y. Fewer rows are above a larger y, so that the loss falls with y, and interlaces as B does.
 
 *Whose row is it.* The same person in two roles of a row is one owner: her removal takes the row,
@@ -27,14 +27,13 @@ once. An empty role (-1) is nobody's. A row of which all roles are empty belongs
 loss could protect, and is left out: it is left out of x and x' alike.
 """
 
-import itertools
-
 import numpy as np
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.optimization.removal_levels import RemovalLevels
 from beam_dp.mechanisms.optimization.removal_program import RemovalProgram
+from beam_dp.mechanisms.profiles import owner_pairs
 
 
 def total(owners: np.ndarray, weights: np.ndarray | None, removals: int) -> list[int]:
@@ -92,15 +91,87 @@ def kth_largest(
     checks.positive_integer("shared_rows.kth_largest", "k", k)
     kept = np.asarray((owners >= 0).any(axis=0))
     owners, items, counts = owners[:, kept], items[kept], counts[kept]
-    values: list[Number] = [*np.unique(items)[::-1].tolist(), empty]
-    found = [values[0]] * (removals + 1)
-    for value, below in itertools.pairwise(values):
-        above = np.asarray(items >= value)
-        losses = total(owners[:, above], counts[above], removals)
-        found = [below if left < k else y for left, y in zip(losses, found, strict=True)]
-        if losses[-1] >= k:
-            break
-    return found
+    if k == 1 and len(owners) == 2:
+        return owner_pairs.max_profile(*_pair(owners), items, removals, empty)
+    order = np.argsort(-items, kind="stable")
+    ranked = _Ranked(owners[:, order], items[order], counts[order], k, removals)
+    return [empty if level < 0 else ranked.values[level].item() for level in ranked.levels()]
+
+
+class _Ranked:
+    """Rows by falling item, and which rows can be the k-th largest after removals.
+
+    Attributes:
+        values: the different items, falling.
+        ends: how many rows have one of the first items.
+    """
+
+    def __init__(
+        self, owners: np.ndarray, items: np.ndarray, counts: np.ndarray, k: int, removals: int
+    ) -> None:
+        """Take rows by falling item."""
+        last = np.flatnonzero(np.append(items[1:] != items[:-1], len(items) > 0))
+        self.owners, self.counts, self.k, self.removals = owners, counts, k, removals
+        self.values, self.ends = items[last], last + 1
+
+    def levels(self) -> list[int]:
+        """Return per number of removals the place of an item in `values`, -1 beyond all of them.
+
+        B[r] is the item at the first place j with loss(j + 1) > r, loss(j) being that of the rows
+        of the first j items. All r are bisected at once.
+        """
+        found = [-1] * (self.removals + 1)
+        nodes = [(0, self.removals + 1, 0, len(self.values))]
+        while nodes:
+            first, stop, low, high = nodes.pop()
+            if first == stop:
+                continue
+            if low == high:
+                found[first:stop] = [low if low < len(self.values) else -1] * (stop - first)
+                continue
+            middle = (low + high) // 2
+            split = min(max(self._loss(middle + 1), first), stop)
+            nodes += [(first, split, low, middle), (split, stop, middle + 1, high)]
+        return found
+
+    def _loss(self, size: int) -> int:
+        """Return the least r so that r removals leave fewer than k rows of the first items."""
+        rows = int(self.ends[size - 1])
+        owners, counts = self.owners[:, :rows], self.counts[:rows]
+        if self._apart(owners, counts) >= self.k + self.removals:
+            return self.removals + 1
+        program = _program(owners, np.arange(rows), counts, np.zeros(rows, np.int64))
+        return RemovalLevels(program, self.removals).loss(self.k - 1)
+
+    def _apart(self, owners: np.ndarray, counts: np.ndarray) -> int:
+        """Return how many rows there are, at least, no two of which have a common owner.
+
+        One removal takes at most one of them: k + r of them leave k rows without any r people.
+        Those are taken that are the first of all of their owners, again and again.
+        """
+        wanted, apart = self.k + self.removals, 0
+        owners = owners[:, : 8 * wanted * len(owners)]
+        while apart < wanted and owners.shape[1]:
+            index = np.arange(owners.shape[1])
+            least = np.full(int(self.owners.max()) + 2, owners.shape[1])
+            for role in owners:
+                np.minimum.at(least, role, index)
+            least[-1] = owners.shape[1]
+            there = owners >= 0
+            picked = np.all(~there | (least[owners] == index), axis=0)
+            apart += int(np.count_nonzero(picked))
+            used = np.zeros(len(least), np.bool_)
+            used[owners[:, picked]] = True
+            used[-1] = False
+            owners = owners[:, ~used[owners].any(axis=0)]
+        return apart
+
+
+def _pair(owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return both owners of each row, the only one twice."""
+    return np.where(owners[0] < 0, owners[1], owners[0]), np.where(
+        owners[1] < 0, owners[0], owners[1]
+    )
 
 
 def _levels(
@@ -114,17 +185,23 @@ def _levels(
     kept = (owners >= 0).any(axis=0) & np.asarray(weights > 0)
     if not kept.any():
         return [0] * (removals + 1)
-    order = np.argsort(values[kept], kind="stable")
-    columns = (column[kept][order] for column in (values, weights, groups))
-    value, weight, group = columns
+    columns = (column[kept] for column in (values, weights, groups))
+    return RemovalLevels(_program(owners[:, kept], *columns), removals).values()
+
+
+def _program(
+    owners: np.ndarray, values: np.ndarray, weights: np.ndarray, groups: np.ndarray
+) -> RemovalProgram:
+    """Return the program of rows that all have an owner."""
+    order = np.argsort(values, kind="stable")
+    value, weight, group = (column[order] for column in (values, weights, groups))
     first = np.diff(np.unique(value, return_inverse=True)[1], prepend=-1) > 0
-    program = RemovalProgram(
-        _different(owners.T[kept][order]),
+    return RemovalProgram(
+        _different(owners.T[order]),
         np.cumsum(first) - 1,
         weight[first],
         np.unique(group[first], return_inverse=True)[1],
     )
-    return RemovalLevels(program, removals).values()
 
 
 def _different(owners: np.ndarray) -> np.ndarray:
