@@ -19,8 +19,15 @@ above LP[k], and so is B[k]; B[0] is exact. B[k] > LP[k] - c.
 * `total`: F = sum of w_t z_t.
 * `most_frequent`: F = the largest, over items, of the sum of w_t z_t over the rows of the item.
 * `distinct`: F = sum over items of the largest z_t of the rows of the item.
-* `kth_largest`: (of two roles and rank 1 the exact fractional cover of `owner_pairs`) the loss of y is the least k with B[k] <= rank - 1 for the total number of rows
+* `kth_largest`: the loss of y is the least k with B[k] <= rank - 1 for the total number of rows
   above y. Fewer rows are above a larger y, so that the loss falls with y, and interlaces as B does.
+  (The largest of rows with two roles has the fractional cover of `owner_pairs` instead.)
+
+*Sizes*, K = 620, processor seconds of one core, for 1.8 million order lines of 80,000 customers and
+10,000 suppliers: their number 2 s, the most frequent of 50 quantities 7 s, of 730 ship dates 17 s,
+1.6 million different prices 25 s, the largest price 2 s; 685,000 triangles of 300,000 people 4 s.
+`distinct` is slow, hours and more, where most items have many rows of people who are alike: then
+nothing but parts of everybody is optimal, and the program cannot be made small.
 
 *Whose row is it.* The same person in two roles of a row is one owner: her removal takes the row,
 once. An empty role (-1) is nobody's. A row of which all roles are empty belongs to nobody whom its
