@@ -16,8 +16,8 @@ _REACH = (
 )
 _OWNERS = (
     "or the 2 to 8 of rows with several owners, which disappear with any of them: --count, --sum, "
-    "--max, --min, --kth_largest, --distinct, --max_frequency, and --quantile and --median of rows, "
-    "without limits. Where a column is empty, the row belongs to the others"
+    "--max, --min, --kth_largest, --distinct, --max_frequency, and --quantile and --median of "
+    "rows, without limits. Where a column is empty, the row belongs to the others"
 )
 
 
