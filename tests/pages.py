@@ -15,15 +15,17 @@ import re
 import runpy
 import shlex
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+
+from beam_dp.beam_yaml import PROVIDERS
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))]
@@ -85,14 +87,16 @@ class Shell:
     """
 
     whole: bool
-    kept: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def run(self, block: Block) -> str:
         """Return what a block prints."""
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             if block.language == "python":
                 Path("block.py").write_text(block.code, encoding="utf-8")
-                self.kept = runpy.run_path("block.py")
+                runpy.run_path("block.py")
+            elif block.language == "yaml":
+                here = block.code.replace("/path/to/beam_dp/beam_yaml/providers.yaml", PROVIDERS)
+                Path("pipeline.yaml").write_text(here, encoding="utf-8")
             else:
                 for command in commands(block.code):
                     self._command(command)
@@ -109,6 +113,13 @@ class Shell:
             subprocess.run(["bash", "-c", command], check=True)
 
     def _job(self, module: str, words: list[str]) -> None:
+        if module == "apache_beam.yaml.main" and not self.whole:
+            return
+        if not hasattr(importlib.import_module(module), "main"):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(sys, "argv", [module, *words])
+                runpy.run_module(module, run_name="__main__")
+            return
         plans = module in ("pipelines.aggregate", "pipelines.ratio", "pipelines.preprocess")
         further = ["--plan"] if plans and not self.whole and "--plan" not in words else []
         main: Callable[[list[str]], int | None] = importlib.import_module(module).main
