@@ -8,8 +8,8 @@ Where an end is not known, as for quantiles, four digits of the number are shown
 
 import dataclasses
 import decimal
+import functools
 import math
-from fractions import Fraction
 
 UNKNOWN = "?"
 MISSING = "-"
@@ -52,13 +52,10 @@ class ShownNumber:
     @property
     def cells(self) -> tuple[str, str, str]:
         """The number and the two ends as text."""
-        place = self._place
         return (
-            MISSING
-            if self.value is None
-            else self._written(round(_exact(self.value) / place) * place),
-            UNKNOWN if self.low is None else self._written(_floor(self.low, place)),
-            UNKNOWN if self.high is None else self._written(-_floor(-self.high, place)),
+            MISSING if self.value is None else self._written(self.value, decimal.ROUND_HALF_EVEN),
+            UNKNOWN if self.low is None else self._written(self.low, decimal.ROUND_FLOOR),
+            UNKNOWN if self.high is None else self._written(self.high, decimal.ROUND_CEILING),
         )
 
     def __str__(self) -> str:
@@ -71,42 +68,28 @@ class ShownNumber:
         off = f"{self.rank:,.0f}" if math.isfinite(self.rank) else UNKNOWN
         return f"{marked} (rank ±{off})"
 
-    @property
-    def _place(self) -> Fraction:
-        """The unit of the last digit that is shown: a power of ten."""
-        place = Fraction(10) ** self._exponent
-        return max(place, Fraction(1)) if self.whole else place
-
-    @property
+    @functools.cached_property
     def _exponent(self) -> int:
+        """The place of the last digit that is shown, as a power of ten."""
         ends = [end for end in (self.low, self.high) if end is not None]
         known = ends if self.value is None else [*ends, self.value]
         size = max((abs(each) for each in known if each), default=1.0)
-        digits = math.floor(math.log10(size)) + 1 - _DIGITS
+        exponent = math.floor(math.log10(size)) + 1 - _DIGITS
         width = max(known, default=0.0) - min(known, default=0.0)
-        if not (math.isfinite(width) and width > 0):
-            return digits
-        exponent = math.floor(math.log10(width)) - _BEYOND
-        return exponent if len(ends) == 2 else max(exponent, digits)
+        if math.isfinite(width) and width > 0:
+            place = math.floor(math.log10(width)) - _BEYOND
+            exponent = place if len(ends) == 2 else max(place, exponent)
+        return max(exponent, 0) if self.whole else exponent
 
-    def _written(self, number: Fraction) -> str:
-        """Return a rounded number with its digits, or by powers of ten if they are many."""
-        place = self._place
-        if abs(number) >= 10**_LARGE or place * 10**_FINE < 1:
-            return f"{float(number):.4g}"
-        digits = len(str(place.denominator)) - 1
-        text = f"{decimal.Decimal(number.numerator) / number.denominator:,.{digits}f}"
+    def _written(self, number: float, rounding: str) -> str:
+        """Return a number with its digits, or by powers of ten if they are many."""
+        exponent = self._exponent
+        if abs(number) >= 10**_LARGE or exponent < -_FINE:
+            return f"{number:.4g}"
+        place = decimal.Decimal((0, (1,), exponent))
+        text = f"{decimal.Decimal(str(number)).quantize(place, rounding) + 0:,f}"
         known = self.low is not None or self.high is not None
-        return text if known or not digits else text.rstrip("0").rstrip(".")
-
-
-def _floor(number: float, place: Fraction) -> Fraction:
-    return math.floor(_exact(number) / place) * place
-
-
-def _exact(number: float) -> Fraction:
-    """Return a number as it is written: 1/10 for 0.1."""
-    return Fraction(str(number))
+        return text if known or exponent >= 0 else text.rstrip("0").rstrip(".")
 
 
 def shown(

@@ -24,8 +24,8 @@ class Screen:
         self._master, self.descriptor = pty.openpty()
 
     def text(self) -> str:
-        read = b""
-        while select.select([self._master], [], [], 0.05)[0]:
+        read, until = b"", time.monotonic() + 0.2
+        while time.monotonic() < until and select.select([self._master], [], [], 0.05)[0]:
             read += os.read(self._master, 1 << 16)
         return read.decode()
 
