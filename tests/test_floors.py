@@ -63,7 +63,6 @@ TESTED_IN = {
     "mechanisms/summaries/person_value.py": "transforms/columns/test_row_order.py",
     "testing/counterexample.py": "testing/test_testing.py",
     "testing/neighbours.py": "testing/test_testing.py",
-    "transforms/io/open_files.py": "transforms/io/test_read_rows.py",
     "transforms/select.py": "transforms/steps/test_guards.py",
 }
 """Modules that no test imports, with the file that tests them by what is built on them."""
