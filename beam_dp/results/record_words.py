@@ -11,6 +11,8 @@ from beam_dp.results.released_metrics import Series, ShownMetric
 from beam_dp.results.shown_numbers import MARK, UNKNOWN, ShownNumber, shown
 
 _MUCH, _MANY = 10, Fraction(1, 10_000)
+NOT_PRIVATE = "NOT PRIVATE"
+"""The entry of a record whose numbers have no noise, and why; and the words that say it."""
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -25,7 +27,8 @@ def title(record: dict[str, Any]) -> str:
     """Return a heading that names what was read, if that is known."""
     source = str(record.get("job", {}).get("input", ""))
     name = re.split(r"[/\\]", source)[-1]
-    return f"Released statistics: {name}" if name else "Released statistics"
+    said = f"Released statistics: {name}" if name else "Released statistics"
+    return f"{NOT_PRIVATE}. {said}" if NOT_PRIVATE in record else said
 
 
 def summary(record: dict[str, Any], rows: int) -> str:
@@ -42,6 +45,8 @@ def summary(record: dict[str, Any], rows: int) -> str:
 
 def protects(record: dict[str, Any]) -> tuple[str, ...]:
     """Return what the numbers protect, and what they do not."""
+    if NOT_PRIVATE in record:
+        return (f"Nothing and nobody: {record[NOT_PRIVATE]}. Do not show this page to others.",)
     noise = (
         "Random noise was added to every number on this page, so that the page would look almost "
         f"the same without any one person in the data. {_person(record)}"
@@ -117,7 +122,8 @@ def reading(metrics: Sequence[ShownMetric]) -> tuple[str, ...]:
 
 def warnings(record: dict[str, Any], metrics: Sequence[ShownMetric], rows: int) -> tuple[str, ...]:
     """Return what a reader must beware of, each with what would help."""
-    return (*_of_numbers(metrics, rows), *_of_limits(record), *_of_budget(record["budget"]))
+    trial = [f"{NOT_PRIVATE}: {record[NOT_PRIVATE]}."] if NOT_PRIVATE in record else []
+    return (*trial, *_of_numbers(metrics, rows), *_of_limits(record), *_of_budget(record["budget"]))
 
 
 def _of_numbers(metrics: Sequence[ShownMetric], rows: int) -> Iterable[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from beam_dp.mechanisms.planning.html_table import html_table
+from beam_dp.results.record_words import NOT_PRIVATE
 from beam_dp.results.report import report
 from beam_dp.results.text_table import text_table
 from beam_dp.transforms.inputs import released_files
@@ -59,4 +60,6 @@ class Released:
 
     @property
     def _cost(self) -> str:
+        if NOT_PRIVATE in self.record:
+            return f"{NOT_PRIVATE}: {self.record[NOT_PRIVATE]}"
         return f"in all: {self.record['composition']}" if "composition" in self.record else ""

@@ -2,6 +2,7 @@
 
 import pytest
 
+import beam_dp as dp
 from beam_dp.results import record_words
 from beam_dp.results.released_metrics import metrics_of
 from tests.results.releases import made, record
@@ -80,6 +81,17 @@ def test_an_unusual_budget_is_named(budget: dict[str, str], said: str) -> None:
     assert warned(["a"], budget=budget).startswith(said) and bool(said) == bool(
         warned(["a"], budget=budget)
     )
+
+
+def test_a_trial_without_noise_cannot_be_taken_for_a_release() -> None:
+    trial = {"NOT PRIVATE": "a trial: no noise was drawn"}
+    release = made(["a"], **trial)
+    assert record_words.title(release.record).startswith("NOT PRIVATE. Released statistics")
+    assert warned(["a"], **trial) == "NOT PRIVATE: a trial: no noise was drawn."
+    [said] = record_words.protects(release.record)
+    assert said.startswith("Nothing and nobody: a trial: no noise was drawn.")
+    assert str(dp.Released(*release)).endswith("\nNOT PRIVATE: a trial: no noise was drawn")
+    assert "NOT PRIVATE" in dp.Released(*release)._repr_html_()
 
 
 def test_people_beyond_the_bound_are_named() -> None:
