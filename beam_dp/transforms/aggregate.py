@@ -234,7 +234,7 @@ class PrivateAggregate(
             self._program, places, noise, chosen=chosen, draws=draws, listed=listed
         )
         released = output_rows.OutputRows(self.partition, self.metrics, layout, self.batches)
-        rows = summaries | "Release" >> draw | "Released" >> released
+        rows = summaries | "ReleaseNumbers" >> draw | "NameColumns" >> released
         self._drawn = draw.drawn
         return rows
 

@@ -268,9 +268,9 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
         kind = row_type([(name, Any) for name in named])
         return (
             pcoll
-            | "Collect" >> beam.ParDo(collect).with_output_types(tuple[int, bytes])
+            | "CollectRows" >> beam.ParDo(collect).with_output_types(tuple[int, bytes])
             | "GroupByShard" >> beam.GroupByKey()
-            | "Settle" >> beam.ParDo(settle).with_output_types(kind)
+            | "SettleBounds" >> beam.ParDo(settle).with_output_types(kind)
         )
 
     def display_data(self) -> dict[str, Any]:

@@ -87,10 +87,12 @@ class TopPartitions(beam.PTransform[beam.PCollection[beam.Row], beam.PCollection
             f"be one of the numbers {', '.join(numbers) or 'of rows, not of batches'}, "
             f"not {self.by!r}",
         )
-        listed = released | "Each" >> beam.Map(_alone)
-        best = listed | "Best" >> beam.CombinePerKey(functools.partial(_best, k=self.k, by=self.by))
+        listed = released | "KeyTogether" >> beam.Map(_alone)
+        best = listed | "KeepBest" >> beam.CombinePerKey(
+            functools.partial(_best, k=self.k, by=self.by)
+        )
         kept = beam.FlatMapTuple(_rows).with_output_types(released.element_type)
-        return best | "Rows" >> kept
+        return best | "TakeRows" >> kept
 
 
 def _alone(row: beam.Row) -> tuple[None, list[beam.Row]]:

@@ -96,7 +96,9 @@ class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[b
         places, noise = drawing.BucketPartitions(layout, buckets), trial.noise_of(pcoll.pipeline)
         draw = barrier.DrawOnce(self._program, places, noise, draws=draws)
         released = output_rows.OutputRows(self.partition, (), layout)
-        rows = pcoll | "Summarise" >> summarise | "Release" >> draw | "Released" >> released
+        rows = (
+            pcoll | "Summarise" >> summarise | "ReleaseNumbers" >> draw | "NameColumns" >> released
+        )
         self._drawn = draw.drawn
         return rows
 

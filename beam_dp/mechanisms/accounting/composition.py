@@ -4,8 +4,12 @@ Runs are composed one after the other: what a run asks may depend on what earlie
 Whether also its *cost* may depend on that makes the difference:
 
 * **the sum**, of all epsilons and deltas, or of all rhos and deltas where the limit is one of rho,
-  holds whatever decides the costs (Rogers, Roth, Ullman, Vadhan 2016, arXiv 1605.08294, Theorem
-  3.6; Whitehouse, Ramdas, Rogers, Wu 2023, arXiv 2203.05481, Theorem 1 for approximate zCDP).
+  holds whatever decides the costs. Of epsilons: an (epsilon, delta)-DP release leaks with
+  probability delta, and else moves the loss by at most epsilon (Kairouz, Oh, Viswanath 2015,
+  Theorem 3.1). Whatever is asked next, the loss is at most the sum of the epsilons, but where
+  something leaked, which happens with at most the expected sum of the deltas. Of rhos: with the
+  loss L and the sum rho so far, e^((alpha - 1) L - alpha (alpha - 1) rho) is a supermartingale
+  (Feldman, Zrnic 2021, arXiv 2008.11193; Whitehouse, Ramdas, Rogers, Wu 2023, arXiv 2203.05481).
 * **zCDP**: every release counts rho, an (epsilon, delta) counts epsilon^2 / 2 (see `account`). The
   sum is turned into one epsilon (`zcdp`) at what the deltas leave of the limit's delta.
 * **PLD**: the exact distribution of the privacy loss where every release is the worst one of its
@@ -13,9 +17,9 @@ Whether also its *cost* may depend on that makes the difference:
   pair dominates every such release, and pairs that dominate compose (Zhu, Dong, Wang 2022, arXiv
   2106.08567, Theorem 10). Computed by `dp-accounting`, with every loss rounded up.
 
-The last two need costs that are **planned**: decided without looking at what earlier runs released.
-For costs that are not, the optimal composition is too small (Rogers et al. 2016, section 5), and so
-is the least of several: a person could steer to the one that suits what was released so far.
+The last two, and the least of several, count for costs that are **planned**: decided without looking
+at what earlier runs released. Of others nothing is proved here: a person could steer to the way of
+composing that suits what was released so far.
 
 *The rounding of the PLD.* A loss is rounded up to a multiple of the interval, which errs to the
 safe side. The floats do not: the distribution has n <= 2^19 cells and mass at most 1. A Fourier

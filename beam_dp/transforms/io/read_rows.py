@@ -86,7 +86,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         produced = dict if self._extension.startswith(".jsonl") else pa.RecordBatch
         rows = (
             pbegin
-            | "Start" >> beam.Impulse()
+            | "StartReading" >> beam.Impulse()
             | "ListParts" >> beam.FlatMap(self._parts)  # (number, path or range)
             # A shuffle of the list, so that the parts are read in parallel.
             | "SpreadParts" >> beam.GroupByKey()

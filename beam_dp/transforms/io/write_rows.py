@@ -112,7 +112,7 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
                 "header",
                 "be left out for batches: these keep names",
             )
-            packed = rows | "Pack" >> beam.Map(table_files.packed, self.columns)
+            packed = rows | "PackBatches" >> beam.Map(table_files.packed, self.columns)
             return self._written(packed, _Batches(self.path, self.columns))
         schema = dict(_schema(rows.element_type))
         names = tuple(schema) if self.columns is None else tuple(self.columns)
@@ -127,15 +127,19 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
         self, table: beam.PCollection[Any], file: "_Rows | _Batches"
     ) -> beam.PCollection[str]:
         # A file without rows is written too: the key occurs at least once.
-        nothing = table.pipeline | "Start" >> beam.Impulse() | "Header" >> beam.Map(lambda _: None)
+        nothing = (
+            table.pipeline
+            | "StartHeader" >> beam.Impulse()
+            | "AddHeader" >> beam.Map(lambda _: None)
+        )
         known: Any = self.record
         if isinstance(known, beam.PCollection):
             known = beam.pvalue.AsSingleton(known)
         return (
             (table, nothing)
-            | "Table" >> beam.Flatten()
-            | "Key" >> beam.WithKeys(None)
-            | "OneFile" >> beam.GroupByKey()
+            | "FlattenTable" >> beam.Flatten()
+            | "KeyTogether" >> beam.WithKeys(None)
+            | "GroupIntoOneFile" >> beam.GroupByKey()
             | "WriteFile" >> beam.Map(_write, file, known)
         )
 

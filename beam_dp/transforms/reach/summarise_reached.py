@@ -1,12 +1,12 @@
 """Rows in, one summary per partition out, with a bound on partitions that is chosen on the way.
 
     rows
-      Collect            as for a given bound, which is here the last step of the ladder
+      CollectColumns     as for a given bound, which is here the last step of the ladder
       GroupByShard
-      Reduce             whole people, reduced; how many of them stand on each step of the ladder
+      ReduceShards       whole people, reduced; how many of them stand on each step of the ladder
         ChooseReach      of the steps: one noisy histogram, and the bound that it shows
-        ReachBarrier     what was drawn is never drawn again
-      Settle             the lines of the bound, which is a side input, as for a given bound
+        StoreReach       what was drawn is never drawn again
+      SettleBounds       the lines of the bound, which is a side input, as for a given bound
       GroupByBucket
 
 It is no composite step of its own, for it has two outputs of different types. What is released of
@@ -120,9 +120,9 @@ class SummariseReached:
         reduce = beam.ParDo(ReduceShards(self.bounder, self.programs.edges))
         reduced = (
             rows
-            | "Collect" >> collect
+            | "CollectColumns" >> collect
             | "GroupByShard" >> beam.GroupByKey()
-            | "Reduce"
+            | "ReduceShards"
             >> reduce.with_output_types(tuple[int, bytes]).with_outputs(STEPS, main="lines")
         )
         chosen = self._chosen(reduced[STEPS])
@@ -136,12 +136,12 @@ class SummariseReached:
     def _chosen(self, steps: beam.PCollection[tuple[int, bytes]]) -> beam.PCollection[ReachChoice]:
         """Return the choice, behind a barrier; there is one even where there are no rows."""
         nobody = beam.Map(lambda _: (0, b"")).with_output_types(tuple[int, bytes])
-        start = steps.pipeline | "StartSteps" >> beam.Impulse() | "NoSteps" >> nobody
+        start = steps.pipeline | "StartSteps" >> beam.Impulse() | "AddNoSteps" >> nobody
         return (
             (steps, start)
-            | "AllSteps" >> beam.Flatten()
+            | "FlattenSteps" >> beam.Flatten()
             | "GroupSteps" >> beam.GroupByKey()
             | "ChooseReach" >> beam.ParDo(ChooseReach(self.programs, self.noise, self.draws))
-            | "ReachBarrier" >> beam.GroupByKey()
-            | "StoredReach" >> beam.Map(stored)
+            | "StoreReach" >> beam.GroupByKey()
+            | "TakeStoredReach" >> beam.Map(stored)
         )

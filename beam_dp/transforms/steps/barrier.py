@@ -144,15 +144,17 @@ class DrawOnce(
         sides = [*self._clips(summaries), *self._reach]
         drawing = Draw(self.program, self.places, self.noise, self.draws)
         draw = beam.ParDo(drawing, *sides, **self.listed)
-        numbered = summaries | "Draw" >> draw
+        numbered = summaries | "DrawNumbers" >> draw
         if guards.may_recompute(summaries.pipeline):
             return self._kept_by_the_driver(numbered, sides)
-        blocks = numbered | "Barrier" >> beam.GroupByKey() | "Stored" >> beam.Map(stored)
+        blocks = (
+            numbered | "StoreNumbers" >> beam.GroupByKey() | "TakeStoredNumbers" >> beam.Map(stored)
+        )
         self.drawn = Drawn(blocks, beam.pvalue.AsIter(blocks), sides)
         if not self.program.model.spreads:
-            return blocks | "Combine" >> beam.Map(combined, self.program)
-        sums = beam.pvalue.AsIter(blocks | "Sums" >> beam.Map(sums_of, self.program))
-        return blocks | "Combine" >> beam.Map(combined, self.program, sums)
+            return blocks | "CombineNumbers" >> beam.Map(combined, self.program)
+        sums = beam.pvalue.AsIter(blocks | "SumNumbers" >> beam.Map(sums_of, self.program))
+        return blocks | "CombineNumbers" >> beam.Map(combined, self.program, sums)
 
     def _kept_by_the_driver(
         self, numbered: beam.PCollection[tuple[int, Block]], sides: list[Any]
@@ -161,14 +163,20 @@ class DrawOnce(
 
         All have one key, so that one task passes them on: of each bucket the blocks of one draw.
         """
-        nothing = numbered.pipeline | "Impulse" >> beam.Impulse() | "NoBlock" >> beam.Map(no_block)
-        together = numbered | "Together" >> beam.Map(numbered_together)
-        grouped = (together, nothing) | "All" >> beam.Flatten() | "Barrier" >> beam.GroupByKey()
-        source = grouped | "Stored" >> beam.FlatMap(stored_together)
+        nothing = (
+            numbered.pipeline | "StartBlocks" >> beam.Impulse() | "AddNoBlock" >> beam.Map(no_block)
+        )
+        together = numbered | "KeyBlocksTogether" >> beam.Map(numbered_together)
+        grouped = (
+            (together, nothing)
+            | "FlattenBlocks" >> beam.Flatten()
+            | "StoreNumbers" >> beam.GroupByKey()
+        )
+        source = grouped | "TakeStoredNumbers" >> beam.FlatMap(stored_together)
         blocks = beam.pvalue.AsIter(source)
         self.drawn = Drawn(source, blocks, sides)
-        start = grouped | "Start" >> beam.Map(started)
-        return start | "Combine" >> beam.FlatMap(combined_all, blocks, self.program)
+        start = grouped | "StartCombining" >> beam.Map(started)
+        return start | "CombineNumbers" >> beam.FlatMap(combined_all, blocks, self.program)
 
     @property
     def _reach(self) -> list[beam.pvalue.AsSingleton]:
@@ -178,5 +186,5 @@ class DrawOnce(
         if not self.program.model.shared_measures:
             return [()]
         choose = beam.ParDo(ChooseClips(self.program, self.noise, self.draws), *self._reach)
-        chosen = summaries | "ChooseClips" >> choose | "ClipsBarrier" >> beam.GroupByKey()
-        return [beam.pvalue.AsSingleton(chosen | "StoredClips" >> beam.Map(stored))]
+        chosen = summaries | "ChooseClips" >> choose | "StoreClips" >> beam.GroupByKey()
+        return [beam.pvalue.AsSingleton(chosen | "TakeStoredClips" >> beam.Map(stored))]

@@ -221,10 +221,10 @@ class OutputRows(
         wholes = [output.whole for output in outputs_of(self.metrics)]
         if self.batches:
             step = beam.Map(as_batch, names, wholes, self.layout.public)
-            return blocks | "Batches" >> step.with_output_types(pa.RecordBatch)
+            return blocks | "MakeBatches" >> step.with_output_types(pa.RecordBatch)
         kind = output_type(self.partition, self.metrics, self.layout)
         step = beam.FlatMap(as_rows, names, wholes, self.layout.public)
-        return blocks | "Rows" >> step.with_output_types(kind)
+        return blocks | "MakeRows" >> step.with_output_types(kind)
 
 
 def as_rows(

@@ -1,9 +1,9 @@
 """Rows in, one summary per partition out: collect, shuffle, bound, summarise, shuffle.
 
     rows
-      Collect            per bundle: columns, merged per person and partition, hopeless ones dropped
+      CollectColumns     per bundle: columns, merged per person and partition, hopeless ones dropped
       GroupByShard       bytes, by keyed hash of the person: all lines of a person meet here
-      Settle             the final bounds; one line per person and partition becomes a summary
+      SettleBounds       the final bounds; one line per person and partition becomes a summary
                          (for a user's own function, blocks of people become votes: `block_votes`)
       GroupByBucket      bytes, by partition
                                                     # (bucket, summaries)
@@ -57,7 +57,7 @@ class Summarise(
         """Apply the steps of the module's docstring."""
         settle = Settle(self.bounder, self.measures, self.shared, self.buckets)
         collect = collecting(rows, self.layout, self.bounder, self.shards, self.listed)
-        shards = rows | "Collect" >> collect | "GroupByShard" >> beam.GroupByKey()
+        shards = rows | "CollectColumns" >> collect | "GroupByShard" >> beam.GroupByKey()
         votes = block_votes.votes_of(self.measures, self.buckets, self.bounder.key)
         settled = summaries_of(shards, beam.ParDo(settle), votes)
         return by_bucket(settled, self.buckets, bool(self.shared))
@@ -77,8 +77,8 @@ def summaries_of(
     """
     typed = settling.with_output_types(tuple[int, bytes])
     if votes is None:
-        return (shards | "Settle" >> typed,)
-    outputs = shards | "Settle" >> typed.with_outputs(block_votes.TAG, main="summaries")
+        return (shards | "SettleBounds" >> typed,)
+    outputs = shards | "SettleBounds" >> typed.with_outputs(block_votes.TAG, main="summaries")
     return outputs.summaries, outputs[block_votes.TAG] | "AskBlocks" >> votes
 
 
@@ -98,7 +98,9 @@ def by_bucket(
     numbers = [*range(buckets), *([SHARED] if shared else [])]
     every = beam.FlatMap(lambda _: [(number, b"") for number in numbers])
     every = every.with_output_types(tuple[int, bytes])
-    empty = summaries[0].pipeline | "Start" >> beam.Impulse() | "Buckets" >> every
+    empty = summaries[0].pipeline | "StartBuckets" >> beam.Impulse() | "AddEmptyBuckets" >> every
     return (
-        (*summaries, empty) | "AllBuckets" >> beam.Flatten() | "GroupByBucket" >> beam.GroupByKey()
+        (*summaries, empty)
+        | "FlattenBuckets" >> beam.Flatten()
+        | "GroupByBucket" >> beam.GroupByKey()
     )

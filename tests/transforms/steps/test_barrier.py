@@ -244,7 +244,7 @@ def test_where_draws_can_be_repeated_all_comes_from_a_side_input(name: str, runn
     mains = [given for key, given in end.inputs.items() if "side_input" not in key]
     assert len(sides) == len(mains) == 1
     stored, start = list(above(sides[0], made_by)), list(above(mains[0], made_by))
-    assert [step.unique_name.split("/")[-1] for step in start[:-1]] == ["Start"]
+    assert [step.unique_name.split("/")[-1] for step in start[:-1]] == ["StartCombining"]
     assert stored[-1].spec.urn == GROUP_BY_KEY and stored[-1] == start[-1]
     assert barriers.started((0, [])) == b""
 
@@ -252,7 +252,9 @@ def test_where_draws_can_be_repeated_all_comes_from_a_side_input(name: str, runn
 def test_a_group_by_key_stands_between_the_clips_and_the_draw() -> None:
     components = steps(aggregate())
     made_by = producers(components)
-    [draw] = [step for step in components.transforms.values() if step.unique_name.endswith("/Draw")]
+    [draw] = [
+        step for step in components.transforms.values() if step.unique_name.endswith("/DrawNumbers")
+    ]
     sides = [collection for name, collection in draw.inputs.items() if "side_input" in name]
     assert len(sides) == 2  # the clips, and the bound on partitions
     for side in sides:
