@@ -17,9 +17,9 @@ Whether also its *cost* may depend on that makes the difference:
   pair dominates every such release, and pairs that dominate compose (Zhu, Dong, Wang 2022, arXiv
   2106.08567, Theorem 10). Computed by `dp-accounting`, with every loss rounded up.
 
-The last two, and the least of several, count for costs that are **planned**: decided without looking
-at what earlier runs released. Of others nothing is proved here: a person could steer to the way of
-composing that suits what was released so far.
+The last two, and the least of several, count for costs that are **planned**: decided without
+looking at what earlier runs released. Of others nothing is proved here: a person could steer to the
+way of composing that suits what was released so far.
 
 *The rounding of the PLD.* A loss is rounded up to a multiple of the interval, which errs to the
 safe side. The floats do not: the distribution has n <= 2^19 cells and mass at most 1. A Fourier
