@@ -29,12 +29,14 @@ class Engine:
         victims: what can be killed besides the driver, by functions of the driver's process that
             return whether there was one.
         mended: called after a job: starts again what was killed, and waits for what still runs.
+        once: those of the victims without which no job goes on: killed once in a job.
     """
 
     options: list[str]
     keeps: bool
     victims: dict[str, Callable[[int], bool]]
     mended: Callable[[], None]
+    once: tuple[str, ...] = ()
 
 
 def children(process: int) -> dict[int, str]:
@@ -87,7 +89,8 @@ def prism(location: Path) -> Iterator[Engine]:
     """Beam's Prism: a process of its own; the driver is its worker."""
     options = ["--runner=PrismRunner", f"--prism_location={location}"]
     victims = {"Prism": lambda driver: kill_below(driver, str(location.name))}
-    yield Engine([*options, "--environment_type=LOOPBACK"], True, victims, lambda: None)
+    options.append("--environment_type=LOOPBACK")
+    yield Engine(options, True, victims, lambda: None, ("Prism",))
 
 
 @contextlib.contextmanager
@@ -125,7 +128,7 @@ def _on_cluster(
         running.processes.wait_until(running.is_ready, "The cluster")
 
     options = [f"--{name}={value}" for name, value in running.options.items()]
-    return Engine(options, keeps, {**victims, "job server": server}, mended)
+    return Engine(options, keeps, {**victims, "job server": server}, mended, ("job server",))
 
 
 def _worker_of(running: cluster.Cluster) -> Callable[[int], bool]:

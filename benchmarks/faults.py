@@ -4,11 +4,11 @@
     python -m benchmarks.faults --kills 10 --minutes 5   fewer
     python -m benchmarks.faults --engines flink:spark    some engines; Linux only
 
-A job makes one release for three readers (`benchmarks.fault_job`). While it runs one process is
-killed, after a time that is uniform over what the job takes undisturbed: in turn the driver, and
-each kind of process of the engine. If there is no process of the kind at that moment, the next one
-that starts is killed. Afterwards the job has a minute and a half to end; then the driver is killed
-too. The release keeps its draws in a folder (`--draws_folder`); "flink, not kept" has none: it shows
+A job makes one release for three readers (`benchmarks.fault_job`). While it runs processes of one
+kind are killed: in turn each kind of process of the engine, and the driver. The first is killed after
+a time that is uniform over what the job takes undisturbed; the next one so after that, three in all,
+for each job that lasts so long. If there is no process of the kind at that moment, the next one that
+starts is killed. Afterwards the job has a minute and a half to end; then the driver is killed too. The release keeps its draws in a folder (`--draws_folder`); "flink, not kept" has none: it shows
 that a second draw would be noticed.
 
 Two draws are the same with a chance below 2^-120: where a day has two rows, there were two releases.
@@ -27,8 +27,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import fault_engines
@@ -40,7 +42,10 @@ ENGINES = ("memory", "prism", "flink", "spark", "flink, not kept")
 DRIVER = "driver"
 PATIENCE = 90.0
 SAME, FAILED, DIFFERENT = "same release", "failed job", "different releases"
-HEADS = ("engine", "killed", "kills", SAME, FAILED, DIFFERENT, "leftovers")
+KILLS, JOBS, LEFT = "kills", "jobs", "leftovers"
+COUNTS = (KILLS, JOBS, SAME, FAILED, DIFFERENT, LEFT)
+HEADS = ("engine", "killed", *COUNTS)
+KILLS_A_JOB = 3
 
 
 def outcome(shown: Iterable[str], has_ended_well: bool) -> str:
@@ -74,13 +79,22 @@ def leftovers(folder: Path) -> list[Path]:
     return [*cut, *(path for path in found if CANARY.encode() in path.read_bytes())]
 
 
-def run_once(engine: Engine, victim: str | None, moment: float, folder: Path) -> tuple[str, float]:
-    """Run a job, kill something, and return the outcome and the seconds that the job took."""
+@dataclass(frozen=True)
+class Result:
+    """What happened to one job: how it came out, how often it was struck, and what it took."""
+
+    outcome: str
+    kills: int
+    seconds: float
+
+
+def run_once(engine: Engine, victim: str | None, span: float, folder: Path) -> Result:
+    """Run a job in a new folder, and kill processes of one kind meanwhile, or none."""
     temporary = folder / "temporary"
-    temporary.mkdir()
+    temporary.mkdir(parents=True)
     where = f"--draws_folder={folder / 'draws'}" if engine.keeps else "--cluster_never_restarts"
     words = [sys.executable, "-m", "benchmarks.fault_job", str(folder), *engine.options, where]
-    start = time.monotonic()
+    kills, start = 0, time.monotonic()
     with (folder / "log").open("wb") as log:
         environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(ROOT)}
         driver = subprocess.Popen(
@@ -88,69 +102,79 @@ def run_once(engine: Engine, victim: str | None, moment: float, folder: Path) ->
         )
         try:
             if victim is not None:
-                strike(engine, victim, driver, start + moment)
+                kills = struck(engine, victim, driver, span)
             driver.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            print(f"  not ended {PATIENCE:.0f} s after {victim}: the driver was killed too")
+            print(f"  not ended in {PATIENCE:.0f} s: the driver is killed too", flush=True)
         finally:
             fault_engines.ended(driver)
     seconds = time.monotonic() - start
     engine.mended()
-    shown = [*lines_of(folder / FIRST), *lines_of(folder / SECOND)]
-    shown += lines_of(folder / OUTPUT)[1:]
-    return outcome(shown, driver.returncode == 0), seconds
+    shown = [*lines_of(folder / FIRST), *lines_of(folder / SECOND), *lines_of(folder / OUTPUT)[1:]]
+    return Result(outcome(shown, driver.returncode == 0), kills, seconds)
 
 
-def strike(engine: Engine, victim: str, driver: subprocess.Popen[bytes], moment: float) -> None:
-    """Kill something at a moment, or as soon as it is there, or not if the job ends before."""
-    time.sleep(max(0.0, moment - time.monotonic()))
+def struck(engine: Engine, victim: str, driver: subprocess.Popen[bytes], span: float) -> int:
+    """Kill processes of one kind, each at a moment of its own; return how many."""
     if victim == DRIVER:
+        pause(driver, span)
         driver.kill()
-        return
-    while driver.poll() is None and not engine.victims[victim](driver.pid):
-        time.sleep(0.05)
+        return 1
+    for number in range(1 if victim in engine.once else KILLS_A_JOB):
+        pause(driver, span)
+        while driver.poll() is None and not engine.victims[victim](driver.pid):
+            time.sleep(0.05)
+        if driver.poll() is not None:
+            return number
+    return number + 1
 
 
-def measure(name: str, engine: Engine, kills: int, end: float) -> tuple[list[list[str]], bool]:
-    """Kill so many processes, or until the end; return the lines of the table, and whether it held."""
-    counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    left: collections.Counter[str] = collections.Counter()
+def pause(driver: subprocess.Popen[bytes], span: float) -> None:
+    """Wait for a random moment, at most until the job ends."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        driver.wait(random.uniform(0.0, span))
+
+
+def measured(name: str, engine: Engine, kills: int, end: float) -> dict[str, Counter[str]]:
+    """Kill so many processes, or until the end; return the counts for each kind of process."""
+    counts: dict[str, Counter[str]] = collections.defaultdict(Counter)
     with tempfile.TemporaryDirectory(prefix="faults-") as at:
-        seconds = []
-        for number in range(2):
-            folder = Path(at, f"whole-{number}")
-            folder.mkdir()
-            found, took = run_once(engine, None, 0.0, folder)
-            if found != SAME:
-                raise SystemExit(f"{name}: {found} without a kill.\n{tail(folder / 'log')}")
-            seconds.append(took)
-        victims = itertools.cycle([*engine.victims, DRIVER])
-        for number, victim in zip(range(kills), victims, strict=False):
-            if time.monotonic() > end:
+        whole = [run_once(engine, None, 0.0, Path(at, f"whole-{number}")) for number in range(2)]
+        if any(result.outcome != SAME for result in whole):
+            raise SystemExit(f"{name}: the release fails without a kill.\n{tail(Path(at))}")
+        span = min(result.seconds for result in whole)
+        for number, victim in enumerate(itertools.cycle([*engine.victims, DRIVER])):
+            if sum(count[KILLS] for count in counts.values()) >= kills or time.monotonic() > end:
                 break
-            folder = Path(at, f"kill-{number}")
-            folder.mkdir()
-            moment = random.uniform(0.0, min(seconds))
-            found, took = run_once(engine, victim, moment, folder)
-            counts[victim][found] += 1
-            files = leftovers(folder)
-            left[victim] += len(files)
-            print(f"  {name}: {victim} at {moment:.1f} s of {took:.1f}: {found}", flush=True)
-            for path in files:
-                print(f"  left: {path.relative_to(folder)}", flush=True)
-    held = not any(count[DIFFERENT] for count in counts.values()) and not any(left.values())
-    return [line(name, victim, counts[victim], left[victim]) for victim in counts], held
+            folder = Path(at, f"job-{number}")
+            result, files = run_once(engine, victim, span, folder), leftovers(folder)
+            counts[victim] += Counter(
+                {KILLS: result.kills, JOBS: 1, result.outcome: 1, LEFT: len(files)}
+            )
+            said = f"{result.kills} x {victim}, {result.seconds:.0f} s: {result.outcome}"
+            print(
+                f"  {name}: {said}{''.join(f', {file.name} is left' for file in files)}", flush=True
+            )
+    return counts
 
 
-def line(engine: str, victim: str, count: Mapping[str, int], left: int) -> list[str]:
-    """Return one line of the table."""
-    outcomes = [str(count.get(kind, 0)) for kind in (SAME, FAILED, DIFFERENT)]
-    return [engine, victim, str(sum(count.values())), *outcomes, str(left)]
+def lines(engine: str, counts: Mapping[str, Mapping[str, int]]) -> list[list[str]]:
+    """Return the lines of the table, one for each kind of process."""
+    return [
+        [engine, victim, *(str(count.get(name, 0)) for name in COUNTS)]
+        for victim, count in counts.items()
+    ]
 
 
-def tail(path: Path) -> str:
-    """Return the last lines of a log."""
-    return "\n".join(path.read_text(encoding="utf-8", errors="replace").splitlines()[-5:])
+def holds(counts: Mapping[str, Mapping[str, int]]) -> bool:
+    """Return whether there was never a second release, nor a leftover."""
+    return not any(count.get(name, 0) for count in counts.values() for name in (DIFFERENT, LEFT))
+
+
+def tail(folder: Path) -> str:
+    """Return the last lines of the logs in a folder."""
+    logs = [log.read_text(errors="replace").splitlines()[-5:] for log in folder.glob("*/log")]
+    return "\n".join(itertools.chain.from_iterable(logs))
 
 
 def opened(name: str, prism: Path) -> AbstractContextManager[Engine]:
@@ -168,23 +192,22 @@ def main(words: Sequence[str] | None = None) -> int:
     """Print the table; return 1 if a release that keeps its draws was not one and the same."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.faults", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--engines", default=":".join(ENGINES), help='with : between; "all"')
+    parser.add_argument("--engines", default=":".join(ENGINES), help="with : between")
     parser.add_argument("--kills", type=int, default=200, help="on each engine")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="at most, for each")
     parser.add_argument("--prism", type=Path, default=ROOT / "build/bin/prism")
     given = parser.parse_args(words)
-    table, holds = [list(HEADS)], True
+    table, held = [list(HEADS), ["---"] * len(HEADS)], True
     for name in given.engines.split(":"):
         if name not in ENGINES:
             parser.error(f"--engines must be some of {':'.join(ENGINES)}, not {name}")
         with opened(name, given.prism) as engine:
-            lines, held = measure(name, engine, given.kills, time.monotonic() + 60 * given.minutes)
-        table += lines
-        holds = holds and (held or not engine.keeps)
-    print(
-        "\n".join(f"| {' | '.join(row)} |" for row in [table[0], ["---"] * len(HEADS), *table[1:]])
-    )
-    return int(not holds)
+            end = time.monotonic() + 60 * given.minutes
+            counts = measured(name, engine, given.kills, end)
+        table += lines(name, counts)
+        held = held and (holds(counts) or not engine.keeps)
+    print("\n".join(f"| {' | '.join(row)} |" for row in table))
+    return int(not held)
 
 
 if __name__ == "__main__":

@@ -48,6 +48,14 @@ def test_what_is_killed_is_below_the_driver() -> None:
 
 
 def test_the_lines_of_the_table_have_its_columns() -> None:
-    row = faults.line("flink", "driver", {faults.SAME: 3, faults.FAILED: 2}, 0)
-    assert row == ["flink", "driver", "5", "3", "2", "0", "0"]
+    count = {faults.KILLS: 9, faults.JOBS: 5, faults.SAME: 3, faults.FAILED: 2}
+    [row] = faults.lines("flink", {"driver": count})
+    assert row == ["flink", "driver", "9", "5", "3", "2", "0", "0"]
     assert len(row) == len(faults.HEADS)
+
+
+@pytest.mark.parametrize(
+    ("name", "held"), [("DIFFERENT", False), ("LEFT", False), ("FAILED", True)]
+)
+def test_a_second_release_and_a_leftover_fail_the_command(name: str, held: bool) -> None:
+    assert faults.holds({"driver": {getattr(faults, name): 1, faults.SAME: 5}}) == held

@@ -15,7 +15,7 @@ from tests.clusters.processes import Processes, running
 
 ROOT = Path(__file__).resolve().parents[2]
 JOB_SERVER = Path(__file__).parent / "JobServer.java"
-CACHE_MILLISECONDS = 20_000
+CACHE_MILLISECONDS = 5000
 """How long a Python worker waits for the next stage of its job; otherwise each stage starts one."""
 WORKER = """#!/bin/sh
 # Runs one Python worker; Beam's Java runners start it, and discard what it prints.
