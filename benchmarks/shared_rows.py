@@ -1,0 +1,217 @@
+"""Time the profiles of rows of several people, and measure how far their releases are off.
+
+    python -m benchmarks.shared_rows                    every question, a process of its own each
+    python -m benchmarks.shared_rows --only quantity    one of them
+
+The rows are the order lines of TPC-H at scale 1 that were shipped in 1995 and 1996, each of which
+belongs to its customer, its supplier and, where three owners are asked for, the clerk of its order;
+triangles of a graph of 300,000 people with hubs; and 700,000 values shared by 100,000 people. Of
+each the line says how long the profile took (the function of the mechanisms on whole columns), and
+the mean error, without the lowest and the highest fifth, of the release in two phases and of the
+published mechanism on the same profile and candidates, at epsilon 1, in parts of the statistic.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import beam_dp as dp
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.profiles import shared_rows
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.releases import two_phase
+from benchmarks import relations, tpch
+from benchmarks.published import Published
+
+REMOVALS = 620
+"""More than K of a release in two phases at epsilon 1."""
+RUNS = 40
+BETA = 0.05
+_CANDIDATES = dp.Candidates.linear(0, 1 << 24, 1)
+_COLUMNS = ["l_orderkey", "l_suppkey", "l_extendedprice", "l_quantity", "l_discount", "l_shipdate"]
+_SEED = 20_230_517
+
+Columns = dict[str, np.ndarray]
+
+
+def order_lines() -> Columns:
+    """Return owners, numbered apart, and values of the order lines of two years."""
+    table = tpch.table("lineitem", _COLUMNS)
+    year = pc.year(table["l_shipdate"])
+    kept = pc.or_(pc.equal(year, 1995), pc.equal(year, 1996))
+    rows = table.filter(kept)
+    place, customer, clerk = relations._orders()
+    at = place(rows["l_orderkey"].to_numpy())
+    price, discount = (
+        np.rint(rows[name].cast(pa.float64()).to_numpy() * 100).astype(np.int64)
+        for name in ("l_extendedprice", "l_discount")
+    )
+    supplier = rows["l_suppkey"].to_numpy()
+    first, second = int(customer.max()) + 1, int(supplier.max()) + 1
+    return {
+        "customer": customer[at],
+        "supplier": first + supplier,
+        "clerk": first + second + clerk[at],
+        "price": price,
+        "discounted": price * (100 - discount),
+        "discount": discount,
+        "quantity": np.rint(rows["l_quantity"].cast(pa.float64()).to_numpy()).astype(np.int64),
+        "ship": rows["l_shipdate"].cast(pa.int32()).to_numpy().astype(np.int64),
+    }
+
+
+def triangles(people: int = 300_000, size: int = 760_000) -> np.ndarray:
+    """Return triangles of a graph in which some people have many neighbours close to each other."""
+    generator = np.random.default_rng(_SEED)
+    shares = np.cumsum((np.arange(people) + 30.0) ** -0.55)
+    hub = np.searchsorted(shares, generator.random(size) * shares[-1])
+    near = [hub * 7919 + generator.zipf(1.6, size) % 60 + shift for shift in (0, 61)]
+    found = np.unique(np.sort(np.stack([hub, *(one % people for one in near)]), axis=0), axis=1)
+    return np.asarray(found[:, (found[0] != found[1]) & (found[1] != found[2])])
+
+
+def shared_values(values: int = 700_000, people: int = 100_000) -> tuple[np.ndarray, np.ndarray]:
+    """Return 900,000 rows of two people each, of so many values."""
+    generator = np.random.default_rng(_SEED)
+    items = np.append(np.arange(values), generator.integers(0, values, 200_000))
+    return generator.integers(0, people, (2, len(items))), items
+
+
+def _of_lines(owners: Sequence[str], ask: Callable[[np.ndarray, Columns], Any]) -> Any:
+    columns = order_lines()
+    return lambda: ask(np.stack([columns[name] for name in owners]), columns)
+
+
+_TWO, _THREE = ("customer", "supplier"), ("customer", "supplier", "clerk")
+
+
+def _frequent(owners: Sequence[str], item: str) -> Any:
+    return _of_lines(
+        owners,
+        lambda people, rows: shared_rows.most_frequent(
+            people, rows[item], np.ones(people.shape[1], np.int64), REMOVALS
+        ),
+    )
+
+
+def _distinct_values() -> Any:
+    owners, items = shared_values()
+    return lambda: shared_rows.distinct(owners, items, REMOVALS)
+
+
+def _triangles() -> Any:
+    owners = triangles()
+    return lambda: shared_rows.total(owners, None, REMOVALS)
+
+
+QUESTIONS: dict[str, tuple[float, Callable[[], Any]]] = {
+    "largest price": (
+        10,
+        lambda: _of_lines(
+            _TWO,
+            lambda people, rows: shared_rows.kth_largest(
+                people, rows["price"], np.ones(people.shape[1], np.int64), 1, REMOVALS, -math.inf
+            ),
+        ),
+    ),
+    "count": (
+        300,
+        lambda: _of_lines(_TWO, lambda people, _: shared_rows.total(people, None, REMOVALS)),
+    ),
+    "count, three owners": (
+        300,
+        lambda: _of_lines(_THREE, lambda people, _: shared_rows.total(people, None, REMOVALS)),
+    ),
+    "distinct discounted prices": (
+        300,
+        lambda: _of_lines(
+            _TWO,
+            lambda people, rows: shared_rows.distinct(people, rows["discounted"], REMOVALS),
+        ),
+    ),
+    "most frequent quantity": (120, lambda: _frequent(_TWO, "quantity")),
+    "most frequent discount": (120, lambda: _frequent(_TWO, "discount")),
+    "most frequent ship date": (120, lambda: _frequent(_TWO, "ship")),
+    "most frequent quantity, three owners": (300, lambda: _frequent(_THREE, "quantity")),
+    "triangles": (300, _triangles),
+    "distinct values of 100,000 people": (300, _distinct_values),
+}
+"""Seconds that a profile may take, and what makes the rows and returns how to ask."""
+
+
+def errors(levels: Sequence[Any]) -> tuple[float, float]:
+    """Return the mean errors of two phases and of the published mechanism, in parts of B[0]."""
+    profile, noise, budget = Profile(levels), Noise(), dp.Budget(epsilon=1)
+    floor, prices, rest = two_phase.split(budget)
+    release = two_phase.TwoPhase(
+        profiler=SimpleNamespace(sign=1),
+        unit=Fraction(1),
+        search=two_phase.floor_search(floor, BETA),
+        prices=prices,
+        noise_cost=rest,
+        candidates=_CANDIDATES,
+        beta=BETA,
+    )
+    published = Published(budget, BETA)
+    ours = [float(release.draw_one(profile, noise)[0]) for _ in range(RUNS)]
+    theirs = [float(published.choose(profile, _CANDIDATES, noise)) for _ in range(RUNS)]
+    return _middle(ours, levels[0]), _middle(theirs, levels[0])
+
+
+def _middle(values: Sequence[float], truth: float) -> float:
+    cut = len(values) // 5
+    off = sorted(abs(value - truth) for value in values)[cut:-cut]
+    return float(np.mean(off)) / float(truth)
+
+
+def answer(name: str) -> str:
+    """Return the line of one question."""
+    goal, make = QUESTIONS[name]
+    ask = make()
+    wall, processor = time.perf_counter(), time.process_time()
+    levels = ask()
+    wall, processor = time.perf_counter() - wall, time.process_time() - processor
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    ours, theirs = errors(levels)
+    shown = [f"{wall:.1f}", f"{processor:.1f}", f"{peak:.0f}", f"{goal:.0f}"]
+    shown += [f"{levels[0]:,}", f"{levels[150]:,}", f"{ours:.5%}", f"{theirs:.5%}"]
+    return f"| {name} | {' | '.join(shown)} | {ours / theirs:.3f} |"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Print a table, each line by a process of its own; return 1 where one fails."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="a part of the names of the questions")
+    parser.add_argument("--alone", default="", help="the question that this process answers")
+    given = parser.parse_args(words)
+    if given.alone:
+        sys.stdout.write(answer(given.alone) + "\n")
+        return 0
+    head = (
+        "what | wall s | cpu s | peak MiB | goal s | B[0] | B[150] | two-phase | published | ratio"
+    )
+    sys.stdout.write(f"| {head} |\n|{' --- |' * 10}\n")
+    sys.stdout.flush()
+    failed = 0
+    for name in QUESTIONS:
+        if given.only in name:
+            command = [sys.executable, "-m", "benchmarks.shared_rows", "--alone", name]
+            failed += subprocess.run(command, check=False).returncode != 0
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
