@@ -2,10 +2,9 @@
 
 Keys are text that people wrote, and never reach the drawing: each is drawn as a placeholder, for
 which its escaped text is put into the finished picture. Everything is told by shape as well as by
-shade: a number of little use is hollow, an interval that goes on beyond the picture is dashed.
+shade: a number of little use is hollow, an interval that goes on beyond the picture has an arrow.
 """
 
-import datetime
 import io
 import math
 import re
@@ -43,8 +42,6 @@ _SETTINGS = {
 }
 _INK, _FILL, _GRID = "#1a1f2b", "#c3cddc", "#dfe3ea"
 _PLACEHOLDER = re.compile(r"\[(\d{6})\]")
-_DAY = re.compile(r"\d{4}-\d{2}(-\d{2})?")
-_DENSE = 3
 
 
 class ChartPoint(NamedTuple):
@@ -73,42 +70,6 @@ class _Labels:
     def filled(self, svg: str) -> str:
         """Return a picture with its text."""
         return _PLACEHOLDER.sub(lambda found: escape(self._texts[int(found[1])]), svg)
-
-
-def label_of(key: Sequence[object]) -> str:
-    """Return a key as one text."""
-    return " / ".join(map(str, key)) if key else "all rows"
-
-
-def positions_of(keys: Sequence[Sequence[object]]) -> list[float] | None:
-    """Return where keys stand on a line, if they have an order that a reader expects.
-
-    These are days and months, and whole numbers of which at least one in three is there, as years
-    and hours; not numbers that are names of things, as those of shops.
-    """
-    if len(keys) < _DENSE or any(len(key) != 1 for key in keys):
-        return None
-    found = [_position(key[0]) for key in keys]
-    positions = [place for place in found if place is not None]
-    if len(positions) < len(keys) or len(set(positions)) < len(keys):
-        return None
-    days = not isinstance(keys[0][0], int) and not str(keys[0][0]).lstrip("-").isdigit()
-    dense = max(positions) - min(positions) < _DENSE * len(keys)
-    return positions if days or dense else None
-
-
-def _position(part: object) -> float | None:
-    if isinstance(part, bool):
-        return None
-    if isinstance(part, int) or re.fullmatch(r"-?(0|[1-9]\d{0,8})", str(part)):
-        return float(str(part))
-    text = part.isoformat() if isinstance(part, datetime.date) else str(part)
-    if not _DAY.fullmatch(text):
-        return None
-    try:
-        return float(datetime.date.fromisoformat(f"{text}-01"[:10]).toordinal())
-    except ValueError:
-        return None
 
 
 def bars(points: Sequence[ChartPoint]) -> str:
@@ -303,7 +264,10 @@ def _bar(
 def _interval(
     axes: Axes, at: float, number: ShownNumber, edges: tuple[float, float], upright: bool
 ) -> None:
-    """Draw what is known of the truth: solid with caps, and dashed where it goes on."""
+    """Draw what is known of the truth: with caps; with arrows where it goes beyond the picture.
+
+    It is dotted where nothing is known.
+    """
     nothing = number.low is None and number.high is None
     if number.value is None or nothing:
         return
@@ -312,7 +276,7 @@ def _interval(
         to = end if known else edge
         span = [number.value, to]
         style: dict[str, Any] = {"color": _INK, "linewidth": 1.1 if known else 0.8, "zorder": 2}
-        style["linestyle"] = "solid" if known else (0, (1, 2))
+        style["linestyle"] = (0, (1, 2)) if end is None else "solid"
         marks = ("_", "|") if known else (("v", "<") if beyond < 0 else ("^", ">"))
         place = ([at, at], span) if upright else (span, [at, at])
         axes.plot(*place, **style)

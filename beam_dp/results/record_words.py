@@ -40,6 +40,8 @@ def summary(record: dict[str, Any], rows: int) -> str:
         f"{rows:,} partition{'s' * (rows != 1)}" if record["columns"]["keys"] else "all rows"
     )
     asked = f"{numbers} statistic{'s' * (numbers != 1)} of {partitions}"
+    if NOT_PRIVATE in record:
+        return f"{asked}, computed{when} without noise."
     return f"{asked}, released{when} with differential privacy: {amount(record['budget'])}."
 
 
@@ -186,9 +188,12 @@ def doubts(series: Series) -> tuple[str, ...]:
     """Return what the drawing of some numbers means."""
     said = []
     if any(number.is_of_little_use for number in series.numbers):
-        said.append(f"Hollow, and marked with {MARK}: of little use.")
+        said.append(
+            f"Hollow, and marked with {MARK}: of little use. An arrow: the interval goes on beyond "
+            "the picture."
+        )
     if any(_is_open(number) for number in series.numbers):
-        said.append("Dotted to the edge: nothing is known on that side.")
+        said.append("Dotted: nothing is known on that side.")
     return tuple(said)
 
 

@@ -1,7 +1,9 @@
-"""The metrics of a released table, as its record tells which columns belong together."""
+"""The keys and metrics of a released table, as its record tells which columns belong together."""
 
 import dataclasses
+import datetime
 import itertools
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -11,7 +13,11 @@ import pyarrow as pa
 from beam_dp.results.shown_numbers import ShownNumber, shown
 from beam_dp.transforms.release_record import COLUMNS
 
+EMPTY = '""'
+"""How text of no letters is shown."""
 _RANKED = "_rank_error"
+_DAY = re.compile(r"\d{4}-\d{2}(-\d{2})?")
+_DENSE = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +73,42 @@ def keys_of(table: pa.Table, record: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Return the key of each row."""
     columns = [table[name].to_pylist() for name in record[COLUMNS]["keys"]]
     return list(zip(*columns, strict=True)) if columns else [() for _ in range(len(table))]
+
+
+def label_of(key: Sequence[object]) -> str:
+    """Return a key as one text."""
+    return " / ".join(str(part) or EMPTY for part in key) if key else "all rows"
+
+
+def positions_of(keys: Sequence[Sequence[object]]) -> list[float] | None:
+    """Return where keys stand on a line, if they have an order that a reader expects.
+
+    These are days and months, and whole numbers of which at least one in three is there, as years
+    and hours; not numbers that are names of things, as those of shops.
+    """
+    if len(keys) < _DENSE or any(len(key) != 1 for key in keys):
+        return None
+    found = [_position(key[0]) for key in keys]
+    positions = [place for place in found if place is not None]
+    if len(positions) < len(keys) or len(set(positions)) < len(keys):
+        return None
+    days = not isinstance(keys[0][0], int) and not str(keys[0][0]).lstrip("-").isdigit()
+    dense = max(positions) - min(positions) < _DENSE * len(keys)
+    return positions if days or dense else None
+
+
+def _position(part: object) -> float | None:
+    if isinstance(part, bool):
+        return None
+    if isinstance(part, int) or re.fullmatch(r"-?(0|[1-9]\d{0,8})", str(part)):
+        return float(str(part))
+    text = part.isoformat() if isinstance(part, datetime.date) else str(part)
+    if not _DAY.fullmatch(text):
+        return None
+    try:
+        return float(datetime.date.fromisoformat(f"{text}-01"[:10]).toordinal())
+    except ValueError:
+        return None
 
 
 def metrics_of(table: pa.Table, record: dict[str, Any]) -> list[ShownMetric]:

@@ -18,7 +18,15 @@ from markupsafe import Markup
 from beam_dp.results import charts, record_words
 from beam_dp.results.plain_text import plain
 from beam_dp.results.record_words import Fact
-from beam_dp.results.released_metrics import Series, ShownMetric, keys_of, metrics_of
+from beam_dp.results.released_metrics import (
+    EMPTY,
+    Series,
+    ShownMetric,
+    keys_of,
+    label_of,
+    metrics_of,
+    positions_of,
+)
 from beam_dp.results.shown_numbers import ShownNumber
 from beam_dp.transforms.release_record import COLUMNS
 
@@ -143,7 +151,7 @@ def _rows(table: pa.Table, record: dict[str, Any]) -> tuple[tuple[Cell, ...], ..
 
 def _key(part: object) -> Cell:
     number = isinstance(part, (int, float)) and not isinstance(part, bool)
-    return Cell(plain(part, _KEY), repr(part) if number else "", number)
+    return Cell(plain(part, _KEY) or EMPTY, repr(part) if number else "", number)
 
 
 def _number(number: ShownNumber) -> Cell:
@@ -159,13 +167,13 @@ def _figures(metric: ShownMetric, keys: Keys, by: Sequence[str]) -> list[Figure]
 
 def _series(metric: ShownMetric, series: Series, keys: Keys, by: Sequence[str]) -> Figure:
     points = [
-        charts.ChartPoint(charts.label_of(key), number)
+        charts.ChartPoint(label_of(key), number)
         for key, number in zip(keys, series.numbers, strict=True)
     ]
     says = record_words.metric(metric, series, by)
     if all(number.value is None for number in series.numbers):
         return Figure(plain(series.name), says, Markup(""), ("There is no number in any row.",))
-    positions = charts.positions_of(keys) if len(points) <= charts.MOST_POINTS else None
+    positions = positions_of(keys) if len(points) <= charts.MOST_POINTS else None
     svg = charts.bars(points) if positions is None else charts.line(points, positions)
     left = len(points) - charts.MOST if positions is None else 0
     drawn = [
@@ -183,7 +191,7 @@ def _histogram(metric: ShownMetric, keys: Keys, by: Sequence[str]) -> Figure:
     most = sorted(range(len(keys)), key=lambda at: -totals[at])[: charts.MOST_PANELS]
     panels = [
         (
-            charts.label_of(keys[at]),
+            label_of(keys[at]),
             [charts.ChartPoint(each.label, each.numbers[at]) for each in metric.series],
         )
         for at in sorted(most)

@@ -1,6 +1,5 @@
 """Charts: every number is drawn, nothing of a key is code, and doubts can be seen without color."""
 
-import datetime
 import re
 from typing import Any
 from xml.etree import ElementTree
@@ -96,36 +95,6 @@ def test_bins_have_their_names(panels: int) -> None:
     assert said.count("<18") == panels
     assert panels > 2 or said.count("100k-3M") == panels
     assert (f"panel {panels - 1}" in said) == (panels > 1)
-
-
-DATES = [datetime.date(2024, 1, day) for day in (1, 2, 20)]
-
-
-@pytest.mark.parametrize(
-    ("keys", "ordered"),
-    [
-        ([1, 2, 3], True),
-        (["1", "2", "3"], True),
-        ([1985, 1986, 1990], True),
-        ([7, 4711, 88122], False),
-        (["007", "008", "009"], False),
-        ([1, 2], False),
-        (DATES, True),
-        ([date.isoformat() for date in DATES], True),
-        (["2024-01", "2024-02", "2025-12"], True),
-        (["2024-13", "2024-14", "2024-15"], False),
-        ([True, False, 3], False),
-        (["a", "b", "c"], False),
-        (["1", "+1", "2"], False),
-    ],
-)
-def test_days_and_years_are_in_order_and_numbers_of_shops_are_not(
-    keys: list[object], ordered: bool
-) -> None:
-    found = charts.positions_of([(key,) for key in keys])
-    assert (found is not None) == ordered
-    assert found is None or found == sorted(found)
-    assert charts.positions_of([(key, "DE") for key in keys]) is None
 
 
 def test_the_same_numbers_make_the_same_picture() -> None:

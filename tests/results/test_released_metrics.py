@@ -1,5 +1,6 @@
 """Which columns of a released table belong together, whatever their names are."""
 
+import datetime
 import math
 from itertools import chain
 from typing import Any
@@ -8,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import beam_dp as dp
-from beam_dp.results.released_metrics import keys_of, metrics_of
+from beam_dp.results.released_metrics import keys_of, label_of, metrics_of, positions_of
 from beam_dp.transforms import release_record
 
 METRICS = [
@@ -67,3 +68,37 @@ def test_a_record_of_one_statistic(statistic: dp.Max) -> None:
     ]
     table = pa.table({name: [1.0] for name in record["columns"]["numbers"][0]})
     assert metrics_of(table, record)[0].kind == type(statistic).__name__
+
+
+DATES = [datetime.date(2024, 1, day) for day in (1, 2, 20)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "ordered"),
+    [
+        ([1, 2, 3], True),
+        (["1", "2", "3"], True),
+        ([1985, 1986, 1990], True),
+        ([7, 4711, 88122], False),
+        (["007", "008", "009"], False),
+        ([1, 2], False),
+        (DATES, True),
+        ([date.isoformat() for date in DATES], True),
+        (["2024-01", "2024-02", "2025-12"], True),
+        (["2024-13", "2024-14", "2024-15"], False),
+        ([True, False, 3], False),
+        (["a", "b", "c"], False),
+        (["1", "+1", "2"], False),
+    ],
+)
+def test_days_and_years_are_in_order_and_numbers_of_shops_are_not(
+    keys: list[object], ordered: bool
+) -> None:
+    found = positions_of([(key,) for key in keys])
+    assert (found is not None) == ordered
+    assert found is None or found == sorted(found)
+    assert positions_of([(key, "DE") for key in keys]) is None
+
+
+def test_a_key_is_one_text() -> None:
+    assert [label_of(key) for key in (("a", 7), (), ("",))] == ["a / 7", "all rows", '""']
