@@ -140,11 +140,7 @@ class PrivateAggregate(
                 f"be a Budget, not {checks.shown(self.budget)}",
                 "Write budget=dp.Budget(epsilon=1.0).",
             )
-        eligibility.check(self.metrics)
-        output_rows.check_batches(_OWNER, self.batches, self.partitions)
-        output_rows.check_names(
-            _OWNER, self.partition, self.metrics, self.batches, self.plain_names
-        )
+        self._check_output()
         self._once = guards.Once()
         self._drawn: barrier.Drawn | None = None
         self._program = self._compile(self.budget)
@@ -154,6 +150,14 @@ class PrivateAggregate(
         known_columns.declared(_OWNER, self.columns, self._wanted)
         block_votes.check(self._model.measures)
         partition_rows.check_rows(_OWNER, self.partition_rows, self.metrics, bool(self._others))
+
+    def _check_output(self) -> None:
+        """Refuse metrics that workers cannot release, and names that the output cannot have."""
+        eligibility.check(self.metrics)
+        output_rows.check_batches(_OWNER, self.batches, self.partitions)
+        output_rows.check_names(
+            _OWNER, self.partition, self.metrics, self.batches, self.plain_names
+        )
 
     def _compile(self, budget: Budget) -> Program | Programs:
         asked = self.partitions
