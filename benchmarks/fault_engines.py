@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.clusters import cluster, flink, spark
 
-RESTARTS = 1000
+RESTARTS = 10
 PATIENCE = 60.0
 PYTHON_WORKER, EXECUTOR = "tests.clusters.worker", "CoarseGrainedExecutorBackend"
 
@@ -123,6 +123,7 @@ def _on_cluster(
 
     def mended() -> None:
         wait(lambda: not any(_pythons(running)))
+        running.cancel()
         if not running.processes.lives("job server"):
             running.processes.start_again("job server")
         running.processes.wait_until(running.is_ready, "The cluster")

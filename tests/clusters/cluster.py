@@ -33,6 +33,7 @@ class Cluster:
         workers: the names of the processes that run tasks, to be killed.
         processes: all processes.
         is_ready: whether the job server listens and all workers are there.
+        cancel: cancels the jobs that still run, where they do not end with their job server.
     """
 
     endpoint: str
@@ -40,6 +41,7 @@ class Cluster:
     workers: tuple[str, ...]
     processes: Processes
     is_ready: Callable[[], bool]
+    cancel: Callable[[], None] = lambda: None
 
     @property
     def options(self) -> dict[str, str | int]:

@@ -5,10 +5,12 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from typing import Any
 
 from tests.clusters import artefacts, cluster, java, processes
 
 TASK_MANAGERS = ("TaskManager 1", "TaskManager 2")
+ENDED = ("FINISHED", "FAILED", "CANCELED")
 MEMORY = {
     "task.heap.size": "256mb",
     "framework.heap.size": "128mb",
@@ -65,16 +67,32 @@ def started(keep: bool = False, restarts: int = 0) -> Iterator[cluster.Cluster]:
             return processes.listens(job) and slots(rest) == len(TASK_MANAGERS)
 
         started.wait_until(is_ready, "The job server and the TaskManagers")
-        yield cluster.Cluster(f"localhost:{job}", worker, TASK_MANAGERS, started, is_ready)
+        yield cluster.Cluster(
+            f"localhost:{job}", worker, TASK_MANAGERS, started, is_ready, lambda: cancel(rest)
+        )
 
 
 def slots(rest: int) -> int:
     """Return how many slots the JobManager counts; 0 where it does not answer."""
     try:
-        with urllib.request.urlopen(f"http://localhost:{rest}/overview", timeout=5) as answer:
-            return int(json.load(answer)["slots-total"])
+        return int(asked(f"http://localhost:{rest}/overview")["slots-total"])
     except (urllib.error.URLError, TimeoutError):
         return 0
+
+
+def cancel(rest: int) -> None:
+    """Cancel all jobs that have not ended; one that began again for ever would keep its slots."""
+    jobs = f"http://localhost:{rest}/jobs"
+    for job in asked(jobs)["jobs"]:
+        if job["status"] not in ENDED:
+            asked(f"{jobs}/{job['id']}?mode=cancel", "PATCH")
+
+
+def asked(address: str, method: str = "GET") -> Any:
+    """Return what the JobManager answers."""
+    request = urllib.request.Request(address, method=method)
+    with urllib.request.urlopen(request, timeout=5) as answer:
+        return json.load(answer)
 
 
 def _settings(rpc: int, rest: int, folder: str, restarts: int) -> dict[str, str | int]:
