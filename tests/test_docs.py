@@ -5,6 +5,7 @@ import dataclasses
 import inspect
 import itertools
 import re
+import subprocess
 from fractions import Fraction
 from pathlib import Path
 
@@ -151,14 +152,27 @@ def test_the_ways_in_show_the_release_that_runs_on_the_first_of_these_pages() ->
     assert all(found == shown[0] and len(found) == 1 for found in shown)
 
 
-def test_a_block_that_fails_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+FAILING = {
+    "make nothing": AssertionError,
+    "false": subprocess.CalledProcessError,
+    "python -m pipelines.aggregate --count --epsilon 1": SystemExit,
+}
+
+
+@pytest.mark.parametrize("command", FAILING)
+def test_a_block_that_fails_is_noticed(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pages.work_in(tmp_path, monkeypatch)
-    shell = Shell(whole=False)
-    for code in ("make nothing", "false", "python -m pipelines.aggregate --count --epsilon 1"):
-        with pytest.raises((AssertionError, OSError, SystemExit, Exception)):
-            shell.run(Block("bash", code, ""))
+    with pytest.raises(FAILING[command]):
+        Shell(whole=False).run(Block("bash", command, ""))
+
+
+def test_what_a_page_shows_and_no_command_prints_is_noticed() -> None:
     with pytest.raises(AssertionError):
         compare("day  count\n", "day  sum\n")
+    with pytest.raises(AssertionError):
+        compare("count  857\n", "count  858\n")
 
 
 def test_the_file_of_the_tutorials_is_the_one_that_is_made() -> None:
