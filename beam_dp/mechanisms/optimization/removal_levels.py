@@ -55,7 +55,9 @@ class RemovalLevels:
     def __init__(self, program: RemovalProgram, removals: int) -> None:
         """Begin with what is known without a solution."""
         total = int(program.weights.astype(object).sum())
-        self.program, self.removals = program, removals
+        # Nothing is left without all people.
+        self.program, self.beyond = program, max(0, removals - program.people)
+        self.removals = removals = removals - self.beyond
         self.bits = min(_MOST, max(_LEAST, 58 - total.bit_length()))
         self.bounds = RemovalBounds(program)
         self.proposals = RemovalProposals.of(self.bounds, removals)
@@ -66,6 +68,8 @@ class RemovalLevels:
         self.low = self.bounds.lowers(Weights(groups, none, none, none), removals, self.bits)
         self.high = np.full(removals + 1, top * one, object)
         self.known: dict[int, int] = {0: top}
+        if removals == program.people:
+            self.high[removals] = 0
 
     def values(self) -> list[int]:
         """Return B[0..K]."""
@@ -73,7 +77,7 @@ class RemovalLevels:
             low, high = self._sides()
             unknown = [k for k in range(self.removals + 1) if low[k] != high[k]]
             if not unknown:
-                return low
+                return low + [0] * self.beyond
             self._settle(max(unknown, key=lambda k: (self.high[k] - self.low[k], k)))
 
     def loss(self, level: int) -> int:
