@@ -24,6 +24,7 @@ import contextlib
 import itertools
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -210,6 +211,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="at most, for each")
     parser.add_argument("--prism", type=Path, default=ROOT / "build/bin/prism")
     given = parser.parse_args(words)
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # stops the engines
     table, held = [list(HEADS), ["---"] * len(HEADS)], True
     for name in given.engines.split(":"):
         if name not in ENGINES:
