@@ -17,7 +17,13 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.planning.program import Loss, Program, compile_loss
-from beam_dp.mechanisms.profiles import coverage, frequency, owner_pairs, shared_rows
+from beam_dp.mechanisms.profiles import (
+    coverage,
+    frequency,
+    owner_pairs,
+    shared_rows,
+    vertex_cover,
+)
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.removal_loss import measures_of
@@ -151,6 +157,28 @@ def counted(rows: Rows) -> Sequence[float | Fraction]:
     return shared_rows.total(roles(rows), None, REMOVALS)
 
 
+def pair(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Return both owners of each row of two roles, the only one twice."""
+    first, second = roles(rows)[:2]
+    return first, np.where(second < 0, first, second)
+
+
+def counted_by_pairs(rows: Rows) -> Sequence[float | Fraction]:
+    kept = [row for row in rows if row.owners]
+    return owner_pairs.profile(*pair(kept), None, REMOVALS)
+
+
+def summed_by_pairs(rows: Rows) -> Sequence[float | Fraction]:
+    kept = [row for row in with_value(rows) if row.owners]
+    found = owner_pairs.profile(*pair(kept), weights(kept), REMOVALS)
+    return [level * THOUSANDTH for level in found]
+
+
+def covered_by_pairs(rows: Rows) -> Sequence[float | Fraction]:
+    kept = [row for row in rows if row.item is not None and row.owners]
+    return vertex_cover.profile(*pair(kept), coded(kept)[1], REMOVALS)
+
+
 def summed(rows: Rows) -> Sequence[float | Fraction]:
     kept = with_value(rows)
     found = shared_rows.total(roles(kept), weights(kept), REMOVALS)
@@ -210,14 +238,22 @@ def of_several(others: tuple[str, ...], word: str) -> dict[str, Statistic]:
     """Return the statistics of rows with several owners, by a name that ends with their number."""
     lowest = Statistic(dp.Min("value"), lambda rows: -min(values(rows), default=math.inf),
                        functools.partial(ranked, k=1, sign=-1))  # fmt: skip
+    two = len(others) == 1
+    by_rows = dp.DistinctCount("item", one_sided=True, relaxation="rows")
+    different = ONE_OWNER["distinct"].f
     found = {
-        "rows": Statistic(dp.Count(), len, counted),
+        "rows": Statistic(dp.Count(), len, counted_by_pairs if two else counted),
         "sum": Statistic(
-            dp.Sum("value"), lambda rows: float(weights(rows).sum() * THOUSANDTH), summed
+            dp.Sum("value"),
+            lambda rows: float(weights(rows).sum() * THOUSANDTH),
+            summed_by_pairs if two else summed,
         ),
         "distinct": Statistic(
-            dp.DistinctCount("item", one_sided=True), ONE_OWNER["distinct"].f, covered
+            dp.DistinctCount("item", one_sided=True) if two else by_rows,
+            different,
+            covered_by_pairs if two else covered,
         ),
+        **({"distinct by rows": Statistic(by_rows, different, covered)} if two else {}),
         "frequency": Statistic(dp.MaxFrequency("item"), ONE_OWNER["frequency"].f, frequent),
         "max": Statistic(
             dp.Max("value"), functools.partial(kth, k=1), functools.partial(ranked, k=1, sign=1)

@@ -48,7 +48,9 @@ _ = numbers | "Group" >> beam.GroupByKey()  # wrong
 
 def test_an_installed_copy_says_that_it_has_types(monkeypatch):
     monkeypatch.chdir(ROOT)
-    declared = re.search(r"package_data=(.*),\n", (ROOT / "setup.py").read_text("utf-8"))
+    declared = re.search(
+        r"package_data=(\{.*?\}),\n", (ROOT / "setup.py").read_text("utf-8"), re.DOTALL
+    )
     assert declared is not None
     command = build_py(
         Distribution({"packages": ["beam_dp"], "package_data": ast.literal_eval(declared[1])})

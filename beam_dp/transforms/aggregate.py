@@ -9,13 +9,13 @@ import apache_beam as beam
 import pyarrow as pa
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.cautions import cautions
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import Metric, check_metrics
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning import partition_rows
-from beam_dp.mechanisms.planning.cautions import cautions
 from beam_dp.mechanisms.planning.outlook import foresee
 from beam_dp.mechanisms.planning.plan import Plan, describe
 from beam_dp.mechanisms.planning.program import Program, compile_program

@@ -137,6 +137,11 @@ def _people(text: str) -> Words:
     return (column, {"people": people}) if colon and people.isdigit() else _column(text)
 
 
+def _rows(text: str) -> Words:
+    column, colon, word = text.rpartition(":")
+    return (column, {"relaxation": "rows"}) if colon and word == "rows" else _column(text)
+
+
 def _trim(text: str) -> Words:
     if not _NUMBER.search(text):
         return _column(text)
@@ -163,6 +168,7 @@ _FORMS: dict[str, Callable[[str], Words]] = {
     "COLUMN:P:P...": _shares,
     "COLUMN:EDGE:EDGE...": _edges,
     "COLUMN[:PEOPLE]": _people,
+    "COLUMN[:rows]": _rows,
     "COLUMN[:SHARE]": _trim,
     "COLUMN=MODULE:NAME": _function,
     "COLUMN[=VALUE]": _value,

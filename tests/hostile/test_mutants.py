@@ -59,7 +59,7 @@ NOISE: dict[str, Callable[[], Noise]] = {"made by": Noise}
 
 def copies_of_a_step_draw_different_noise() -> None:
     _, whole = pieces(NOISE["made by"]())
-    step = pickle.dumps(draw.Draw(whole.program, whole.places, whole.noise))
+    step = pickle.dumps(draw.Draw(whole.program, whole.places, whole.noise, whole.draws))
     copies = (pickle.loads(step) for _ in range(2))
     first, second = ([list(block.rows(whole.places.layout.public)) for _, block in
                       copy.process((0, []))] for copy in copies)  # fmt: skip

@@ -280,7 +280,7 @@ def test_a_walk_is_asked_for_by_name() -> None:
 
 
 def test_two_phases_are_for_every_metric_of_several_owners() -> None:
-    words = ["--count", "--distinct", "day", "--max", "minutes", "--search", "two_phase"]
+    words = ["--count", "--distinct", "day:rows", "--max", "minutes", "--search", "two_phase"]
     words += ["--max_frequency", "day", "--kth_largest", "minutes:9"]
     given = ["--person", "from,to,by", "--epsilon", "1", *words]
     options, _ = aggregate.parser().read(given)
@@ -452,7 +452,7 @@ def test_rows_with_three_owners_are_read_and_released(tmp_path: Path, extension:
     ]  # fmt: skip
     source, out = write(tmp_path / f"in.{extension}", rows), str(tmp_path / "out.csv")
     words = ["--input", source, "--output", out, "--person", ",".join(OWNERS), "--epsilon", "30"]
-    asked = ["--count", "--distinct", "part", "--max_frequency", "part", "--max", "price"]
+    asked = ["--count", "--distinct", "part:rows", "--max_frequency", "part", "--max", "price"]
     asked += ["--kth_largest", "price:5", "--median", "price:row", "--sum", "price"]
     assert aggregate.main([*words, *asked, *RUN]) == 0
     [row] = read(out)

@@ -55,7 +55,7 @@ def test_the_plan_says_what_would_be_left_and_charges_nothing(
 def test_a_run_that_fails_stays_charged(
     call: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*given: object) -> None:
+    def fail(*given: object, **named: object) -> None:
         sys.exit("error: the disk is gone")
 
     monkeypatch.setattr(terminal, "run", fail)

@@ -14,7 +14,8 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.search.choose import build_search
-from pipelines import reading, scratch, shifted_inverse
+from beam_dp.transforms.inputs import wanted_columns
+from pipelines import scratch, shifted_inverse
 from pipelines.arguments import metrics
 from tests.pipelines.conftest import PEOPLE, write
 
@@ -67,7 +68,7 @@ def test_the_loss_between_the_steps_is_that_of_brute_force(tmp_path: Path) -> No
     rows = [{"visitor": str(i), "day": 1, "spent": value} for i, value in enumerate(spent)]
     source = write(tmp_path / "in.csv", rows)
     loss = dp.RemovalLoss(dp.Sum("spent"), "visitor", ["day"], 3, None, dp.PublicPartitions([1, 2]))
-    read = reading.rows_of(source, ["visitor"], ["day"], [loss.statistic])
+    read = wanted_columns.reader(source, ["visitor"], ["day"], [loss.statistic])
     lost = beam.Pipeline("FnApiRunner") | read | loss
     shifted_inverse.write_loss(lost, str(tmp_path))
     left = [sum(sorted(spent)[: len(spent) - k]) for k in range(4)]
@@ -77,7 +78,7 @@ def test_the_loss_between_the_steps_is_that_of_brute_force(tmp_path: Path) -> No
 def profile(source: str, statistic: Metric, owners: list[str], path: Path) -> list[float]:
     person = owners if len(owners) > 1 else owners[0]
     path.mkdir()
-    read = reading.rows_of(source, owners, [], [statistic])
+    read = wanted_columns.reader(source, owners, [], [statistic])
     loss = dp.RemovalLoss(statistic, person, removals=3)
     shifted_inverse.write_loss(beam.Pipeline("FnApiRunner") | read | loss, str(path))
     [[values]] = scratch.read_lines(str(path))

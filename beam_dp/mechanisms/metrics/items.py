@@ -27,6 +27,7 @@ from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.worker_limits import LINES, PROGRAM, VALUES
 
 _RELAXATIONS = ("items", "pairs")
+_OF_SEVERAL_OWNERS = ("owners", "rows")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,8 +62,14 @@ class DistinctCount(Sided):
     needs only one who pays. Where C is for one partition, it is chosen by what it makes of the
     number (`TwoPhaseDistinct`), else by how many values people have. `one_sided=True` searches the
     relaxed removal loss instead: only values that more than T people are needed to remove count.
-    Rows with several owners are released so; `search="two_phase"` takes clip and noise of that loss
+    Rows with two owners are released so; `search="two_phase"` takes clip and noise of that loss
     there, and seldom errs by less.
+
+    *Rows with several owners.* By default a value counts that more people are needed to remove than
+    a search passes over, for two owners only: right for values that many people have. With
+    `relaxation="rows"` the rows of each value are removed together, by one linear program over all
+    of them (`profiles.shared_rows`), in two phases: right for values with few rows each, as prices
+    have, and for any number of owners. Where values have many rows each it may take hours.
 
     Attributes:
         column: the column; its values are only compared. Rows without one do not count.
@@ -72,18 +79,25 @@ class DistinctCount(Sided):
         clip_share: as in `Count`, and refused with `one_sided=True`. Without `one_sided=True`,
             `search` and `beta` are refused, as there is nothing that they could change.
         search: how a one-sided release searches.
+        relaxation: "owners", or "rows", of rows with several owners.
     """
 
     monotone: ClassVar[bool] = True
     several_owners: ClassVar[bool] = True
     whole: ClassVar[bool] = True
     command: ClassVar[Command] = Command(
-        "COLUMN",
-        "number of different values of a column",
+        "COLUMN[:rows]",
+        "number of different values of a column; :rows, of rows with several owners, if few each",
         "number of different values of a column, one-sided",
     )
 
     column: str
+    _: dataclasses.KW_ONLY
+    relaxation: str = "owners"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of("DistinctCount", "relaxation", self.relaxation, _OF_SEVERAL_OWNERS)
 
     def columns(self) -> tuple[Column, ...]:
         """Return the column, whose values are only compared."""
@@ -92,28 +106,52 @@ class DistinctCount(Sided):
     def requests(self) -> tuple[Request, ...]:
         """Return the number of values, by clip and noise or from below."""
         [column] = self.columns()
-        request = DistinctRequest(column, self._clipping)
+        request = DistinctRequest(column, self._clipping, self.relaxation)
         return (self.profile_request() if self.one_sided else request,)
 
     def profile_request(self) -> ProfileRequest:
         """Return the number of values by its relaxed removal profile."""
-        return DistinctFromBelow(self.columns()[0], Searching.of(self))
+        return DistinctFromBelow(self.columns()[0], Searching.of(self), self.relaxation)
 
     def exactly(self) -> Exact:
         """Return it as a function of records."""
         return Exact(lambda people: len(occurrences(people)))
 
     def _search_of_several_owners(self) -> SearchKind:
-        """Return the search from below: two phases seldom err by less there."""
-        return self.search
+        """Return the search from below: by owners, two phases seldom err by less."""
+        return TWO_PHASE if self.relaxation == "rows" else self.search
 
     @property
     def _prefix(self) -> str:
         return "distinct"
 
 
+def _check_relaxation(relaxation: str, owners: int) -> None:
+    """Refuse a relaxation that does not suit the number of owners of a row."""
+    checks.require(
+        relaxation == "owners" or owners > 1,
+        "DistinctCount",
+        "relaxation",
+        "be left out where rows have one owner",
+    )
+    checks.require(
+        relaxation == "rows" or owners < 3,
+        "DistinctCount",
+        "relaxation",
+        f'be "rows" where rows have {owners} owners, not "owners", which is proved for two',
+        'Write dp.DistinctCount("item", relaxation="rows"), if values have few rows each.',
+    )
+
+
+@dataclasses.dataclass(frozen=True)
 class DistinctRequest(ClippedRequest):
-    """The number of different values: each person pays for at most so many of theirs."""
+    """The number of different values: each person pays for at most so many of theirs.
+
+    Attributes:
+        relaxation: as of `DistinctCount`.
+    """
+
+    relaxation: str = "owners"
 
     word: ClassVar[str] = "distinct"
     owner: ClassVar[str] = "DistinctCount"
@@ -125,6 +163,7 @@ class DistinctRequest(ClippedRequest):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return it in two phases where the clip is one partition's own, and nobody gave any."""
+        _check_relaxation(self.relaxation, 1)
         clipping, alone = self.clipping, context.partitions == 1
         if clipping.candidates is None and (alone or not clipping.shared):
             relation = Relation(context.index(self.column))
@@ -138,8 +177,15 @@ class DistinctRequest(ClippedRequest):
         return ClippedDistinct(**vars(made), relation=relation)
 
 
+@dataclasses.dataclass(frozen=True)
 class DistinctFromBelow(SidedRequest):
-    """The number of different values by its relaxed removal profile."""
+    """The number of different values by its relaxed removal profile.
+
+    Attributes:
+        relaxation: as of `DistinctCount`.
+    """
+
+    relaxation: str = "owners"
 
     word: ClassVar[str] = "distinct"
     owner: ClassVar[str] = "DistinctCount"
@@ -147,9 +193,10 @@ class DistinctFromBelow(SidedRequest):
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile of owners; with one owner, of as many as can matter."""
+        _check_relaxation(self.relaxation, 1 + len(context.others))
         most = 0 if context.several_owners else removals + 1
         relation = Relation(context.index(self.column), context.others, most=most)
-        return DistinctItems(relation, removals)
+        return DistinctItems(relation, removals, by_rows=self.relaxation == "rows")
 
 
 @dataclasses.dataclass(frozen=True)

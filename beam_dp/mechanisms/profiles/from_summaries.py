@@ -21,6 +21,7 @@ from beam_dp.mechanisms.profiles import (
     kth_largest,
     owner_pairs,
     shared_rows,
+    vertex_cover,
 )
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
@@ -105,15 +106,24 @@ class OwnerProfiler(abc.ABC):
         """Return B[0..K] of one partition, in units."""
 
 
+@dataclasses.dataclass(frozen=True)
 class DistinctItems(OwnerProfiler):
     """The number of different items, relaxed.
 
-    It is `coverage`; of rows with several owners `shared_rows`.
+    It is `coverage`; of rows with two owners `vertex_cover`, or of several `shared_rows`.
+
+    Attributes:
+        by_rows: whether rows with several owners are removed together.
     """
 
+    by_rows: bool = False
+
     def _levels(self, lines: Lines) -> Sequence[Number]:
-        if self.relation.others:
+        if self.by_rows:
             return shared_rows.distinct(lines.owners, lines.items, self.removals)
+        if self.relation.others:
+            first, second = shared_rows.pair(lines.owners)
+            return vertex_cover.profile(first, second, lines.items, self.removals)
         return coverage.profile(lines.people, lines.items, self.removals)
 
 
@@ -151,6 +161,8 @@ class SquaresByPairs(OwnerProfiler):
 class RowsOfSeveralOwners(OwnerProfiler):
     """The rows with several owners, or the sum of their weights, relaxed: `shared_rows`.
 
+    Those of two owners have the flow of `owner_pairs` instead, which is fast.
+
     Rows with the same owners have at most 2^32 units together.
 
     Attributes:
@@ -161,6 +173,9 @@ class RowsOfSeveralOwners(OwnerProfiler):
 
     def _levels(self, lines: Lines) -> Sequence[Number]:
         weights = _bounded(integers.divide(lines.counts, self.coarse))
+        if len(self.relation.others) == 1:
+            first, second = shared_rows.pair(lines.owners)
+            return owner_pairs.profile(first, second, weights, self.removals)
         return shared_rows.total(lines.owners, weights, self.removals)
 
 

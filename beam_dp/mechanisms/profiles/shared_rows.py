@@ -99,7 +99,7 @@ def kth_largest(
     kept = np.asarray((owners >= 0).any(axis=0))
     owners, items, counts = owners[:, kept], items[kept], counts[kept]
     if k == 1 and len(owners) == 2:
-        return owner_pairs.max_profile(*_pair(owners), items, removals, empty)
+        return owner_pairs.max_profile(*pair(owners), items, removals, empty)
     order = np.argsort(-items, kind="stable")
     ranked = _Ranked(owners[:, order], items[order], counts[order], k, removals)
     return [empty if level < 0 else ranked.values[level].item() for level in ranked.levels()]
@@ -174,11 +174,10 @@ class _Ranked:
         return apart
 
 
-def _pair(owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return both owners of each row, the only one twice."""
-    return np.where(owners[0] < 0, owners[1], owners[0]), np.where(
-        owners[1] < 0, owners[0], owners[1]
-    )
+def pair(owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return both owners of each row of at most two roles, the only one twice."""
+    first, second = owners[0], owners[-1]
+    return np.where(first < 0, second, first), np.where(second < 0, first, second)
 
 
 def _levels(

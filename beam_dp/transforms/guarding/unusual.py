@@ -3,7 +3,7 @@
 import warnings
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.planning.cautions import cautions
+from beam_dp.mechanisms.accounting.cautions import cautions
 
 
 class UnusualParameters(UserWarning):

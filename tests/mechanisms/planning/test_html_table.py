@@ -14,7 +14,8 @@ def test_cells_are_escaped() -> None:
 
 
 def test_a_plan_shows_itself() -> None:
-    release = dp.PrivateAggregate("who", [dp.Count(), dp.Sum("<b>")], dp.Budget(1.0))
+    metrics = [dp.Count(), dp.Sum("<b>")]
+    release = dp.PrivateAggregate("who", metrics, dp.Budget(1.0), batches=True)
     page = release.plan()._repr_html_()
     assert page.startswith("<table>") and "sum_&lt;b&gt;" in page and "in all: epsilon 1" in page
     assert "Warning: " in release.plan(people=10, assume={"<b>": 5})._repr_html_()

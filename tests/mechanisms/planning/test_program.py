@@ -225,7 +225,7 @@ def test_a_mean_shares_its_parts():
     program = compile_program(asked, Budget(9.0), 1)
     assert [(type(step.request), step.request.word) for step in program.steps] == [
         (totals.SumRequest, "sum"),
-        (totals.RowsWithValueRequest, "valid"),
+        (mean.RowsWithValueRequest, "valid"),
         (totals.PeopleWithValueRequest, "valid"),
     ]
     amounts = [

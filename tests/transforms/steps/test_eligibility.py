@@ -37,7 +37,8 @@ def call(one: Any, other: Any, third: Any, value: Any = 1.0) -> dict[str, Any]:
 
 
 METRICS = [
-    dp.Count(), dp.Sum("value"), dp.Max("value"), dp.Min("value"), dp.DistinctCount("value"),
+    dp.Count(), dp.Sum("value"), dp.Max("value"), dp.Min("value"),
+    dp.DistinctCount("value", relaxation="rows"),
     dp.KthLargest("value", 2), dp.MaxFrequency("value"),
 ]  # fmt: skip
 
@@ -63,12 +64,24 @@ def test_one_person_on_both_sides_is_one_owner() -> None:
 
 
 def test_a_value_counts_that_more_people_are_needed_to_remove() -> None:
-    """The triangle needs 3 / 2 in halves, the three pairs apart 3, the star its center: 5 1/2."""
+    """The triangle needs 3 / 2 in halves, the three pairs apart 3, the star its center.
+
+    All of them need 5 1/2 together.
+    """
     triangle = [edge(1, 2, 7), edge(2, 3, 7), edge(3, 1, 7)]
     apart = [edge(10, 11, 8), edge(12, 13, 8), edge(14, 15, 8)]
     star = [edge(20, other, 9) for other in range(30, 90)]
-    found = losses([*triangle, *apart, *star], dp.DistinctCount("value"))
+    rows = [*triangle, *apart, *star]
+    assert losses(rows, dp.DistinctCount("value")) == [3.0, 2.0, 1.0, 0.0, 0.0]
+    found = losses(rows, dp.DistinctCount("value", relaxation="rows"))
     assert found == [3.0, 2.0, 1.0, 1.0, 1.0]
+
+
+def test_by_owners_a_distinct_count_is_proved_for_two() -> None:
+    with pytest.raises(ValueError, match='relaxation must be "rows" where rows have 3 owners'):
+        losses([call(1, 2, 3)], dp.DistinctCount("value"), THREE)
+    with pytest.raises(ValueError, match="relaxation must be left out where rows have one owner"):
+        dp.PrivateAggregate("from", [dp.DistinctCount("value", relaxation="rows")], dp.Budget(1))
 
 
 NO_VALUES = [None, float("nan"), [1], {}, b"x", 1j, "\ud800", object()]
