@@ -206,6 +206,13 @@ def _charge(cost: object, label: object) -> Charge:
         whole = Cost(cost, ((cost, 1),))
     elif isinstance(cost, Costly) and not isinstance(cost, type):
         whole = Cost(cost.budget, tuple(cost.pieces()))
+        checks.require(
+            _is_whole(whole),
+            "Ledger.charge",
+            "cost",
+            "be a transform whose releases cost its budget together",
+            "Make another transform: the budget of one that is made cannot be changed.",
+        )
     else:
         raise checks.ParameterTypeError(
             "Ledger.charge",
@@ -214,6 +221,13 @@ def _charge(cost: object, label: object) -> Charge:
             'Write ledger.charge(release, "visits per day").',
         )
     return Charge(label, _user(), today(), whole)
+
+
+def _is_whole(cost: Cost) -> bool:
+    """Return whether there are pieces, which cost no more than the budget says."""
+    if not cost.pieces or cost.budget.is_zcdp or any(each.is_zcdp for each, _ in cost.pieces):
+        return bool(cost.pieces)
+    return sum(each.amount * times for each, times in cost.pieces) <= cost.budget.amount
 
 
 def _refused(before: Balance, after: Balance) -> checks.ParameterError:

@@ -1,8 +1,9 @@
 """The lines of a ledger's file: one of its limit, then one per run, each with a check.
 
 A line is a JSON object. Its `check` is a hash of the check of the line before and of everything
-else in the line, so that a line that was changed, lost, or put elsewhere is noticed. It protects
-against accidents: whoever may write the file can write another one with checks that fit.
+else in the line, so that a line that was changed, put elsewhere, or lost is noticed, but for the
+last lines of a file that was cut between two lines. It protects against accidents: whoever may
+write the file can write another one with checks that fit.
 """
 
 import dataclasses

@@ -44,5 +44,6 @@ def write(path: Path, rows: list[dict[str, object]]) -> str:
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     else:
         lines = [list(rows[0]), *(row.values() for row in rows)]
-        path.write_text("".join(",".join(map(str, line)) + "\n" for line in lines))
+        cells = [["" if cell is None else str(cell) for cell in line] for line in lines]
+        path.write_text("".join(",".join(line) + "\n" for line in cells))
     return str(path)

@@ -185,3 +185,25 @@ def test_the_table_names_who_spent_what(path: Path) -> None:
     assert total.startswith(
         "1 run: epsilon 1 of 3, delta 1e-07 of 1e-06; left: epsilon 2, delta 9e"
     )
+
+
+def test_each_way_that_a_release_can_go_is_charged(path: Path) -> None:
+    """A clip of one partition spends 1/4 and 3/4, or 2/5 and 3/5: the squares of 1 are above both.
+
+    With a limit in rho 26 of such releases of epsilon 1/10 were charged 0.26 by the second way, and
+    cost 0.3125 by the first.
+    """
+    release = dp.PrivateAggregate("p", [dp.Sum("v"), dp.Count()], dp.Budget(Fraction(1, 10)))
+    assert sum((piece.amount**2 * times for piece, times in release.pieces()), Fraction(0)) == (
+        2 * Fraction(1, 20) ** 2
+    )
+    ledger = Ledger(path, dp.Budget.zcdp(Fraction(1, 200)))
+    single = dp.PrivateAggregate("p", [dp.Sum("v")], dp.Budget(Fraction(1, 10)))
+    assert ledger.charge(single, "one").spent.amount == Fraction(1, 200)
+
+
+def test_a_budget_that_was_changed_is_refused(path: Path) -> None:
+    release = dp.PrivateAggregate("p", [dp.Count()], dp.Budget(10))
+    release.budget = dp.Budget(Fraction(1, 100))
+    with pytest.raises(ValueError, match="whose releases cost its budget together"):
+        Ledger(path, dp.Budget(20)).charge(release, "cheap")

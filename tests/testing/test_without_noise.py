@@ -168,6 +168,20 @@ def test_other_threads_and_contexts_draw_noise() -> None:
     assert [type(noise) for noise in (*found, trial.noise_of(pipeline))] == [Noise] * 3
 
 
+def test_a_block_that_is_left_in_another_context_is_over_there_too() -> None:
+    """As the end of an asynchronous fixture may be; what is built there then draws nothing."""
+    block, inside = without_noise(), contextvars.copy_context()
+    inside.run(block.__enter__)
+    noise = inside.run(trial.noise_of, beam.Pipeline(runner="FnApiRunner"))
+    assert noise.discrete_laplace(1, 3).tolist() == [0, 0, 0]
+    block.__exit__(None, None, None)
+    later = inside.run(trial.noise_of, beam.Pipeline(runner="FnApiRunner"))
+    for each in (noise, later):
+        with pytest.raises(ValueError, match="run in the same block"):
+            each.discrete_laplace(1, 3)
+    assert type(trial.noise_of(beam.Pipeline(runner="FnApiRunner"))) is Noise
+
+
 def test_the_block_ends_after_an_error_too() -> None:
     with pytest.raises(KeyError), without_noise():
         raise KeyError

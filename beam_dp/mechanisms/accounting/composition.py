@@ -45,6 +45,7 @@ SUM, ZCDP, PLD = "sum", "zCDP", "PLD"
 _CELLS = 1 << 18
 _ROUNDING = 2.0**-49
 _MOST_PIECES = 1 << 20
+_LARGEST, _LARGEST_DELTA = 100, Fraction(1, 2)  # beyond these a loss distribution says nothing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,6 +133,8 @@ def _by_pld(costs: Iterable[Cost], delta: Fraction) -> float:
             counted[piece] += times
     pieces = sum(counted.values())
     if not pieces or pieces > _MOST_PIECES or any(piece.is_zcdp for piece in counted):
+        return math.inf
+    if any(piece.amount > _LARGEST or piece.delta > _LARGEST_DELTA for piece in counted):
         return math.inf
     total = float(sum(piece.amount * times for piece, times in counted.items()))
     interval = 2 * total / _CELLS

@@ -31,6 +31,7 @@ from beam_dp.mechanisms.optimization.removal_program import RemovalProgram
 from beam_dp.mechanisms.optimization.removal_proposals import Guess, Proposal, RemovalProposals
 
 _LEAST, _MOST = 30, 44  # bits that are kept of bounds
+_NARROW = 62  # bits of a number that numpy holds
 _TINY = 1000  # numbers in a tableau below which rational numbers are faster than HiGHS
 
 
@@ -179,7 +180,8 @@ class RemovalLevels:
 
 def _feasible(removed: np.ndarray, k: int, bits: int) -> np.ndarray:
     """Return r as integers over 2^bits within [0, 1], with a sum of at most k."""
-    parts = np.minimum(np.maximum(removed, 0), 1 << bits)
+    wide = removed.astype(object) if bits > _NARROW else removed
+    parts = np.minimum(np.maximum(wide, 0), 1 << bits)
     taken, most = int(parts.astype(object).sum()), k << bits
     if taken > most:
         parts = integers.narrow(parts.astype(object) * most // taken)

@@ -120,7 +120,7 @@ class RemovalMatrix:
     def least(self) -> np.ndarray:
         """The lower bounds of all rows but the first, times the unit."""
         sums = integers.add(self.bounds.sums, -integers.narrow(np.array([self.top], object)))
-        rows = np.where(self.joined.rows < 0, -self.unit, 0)
+        rows = np.where(self.joined.rows < 0, integers.narrow(np.array([-self.unit], object)), 0)
         return integers.concatenate([sums[self.joined.groups], rows])
 
     @property

@@ -36,6 +36,7 @@ from beam_dp.mechanisms.optimization.removal_matrix import ExactPoint, Joined, R
 _FIRST = 64  # groups to begin with, and people beyond those that can be removed
 _SLACK = 1e-8  # what is beyond its bound by less does not join
 _DIGITS = 48  # bits that are read of a float
+_FAR = 1e15  # no proposal is as large
 _STEP = 40  # bits that one step of a refinement adds
 _STEPS = 6
 
@@ -248,7 +249,8 @@ class RemovalProposals:
 
 def _wide(column: np.ndarray) -> np.ndarray:
     """Return the nearest integers to a column times 2^48; 0 for what is no number."""
-    rounded = np.rint(np.ldexp(np.nan_to_num(column, posinf=0.0, neginf=0.0), _DIGITS))
+    finite = np.clip(np.nan_to_num(column, posinf=0.0, neginf=0.0), -_FAR, _FAR)
+    rounded = np.rint(np.ldexp(finite, _DIGITS))
     return np.array([int(number) for number in rounded.tolist()], object)
 
 

@@ -67,8 +67,7 @@ class ClippedSum(Release):
         noise_costs: for each look the cost of the noise, per partition.
         shared: choose one clip for all partitions.
         anchored: whether the numbers are numbers of rows: most people are at the first threshold.
-        bounded: whether a public bound cuts rows before: nothing says how many, so the interval is
-            open where these rows would count.
+        bounded: whether a public bound cuts rows before; the interval is open where they count.
         numbers: how many partitions share the clip, or about so many.
         alpha: the chance that the noise strays further than the interval says.
     """
@@ -103,14 +102,21 @@ class ClippedSum(Release):
 
     @property
     def spends(self) -> tuple[Spending, ...]:
-        """The noise, and the choice of the clip if there is more than one threshold.
+        """The noise, and the choice of the clip; of two looks the whole, as either may be used.
 
-        After a first look the two parts differ, and their sum is the same.
+        The parts differ by look, and so do their squares, by which a ledger in rho adds up.
         """
-        noise = Spending(self.noise_costs[-1], "noise")
-        if not self.looks:
-            return (noise,)
-        return (noise, Spending(self.looks[-1], "clip", self.shared))
+        noise = self.noise_costs[-1]
+        if len(self.looks) > 1:
+            both = noise.amount + self.looks[-1].amount
+            whole = Budget.zcdp(both) if noise.is_zcdp else Budget(both)
+            return (Spending(whole, "clip and noise"),)
+        return (Spending(noise, "noise"), *self.spends_on_clip)
+
+    @property
+    def spends_on_clip(self) -> tuple[Spending, ...]:
+        """The choice of the clip alone."""
+        return tuple(Spending(look, "clip", self.shared) for look in self.looks[-1:])
 
     @property
     def chooser(self) -> Chooser | None:

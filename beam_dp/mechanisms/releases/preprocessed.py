@@ -89,7 +89,7 @@ class PreprocessedRelease(Release):
     def spends(self) -> tuple[Spending, ...]:
         """g and n in each partition, and R once."""
         own = (Spending(self.cost),)
-        chosen = self.scale.spends[1:] if self.scale is not None else ()
+        chosen = self.scale.spends_on_clip if self.scale is not None else ()
         return (*own, *chosen)
 
     @property

@@ -95,3 +95,9 @@ def test_planned_costs_need_the_library(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(ParameterError, match=r"pip install \"beam-dp\[ledger\]\""):
         composed([run(Budget(1))], LIMIT, planned=True)
     assert composed([run(Budget(1))], LIMIT, planned=False).amount == 1
+
+
+def test_costs_beyond_all_use_have_a_sum_alone() -> None:
+    for budget in (Budget(800), Budget(1, Fraction(999, 1000))):
+        found = composed([Cost(budget, ((budget, 7),))], Budget(10_000, Fraction(1, 2)), True)
+        assert found.ways["PLD"] == math.inf

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from beam_dp.mechanisms.optimization import highs_model, removal_levels
+from beam_dp.mechanisms.optimization import highs_model, removal_levels, removal_proposals
 from beam_dp.mechanisms.optimization.highs_model import HighsModel
 from beam_dp.mechanisms.optimization.removal_bounds import RemovalBounds
 from beam_dp.mechanisms.optimization.removal_program import RemovalProgram
@@ -309,7 +309,7 @@ def test_lying_solvers_do_not_matter(monkeypatch):
         if call % 3 == 0 or found is None:
             return None
         if call % 3 == 1:
-            values = random.normal(size=len(found.values)) * 1e3
+            values = random.normal(size=len(found.values)) * (1e3 if call % 2 else 1e300)
             values[0] = math.nan
             return found._replace(values=values)
         return found._replace(prices=random.normal(size=len(found.prices)))
@@ -321,6 +321,15 @@ def test_lying_solvers_do_not_matter(monkeypatch):
         expected = frequency.max_profile(*data, 6)
         monkeypatch.setattr(HighsModel, "solved", lying)
         assert frequency.max_profile(*data, 6) == expected
+
+
+def test_proposals_may_be_of_any_size():
+    """Doubles near their end, and numbers of more bits than an int64 holds."""
+    column = np.array([1e300, -1e300, math.nan, math.inf, 0.5])
+    assert removal_proposals._wide(column)[2:].tolist() == [0, 0, 1 << 47]
+    few = np.array([0, 1, -5], np.int64)
+    assert removal_levels._feasible(few, 2, 88).tolist() == [0, 1, 0]
+    assert sum(removal_levels._feasible(few * (1 << 60), 1, 59).tolist()) <= 1 << 59
 
 
 def test_codes_order_and_splits_do_not_matter(way):

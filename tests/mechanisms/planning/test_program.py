@@ -198,7 +198,10 @@ def test_a_shared_clip_is_paid_once_and_noise_in_every_partition():
 )
 def test_the_default_share_of_the_clip(partitions, share):
     program = compile_program([totals.Count()], Budget(1.0), 1, partitions=partitions)
-    assert ("0 rows: clip", Budget(share), 1) in program.entries
+    [step] = program.steps
+    assert isinstance(step.release, ClippedSum) and step.release.looks[-1] == Budget(share)
+    parts = ("clip and noise", 1) if partitions == 1 else ("clip", share)
+    assert (f"0 rows: {parts[0]}", Budget(parts[1]), 1) in program.entries
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, Fraction, float])
@@ -226,7 +229,7 @@ def test_a_mean_shares_its_parts():
     assert [(type(step.request), step.request.word) for step in program.steps] == [
         (totals.SumRequest, "sum"),
         (mean.RowsWithValueRequest, "valid"),
-        (totals.PeopleWithValueRequest, "valid"),
+        (mean.PeopleWithValueRequest, "valid"),
     ]
     amounts = [
         sum(cost.amount for label, cost, _ in program.entries if label.startswith(f"{place} "))

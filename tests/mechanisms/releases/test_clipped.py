@@ -425,7 +425,8 @@ def test_a_bound_on_rows_opens_the_interval():
 def test_the_look_that_was_used_says_the_noise():
     looks, noises = (Budget(0.5), Budget(0.8)), (Budget(1.5), Budget(1.2))
     release = ClippedSum(0, False, GRID, ONE, looks, noises)
-    assert [spending.cost for spending in release.spends] == [Budget(1.2), Budget(0.8)]
+    assert [spending.cost for spending in release.spends] == [Budget(2)]
+    assert [spending.cost for spending in release.spends_on_clip] == [Budget(0.8)]
     for look in (0, 1):
         noise = Recording()
         noisy = np.zeros((1, 1, len(GRID) + 1), np.int64)
