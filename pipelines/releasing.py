@@ -13,6 +13,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.spending.ledger import Balance
 from beam_dp.transforms import release_record
 from beam_dp.transforms.inputs import wanted_columns
 from beam_dp.transforms.io import whole_files
@@ -132,7 +133,7 @@ def run(
     released: int | None = None
     if not options.plan:
         with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
-            released = _write(line, options, beam_words, release)
+            released, balance = _write(line, options, beam_words, release)
         plan = dataclasses.replace(plan, cautions=())  # they were told before the run
     sys.stdout.write(f"{plan}\n{charging.told(balance)}")
     if released == 0:
@@ -145,14 +146,19 @@ def _write(
     options: argparse.Namespace,
     beam_words: Sequence[str],
     release: dp.PrivateAggregate,
-) -> int | None:
-    """Run the pipeline and print the file that it wrote; return its number of rows."""
+) -> tuple[int | None, Balance | None]:
+    """Run the pipeline and print the file that it wrote.
+
+    Returns:
+        its number of rows, None for a template; and what the ledger held after the charge.
+    """
     with line.refusing(), terminal.warned():
         beam_options = line.for_beam(beam_words)
         made = pipeline(options, beam_options, release, line.chosen(options))
-        charging.charge(options, beam_options, line.prog, release)
+        balance = charging.charge(options, beam_options, line.prog, release)
     shown = {"show_errors": options.show_errors, "quiet": options.quiet}
     terminal.run(made, "Reading and bounding", reads=options.input, **shown)
     if not FileSystems.exists(options.output):  # a template was written, no job has run
-        return None
-    return table.show(options.output, release_record.columns(release), options.report).rows
+        return None, balance
+    columns = release_record.columns(release)
+    return table.show(options.output, columns, options.report).rows, balance

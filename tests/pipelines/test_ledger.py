@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import beam_dp as dp
-from pipelines import aggregate, ledger, shifted_inverse, terminal
+from pipelines import aggregate, ledger, releasing, shifted_inverse, terminal
 
 COMMON = ["--person", "visitor", "--partition", "day", "--public_partitions", "1,2,3"]
 TOTAL = ["--total_epsilon", "1.5", "--total_delta", "1e-6"]
@@ -62,6 +62,25 @@ def test_a_run_that_fails_stays_charged(
     with pytest.raises(SystemExit):
         aggregate.main([*call, "--count", *TOTAL])
     assert len(dp.Ledger(tmp_path / "l.jsonl").balance.charges) == 1
+
+
+def test_the_balance_is_that_of_the_charge(
+    call: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another job charges the ledger after this one looked at it, and before its charge."""
+    shared = dp.Ledger(tmp_path / "l.jsonl", dp.Budget(1.5))
+
+    def meanwhile(*given: object) -> object:
+        shared.charge(dp.Budget(0.25), "another job")
+        return pipeline(*given)
+
+    pipeline = releasing.pipeline
+    monkeypatch.setattr(releasing, "pipeline", meanwhile)
+    assert aggregate.main([*call, "--count", "--total_epsilon", "1.5"]) == 0
+    assert "2 runs: epsilon 1.25 of 1.5" in capsys.readouterr().out
 
 
 def test_a_wrong_call_is_not_charged(
