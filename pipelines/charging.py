@@ -46,8 +46,8 @@ def told(balance: Balance | None) -> str:
     """Return the balance as a line of output; "" without a ledger."""
     if balance is None:
         return ""
-    over = "" if balance.is_within else "; THIS RUN WOULD BE REFUSED"
-    return f"ledger {PurePath(balance.path).name}: {balance.line}{over}\n"
+    line = balance.line if balance.is_within else balance.refusal
+    return f"ledger {PurePath(balance.path).name}: {line}\n"
 
 
 def _label(options: argparse.Namespace, program: str) -> str:

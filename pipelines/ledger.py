@@ -5,19 +5,24 @@
 A job charges a ledger where its call has --ledger visits.ledger.jsonl.
 """
 
+import argparse
 import sys
 from collections.abc import Sequence
 
 import beam_dp as dp
+from beam_dp.spending import ledger_file
 from pipelines.arguments import command
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Print the ledger; returns the exit code."""
-    line = command.Parser("python -m pipelines.ledger", description=__doc__)
+    shown = argparse.RawDescriptionHelpFormatter
+    line = command.Parser("python -m pipelines.ledger", description=__doc__, formatter_class=shown)
     line.add_argument("path", help="the ledger")
     options = line.parse_args(given)
     with line.refusing():
+        if ledger_file.text_of(ledger_file.checked(options.path)) is None:
+            raise ValueError(f"there is no ledger {options.path!r}: a job with --ledger starts one")
         sys.stdout.write(f"{dp.Ledger(options.path).balance}\n")
     return 0
 

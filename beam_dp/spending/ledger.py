@@ -59,6 +59,16 @@ class Balance:
         return max(amount, Fraction(0)), max(limit.delta - spent.delta, Fraction(0))
 
     @property
+    def refusal(self) -> str:
+        """What to say of a run that would pass the limit: what is left without it, and its need."""
+        terms, charges = self.terms, self.charges[:-1]
+        before = _balance(self.path, terms, charges)
+        needed = self.spent.amount - before.spent.amount, self.spent.delta - before.spent.delta
+        word = "rho" if terms.limit.is_zcdp else "epsilon"
+        this = f"this run would need {word} {_shown(needed[0])}, delta {_shown(needed[1])}"
+        return f"{before.line}; {this}: THIS RUN WOULD BE REFUSED"
+
+    @property
     def line(self) -> str:
         """The balance in one line."""
         limit, (amount, delta) = self.terms.limit, self.left
@@ -177,11 +187,12 @@ class Ledger:
             assert self._limit is not None
             return Terms(self._limit, bool(self._planned), today()), ()
         terms, charges = read(str(self._path), text)
+        limit = self._limit or terms.limit
         checks.require(
-            self._limit in (None, terms.limit),
+            limit == terms.limit,
             "Ledger",
             "limit",
-            f"be {terms.limit}, which the ledger was started with, not {self._limit}",
+            f"be {_told(terms.limit)}, which the ledger was started with, not {_told(limit)}",
             "Leave it out.",
         )
         checks.require(
@@ -194,8 +205,12 @@ class Ledger:
         return terms, charges
 
     def _balance(self, terms: Terms, charges: tuple[Charge, ...]) -> Balance:
-        spent = composed([each.cost for each in charges], terms.limit, terms.planned)
-        return Balance(str(self._path), terms, charges, spent)
+        return _balance(str(self._path), terms, charges)
+
+
+def _balance(path: str, terms: Terms, charges: tuple[Charge, ...]) -> Balance:
+    spent = composed([each.cost for each in charges], terms.limit, terms.planned)
+    return Balance(path, terms, charges, spent)
 
 
 def _charge(cost: object, label: object) -> Charge:

@@ -49,7 +49,9 @@ def test_the_plan_says_what_would_be_left_and_charges_nothing(
     assert not (tmp_path / "l.jsonl").exists()
     dp.Ledger(tmp_path / "l.jsonl", dp.Budget(1.5, 1e-6)).charge(dp.Budget(1), "before")
     assert aggregate.main([*call, "--count", "--plan"]) == 0
-    assert "THIS RUN WOULD BE REFUSED" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "1 run: epsilon 1 of 1.5, " in said and "left: epsilon 0.5, delta 1e-06; " in said
+    assert "this run would need epsilon 1, delta 0: THIS RUN WOULD BE REFUSED" in said
 
 
 def test_a_run_that_fails_stays_charged(
@@ -132,4 +134,19 @@ def test_a_file_that_is_no_ledger_is_told_in_one_line(
     visits: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "line 1 of" in refused(capsys, ledger, visits)
-    assert "for a new ledger" in refused(capsys, ledger, "nowhere.jsonl")
+    said = refused(capsys, ledger, "nowhere.jsonl")
+    assert "there is no ledger 'nowhere.jsonl'" in said and "--total" not in said
+
+
+def test_the_help_shows_the_call_on_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        ledger.main(["--help"])
+    assert "\n    python -m pipelines.ledger visits.ledger.jsonl\n" in capsys.readouterr().out
+
+
+def test_another_limit_is_told_in_numbers(
+    call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dp.Ledger(tmp_path / "l.jsonl", dp.Budget(1)).charge(dp.Budget(0.5), "before")
+    said = refused(capsys, aggregate, *call, "--count", "--total_epsilon", "3")
+    assert "must be epsilon 1, which" in said and "not epsilon 3." in said
