@@ -46,6 +46,7 @@ def add_spending(made: argparse.ArgumentParser) -> None:
     )
     form: dict[str, Any] = {
         "type": words.assumed,
+        "action": words.Gathered,
         "default": {},
         "metavar": "COLUMN<=MOST",
         "help": most,

@@ -35,7 +35,7 @@ def add(made: argparse.ArgumentParser) -> None:
         "a bound that you know without the data: what nobody exceeds in a partition, by output "
         "column: sum_spent=100,count=10 (default: chosen privately)"
     )
-    form = {"type": words.clips, "metavar": "NAME=BOUND", "default": {}}
+    form = {"type": words.clips, "metavar": "NAME=BOUND", "default": {}, "action": words.Gathered}
     how.add_argument("--clip", dest="clips", help=known, **form)
     _add_bounds(how)
     _add_unit(how)
@@ -46,7 +46,9 @@ def add(made: argparse.ArgumentParser) -> None:
     how.add_argument("--own_count", action="store_true", help=own)
     spreads.add(how)
     shares = "parts of the budget, by output column: sum_spent=2,count=1 (default 1)"
-    how.add_argument("--weights", type=words.weights, default={}, help=shares)
+    how.add_argument(
+        "--weights", action=words.Gathered, type=words.weights, default={}, help=shares
+    )
 
 
 def add_statistic(made: argparse.ArgumentParser) -> None:
@@ -111,19 +113,34 @@ def _add_bounds(group: argparse._ArgumentGroup) -> None:
             f"a bound of extremes and quantiles that you know without the data, by output column: "
             f"median_age={bound},max_age={bound}; values {beyond} count as that (default: none)"
         )
-        form: dict[str, Any] = {"type": words.lowest, "metavar": "NAME=BOUND", "default": {}}
+        form: dict[str, Any] = {
+            "type": words.lowest,
+            "metavar": "NAME=BOUND",
+            "default": {},
+            "action": words.Gathered,
+        }
         group.add_argument(f"--{end}", dest=f"{end}s", help=known, **form)
 
 
 def _add_unit(group: argparse._ArgumentGroup) -> None:
     grid_ = "the grid of a column's values: spent=0.01,minutes=1 (default 0.000001)"
-    form: dict[str, Any] = {"type": words.units, "metavar": "COLUMN=UNIT", "default": {}}
+    form: dict[str, Any] = {
+        "type": words.units,
+        "metavar": "COLUMN=UNIT",
+        "default": {},
+        "action": words.Gathered,
+    }
     group.add_argument("--unit", dest="units", help=grid_, **form)
 
 
 def _add_lowest(group: argparse._ArgumentGroup) -> None:
     nobody = "the statistic of nobody, for --custom_profile: minutes=0 (default: below everything)"
-    form: dict[str, Any] = {"type": words.lowest, "metavar": "COLUMN=VALUE", "default": {}}
+    form: dict[str, Any] = {
+        "type": words.lowest,
+        "metavar": "COLUMN=VALUE",
+        "default": {},
+        "action": words.Gathered,
+    }
     group.add_argument("--lowest", **form, help=nobody)
 
 

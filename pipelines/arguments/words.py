@@ -136,6 +136,24 @@ def named(rule: str, holds: Callable[[Fraction], bool]) -> Callable[[str], dict[
     return read
 
 
+class Gathered(argparse.Action):
+    """The names and numbers of an option that may be repeated, each name once."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Add those of one occurrence."""
+        before = getattr(namespace, self.dest)
+        for name in values:
+            if name in before:
+                raise argparse.ArgumentError(self, f"{name!r} must be given once")
+        setattr(namespace, self.dest, {**before, **values})
+
+
 weights = named(
     "output columns with numbers above 0, like sum_spent=2,count=1", lambda value: value > 0
 )
