@@ -53,8 +53,8 @@ def check(options: argparse.Namespace) -> None:
         raise ValueError(f"--one_sided is for {flags_of(lambda kind: takes(kind, 'search'))}")
     if options.one_sided and options.search == TWO_PHASE:
         raise ValueError(
-            "--one_sided and --search two_phase exclude each other: one releases from below, the "
-            "other errs to both sides; leave one of the two out"
+            "--one_sided and --search two_phase exclude each other: one is one-sided, the other "
+            "errs to both sides; leave one of the two out"
         )
     if options.search and not any(_takes(metric, options) for metric in options.metrics):
         raise ValueError(

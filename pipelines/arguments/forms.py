@@ -11,7 +11,7 @@ from typing import Any
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.transforms.io.read_rows import ReadRows
 from beam_dp.transforms.public.public_partitions import cells_of
-from pipelines.arguments import words
+from pipelines.arguments import language, words
 
 Words = tuple[str, dict[str, Any]]
 """A column, and the other words of a form by their names."""
@@ -128,7 +128,8 @@ def _edges_in(path: str, column: str) -> list[float]:
         read = ReadRows(path, [column], [column])
         cells = [cell for element in read.here() for cell in cells_of(element, column)]
     except (OSError, TypeError, ValueError) as error:
-        raise argparse.ArgumentTypeError(f"cannot read edges: {error}") from error
+        why = language.of_file(error)
+        raise argparse.ArgumentTypeError(f"cannot read edges: {why}") from error
     return [float(str(cell)) for cell in cells if cell is not None]
 
 

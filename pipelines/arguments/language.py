@@ -95,6 +95,13 @@ def translated(error: Exception | str) -> str:
     return f"{_FLAGS[owner][0]} {rule}" if owner in _FLAGS else text
 
 
+def of_file(error: Exception) -> str:
+    """Return the text of an error of a file that another option than --input names."""
+    if isinstance(error, ParameterError) and error.name == "pattern":
+        return f"the name must {error.rule}"
+    return str(error).removeprefix("ReadRows: ")
+
+
 def _told(owner: str, name: str, rule: str, mend: str) -> str:
     """Return the rule for a flag, and how to mend the call if that needs no Python."""
     flag = f"--{name}" if _SIMPLE.fullmatch(name) else name

@@ -7,7 +7,7 @@ from apache_beam.io.filesystems import FileSystems
 import beam_dp as dp
 from beam_dp.transforms.io.read_rows import EXTENSIONS
 from beam_dp.transforms.public.public_partitions import typed_keys
-from pipelines.arguments import words
+from pipelines.arguments import language, words
 
 _LIMITS = {"rows_per_partition": "rows per partition", "rows": "rows"}
 _REACH = (
@@ -87,7 +87,7 @@ def public_partitions(options: argparse.Namespace) -> dp.PublicPartitions | None
     if not parts:
         raise ValueError("--public_partitions needs --partition COLUMN, whose values they are")
     if text.startswith("@") and text.endswith(EXTENSIONS):
-        return dp.PublicPartitions.from_files(text[1:], options.partition)
+        return _keys_in(text[1:], options.partition)
     named = _lines(text[1:]) if text.startswith("@") else words.listed(text)
     keys = [word.split("/") if parts > 1 else [word] for word in named if word]
     if not keys:
@@ -96,6 +96,15 @@ def public_partitions(options: argparse.Namespace) -> dp.PublicPartitions | None
         rule = "every key must have one part per --partition column, with / between: de/2024"
         raise ValueError(f"--public_partitions: {rule}")
     return dp.PublicPartitions(list(zip(*map(typed_keys, zip(*keys, strict=True)), strict=True)))
+
+
+def _keys_in(pattern: str, columns: list[str]) -> dp.PublicPartitions:
+    try:
+        return dp.PublicPartitions.from_files(pattern, columns)
+    except ValueError as error:
+        if not str(error).startswith("ReadRows: "):
+            raise
+        raise ValueError(f"--public_partitions: {language.of_file(error)}") from error
 
 
 def _lines(path: str) -> list[str]:

@@ -41,6 +41,26 @@ def test_edges_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "cannot read edges: " in capsys.readouterr().err
 
 
+FILES = {
+    "no edges": (["--histogram", "age:@none.csv"], "cannot read edges: the name must match a file"),
+    "edges of text": (["--histogram", "age:@e.txt"], "cannot read edges: the name must end in one"),
+    "no keys": (
+        ["--count", "--partition", "day", "--public_partitions", "@none.csv"],
+        "--public_partitions: the name must match a file, and 'none.csv' matches none",
+    ),
+}
+
+
+@pytest.mark.parametrize(("asked", "said"), FILES.values(), ids=FILES)
+def test_a_file_that_cannot_be_read_is_named_by_its_own_option(
+    asked: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        aggregate.main(["--person", "p", "--epsilon", "1", "--plan", *asked])
+    told = capsys.readouterr().err
+    assert said in told and "--input" not in told and "ReadRows" not in told
+
+
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 def test_keys_in_a_table_are_released(tmp_path: Path, visits: str, ending: str) -> None:
     text = "else,day\nx,2\ny,7\nx,2\n" if ending == "csv" else '{"day": 2}\n{"day": 7}\n'
