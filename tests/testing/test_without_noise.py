@@ -107,6 +107,34 @@ def test_a_pipeline_that_was_built_in_the_block_does_not_run_after_it() -> None:
         pipeline.run()  # another block has another token
 
 
+def test_an_object_that_was_made_in_the_block_draws_noise_outside_of_it() -> None:
+    """Noise of epsilon 1e-6 is 0 with probability below 1e-6: both are below 1e-12."""
+    with without_noise():
+        keys, bounds = dp.PublicPartitions([1, 2]), dp.ContributionBounds(1)
+        made = dp.PrivateAggregate(
+            "person", [dp.PeopleCount()], dp.Budget(1e-6), ["day"], bounds, keys
+        )
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        rows = pipeline | beam.Create(ROWS) | made
+        counts = rows | beam.Map(lambda row: (row.day, row.people_count))
+        assert_that(counts, are_noisy)
+
+
+def are_noisy(counts: list[tuple[int, float]]) -> None:
+    assert [day for day, _ in sorted(counts)] == [1, 2]
+    assert sorted(counts) != [(1, 5), (2, 4)]
+
+
+def test_an_object_that_was_applied_in_the_block_is_not_applied_after_it() -> None:
+    """What it was applied with is the budget of a trial."""
+    made = release()
+    with without_noise():
+        _ = beam.Pipeline("FnApiRunner") | beam.Create(ROWS) | made
+    for again in (made, pickle.loads(pickle.dumps(made))):
+        with pytest.raises(ValueError, match="each object must be applied once"):
+            _ = beam.Pipeline("FnApiRunner") | beam.Create(ROWS) | again
+
+
 class PrismRunner(PipelineRunner):
     """A runner whose workers are other processes."""
 

@@ -7,6 +7,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.draws.draws_folder import Barriers, Draws, DrawsFolder
+from beam_dp.transforms.guarding import trial
 
 RESTARTING = ("FlinkRunner", "PortableRunner")
 """Runners whose cluster may begin again with the steps before a barrier. A `PortableRunner` may be
@@ -18,6 +19,11 @@ _RULE = (
 _MEND = (
     "Name a folder that all workers share by --draws_folder; or say --cluster_never_restarts where "
     "the cluster has no restart strategy."
+)
+_TRIAL = (
+    "a pipeline in without_noise()",
+    "have no --draws_folder: it would keep numbers without noise",
+    "Leave it out in unit tests.",
 )
 
 
@@ -56,10 +62,12 @@ def draws_of(owner: str, pipeline: beam.Pipeline) -> Draws:
         pipeline: its options and its runner decide.
 
     Raises:
-        ValueError: if the runner may begin again, and no folder was given.
+        ValueError: if the runner may begin again, and no folder was given; or for a folder in
+            `without_noise()`: it would keep what is not private.
     """
     options = pipeline.options.view_as(DrawsOptions)
     if options.draws_folder is not None:
+        checks.require(not trial.is_on(), owner, *_TRIAL)
         return DrawsFolder.made_in(options.draws_folder)
     runner = type(pipeline.runner).__name__
     is_safe = runner not in RESTARTING or options.cluster_never_restarts

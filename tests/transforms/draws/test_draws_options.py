@@ -6,6 +6,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from beam_dp.testing import without_noise
 from beam_dp.transforms.draws.draws_folder import DrawsFolder
 from beam_dp.transforms.draws.draws_options import RESTARTING, draws_of
 from beam_dp.transforms.steps import guards
@@ -55,6 +56,19 @@ def test_every_draw_of_a_release_is_kept(name: str, tmp_path: Path) -> None:
     kept = {path.name for path in folder.iterdir()}
     assert {"made"} < kept <= set(KEPT[name])
     assert ("clips" in kept, "reach" in kept) == ("clips" in KEPT[name], "reach" in KEPT[name])
+
+
+@pytest.mark.parametrize("name", RELEASES)
+@pytest.mark.filterwarnings("ignore::beam_dp.transforms.guarding.trial.NotPrivate")
+def test_a_trial_keeps_no_draws(name: str, tmp_path: Path) -> None:
+    options = PipelineOptions([f"--draws_folder={tmp_path}/kept"])
+    rows = beam.Pipeline(runner="FnApiRunner", options=options) | beam.Create(ROWS)
+    with (
+        without_noise(),
+        pytest.raises(ValueError, match=r"in without_noise\(\) must have no --dr"),
+    ):
+        _ = rows | RELEASES[name]()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_two_transforms_of_one_pipeline_draw_apart(tmp_path: Path) -> None:
