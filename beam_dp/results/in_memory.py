@@ -21,6 +21,7 @@ from beam_dp.transforms.io import read_rows
 from beam_dp.transforms.io.write_rows import WriteRows
 from beam_dp.transforms.partitions import PrivatePartitions
 from beam_dp.transforms.public.public_partitions import PublicPartitions
+from beam_dp.transforms.steps.output_rows import field_names, output_names
 
 _OWNER = "release"
 _FILE = "released.parquet"
@@ -79,6 +80,7 @@ def release(
         partitions,
         partition_rows=partition_rows,
         batches=isinstance(partitions, PublicPartitions) and partitions.keys.plain,
+        plain_names=True,
     )
     owners = [person] if isinstance(person, str) else list(person)
     with contextlib.ExitStack() as stack:
@@ -96,9 +98,18 @@ def release(
         made = beam.Pipeline(local_run.RUNNER)
         rows = made | "Read" >> read | "Release" >> aggregate
         job = {"program": "beam_dp.release", "input": pattern}
-        _ = rows | "Write" >> WriteRows(path, record=aggregate.record(job))
+        _ = rows | "Write" >> _writer(path, aggregate, job)
         local_run.run(_OWNER, made, show_errors)
         return Released.read(path)
+
+
+def _writer(path: str, aggregate: PrivateAggregate, job: dict[str, str]) -> WriteRows:
+    """Return what writes the released rows, under the names that their user gave."""
+    record = aggregate.record(job)
+    if aggregate.batches:
+        return WriteRows(path, record=record)
+    named = aggregate.partition, aggregate.metrics
+    return WriteRows(path, field_names(*named), record=record, header=output_names(*named))
 
 
 def _checked(data: Any, owners: Sequence[str], aggregate: PrivateAggregate) -> frames.Frame:
