@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 
 from beam_dp.results.plain_text import plain
 from beam_dp.results.released_metrics import Series, ShownMetric
-from beam_dp.results.shown_numbers import MARK, UNKNOWN, ShownNumber, shown
+from beam_dp.results.shown_numbers import (
+    MARK,
+    OF_LITTLE_USE,
+    PASSED_OVER,
+    UNKNOWN,
+    ShownNumber,
+    shown,
+)
 
 _MUCH, _MANY = 10, Fraction(1, 10_000)
 NOT_PRIVATE = "NOT PRIVATE"
@@ -100,22 +107,25 @@ def reading(metrics: Sequence[ShownMetric]) -> tuple[str, ...]:
     """Return how to read the numbers."""
     series = [each for metric in metrics for each in metric.series]
     said = []
-    if any(not each.is_ranked for each in series):
+    numbers = [number for each in series for number in each.numbers]
+    if any(number.rank is None and not number.passes_over for number in numbers):
         example = shown(8412.4, 7903.2, 9301.1)
         said.append(
-            f"{example}: the released number is {example.cells[0]}, and the true one, of all rows, "
+            f"For example {example}: the released number is {example.cells[0]}, and the true one, of all rows, "
             f"lies between {example.cells[1]} and {example.cells[2]} in 95 of 100 releases. Each "
             "interval holds alone, not all of them together."
         )
+    if any(UNKNOWN in str(number) for number in numbers):
         said.append(f"{UNKNOWN} in place of an end: nothing is known on that side.")
     if any(each.is_ranked for each in series):
         said.append(
-            f"{shown(50.0, rank=73.0)}: the number stands at most 73 people away from the place in "
+            f"For example {shown(50.0, rank=73.0)}: the number stands at most 73 people away from the place in "
             "the order of all people that was asked for, in 95 of 100 releases."
         )
-    said.append(
-        f"{MARK}: of little use, as there is no number, or what is known of it is as wide as it is."
-    )
+    if any(each.passes_over for each in series):
+        said.append(f"Up to n people above or below: {PASSED_OVER}.")
+    if any(number.is_of_little_use for number in numbers):
+        said.append(f"{MARK}: of little use: {OF_LITTLE_USE}.")
     said.append(
         "Digits that would be noise are rounded away; the file of the release has all of them."
     )

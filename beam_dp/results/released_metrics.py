@@ -18,6 +18,7 @@ EMPTY = '""'
 _RANKED = "_rank_error"
 _DAY = re.compile(r"\d{4}-\d{2}(-\d{2})?")
 _DENSE = 3
+_PEOPLE, _EXTREMES = "PeopleCount", ("Max", "Min")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +39,11 @@ class Series:
     def is_ranked(self) -> bool:
         """Whether what is known of a number is how far off its rank may be."""
         return any(number.rank is not None for number in self.numbers)
+
+    @property
+    def passes_over(self) -> bool:
+        """Whether numbers are shown with the people that they may pass over."""
+        return any(number.passes_over for number in self.numbers)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +122,24 @@ def metrics_of(table: pa.Table, record: dict[str, Any]) -> list[ShownMetric]:
     names = record[COLUMNS]["numbers"]
     asked = _asked(record)
     asked = asked if len(asked) == len(names) else [{} for _ in names]
-    return [_metric(table, columns, said) for columns, said in zip(names, asked, strict=True)]
+    releases = record.get("releases", ())
+    passed = {each["metric"]: each["shift_T"] for each in releases if each["noise_scale"] == "-"}
+    people = _people(table, names, asked)
+    return [
+        _metric(table, columns, said, passed.get(columns[0]), people)
+        for columns, said in zip(names, asked, strict=True)
+    ]
+
+
+def _people(
+    table: pa.Table, names: Sequence[Sequence[str]], asked: Sequence[dict[str, Any]]
+) -> list[Any]:
+    """Return the lower end of the number of people of each row; None where it is not released."""
+    for columns, said in zip(names, asked, strict=True):
+        if said.get("type") == _PEOPLE and len(columns) == 3:
+            low: list[Any] = table[columns[1]].to_pylist()
+            return low
+    return [None] * len(table)
 
 
 def _asked(record: dict[str, Any]) -> list[dict[str, Any]]:
@@ -126,20 +149,36 @@ def _asked(record: dict[str, Any]) -> list[dict[str, Any]]:
     return listed
 
 
-def _metric(table: pa.Table, names: Sequence[str], said: dict[str, Any]) -> ShownMetric:
+def _metric(
+    table: pa.Table,
+    names: Sequence[str],
+    said: dict[str, Any],
+    passed: int | None,
+    people: Sequence[Any],
+) -> ShownMetric:
     ranked = len(names) > 1 and names[1].endswith(_RANKED)
     size = 2 if ranked else 3
     groups = [names[at : at + size] for at in range(0, len(names), size)]
     labels = _labels(said, len(groups))
-    series = [_series(table, group, label) for group, label in zip(groups, labels, strict=True)]
+    beyond = passed if said.get("type") in _EXTREMES else None
+    series = [
+        _series(table, group, label, beyond, people)
+        for group, label in zip(groups, labels, strict=True)
+    ]
     return ShownMetric(said.get("type", ""), said.get("column") or "", tuple(series))
 
 
-def _series(table: pa.Table, names: Sequence[str], label: str) -> Series:
+def _series(
+    table: pa.Table, names: Sequence[str], label: str, beyond: int | None, people: Sequence[Any]
+) -> Series:
     cells = zip(*(table[name].to_pylist() for name in names), strict=True)
     if len(names) == 2:
         return Series(names[0], label, tuple(shown(value, rank=_rank(off)) for value, off in cells))
-    return Series(names[0], label, tuple(shown(*numbers) for numbers in cells))
+    numbers = (
+        shown(value, low, high, beyond=beyond, people=there)
+        for (value, low, high), there in zip(cells, people, strict=True)
+    )
+    return Series(names[0], label, tuple(numbers))
 
 
 def _rank(off: float | None) -> float:

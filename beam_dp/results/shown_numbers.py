@@ -14,8 +14,16 @@ import math
 UNKNOWN = "?"
 MISSING = "-"
 MARK = "*"
+OF_LITTLE_USE = "missing, or with an interval that is open or as wide as the number"
+"""What a mark says."""
+PASSED_OVER = (
+    "so many people may be beyond the number, and nothing tells how far; marked, unless a "
+    "people_count beside it is ten times as large"
+)
+"""What the people say that a number may pass over."""
 _BEYOND = 2
 _DIGITS = 4
+_FEW = 10  # one in so many people
 _LARGE, _FINE = 15, 9  # powers of ten from which, and down to which, digits are written out
 
 
@@ -30,6 +38,8 @@ class ShownNumber:
         rank: for a quantile, so many people its rank may be off (infinite: nothing is known);
             None for a number with an interval.
         whole: whether it counts something.
+        beyond: for a largest or smallest number, how many people it may pass over; else None.
+        few: whether these are few beside the people that the release tells of.
     """
 
     value: float | None
@@ -37,17 +47,29 @@ class ShownNumber:
     high: float | None = None
     rank: float | None = None
     whole: bool = False
+    beyond: int | None = None
+    few: bool = False
 
     @property
     def is_of_little_use(self) -> bool:
-        """Whether it is missing, or what is known of its two sides is as far from it as 0 is."""
+        """Whether it is missing, or its interval is open or as wide as it is far from 0.
+
+        A largest number tells nothing of how far it is from the truth, but its interval may be open
+        where only few people are beyond it.
+        """
         if self.value is None:
             return True
         if self.rank is not None:
-            return False
-        ends = (self.low, self.high)
-        sides = [abs(self.value - end) for end in ends if end is not None]
-        return not sides or not sum(sides) < abs(self.value)
+            return not math.isfinite(self.rank)
+        if self.low is None or self.high is None:
+            return not (self.few and self.passes_over)
+        return not abs(self.value - self.low) + abs(self.value - self.high) < abs(self.value)
+
+    @property
+    def passes_over(self) -> bool:
+        """Whether it is shown with the people that it may pass over, on its open side."""
+        open_sides = (self.low is None) + (self.high is None)
+        return self.value is not None and self.beyond is not None and open_sides == 1
 
     @property
     def cells(self) -> tuple[str, str, str]:
@@ -63,6 +85,9 @@ class ShownNumber:
         marked = value + MARK * self.is_of_little_use
         if self.value is None:
             return marked
+        if self.passes_over:
+            side = "above" if self.high is None else "below"
+            return f"{marked} (up to {self.beyond:,} people {side})"
         if self.rank is None:
             return f"{marked} [{low}, {high}]"
         off = f"{self.rank:,.0f}" if math.isfinite(self.rank) else UNKNOWN
@@ -93,11 +118,22 @@ class ShownNumber:
 
 
 def shown(
-    value: object, low: object = None, high: object = None, rank: float | None = None
+    value: object,
+    low: object = None,
+    high: object = None,
+    rank: float | None = None,
+    beyond: int | None = None,
+    people: object = None,
 ) -> ShownNumber:
-    """Return a number as it stands in a released table; NaN and the infinities become None."""
-    ends = (_finite(value), _finite(low), _finite(high))
-    return ShownNumber(*ends, rank, whole=type(value) is int)
+    """Return a number as it stands in a released table; NaN and the infinities become None.
+
+    Args:
+        value, low, high, rank, beyond: as in `ShownNumber`.
+        people: how many people there are, as far as was released; None: nothing was.
+    """
+    ends, all_people = (_finite(value), _finite(low), _finite(high)), _finite(people)
+    few = None not in (beyond, all_people) and (beyond or 0) * _FEW <= (all_people or 0)
+    return ShownNumber(*ends, rank, type(value) is int, beyond, few)
 
 
 def _finite(cell: object) -> float | None:

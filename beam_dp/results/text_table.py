@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from beam_dp.results.plain_text import plain, width
 from beam_dp.results.released_metrics import Series, keys_of, metrics_of
-from beam_dp.results.shown_numbers import UNKNOWN
+from beam_dp.results.shown_numbers import OF_LITTLE_USE, PASSED_OVER, UNKNOWN
 from beam_dp.transforms.release_record import COLUMNS
 
 ROWS = 50
@@ -32,6 +32,7 @@ class TextTable:
         doubtful: for each column of numbers, in how many rows it is of little use.
         empty: the columns of numbers that are missing in every row.
         ranked: whether quantiles are among the numbers.
+        passing: whether numbers that may pass over people are among them.
         unknown: whether an interval has an end of which nothing is known.
         columns: how wide the terminal is; None: as wide as need be.
         plan: how a reader learns beforehand what is of use.
@@ -44,6 +45,7 @@ class TextTable:
     doubtful: dict[str, int]
     empty: tuple[str, ...]
     ranked: bool
+    passing: bool
     unknown: bool
     columns: int | None = None
     plan: str = PLAN
@@ -53,7 +55,9 @@ class TextTable:
         """What to say below the table."""
         said = list(self.left_out)
         if self.rows and self.ranked:
-            said.append("(rank ±9): the number may stand 9 people away from the rank asked for")
+            said.append("(rank ±n): the number may stand n people away from the rank asked for")
+        if self.passing:
+            said.append(f"(up to n people above or below): {PASSED_OVER}")
         if self.unknown:
             said.append(f"{UNKNOWN}: nothing is known on that side")
         return [*said, *self._doubts]
@@ -66,8 +70,7 @@ class TextTable:
             each = ", ".join(f"{count} of {plain(name)}" for name, count in found.items())
             marked, numbers = sum(found.values()), self.rows * len(self.doubtful)
             said.append(
-                f"* {marked} of {numbers} numbers are of little use: missing, or with an interval "
-                f"that is open or as wide as they are: {each}. More "
+                f"* {marked} of {numbers} numbers are of little use: {OF_LITTLE_USE}: {each}. More "
                 f"people per partition, fewer metrics or a larger budget would help: {self.plan}"
             )
         if self.empty and self.rows:
@@ -127,6 +130,7 @@ def text_table(
     shown += [(plain(each.name), *map(str, each.numbers[:rows])) for each in series]
     taken = _fitting(shown, fixed, columns)
     heading, *cells = zip(*shown[:taken], strict=True)
+    seen = series[: taken - fixed]
     beyond, left = len(table) - rows, []
     if beyond > 0:
         left.append(f"... and {beyond:,} more rows in {place}")
@@ -140,8 +144,9 @@ def text_table(
         tuple(left),
         {each.name: _doubtful(each) for each in series},
         tuple(each.name for each in series if all(n.value is None for n in each.numbers)),
-        ranked=any(each.is_ranked for each in series),
-        unknown=any(map(_is_open, series)),
+        ranked=any(each.is_ranked for each in seen),
+        passing=any(each.passes_over for each in seen),
+        unknown=any(map(_is_open, seen)),
         columns=columns,
         plan=plan,
     )

@@ -20,7 +20,7 @@ INF, NAN = math.inf, math.nan
         ((298, 217.0, 434.83), "298 [217, 435]"),
         ((2_091_480.5, 1_857_600.0, 2_475_321.0), "2,091,000 [1,857,000, 2,476,000]"),
         ((0.12345, 0.1, 0.2), "0.123 [0.100, 0.200]"),
-        ((28.56, 28.55, INF), "28.56 [28.55, ?]"),
+        ((28.56, 28.55, INF), "28.56* [28.55, ?]"),
         ((12, 0, 9_000.0), "10* [0, 9,000]"),
         ((5, NAN, NAN), "5* [?, ?]"),
         ((0.0, -INF, INF), "0* [?, ?]"),
@@ -44,7 +44,7 @@ def test_a_number_is_shown_to_two_digits_beyond_its_interval(
     [
         (58.861, 73.0, "58.86 (rank ±73)"),
         (60.0, 1234.0, "60 (rank ±1,234)"),
-        (60.0, INF, "60 (rank ±?)"),
+        (60.0, INF, "60* (rank ±?)"),
         (NAN, INF, "-*"),
     ],
 )
@@ -61,8 +61,8 @@ def test_a_quantile_has_a_rank(value: float, rank: float, text: str) -> None:
         ((100, -INF, INF), True),
         ((NAN, -INF, INF), True),
         ((12, 0, INF), True),
-        ((177.2, 177.1, INF), False),
-        ((5, -INF, 5.5), False),
+        ((177.2, 177.1, INF), True),
+        ((5, -INF, 5.5), True),
         ((0, -1, 1), True),
         ((0, 0, 0), True),
         ((100.0, 80.5, 120), False),
@@ -72,6 +72,23 @@ def test_a_number_says_nothing_where_its_interval_is_as_wide(
     numbers: tuple[float, float, float], little: bool
 ) -> None:
     assert shown(*numbers).is_of_little_use == little
+
+
+@pytest.mark.parametrize(
+    ("numbers", "people", "text"),
+    [
+        ((39.7, 39.69, INF), None, "39.70* (up to 242 people above)"),
+        ((39.7, 39.69, INF), 2_419, "39.70* (up to 242 people above)"),
+        ((39.7, 39.69, INF), 2_420, "39.70 (up to 242 people above)"),
+        ((39.7, -INF, 39.71), 2_420, "39.70 (up to 242 people below)"),
+        ((39.7, -INF, INF), 9_000, "39.7* [?, ?]"),
+        ((NAN, -INF, INF), 9_000, "-*"),
+    ],
+)
+def test_a_largest_number_is_of_use_where_few_people_are_beyond_it(
+    numbers: tuple[float, float, float], people: int | None, text: str
+) -> None:
+    assert str(shown(*numbers, beyond=242, people=people)) == text
 
 
 FLOATS = st.floats(-1e12, 1e12)

@@ -42,7 +42,7 @@ def test_numbers_are_marked_and_counted() -> None:
         ("max",),
     )
     ranks, counted, empty = shown.remarks
-    assert ranks.startswith("(rank ±9): the number may stand 9 people away")
+    assert ranks.startswith("(rank ±n): the number may stand n people away")
     assert counted.startswith("* 6 of 9 numbers are of little use: missing, or with an interval")
     assert "2 of sum, 1 of median, 3 of max" in counted and counted.endswith("says what to expect")
     assert empty.startswith(
@@ -60,7 +60,40 @@ def test_nothing_is_said_where_all_is_well() -> None:
 
 def test_an_open_end_is_explained() -> None:
     shown = text_table(table([("a", 177.2, 177.1, INF, 1.0, 1.0, 2.0, 1.0, 3.0)]), RECORD)
-    assert "177.2 [177.1, ?]" in str(shown) and "?: nothing is known on that side" in shown.remarks
+    assert "177.2* [177.1, ?]" in str(shown) and "?: nothing is known on that side" in shown.remarks
+
+
+def test_a_legend_is_there_only_for_what_is_shown() -> None:
+    ranks = "(rank ±n): the number may stand n people away from the rank asked for"
+    assert ranks in text_table(table(), RECORD, 200).remarks
+    narrow = text_table(table(), RECORD, 30)
+    assert "median" not in narrow.names and ranks not in narrow.remarks
+
+
+def test_people_that_a_largest_number_passes_over_are_told() -> None:
+    numbers = [["max", "max_low", "max_high"], ["people", "people_low", "people_high"]]
+    record = {
+        "columns": {"keys": [], "numbers": numbers},
+        "parameters": {"metrics": [{"type": "Max"}, {"type": "PeopleCount"}]},
+        "releases": [{"metric": "max", "noise_scale": "-", "shift_T": 242}],
+    }
+    rows = pa.table(
+        {
+            "max": [39.7, 39.7],
+            "max_low": [39.69, 39.69],
+            "max_high": [INF, INF],
+            "people": [283, 9_000],
+            "people_low": [270, 8_900],
+            "people_high": [300, 9_100],
+        }
+    )
+    shown = text_table(rows, record)
+    first, second = (row[0] for row in shown.cells)
+    assert first == "39.70* (up to 242 people above)"
+    assert second == "39.70 (up to 242 people above)"
+    assert shown.doubtful["max"] == 1
+    assert any(line.startswith("(up to n people above or below): ") for line in shown.remarks)
+    assert not any(line.startswith("?") for line in shown.remarks)
 
 
 @pytest.mark.parametrize("columns", [10, 30, 40, 50, 200])
