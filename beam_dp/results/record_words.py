@@ -6,16 +6,10 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from beam_dp.results import shown_numbers
 from beam_dp.results.plain_text import plain
 from beam_dp.results.released_metrics import Series, ShownMetric
-from beam_dp.results.shown_numbers import (
-    MARK,
-    OF_LITTLE_USE,
-    PASSED_OVER,
-    UNKNOWN,
-    ShownNumber,
-    shown,
-)
+from beam_dp.results.shown_numbers import MARK, UNKNOWN, shown
 
 _MUCH, _MANY = 10, Fraction(1, 10_000)
 NOT_PRIVATE = "NOT PRIVATE"
@@ -111,21 +105,22 @@ def reading(metrics: Sequence[ShownMetric]) -> tuple[str, ...]:
     if any(number.rank is None and not number.passes_over for number in numbers):
         example = shown(8412.4, 7903.2, 9301.1)
         said.append(
-            f"For example {example}: the released number is {example.cells[0]}, and the true one, of all rows, "
-            f"lies between {example.cells[1]} and {example.cells[2]} in 95 of 100 releases. Each "
+            f"For example {example}: the released number is {example.cells[0]}, and the true one, "
+            f"of all rows, lies between {example.cells[1]} and {example.cells[2]} in 95 of 100 releases. Each "
             "interval holds alone, not all of them together."
         )
     if any(UNKNOWN in str(number) for number in numbers):
         said.append(f"{UNKNOWN} in place of an end: nothing is known on that side.")
     if any(each.is_ranked for each in series):
+        example = shown(50.0, rank=73.0)
         said.append(
-            f"For example {shown(50.0, rank=73.0)}: the number stands at most 73 people away from the place in "
+            f"For example {example}: the number stands at most 73 people away from the place in "
             "the order of all people that was asked for, in 95 of 100 releases."
         )
     if any(each.passes_over for each in series):
-        said.append(f"Up to n people above or below: {PASSED_OVER}.")
+        said.append(f"Up to n people above or below: {shown_numbers.PASSED_OVER}.")
     if any(number.is_of_little_use for number in numbers):
-        said.append(f"{MARK}: of little use: {OF_LITTLE_USE}.")
+        said.append(f"{MARK}: of little use: {shown_numbers.OF_LITTLE_USE}.")
     said.append(
         "Digits that would be noise are rounded away; the file of the release has all of them."
     )
@@ -198,18 +193,11 @@ def doubts(series: Series) -> tuple[str, ...]:
     """Return what the drawing of some numbers means."""
     said = []
     if any(number.is_of_little_use for number in series.numbers):
-        said.append(
-            f"Hollow, and marked with {MARK}: of little use. An arrow: the interval goes on beyond "
-            "the picture."
-        )
-    if any(_is_open(number) for number in series.numbers):
+        hollow = f"Hollow, and marked with {MARK}: of little use."
+        said.append(f"{hollow} An arrow: the interval goes on beyond the picture.")
+    if any(number.is_open for number in series.numbers):
         said.append("Dotted: nothing is known on that side.")
     return tuple(said)
-
-
-def _is_open(number: ShownNumber) -> bool:
-    """Return whether nothing is known on one of the two sides."""
-    return number.value is not None and (number.low is None) != (number.high is None)
 
 
 def spent(record: dict[str, Any]) -> tuple[tuple[str, ...], ...]:

@@ -68,8 +68,12 @@ class ShownNumber:
     @property
     def passes_over(self) -> bool:
         """Whether it is shown with the people that it may pass over, on its open side."""
-        open_sides = (self.low is None) + (self.high is None)
-        return self.value is not None and self.beyond is not None and open_sides == 1
+        return self.beyond is not None and self.is_open
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing is known on one of its two sides."""
+        return self.value is not None and (self.low is None) != (self.high is None)
 
     @property
     def cells(self) -> tuple[str, str, str]:
