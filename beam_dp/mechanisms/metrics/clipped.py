@@ -216,7 +216,7 @@ class Sided(Metric):
         owner = type(self).__name__
         check_clip(owner, self.clip, self.clip_share)
         checks.fraction_between(owner, "beta", self.beta, 0, 1)
-        check_search(owner, self.search)
+        object.__setattr__(self, "search", check_search(owner, self.search))
         check_candidates(owner, self.candidates)
         self._check_side()
 

@@ -178,7 +178,8 @@ class Searched(Metric):
         checks.fraction_between(owner, "beta", self.beta, 0, 1)
         check_candidates(owner, self.candidates)
         if "search" in vars(self):
-            check_search(owner, vars(self)["search"], self.walks)
+            search = check_search(owner, vars(self)["search"], self.walks)
+            object.__setattr__(self, "search", search)
 
 
 def _short(bound: Fraction | None) -> str:

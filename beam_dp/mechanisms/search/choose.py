@@ -7,7 +7,7 @@ A metric names its search by a class or a word: `check_search` checks that name 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, cast
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.numerics import checks
@@ -107,12 +107,21 @@ SearchKind = (
     | type[ExponentialMechanism]
     | type[NoisyBinarySearch]
     | type[ScaleThenChoose]
-    | Literal["auto", "two_phase", "walk"]
+    | Literal[
+        "auto",
+        "two_phase",
+        "walk",
+        "above_threshold",
+        "exponential_mechanism",
+        "noisy_binary_search",
+        "scale_then_choose",
+    ]
 )
-"""How a search is asked for: by its class, or "auto" for the smallest proved shift. Its budget
-comes from the plan; "auto" gets no delta, as for delta <= 1e-6 and up to 2^256 candidates no search
-that spends delta has a smaller shift than the others. "two_phase" is no search: a clip for what one
-person counts is chosen, then noise is added. "walk" is for values alone: see `TailSearch`."""
+"""How a search is asked for: by its class or its word, or "auto" for the smallest proved shift. Its
+budget comes from the plan; "auto" gets no delta, as for delta <= 1e-6 and up to 2^256 candidates no
+search that spends delta has a smaller shift than the others. "two_phase" is no search: a clip for
+what one person counts is chosen, then noise is added. "walk" is for values alone: see `TailSearch`.
+"""
 
 BY_WORD: dict[str, SearchKind] = {
     "auto": "auto",
@@ -121,7 +130,7 @@ BY_WORD: dict[str, SearchKind] = {
     "noisy_binary_search": NoisyBinarySearch,
     "scale_then_choose": ScaleThenChoose,
 }
-"""The searches by their words, where no class can be written."""
+"""The searches by their words, as the command line has them."""
 
 TWO_PHASE: Literal["two_phase"] = "two_phase"
 WALK: Literal["walk"] = "walk"
@@ -129,8 +138,13 @@ WALK: Literal["walk"] = "walk"
 _SEARCHES = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch, ScaleThenChoose)
 
 
-def check_search(owner: str, search: object, walks: bool = False) -> None:
-    """Refuse what is neither a word for a search nor a search class.
+def named(search: SearchKind) -> SearchKind:
+    """Return the class of a search that was asked for by its word; all else as it is."""
+    return BY_WORD.get(search, search) if isinstance(search, str) else search
+
+
+def check_search(owner: str, search: object, walks: bool = False) -> SearchKind:
+    """Return the search, by its class if it has one; refuse what is neither a word nor a class.
 
     Args:
         owner: the class that errors name.
@@ -138,14 +152,15 @@ def check_search(owner: str, search: object, walks: bool = False) -> None:
         walks: whether "walk" is among the words.
     """
     words = ("auto", TWO_PHASE, *((WALK,) if walks else ()))
-    if type(search) is str and search in words:
-        return
+    if type(search) is str and search in (*words, *BY_WORD):
+        return named(cast(SearchKind, search))
     if search not in _SEARCHES:
         names = ", ".join(kind.__name__ for kind in _SEARCHES)
         known = ", ".join(f'"{word}"' for word in words)
         raise checks.ParameterTypeError(
             owner, "search", f"be {known} or one of the classes {names}, not {checks.shown(search)}"
         )
+    return cast(SearchKind, search)
 
 
 def build_search(search: SearchKind, budget: Budget, beta: float, size: int) -> Search:
@@ -157,6 +172,7 @@ def build_search(search: SearchKind, budget: Budget, beta: float, size: int) -> 
         beta: the failure probability of the shift.
         size: the number of candidates.
     """
+    search = named(search)
     if isinstance(search, str):
         return auto(budget, size, beta)
     if search is NoisyBinarySearch:

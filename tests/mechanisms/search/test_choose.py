@@ -4,8 +4,10 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.metrics import Count, Max
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold, alternatives, auto, why
+from beam_dp.mechanisms.search.choose import BY_WORD, build_search, check_search
 
 BUDGETS = [Budget(1), Budget(0.1, 1e-9), Budget(1, 1e-6), Budget.zcdp(0.5), Budget.zcdp(1e-5)]
 
@@ -78,3 +80,19 @@ def test_wrong_calls_are_refused(call, error, message):
     with pytest.raises(error) as caught:
         call()
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("word", BY_WORD)
+def test_a_word_and_its_class_are_the_same_search(word):
+    kind = BY_WORD[word]
+    assert check_search("Max", word) == check_search("Max", kind) == kind
+    assert Max("x", search=word) == Max("x", search=kind)
+    assert Count(one_sided=True, search=word) == Count(one_sided=True, search=kind)
+    budget = Budget(1, 1e-6)
+    assert build_search(word, budget, 0.05, 64) == build_search(kind, budget, 0.05, 64)
+
+
+@pytest.mark.parametrize("word", ["AboveThreshold", "above", "", "walk"])
+def test_other_words_are_refused(word):
+    with pytest.raises(TypeError, match="search must be"):
+        Count(one_sided=True, search=word)
