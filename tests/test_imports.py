@@ -55,8 +55,8 @@ def test_transforms_stand_on_mechanisms_beam_and_arrow(path):
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=named)
-def test_results_stand_on_transforms_and_what_draws_pages(path):
-    allowed = ("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.results")
+def test_results_stand_on_transforms_the_ledger_and_what_draws_pages(path):
+    allowed = ("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.results", "beam_dp.spending")
     drawing = ("apache_beam", "pyarrow", "matplotlib", "jinja2", "markupsafe")
     assert outside(imported(path.read_text(encoding="utf-8")), (*allowed, *drawing)) == set()
 

@@ -12,8 +12,10 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.results import local_run
 from beam_dp.results.released_table import Released
+from beam_dp.spending.ledger import Ledger
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns import roles
 from beam_dp.transforms.inputs import frames, wanted_columns
@@ -37,6 +39,7 @@ def release(
     bounds: ContributionBounds | None = None,
     partitions: PublicPartitions | PrivatePartitions | None = None,
     partition_rows: int | None = None,
+    ledger: Ledger | None = None,
     quotes: bool = True,
     show_errors: bool = False,
 ) -> Released:
@@ -63,6 +66,7 @@ def release(
             that are needed are read.
         person, metrics, budget, partition, bounds, partitions, partition_rows: as in
             `PrivateAggregate`.
+        ledger: is charged before the run: a run that would pass its limit is refused.
         quotes: whether `"` quotes the cells of CSV files, as in `ReadRows`.
         show_errors: whether the error of a run that fails is raised as it is: IT MAY QUOTE DATA.
 
@@ -82,6 +86,9 @@ def release(
         batches=isinstance(partitions, PublicPartitions) and partitions.keys.plain,
         plain_names=True,
     )
+    if ledger is not None and not isinstance(ledger, Ledger):
+        rule = f"be a Ledger, not {checks.shown(ledger)}"
+        raise checks.ParameterTypeError(_OWNER, "ledger", rule, 'Write dp.Ledger("l.jsonl").')
     owners = [person] if isinstance(person, str) else list(person)
     with contextlib.ExitStack() as stack:
         if isinstance(data, (str, os.PathLike)):
@@ -97,6 +104,8 @@ def release(
         path = os.path.join(folder, _FILE)
         made = beam.Pipeline(local_run.RUNNER)
         rows = made | "Read" >> read | "Release" >> aggregate
+        if ledger is not None:
+            ledger.charge(aggregate, _label(data))
         job = {"program": "beam_dp.release", "input": pattern}
         _ = rows | "Write" >> _writer(path, aggregate, job)
         local_run.run(_OWNER, made, show_errors)
@@ -122,3 +131,10 @@ def _checked(data: Any, owners: Sequence[str], aggregate: PrivateAggregate) -> f
         if name in frame.types:
             roles.check_type(name, role, frame.types[name])
     return frame
+
+
+def _label(data: Any) -> str:
+    """Return what a ledger says of the release: the name of its files, if it has one."""
+    path = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
+    name = "".join(letter for letter in path if letter.isprintable())
+    return f"dp.release: {name}" if name else "dp.release"

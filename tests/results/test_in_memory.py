@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import beam_dp as dp
+from beam_dp.results import local_run
 
 CANARY = "canary-90f1"
 PEOPLE, DAYS = 200, (1, 2, 3)
@@ -119,3 +120,32 @@ def test_a_damaged_file_fails_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(dp.RunFailed, match="^ReadRows: every file of .* cannot be read") as failed:
         dp.release(path, **ASKED)
     assert CANARY not in f"{failed.value}{failed.value.__context__}"
+
+
+def test_a_ledger_is_charged_before_the_run_and_its_limit_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = dp.Ledger(tmp_path / "l.jsonl", dp.Budget(2.5))
+    with pytest.raises(ValueError, match="pattern must match a file"):
+        dp.release("none.csv", **ASKED, ledger=ledger)
+    assert ledger.balance.charges == ()
+    dp.release(TABLE, **ASKED, ledger=ledger)
+    path = written(tmp_path / "in.csv")
+    monkeypatch.setattr(local_run, "run", fail)
+    with pytest.raises(dp.RunFailed):
+        dp.release(path, **ASKED, ledger=ledger)
+    charges = ledger.balance.charges
+    assert [each.label for each in charges] == ["dp.release", f"dp.release: {path}"]
+    assert [each.cost.budget for each in charges] == [dp.Budget(1.0)] * 2
+    with pytest.raises(ValueError, match=r"must be at most epsilon 2\.5"):
+        dp.release(TABLE, **ASKED, ledger=ledger)
+    assert len(ledger.balance.charges) == 2
+
+
+def fail(*given: object, **named: object) -> None:
+    raise dp.RunFailed("the disk is gone")
+
+
+def test_what_is_no_ledger_is_refused() -> None:
+    with pytest.raises(TypeError, match="release: ledger must be a Ledger, not 'l.jsonl'"):
+        dp.release(TABLE, **ASKED, ledger="l.jsonl")
