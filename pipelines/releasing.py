@@ -1,7 +1,6 @@
 """The common part of jobs that release with one transform, from command line to output file."""
 
 import argparse
-import dataclasses
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -136,7 +135,9 @@ def run(
         with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
             released, balance = _write(line, options, beam_words, release)
         plan = dataclasses.replace(plan, cautions=())  # they were told before the run
-    sys.stdout.write(f"{plan}\n{charging.told(balance)}")
+    if released is None:
+        sys.stdout.write(f"{plan}\n")
+    sys.stdout.write(charging.told(balance))
     if released == 0:
         sys.stdout.write(NOTHING.format(plan.rows[0].expected_error))
     return 0

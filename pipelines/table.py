@@ -1,19 +1,26 @@
-"""Print a released file as a table."""
+"""Print a released file as a table, with its noise and its cost."""
 
+import json
 import os
 import sys
+import textwrap
 from typing import Any
 
+from apache_beam.io.filesystems import FileSystems
+
+from beam_dp.results.plain_text import plain
 from beam_dp.results.report import report
 from beam_dp.results.text_table import TextTable, text_table
 from beam_dp.transforms.inputs.released_files import table_of
+from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.release_record import COLUMNS
 
 _PLAN = "--plan --people N says what to expect"
+_NARROW, _LARGE = 40, 1e4
 
 
 def show(path: str, columns: dict[str, Any], page: str | None = None) -> TextTable:
-    """Print the first rows of a released file, with marks and remarks on numbers of little use.
+    """Print the first rows of a released file, with remarks, its noise and its cost.
 
     Args:
         path: the file.
@@ -21,11 +28,50 @@ def show(path: str, columns: dict[str, Any], page: str | None = None) -> TextTab
         page: the file of the page that is to be written; None: none.
     """
     known = {COLUMNS: columns}
-    shown = text_table(table_of(path, columns), known, _width(), place=path, plan=_PLAN)
+    record = _record(path)
+    known = {COLUMNS: columns, **record}
+    columns_there = _width()
+    shown = text_table(table_of(path, columns), known, columns_there, place=path, plan=_PLAN)
     _print(str(shown))
+    for line in _noise(record):
+        _print(line if columns_there is None else textwrap.fill(line, max(columns_there, _NARROW)))
     if page:
         _print(_reported(path, page))
     return shown
+
+
+def _record(path: str) -> dict[str, Any]:
+    """Return the record that the job wrote beside its file."""
+    with FileSystems.open(whole_files.beside(path)) as file:
+        record: dict[str, Any] = json.loads(file.read())
+    return record
+
+
+def _noise(record: dict[str, Any]) -> list[str]:
+    """Return in two lines what was drawn, as it was chosen, and what all of it cost."""
+    said = [f"{plain(each['metric'])}: {_drawn(each)}" for each in record.get("releases", ())]
+    lines = ["; ".join(said)] if said else []
+    if "composition" in record:
+        chosen = ", chosen privately" if record.get("partitions_chosen") else ""
+        lines.append(f"in all: {record['composition']}{chosen}")
+    return lines
+
+
+def _drawn(release: dict[str, Any]) -> str:
+    """Return the clip and the noise of one metric, or else how far it may be off."""
+    clip = release.get("clip") or {}
+    if clip.get("clips") and clip.get("noise_scales"):
+        clips, scales = (_listed(clip[name]) for name in ("clips", "noise_scales"))
+        return f"clip {clips}, noise {scales}"
+    if release["noise_scale"] != "-":
+        return f"noise {release['noise_scale']}"
+    return str(release["expected_error"])
+
+
+def _listed(numbers: list[float]) -> str:
+    return " or ".join(
+        f"{number:,.4g}" if number < _LARGE else f"{number:,.0f}" for number in numbers
+    )
 
 
 def _reported(path: str, page: str) -> str:

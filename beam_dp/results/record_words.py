@@ -106,8 +106,8 @@ def reading(metrics: Sequence[ShownMetric]) -> tuple[str, ...]:
         example = shown(8412.4, 7903.2, 9301.1)
         said.append(
             f"For example {example}: the released number is {example.cells[0]}, and the true one, "
-            f"of all rows, lies between {example.cells[1]} and {example.cells[2]} in 95 of 100 releases. "
-            "Each interval holds alone, not all of them together."
+            f"of all rows, lies between {example.cells[1]} and {example.cells[2]} in 95 of 100 "
+            "releases. Each interval holds alone, not all of them together."
         )
     if any(UNKNOWN in str(number) for number in numbers):
         said.append(f"{UNKNOWN} in place of an end: nothing is known on that side.")

@@ -22,7 +22,9 @@ def add(made: argparse.ArgumentParser) -> None:
     quotes = 'what " means in CSV: standard, as in RFC 4180; none, a character like all others'
     files.add_argument("--csv_quotes", choices=QUOTES, default="standard", help=quotes)
     files.add_argument("--output", help="one file, written whole or not at all")
-    files.add_argument("--overwrite", action="store_true", help="replace an output that exists")
+    files.add_argument(
+        "--overwrite", action="store_true", help="replace an output and a page that exist"
+    )
     page = "a page of charts, tables and words about the release: released.html (extra: report)"
     files.add_argument("--report", metavar="PAGE", help=page)
 
@@ -38,6 +40,11 @@ def check(options: argparse.Namespace) -> None:
         raise ValueError("the following arguments are required: --input, --output")
     if options.report:
         report.check(options.report)
+        if not options.overwrite and FileSystems.exists(options.report):
+            raise ValueError(
+                f"--report must name a new file, not {options.report!r}: write --overwrite to "
+                "replace it"
+            )
     read = words.listed(options.input)
     for path in (*read, options.output):
         FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed

@@ -197,6 +197,19 @@ def test_numbers_that_say_nothing_are_counted_after_the_run(
     )
 
 
+def test_a_page_is_replaced_only_if_asked(
+    visits: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("old")
+    files = ["--input", visits, "--output", str(tmp_path / "out.csv"), "--report", str(page)]
+    said = refused([*files, *PUBLIC, "--people_count"], capfd)
+    assert f"--report must name a new file, not '{page}': write --overwrite to replace it" in said
+    assert page.read_text() == "old" and not (tmp_path / "out.csv").exists()
+    assert aggregate.main([*files, *WORDS, *PUBLIC, "--people_count", "--overwrite", *RUN]) == 0
+    assert "<html" in page.read_text(encoding="utf-8")
+
+
 def test_the_job_of_two_steps_leaves_a_record_too(visits: str, tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     words = ["--input", visits, "--output", str(out), *WORDS, *PUBLIC, *RUN]

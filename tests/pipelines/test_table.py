@@ -14,6 +14,8 @@ COLUMNS = {
     "numbers": [["sum", "sum_low", "sum_high"], ["max", "max_low", "max_high"]],
 }
 
+CLIP = {"clips": [67.108864], "noise_scales": [1_078.2, 13_421_772.8]}
+
 
 @pytest.fixture
 def released(tmp_path: Path) -> str:
@@ -34,6 +36,27 @@ def test_it_is_printed_whole_where_there_is_no_terminal(
     assert heading.split() == ["day", "sum", "max"] and "100.0 [80.0, 120.5]" in row
     assert remarks == shown.remarks and remarks[0].startswith("* 1 of 2 numbers")
     assert remarks[0].endswith("--plan --people N says what to expect")
+
+
+def test_the_noise_and_the_cost_are_told(
+    released: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    releases = [
+        {"metric": "count", "noise_scale": "16 clips", "clip": CLIP, "expected_error": "9"},
+        {"metric": "people", "noise_scale": "16", "expected_error": "9"},
+        {"metric": "max", "noise_scale": "-", "shift_T": 9, "expected_error": "at most 9 people"},
+    ]
+    cost = "epsilon 3, one person in at most 4 partition(s)"
+    told = {"releases": releases, "composition": cost, "partitions_chosen": {"steps": [1, 4]}}
+    record = Path(f"{released}.json")
+    record.write_text(json.dumps({**json.loads(record.read_text()), **told}))
+    table.show(released, COLUMNS)
+    said = capsys.readouterr().out.splitlines()[-2:]
+    noise = "count: clip 67.11, noise 1,078 or 13,421,773; people: noise 16; max: at most 9 people"
+    assert said == [noise, f"in all: {cost}, chosen privately"]
+    monkeypatch.setattr(table, "_width", lambda: 50)
+    table.show(released, COLUMNS)
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 50
 
 
 def test_it_is_cut_to_the_terminal(
