@@ -134,7 +134,6 @@ def run(
     if not options.plan:
         with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
             released, balance = _write(line, options, beam_words, release)
-        plan = dataclasses.replace(plan, cautions=())  # they were told before the run
     if released is None:
         sys.stdout.write(f"{plan}\n")
     sys.stdout.write(charging.told(balance))
