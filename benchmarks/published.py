@@ -152,7 +152,7 @@ def cells_of(
 def profile_of(question: Question, metric: Metric, removals: int) -> dp.Profile:
     """Return the removal profile B[0..removals]."""
     case = question.case
-    loss = compile_loss(metric, removals, *case.person[1:])
+    loss = compile_loss(metric, removals, case.person[1:])
     table = table_of(profiles.read(case), case.person[0], loss.columns)
     measures = loss.profiler.measures
     if loss.keep_rows:
@@ -164,8 +164,8 @@ def profile_of(question: Question, metric: Metric, removals: int) -> dp.Profile:
 
 def program_of(question: Question, metric: Metric) -> Program:
     """Return the program of a release for the whole table."""
-    second = question.case.person[1] if len(question.case.person) > 1 else None
-    return compile_program([metric], dp.Budget(EPSILON), 1, partitions=1, second=second)
+    others = question.case.person[1:]
+    return compile_program([metric], dp.Budget(EPSILON), 1, partitions=1, others=others)
 
 
 def in_two_phases(question: Question) -> Metric:
