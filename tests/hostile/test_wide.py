@@ -97,7 +97,7 @@ def several_owners(unit: Fraction) -> list[base.Metric]:
         extremes.Max("v", unit=unit),
         extremes.Max("v", unit=unit, search=dp.AboveThreshold),
         extremes.Min("v", unit=unit),
-        items.DistinctCount("v", one_sided=True),
+        items.DistinctCount("v", one_sided=True, relaxation="rows"),
     ]
 
 
