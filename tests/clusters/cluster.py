@@ -8,7 +8,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tests.clusters.processes import Processes, running
@@ -62,6 +62,22 @@ def options_of(endpoint: str, worker: Path | str) -> dict[str, str | int]:
         "environment_cache_millis": CACHE_MILLISECONDS,
         "parallelism": 2,
     }
+
+
+def job_server(program: str, folder: Path, ports: Sequence[int], **own: object) -> list[str]:
+    """Return what starts the job server of a cluster, after the Java command.
+
+    Args:
+        program: the class of the runner's own job server.
+        folder: where the cluster's files are.
+        ports: those for jobs, artifacts and expansion.
+        own: arguments of this program alone.
+    """
+    names = ("job-port", "artifact-port", "expansion-port")
+    shared = {"job-host": "localhost", "artifacts-dir": folder / "staged"}
+    given = {**own, **shared, **dict(zip(names, ports, strict=True))}
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+    return [str(JOB_SERVER), program, *words]
 
 
 @contextlib.contextmanager

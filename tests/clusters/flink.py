@@ -37,7 +37,7 @@ def started(keep: bool = False, restarts: int = 0) -> Iterator[cluster.Cluster]:
     program = java.java()
     jars = artefacts.class_path("flink")
     with cluster.prepared(keep) as (started, worker):
-        rpc, rest, job, artifact, expansion = processes.free_ports(5)
+        rpc, rest, job, *others = processes.free_ports(5)
         configuration = started.folder / "conf"
         configuration.mkdir()
         settings = _settings(rpc, rest, str(started.folder), restarts)
@@ -52,16 +52,9 @@ def started(keep: bool = False, restarts: int = 0) -> Iterator[cluster.Cluster]:
         for name in TASK_MANAGERS:
             started.start(name, [*jvm, runner, *at], cluster.python_path())
         driver = "org.apache.beam.runners.flink.FlinkJobServerDriver"
-        arguments = {
-            "flink-master": f"localhost:{rest}",
-            "job-host": "localhost",
-            "job-port": job,
-            "artifact-port": artifact,
-            "expansion-port": expansion,
-            "artifacts-dir": started.folder / "staged",
-        }
-        given = [f"--{name}={value}" for name, value in arguments.items()]
-        started.start("job server", [*jvm, str(cluster.JOB_SERVER), driver, *given])
+        own = {"flink_master": f"localhost:{rest}"}
+        server = cluster.job_server(driver, started.folder, (job, *others), **own)
+        started.start("job server", [*jvm, *server])
 
         def is_ready() -> bool:
             return processes.listens(job) and slots(rest) == len(TASK_MANAGERS)

@@ -46,17 +46,10 @@ def started(keep: bool = False) -> Iterator[cluster.Cluster]:
             url = f"spark://localhost:{at}"
             started.start(name, [*jvm, "-cp", jars, *run, url], environment)
         settings = [f"-Dspark.{name}={value}" for name, value in _settings().items()]
-        arguments = {
-            "spark-master-url": f"spark://localhost:{at}",
-            "job-host": "localhost",
-            "job-port": job,
-            "artifact-port": artifact,
-            "expansion-port": expansion,
-            "artifacts-dir": started.folder / "staged",
-        }
-        given = [f"--{name}={value}" for name, value in arguments.items()]
-        driver = [str(cluster.JOB_SERVER), "org.apache.beam.runners.spark.SparkJobServerDriver"]
-        started.start("job server", [*jvm, *settings, "-cp", jars, *driver, *given], environment)
+        driver = "org.apache.beam.runners.spark.SparkJobServerDriver"
+        own = {"spark_master_url": f"spark://localhost:{at}"}
+        server = cluster.job_server(driver, started.folder, (job, artifact, expansion), **own)
+        started.start("job server", [*jvm, *settings, "-cp", jars, *server], environment)
 
         def is_ready() -> bool:
             return processes.listens(job) and alive(page) == len(WORKERS)

@@ -15,7 +15,8 @@ from beam_dp.mechanisms.metrics import base as metric_kinds
 from pipelines import aggregate, failures, shifted_inverse
 from pipelines.arguments import command as commands
 from pipelines.arguments import metrics, people, spending
-from tests.pipelines.conftest import DAYS, PEOPLE, write
+from tests.pipelines.conftest import DAYS, PEOPLE
+from tests.row_files import write
 
 RUN = ["--runner", "FnApiRunner"]
 PUBLIC = ["--person", "visitor", "--partition", "day", "--public_partitions", "1,2,3"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pipelines import aggregate, shifted_inverse
-from tests.pipelines.conftest import write
+from tests.row_files import write
 
 RUN = ["--runner", "FnApiRunner"]
 WORDS = ["--person", "visitor", "--partition", "day", "--epsilon", "1"]

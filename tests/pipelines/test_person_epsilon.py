@@ -8,8 +8,8 @@ import pytest
 
 import beam_dp as dp
 from pipelines import preprocess
-from tests.pipelines.conftest import write
 from tests.pipelines.test_wrong_calls import PYTHON
+from tests.row_files import write
 
 RUN = ["--runner", "FnApiRunner"]
 EPSILON = 100_000

@@ -17,7 +17,8 @@ from beam_dp.mechanisms.search.choose import build_search
 from beam_dp.transforms.inputs import wanted_columns
 from pipelines import scratch, shifted_inverse
 from pipelines.arguments import metrics
-from tests.pipelines.conftest import PEOPLE, write
+from tests.pipelines.conftest import PEOPLE
+from tests.row_files import write
 
 RUN = ["--runner", "FnApiRunner"]
 PUBLIC = ["--person", "visitor", "--partition", "day", "--public_partitions", "1,2,3"]

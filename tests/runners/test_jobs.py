@@ -4,17 +4,16 @@ At epsilon 10,000 all noise is 0 but for a chance below e^-100, so that what is 
 """
 
 import csv
-import gzip
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from pipelines import aggregate, preprocess, ratio, shifted_inverse
+from tests.row_files import write
 
 DAYS, PEOPLE = (1, 2, 3), 240
 VISITS = [
@@ -25,19 +24,6 @@ VISITS = [
 LONER = {"visitor": "loner", "friend": "", "day": 99, "minutes": 1, "clicked": 0}
 PUBLIC = ["--public_partitions", "1,2,3,4"]
 BUDGET = ["--epsilon", "10000"]
-
-
-def write(path: Path, rows: list[dict[str, object]]) -> None:
-    """Write rows in the format that the path names."""
-    if path.suffix == ".parquet":
-        pq.write_table(pa.Table.from_pylist(rows), path)
-        return
-    if ".jsonl" in path.name:
-        text = "".join(json.dumps(row) + "\n" for row in rows)
-    else:
-        lines = [list(rows[0]), *(row.values() for row in rows)]
-        text = "".join(",".join(map(str, line)) + "\n" for line in lines)
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
 
 
 def read(path: Path) -> list[dict[str, str]]:

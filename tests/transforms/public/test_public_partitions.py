@@ -1,30 +1,17 @@
 """Public lists from a product and from files of every format."""
 
 import datetime
-import json
 import pickle
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import beam_dp as dp
 from beam_dp.transforms.partitions import check_partitions
+from tests.row_files import write
 
 KEYS = [(7, "DE"), (8, "DE"), (7, "FR")]
 MIXED = [{"day": day, "country": country} for day, country in [*KEYS, KEYS[0]]]
-
-
-def write(path: Path, rows: list[dict[str, object]]) -> str:
-    if path.suffix == ".parquet":
-        pq.write_table(pa.Table.from_pylist(rows), path)
-    elif path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    else:
-        lines = [list(rows[0]), *(row.values() for row in rows)]
-        path.write_text("".join(",".join(map(str, line)) + "\n" for line in lines))
-    return str(path)
 
 
 def test_a_product_has_all_combinations_in_order() -> None:
