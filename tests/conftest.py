@@ -9,6 +9,7 @@ With derandomized examples, a test that fails does so for everybody. Search furt
 """
 
 import collections
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ settings.load_profile("repeatable")
 
 TESTS = Path(__file__).parent
 EXHAUSTIVE = ("audit", "benchmarks")
+WITHOUT_BEAM = ("mechanisms",)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -33,3 +35,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         inside = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
         if left_out or inside in EXHAUSTIVE:
             item.add_marker(pytest.mark.audit)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_beam(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Build pipelines quickly, but for the audit."""
+    inside = request.path.relative_to(TESTS).parts[0]
+    if inside in WITHOUT_BEAM or request.config.option.markexpr == "audit":
+        yield
+        return
+    from tests.quick_beam import kept_answers
+
+    with kept_answers():
+        yield
