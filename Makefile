@@ -15,6 +15,9 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 
 .PHONY: venv test audit test-runners test-flink test-spark lint demo docs bench clean
 
+# Tests start some hundred programs: Python keeps what it compiled, whatever it is told elsewhere.
+test audit: export PYTHONDONTWRITEBYTECODE =
+
 venv: $(VENV)/.installed
 
 $(VENV)/.installed: setup.py

@@ -23,6 +23,17 @@ EXHAUSTIVE = ("audit", "benchmarks")
 WITHOUT_BEAM = ("mechanisms",)
 
 
+def is_exhaustive(path: Path) -> bool:
+    """Return whether all tests of a file are audits."""
+    return path.is_relative_to(TESTS) and path.relative_to(TESTS).parts[0] in EXHAUSTIVE
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not load files whose tests are not asked for."""
+    left_out = collection_path.is_file() and config.option.markexpr == "not audit"
+    return True if left_out and is_exhaustive(collection_path) else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is for the audit alone, before marks are looked at."""
@@ -32,16 +43,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         name = item.nodeid.partition("[")[0]
         left_out = sampled is not None and counts[name] % sampled.args[0] != 0
         counts[name] += 1
-        inside = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
-        if left_out or inside in EXHAUSTIVE:
+        if left_out or is_exhaustive(item.path):
             item.add_marker(pytest.mark.audit)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def quick_beam(request: pytest.FixtureRequest) -> Iterator[None]:
     """Build pipelines quickly, but for the audit."""
-    inside = request.path.relative_to(TESTS).parts[0]
-    if inside in WITHOUT_BEAM or request.config.option.markexpr == "audit":
+    if (
+        request.path.relative_to(TESTS).parts[0] in WITHOUT_BEAM
+        or request.config.option.markexpr == "audit"
+    ):
         yield
         return
     from tests.quick_beam import kept_answers
