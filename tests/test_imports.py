@@ -1,6 +1,7 @@
 """Imports run one way: pipelines, then transforms, then mechanisms, which know nothing of Beam."""
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -8,11 +9,28 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-MECHANISMS = sorted(ROOT.glob("beam_dp/mechanisms/**/*.py"))
-TRANSFORMS = sorted(ROOT.glob("beam_dp/transforms/**/*.py"))
-RESULTS = sorted(ROOT.glob("beam_dp/results/**/*.py"))
-SPENDING = sorted(ROOT.glob("beam_dp/spending/**/*.py"))
-PIPELINES = sorted(ROOT.glob("pipelines/**/*.py"))
+MECHANISMS, TRANSFORMS = "beam_dp/mechanisms", "beam_dp/transforms"
+MAY_IMPORT = {
+    # `from beam_dp.mechanisms import x` names the package beam_dp.mechanisms, never beam_dp.
+    MECHANISMS: {"beam_dp.mechanisms", "highspy", "numpy", "scipy"},
+    TRANSFORMS: {"beam_dp.mechanisms", "beam_dp.transforms", "apache_beam", "numpy", "pyarrow"},
+    "beam_dp/spending": {"beam_dp.mechanisms", "beam_dp.spending", "filelock"},
+    "beam_dp/results": {
+        *("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.results", "beam_dp.spending"),
+        *("apache_beam", "pyarrow", "matplotlib", "jinja2", "markupsafe"),
+    },
+    "beam_dp/beam_yaml": {
+        *("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.beam_yaml"),
+        *("apache_beam", "numpy"),
+    },
+    "pipelines": {"beam_dp", "apache_beam", "pyarrow", "pipelines", "tqdm"},
+}
+"""What the files of a folder may import beside the standard library."""
+
+
+def files(folder: str) -> list[Path]:
+    """Return the sources in a folder."""
+    return sorted((ROOT / folder).glob("**/*.py"))
 
 
 def imported(source: str) -> set[str]:
@@ -41,49 +59,25 @@ def named(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", MECHANISMS, ids=named)
-def test_mechanisms_know_neither_beam_nor_what_is_built_on_them(path):
-    modules = imported(path.read_text(encoding="utf-8"))
-    # `from beam_dp.mechanisms import x` names the package beam_dp.mechanisms, never beam_dp.
-    assert outside(modules, ("beam_dp.mechanisms", "highspy", "numpy", "scipy")) == set()
+@functools.cache
+def imported_by(path: Path) -> set[str]:
+    """Return the modules that a file imports."""
+    return imported(path.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("path", TRANSFORMS, ids=named)
-def test_transforms_stand_on_mechanisms_beam_and_arrow(path):
-    allowed = ("beam_dp.mechanisms", "beam_dp.transforms", "apache_beam", "numpy", "pyarrow")
-    assert outside(imported(path.read_text(encoding="utf-8")), allowed) == set()
-
-
-@pytest.mark.parametrize("path", RESULTS, ids=named)
-def test_results_stand_on_transforms_the_ledger_and_what_draws_pages(path):
-    allowed = ("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.results", "beam_dp.spending")
-    drawing = ("apache_beam", "pyarrow", "matplotlib", "jinja2", "markupsafe")
-    assert outside(imported(path.read_text(encoding="utf-8")), (*allowed, *drawing)) == set()
-
-
-@pytest.mark.parametrize("path", SPENDING, ids=named)
-def test_the_ledger_stands_on_mechanisms_and_a_lock(path):
-    allowed = ("beam_dp.mechanisms", "beam_dp.spending", "filelock")
-    assert outside(imported(path.read_text(encoding="utf-8")), allowed) == set()
-
-
-@pytest.mark.parametrize("path", sorted(ROOT.glob("beam_dp/beam_yaml/*.py")), ids=named)
-def test_yaml_stands_on_the_transforms(path):
-    inside = ("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.beam_yaml")
-    modules = imported(path.read_text(encoding="utf-8"))
-    assert outside(modules, (*inside, "apache_beam", "numpy")) == set()
-
-
-@pytest.mark.parametrize("path", PIPELINES, ids=named)
-def test_pipelines_stand_on_the_library(path):
-    allowed = ("beam_dp", "apache_beam", "pyarrow", "pipelines", "tqdm")
-    assert outside(imported(path.read_text(encoding="utf-8")), allowed) == set()
+@pytest.mark.parametrize("folder", MAY_IMPORT)
+def test_a_folder_stands_on_what_it_may_import(folder):
+    allowed = tuple(MAY_IMPORT[folder])
+    wrong = {named(path): outside(imported_by(path), allowed) for path in files(folder)}
+    assert wrong and {path: modules for path, modules in wrong.items() if modules} == {}
 
 
 def test_mechanisms_can_be_imported_without_beam():
     # beam_dp/__init__.py offers the transforms too, so the package is given an empty one here.
     names = [
-        named(path)[:-3].replace("/", ".") for path in MECHANISMS if path.name != "__init__.py"
+        named(path)[:-3].replace("/", ".")
+        for path in files(MECHANISMS)
+        if path.name != "__init__.py"
     ]
     program = (
         "import importlib, sys, types\n"
@@ -104,8 +98,9 @@ def test_what_few_releases_need_is_not_loaded_for_all():
 
 def test_no_module_imports_itself_in_a_circle():
     graph = {
-        named(path)[:-3].replace("/", ".").removesuffix(".__init__"): imported(path.read_text())
-        for path in [*MECHANISMS, *TRANSFORMS, *RESULTS]
+        named(path)[:-3].replace("/", ".").removesuffix(".__init__"): imported_by(path)
+        for folder in MAY_IMPORT
+        for path in files(folder)
     }
     graph = {name: (modules & graph.keys()) - packages(name) for name, modules in graph.items()}
     while leaves := {name for name, modules in graph.items() if not modules & graph.keys()}:
