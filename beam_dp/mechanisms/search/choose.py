@@ -7,7 +7,7 @@ A metric names its search by a class or a word: `check_search` checks that name 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.numerics import checks
@@ -135,7 +135,7 @@ BY_WORD: dict[str, SearchKind] = {
 TWO_PHASE: Literal["two_phase"] = "two_phase"
 WALK: Literal["walk"] = "walk"
 
-_SEARCHES = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch, ScaleThenChoose)
+_SEARCHES: tuple[type[Known], ...] = get_args(Known)
 
 
 def named(search: SearchKind) -> SearchKind:
