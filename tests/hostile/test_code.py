@@ -171,6 +171,7 @@ def holding(day: str, place: str, value: object, form: str) -> object:
     return fields if form == "dict" else beam.Row(**fields)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", ["dict", "Row"])
 def test_values_of_every_class_in_every_field(form: str) -> None:
     cases = {

@@ -89,7 +89,7 @@ def neighbours(flags, **options):
     ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("per", ["row", "person"])
 @pytest.mark.parametrize("equals", WAYS.values(), ids=WAYS)
 def test_one_person_moves_what_the_noise_is_scaled_to(equals, per):

@@ -486,6 +486,7 @@ def rows_in(path: str) -> list[dict[str, object]]:
     return [dict(row) for row in read(path)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize("top", [False, True])
 def test_names_with_spaces_and_signs_are_kept_in_files(

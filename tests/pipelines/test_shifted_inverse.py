@@ -133,6 +133,7 @@ def test_rows_with_two_owners_disappear_with_either(tmp_path: Path, extension: s
     assert largest == [5, 4, -math.inf, -math.inf]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
 def test_rows_with_three_owners_disappear_with_any_and_have_empty_roles(
     tmp_path: Path, extension: str

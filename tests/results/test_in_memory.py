@@ -72,6 +72,7 @@ def test_private_partitions_and_one_partition() -> None:
     assert len(dp.release(TABLE, **one).table) == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("partitions", [None, dp.PublicPartitions(DAYS)], ids=["private", "public"])
 @pytest.mark.parametrize("by", [(), ("visit day",)], ids=["one", "several"])
 def test_columns_keep_names_that_no_row_could_have(

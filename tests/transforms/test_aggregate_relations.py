@@ -126,7 +126,7 @@ def test_losses_are_those_of_all_sets_of_people(name: str, form: str) -> None:
     check(found(in_form(few, form), statistic, ())[None], few, statistic)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PIPED)
 def test_order_and_shards_change_nothing(name: str) -> None:
     statistic = PIPED[name]
@@ -136,7 +136,7 @@ def test_order_and_shards_change_nothing(name: str) -> None:
     assert found(in_form(rows, "both"), statistic, shards=1) == expected
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PIPED)
 def test_one_person_moves_every_loss_by_at_most_one(name: str) -> None:
     statistic = PIPED[name]
@@ -220,7 +220,7 @@ TRUTH = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("form", ["dict", "Arrow"])
 @pytest.mark.parametrize(
     ("kind", "owners"),
@@ -270,6 +270,7 @@ ITEMS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ITEMS)
 def test_items_of_every_type_are_the_same_items(kind: str) -> None:
     """Integers, their decimal text and decimals of each width; null is no item."""

@@ -59,6 +59,7 @@ def released(rows, statistic, shards=64, **options):
     return {row.day: vars(row) for row in found}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_last_row_of_each_person_counts(seed):
     rows = rows_of(seed)

@@ -249,6 +249,7 @@ except OSError as error:
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("old", [None, b"mine"])
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_a_disk_that_is_full_leaves_what_was_there(

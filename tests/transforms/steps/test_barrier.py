@@ -74,6 +74,7 @@ def barrier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(guards, "RECOMPUTING", ("FnApiRunner",))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("barrier")
 @pytest.mark.parametrize("repeats", [0, 1, 2])
 def test_two_consumers_and_repeated_bundles_see_the_same_numbers(repeats: int) -> None:
@@ -153,6 +154,7 @@ def test_a_retried_consumer_sees_the_same_numbers() -> None:
     assert [row for row in SEEN["at last"] if row[0] == PUBLIC[0]] == attempts[:1]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("day", ["day 0", "day 7", "nowhere"])
 def test_both_barriers_release_the_same(day: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """At epsilon 10,000 the noise is 0, and all who are there are kept, but for e^-1000."""

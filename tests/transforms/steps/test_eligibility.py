@@ -43,6 +43,7 @@ METRICS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.output)
 def test_a_pair_has_no_direction_and_an_owner_no_spelling(metric: Any) -> None:
     """17 and "17" are one, in either place, beside text of which identities have two words."""
@@ -87,6 +88,7 @@ def test_by_owners_a_distinct_count_is_proved_for_two() -> None:
 NO_VALUES = [None, float("nan"), [1], {}, b"x", 1j, "\ud800", object()]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("value", NO_VALUES, ids=lambda value: type(value).__name__)
 def test_what_is_no_value_is_not_counted_and_leaves_others_alone(value: Any) -> None:
     given = [edge(1, 2, "a"), edge(3, 4, "a"), edge(3, 4, 7)]
@@ -107,6 +109,7 @@ def test_a_distinct_count_of_two_owners_is_released_from_below() -> None:
 NOBODY = [None, 1.5, float("nan"), b"x", [1], {}, "\ud800", object(), datetime.datetime(2020, 1, 1)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("nobody", NOBODY, ids=lambda nobody: type(nobody).__name__)
 def test_a_row_belongs_to_those_who_are_in_its_roles_and_without_any_does_not_count(
     nobody: Any,
