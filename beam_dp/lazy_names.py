@@ -4,13 +4,39 @@ Apache Beam and what is built on it take two thirds of a second to load. Whoever
 the mathematics alone does not wait for them, and a pipeline loads what it asks for.
 """
 
+import contextlib
 import importlib
+import logging
 import pkgutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import ModuleType
 
 Getter = Callable[[str], object]
 Lister = Callable[[], list[str]]
+
+
+def _concerns_us(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith("apitools not found")
+
+
+@contextlib.contextmanager
+def without_remark() -> Iterator[None]:
+    """Hold back the remark of Beam's first import about a BigQuery client that is not installed.
+
+    Beam logs it by a function that would also give the root logger a handler for good, if it has
+    none: then a program's own `logging.basicConfig` would do nothing. So it has one meanwhile.
+    """
+    root = logging.getLogger()
+    meanwhile = [] if root.handlers else [logging.lastResort or logging.NullHandler()]
+    root.addFilter(_concerns_us)
+    root.handlers += meanwhile
+    try:
+        yield
+    finally:
+        for handler in meanwhile:
+            root.removeHandler(handler)
+        root.removeFilter(_concerns_us)
 
 
 def lazy(package: str, modules: Mapping[str, Sequence[str]]) -> tuple[Getter, Lister, list[str]]:
@@ -27,9 +53,9 @@ def lazy(package: str, modules: Mapping[str, Sequence[str]]) -> tuple[Getter, Li
 
     def get(name: str) -> object:
         if name in places:
-            value = getattr(importlib.import_module(places[name]), name)
+            value = getattr(_loaded(places[name]), name)
         elif name in inside:
-            value = importlib.import_module(f"{package}.{name}")
+            value = _loaded(f"{package}.{name}")
         else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         setattr(sys.modules[package], name, value)  # found without this function from now on
@@ -39,3 +65,8 @@ def lazy(package: str, modules: Mapping[str, Sequence[str]]) -> tuple[Getter, Li
         return sorted({*vars(sys.modules[package]), *places, *inside})
 
     return get, names, ["__version__", *sorted(places)]
+
+
+def _loaded(module: str) -> ModuleType:
+    with without_remark():
+        return importlib.import_module(module)

@@ -3,28 +3,13 @@
 import contextlib
 import gc
 import importlib
-import logging
 from collections.abc import Iterator
 
+from beam_dp.lazy_names import without_remark
 from pipelines import stopping
 
 if stopping.is_program():
     stopping.watch()
-
-
-def _concerns_us(record: logging.LogRecord) -> bool:
-    return not str(record.msg).startswith("apitools not found")
-
-
-@contextlib.contextmanager
-def _without_remark() -> Iterator[None]:
-    """Hold back the remark of Beam's first import about a BigQuery client that is not installed."""
-    root = logging.getLogger()
-    root.addFilter(_concerns_us)
-    try:
-        yield
-    finally:
-        root.removeFilter(_concerns_us)
 
 
 @contextlib.contextmanager
@@ -44,7 +29,7 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
-with _without_remark(), _without_collections():
+with without_remark(), _without_collections():
     for _used in ("aggregate", "io.read_rows", "io.write_rows"):
         importlib.import_module(f"beam_dp.transforms.{_used}")
 if stopping.is_program():

@@ -40,15 +40,24 @@ def test_what_types_see_is_what_is_loaded_later() -> None:
     assert {*places, "testing", "mechanisms", "transforms"} <= set(dir(dp))
 
 
-def run(*lines: str) -> None:
-    """Run a program of its own."""
+def run(*lines: str) -> str:
+    """Run a program of its own, and return what it says on standard error."""
     program = "\n".join(lines)
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, cwd=ROOT)
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=ROOT,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stderr
 
 
-def test_an_import_loads_no_beam_and_a_use_does() -> None:
-    run(
-        "import sys, beam_dp as dp",
+def test_an_import_loads_no_beam_and_a_use_does_without_a_word() -> None:
+    said = run(
+        "import logging, sys, beam_dp as dp",
         "assert not {'apache_beam', 'numpy', 'pyarrow'} & set(sys.modules)",
         "assert {'testing', 'PrivateRatio', 'Monotone', 'Count'} <= set(dir(dp))",
         "dp.Candidates, dp.Budget(1.0), dp.AboveThreshold",
@@ -57,8 +66,12 @@ def test_an_import_loads_no_beam_and_a_use_does() -> None:
         "assert dp.testing.check_monotone is testing.check_monotone",
         "assert dp.PrivateRatio is PrivateRatio and 'PrivateRatio' in vars(dp)",
         "assert dp.transforms.partitions.PublicPartitions is dp.PublicPartitions",
-        "assert 'apache_beam' in sys.modules",
+        "assert {'apache_beam', 'apache_beam.io.gcp.bigquery'} <= set(sys.modules)",
+        "assert not logging.root.handlers and not logging.root.filters",
+        "logging.basicConfig(format='mine %(message)s')",
+        "logging.warning('apitools not found, says somebody else')",
     )
+    assert said == "mine apitools not found, says somebody else\n"
 
 
 def test_the_mathematics_can_be_used_without_beam() -> None:
@@ -96,3 +109,29 @@ def test_the_version_is_that_of_the_package() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", dp.__version__) and "__version__" in dp.__all__
     source = (ROOT / "beam_dp/__init__.py").read_text()
     assert re.findall(r'^__version__ = "(.+)"$', source, re.MULTILINE) == [dp.__version__]
+
+
+def test_other_words_of_an_import_come_through() -> None:
+    said = run(
+        "import logging",
+        "from beam_dp.lazy_names import without_remark",
+        "with without_remark():",
+        "    logging.warning('apitools not found, and more')",
+        "    logging.warning('the disk is full')",
+        "    logging.getLogger('other').error('and empty')",
+    )
+    assert said == "the disk is full\nand empty\n"
+
+
+def test_handlers_of_a_program_stay_and_hear_the_rest() -> None:
+    said = run(
+        "import logging",
+        "from beam_dp.lazy_names import without_remark",
+        "logging.basicConfig(format='mine %(message)s')",
+        "before = list(logging.root.handlers)",
+        "with without_remark():",
+        "    logging.warning('apitools not found, and more')",
+        "    logging.warning('loaded')",
+        "assert logging.root.handlers == before and not logging.root.filters",
+    )
+    assert said == "mine loaded\n"

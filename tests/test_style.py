@@ -18,13 +18,14 @@ MARKERS = re.compile(
 )
 NOISY_MODULES = {"random", "logging", "warnings", "secrets"}
 MAY_USE = {
+    ROOT / "beam_dp/lazy_names.py": {"logging"},
     ROOT / "beam_dp/transforms/known_columns.py": {"warnings"},
     ROOT / "beam_dp/transforms/guarding/trial.py": {"warnings"},
     ROOT / "beam_dp/transforms/guarding/unusual.py": {"warnings"},
     ROOT / "beam_dp/results/local_run.py": {"logging"},
 }
-"""The files that warn, when a pipeline is built or tried, in words of parameters; and the one that
-holds back Beam's log, because it quotes elements."""
+"""The files that warn, when a pipeline is built or tried, in words of parameters; and those that
+hold back Beam's log: a remark of its import, and what quotes elements."""
 OURS = {"beam_dp", "pipelines", "tests"}
 PLACES = re.compile("/" + "work|shared/" + "guide")
 SKIPPED = {".git", "build", "dist", "tests", "__pycache__"}
