@@ -62,7 +62,7 @@ def release() -> int:
     metrics = ["--sum", "o_totalprice", "--count", "--max", "o_totalprice"]
     metrics += ["--median", "o_totalprice"]
     metrics += ["--histogram", "o_totalprice:0:100000:150000:200000:inf"]
-    privacy = ["--epsilon", "1", "--max_partitions", "1"]
+    privacy = ["--epsilon", "1", "--bounds", "partitions=1"]
     public = ["--public_partitions", ",".join(nations())]
     # The data is made up: an error has nothing to hide.
     return aggregate.main([*files, *rows, *metrics, *privacy, *public, "--show_errors"])

@@ -4,7 +4,7 @@ For example, the variance and the trimmed mean of what visitors spent per day:
 
     python -m pipelines.preprocess --input visits.parquet --output released.csv \\
         --person visitor_id --partition day --variance spent --trimmed_mean spent \\
-        --epsilon 1 --max_partitions 3 --public_partitions 1,2,3,4,5,6,7
+        --epsilon 1 --bounds partitions=3 --public_partitions 1,2,3,4,5,6,7
 
 Each person becomes one number per partition: the mean of their values (for --max the largest, for
 --min the smallest, for --sum the total), or what --person_value says.

@@ -3,8 +3,8 @@
 For example, which share of a country's impressions was clicked, one person counting for ten:
 
     python -m pipelines.ratio --input impressions.parquet --output rates.csv \\
-        --person user_id --partition country --column clicked --max_rows_per_partition 10 \\
-        --epsilon 1 --delta 1e-6 --max_partitions 2
+        --person user_id --partition country --column clicked \\
+        --bounds partitions=2,rows_per_partition=10 --epsilon 1 --delta 1e-6
 
 Or which share of the people has clicked at all: --per person. Values are compared as they are
 written: true, True, 1 and 1.0 are one value, "yes" another: --equals yes. What never occurs has a

@@ -22,19 +22,20 @@ from pipelines.arguments import command, files, people, spending, words
 
 NOTHING = (
     "no partition was selected, so nothing was released (one is {}): give more --epsilon or "
-    "--delta, or fewer --max_partitions; take a coarser --partition; or name the partitions, "
-    "which costs nothing: --public_partitions 1,2,3\n"
+    "--delta, or a smaller --bounds partitions=N; take a coarser --partition; or name the "
+    "partitions, which costs nothing: --public_partitions 1,2,3\n"
 )
 """The last line of a job whose output has no row, which is a released fact."""
 
 
 def add_spending(made: argparse.ArgumentParser) -> None:
-    """Add the options of the budget, --pre_threshold, --top, --plan and its guesses."""
+    """Add the options of the budget, --pre_threshold, --top_partitions, --plan and its guesses."""
     spending.add(made)
     fewest = "name no private partition with fewer people"
     made.add_argument("--pre_threshold", type=words.whole, default=1, metavar="N", help=fewest)
     best = "write the K partitions with the largest number of an output column, at no cost"
-    made.add_argument("--top", type=words.top, metavar="NAME=K", help=f"{best}: people_count=10")
+    largest: dict[str, Any] = {"metavar": "NAME=K", "help": f"{best}: people_count=10"}
+    made.add_argument("--top_partitions", type=words.top, **largest)
     made.add_argument("--plan", action="store_true", help="print costs and errors; read no row")
     guess = "with --plan: how many people there are in all, known or guessed: what to expect"
     made.add_argument("--people", type=words.whole, metavar="N", help=guess)
@@ -66,7 +67,7 @@ def transform(options: argparse.Namespace, asked: Sequence[Metric]) -> dp.Privat
         spending.budget(options),
         people.person(options),
     )
-    batches = isinstance(keys, dp.PublicPartitions) and options.top is None
+    batches = isinstance(keys, dp.PublicPartitions) and options.top_partitions is None
     size = options.partition_rows
     further = {"partition_rows": size, "batches": batches, "plain_names": True}
     return dp.PrivateAggregate(person, asked, budget, options.partition, bounds, keys, **further)
@@ -74,13 +75,15 @@ def transform(options: argparse.Namespace, asked: Sequence[Metric]) -> dp.Privat
 
 def _check_top(options: argparse.Namespace, asked: Sequence[Metric]) -> None:
     """Refuse to rank by what is no number of the output, and where there is one partition."""
-    if options.top is None:
+    if options.top_partitions is None:
         return
     if not options.partition:
-        raise ValueError("--top needs --partition COLUMN, whose values it ranks")
-    names, (by, _) = output_names((), asked), options.top
+        raise ValueError("--top_partitions needs --partition COLUMN, whose values it ranks")
+    names, (by, _) = output_names((), asked), options.top_partitions
     if by not in names:
-        raise ValueError(f"--top: {by!r} is none of the output columns: {', '.join(names)}")
+        raise ValueError(
+            f"--top_partitions: {by!r} is none of the output columns: {', '.join(names)}"
+        )
 
 
 def pipeline(
@@ -98,12 +101,12 @@ def pipeline(
         job: the parameters of the job, for the record.
     """
     files.check(options)
-    keys, quotes = options.partition, options.csv_quotes == "standard"
+    keys, quotes = options.partition, files.quotes(options)
     read = wanted_columns.reader(options.input, options.person, keys, release.metrics, quotes)
     made = beam.Pipeline(options=beam_options)
     released = made | "Read" >> read | "Release" >> release
-    if options.top is not None:
-        by, k = options.top
+    if options.top_partitions is not None:
+        by, k = options.top_partitions
         released = released | "Top" >> dp.TopPartitions(k, field_name(by))
     names = output_names(release.partition, release.metrics)
     if not options.quiet:

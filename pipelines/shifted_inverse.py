@@ -4,8 +4,8 @@ A Beam job writes, per partition, B[0], ..., B[K]: the statistic without the bes
 search runs here, on the driver, and draws one value from each profile. For example:
 
     python -m pipelines.shifted_inverse --input visits.csv --output released.csv \\
-        --person visitor_id --partition day --public_partitions 1,2,3,4,5,6,7 --max_partitions 3 \\
-        --max minutes --candidates 0:1440:1 --epsilon 1
+        --person visitor_id --partition day --public_partitions 1,2,3,4,5,6,7 \\
+        --bounds partitions=3 --max minutes --candidates 0:1440:1 --epsilon 1
 
 Between the steps the profiles lie in a file. THEY ARE NOT PRIVATE: it is in a directory of its own,
 below --temp_location if that is given, and is deleted. `pipelines.aggregate` needs no such file.
@@ -88,7 +88,7 @@ def _release(line: command.Parser, options: argparse.Namespace, beam_words: Sequ
         files.check(options)
         loss, search, outputs = steps(options)
         owners, partition = options.person, options.partition
-        quotes = options.csv_quotes == "standard"
+        quotes = files.quotes(options)
         read = wanted_columns.reader(options.input, owners, partition, [loss.statistic], quotes)
         names = output_names(loss.partition, [loss.statistic])
         record = release_record.facts(loss, line.chosen(options)) | {

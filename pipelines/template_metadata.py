@@ -26,7 +26,7 @@ _FLAG = "^(true|false)$"
 _TEXT = r"^\S(.*\S)?$"
 _OF_TYPE = {
     "whole": "^[0-9]+$",
-    "whole_or_auto": "^([0-9]+|auto)$",
+    "bounds": "^(partitions=auto|[a-z_]+=[0-9]+)(,(partitions=auto|[a-z_]+=[0-9]+))*$",
 }
 _OF_OPTION = {name: "^[0-9.eE+-]+$" for name in ("epsilon", "rho", "delta")}
 

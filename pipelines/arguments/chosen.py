@@ -30,14 +30,14 @@ def asked(options: argparse.Namespace) -> list[Metric]:
         metrics[name] = dataclasses.replace(metric, name=name, **_chosen(name, metric, options))
     if not metrics:
         raise ValueError("a metric is required: --count, --people_count, --sum COLUMN, ...")
-    _check_names("--weights", options.weights, "output columns", metrics)
+    _check_names("--weight", options.weight, "output columns", metrics)
     clipped = {name for name, metric in metrics.items() if takes(metric, "clip")}
-    _check_names("--clip", options.clips, "output columns that have one", clipped)
+    _check_names("--clip", options.clip, "output columns that have one", clipped)
     bounded = {name for name, metric in metrics.items() if takes(metric, "low")}
-    _check_names("--low", options.lows, "output columns that have one", bounded)
-    _check_names("--high", options.highs, "output columns that have one", bounded)
+    _check_names("--low", options.low, "output columns that have one", bounded)
+    _check_names("--high", options.high, "output columns that have one", bounded)
     columns = {name for m in metrics.values() if takes(m, "unit") for name in _names(m)}
-    _check_names("--unit", options.units, "columns whose numbers are released", columns)
+    _check_names("--unit", options.unit, "columns whose numbers are released", columns)
     columns = {name for m in metrics.values() if takes(m, "lowest") for name in _names(m)}
     _check_names("--lowest", options.lowest, "columns of --custom_profile", columns)
     return list(metrics.values())
@@ -90,10 +90,10 @@ def _check_ratios(options: argparse.Namespace) -> None:
     of_rows = any(vars(metric)["per"] == "row" for metric in ratios) and not _several_owners(
         options
     )
-    if of_rows and options.max_rows_per_partition is None:
+    if of_rows and "rows_per_partition" not in options.bounds:
         raise ValueError(
-            "--max_rows_per_partition must be given where --ratio counts every row: add "
-            "--max_rows_per_partition 10, or count people: --ratio COLUMN:person"
+            "--bounds rows_per_partition must be given where --ratio counts every row: add "
+            "--bounds rows_per_partition=10, or count people: --ratio COLUMN:person"
         )
 
 
@@ -106,7 +106,7 @@ def _check_names(flag: str, given: Collection[str], kind: str, known: Collection
 
 def _chosen(name: str, metric: Metric, options: argparse.Namespace) -> dict[str, Any]:
     """Return the parameters of a metric that the options choose."""
-    chosen: dict[str, Any] = {"weight": options.weights.get(name, 1)}
+    chosen: dict[str, Any] = {"weight": options.weight.get(name, 1)}
     if takes(metric, "one_sided"):
         searched = _is_below_for_several(metric, options) and options.search != TWO_PHASE
         chosen["one_sided"] = options.one_sided or searched
@@ -114,14 +114,14 @@ def _chosen(name: str, metric: Metric, options: argparse.Namespace) -> dict[str,
         chosen["search"] = options.search or dp.AboveThreshold
     if name in dict(options.grids):
         chosen["candidates"] = dict(options.grids)[name]
-    if name in options.clips:
-        chosen["clip"] = options.clips[name]
+    if name in options.clip:
+        chosen["clip"] = options.clip[name]
     if takes(metric, "low"):
-        ends = (("low", options.lows), ("high", options.highs))
+        ends = (("low", options.low), ("high", options.high))
         chosen.update((end, bounds[name]) for end, bounds in ends if name in bounds)
     if takes(metric, "unit"):
         [column] = _names(metric)
-        chosen["unit"] = options.units.get(column, vars(metric)["unit"])
+        chosen["unit"] = options.unit.get(column, vars(metric)["unit"])
     if takes(metric, "lowest"):
         chosen["lowest"] = options.lowest.get(_names(metric)[0], vars(metric)["lowest"])
     if takes(metric, "own_count"):

@@ -19,6 +19,14 @@ from pipelines.arguments import files, language, people
 ALIKE = 0.85
 _METRICS = ("metrics", "asked")
 _NEGATIVE = re.compile(r"-[0-9.]")
+_EARLIER = {
+    "--distinct": "--distinct_count=",
+    "--max_partitions": "--bounds=partitions=",
+    "--max_rows": "--bounds=rows=",
+    "--max_rows_per_partition": "--bounds=rows_per_partition=",
+    "--weights": "--weight=",
+}
+"""What earlier words of options, which are still taken, are now."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -40,14 +48,16 @@ class Parser(argparse.ArgumentParser):
         """Return the options of the job, and the words that are left for Beam."""
         if trial.is_on():
             self.error("a job must not run in without_noise(): what it writes would not be private")
-        line = sys.argv[1:] if words is None else words
+        line = self._in_present_words(sys.argv[1:] if words is None else words)
         options, left = self.parse_known_args(self._joined(list(self._without_values(line))))
         if left and not left[0].startswith("--"):
             self.error(f"unrecognized argument: {left[0]}")
         for word in left:
-            alike = difflib.get_close_matches(word.partition("=")[0], self._flags(), 1, ALIKE)
+            known = [*self._flags(), *self._earlier()]
+            alike = difflib.get_close_matches(word.partition("=")[0], known, 1, ALIKE)
             if word.startswith("--") and alike:
-                self.error(f"unrecognized option: {word}, did you mean {alike[0]}?")
+                meant = _EARLIER.get(alike[0], alike[0]).replace("=", " ", 1)
+                self.error(f"unrecognized option: {word}, did you mean {meant.strip()}?")
         return options, left
 
     def chosen(self, options: argparse.Namespace) -> dict[str, object]:
@@ -72,6 +82,22 @@ class Parser(argparse.ArgumentParser):
         """Return the flags; `takes_none`: only flags without a value."""
         asked = (action for action in self._actions if action.nargs == 0 or not takes_none)
         return [flag for action in asked for flag in action.option_strings]
+
+    def _earlier(self) -> list[str]:
+        """Return the earlier words of options that this job has."""
+        flags = self._flags()
+        return [word for word, now in _EARLIER.items() if now.partition("=")[0] in flags]
+
+    def _in_present_words(self, words: Sequence[str]) -> list[str]:
+        """Return a line with today's words for the options that had others."""
+        known, line = self._earlier(), iter(words)
+        present = []
+        for word in line:
+            flag, equals, value = word.partition("=")
+            if flag in known:
+                word = f"{_EARLIER[flag]}{value if equals else next(line, '')}"
+            present.append(word)
+        return present
 
     def _without_values(self, words: Sequence[str]) -> Iterator[str]:
         """Turn flags that are written as name=true, as templates give them, into plain flags."""

@@ -10,23 +10,28 @@ from apache_beam.io.filesystems import FileSystems
 from beam_dp.results import report
 from pipelines.arguments import words
 
-QUOTES = ("standard", "none")
+QUOTES = ("true", "false")
 
 
 def add(made: argparse.ArgumentParser) -> None:
-    """Add --input, --csv_quotes, --output and --overwrite."""
+    """Add --input, --quotes, --output and --overwrite."""
     files = made.add_argument_group("files: .parquet, .csv or .jsonl")
     files.add_argument(
         "--input", type=patterns, help="a path, a glob, or several with commas between"
     )
-    quotes = 'what " means in CSV: standard, as in RFC 4180; none, a character like all others'
-    files.add_argument("--csv_quotes", choices=QUOTES, default="standard", help=quotes)
+    quotes = 'whether " quotes the cells of CSV, as in RFC 4180, or is a character like all others'
+    files.add_argument("--quotes", choices=QUOTES, default=QUOTES[0], help=quotes)
     files.add_argument("--output", help="one file, written whole or not at all")
     files.add_argument(
         "--overwrite", action="store_true", help="replace an output and a page that exist"
     )
     page = "a page of charts, tables and words about the release: released.html (extra: report)"
     files.add_argument("--report", metavar="PAGE", help=page)
+
+
+def quotes(options: argparse.Namespace) -> bool:
+    """Return whether `"` quotes the cells of CSV."""
+    return bool(options.quotes == QUOTES[0])
 
 
 def patterns(text: str) -> str:

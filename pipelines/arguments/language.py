@@ -13,20 +13,19 @@ from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.numerics.checks import ParameterError, ParameterTypeError
 
 _NAMED = "--public_partitions 1,2,3"
-_LIMITS = "--max_partitions, --max_rows_per_partition and --max_rows"
 _LARGER = (
-    "raise --epsilon, --rho or its part of --weights, give fewer --candidates or "
-    "--max_partitions, or --one_sided for what can be from below"
+    "raise --epsilon, --rho or its part of --weight, give fewer --candidates or "
+    "a smaller --bounds partitions=N, or --one_sided for what can be from below"
 )
 _FLAGS: dict[str, tuple[str, str]] = {
-    "bounds": (_LIMITS, ""),
+    "bounds": ("--bounds", ""),
     "bounds.partitions": (
-        "--max_partitions",
-        f"add --max_partitions 3, or name the partitions: {_NAMED}",
+        "--bounds partitions",
+        f"add --bounds partitions=3, or name the partitions: {_NAMED}",
     ),
     "bounds.rows_per_partition": (
-        "--max_rows_per_partition",
-        "add --max_rows_per_partition 10, or --per person",
+        "--bounds rows_per_partition",
+        "add --bounds rows_per_partition=10, or --per person",
     ),
     "partitions": ("the partitions", _NAMED),
     "PrivatePartitions.delta": (
@@ -61,7 +60,7 @@ _FLAGS: dict[str, tuple[str, str]] = {
     "statistic": ("the statistic", ""),
     "epsilons": ("--person_epsilon: epsilons", ""),
     "pattern": ("--input", ""),
-    "quotes": ("--csv_quotes none", ""),
+    "quotes": ("--quotes false", ""),
     "Ledger.limit": (
         "--total_epsilon, --total_rho and --total_delta",
         "leave them out for a ledger that exists; add --total_epsilon 3 for a new one",

@@ -36,7 +36,7 @@ def add(made: argparse.ArgumentParser) -> None:
         "column: sum_spent=100,count=10 (default: chosen privately)"
     )
     form = {"type": words.clips, "metavar": "NAME=BOUND", "default": {}, "action": words.Gathered}
-    how.add_argument("--clip", dest="clips", help=known, **form)
+    how.add_argument("--clip", help=known, **form)
     _add_bounds(how)
     _add_unit(how)
     _add_lowest(how)
@@ -46,9 +46,7 @@ def add(made: argparse.ArgumentParser) -> None:
     how.add_argument("--own_count", action="store_true", help=own)
     spreads.add(how)
     shares = "parts of the budget, by output column: sum_spent=2,count=1 (default 1)"
-    how.add_argument(
-        "--weights", action=words.Gathered, type=words.weights, default={}, help=shares
-    )
+    how.add_argument("--weight", action=words.Gathered, type=words.weights, default={}, help=shares)
 
 
 def add_statistic(made: argparse.ArgumentParser) -> None:
@@ -63,7 +61,7 @@ def add_statistic(made: argparse.ArgumentParser) -> None:
     _add_unit(group)
     _add_lowest(group)
     made.set_defaults(
-        weights={}, one_sided=True, own_count=False, grids=[], clips={}, lows={}, highs={}
+        weight={}, one_sided=True, own_count=False, grids=[], clip={}, low={}, high={}
     )
 
 
@@ -119,7 +117,7 @@ def _add_bounds(group: argparse._ArgumentGroup) -> None:
             "default": {},
             "action": words.Gathered,
         }
-        group.add_argument(f"--{end}", dest=f"{end}s", help=known, **form)
+        group.add_argument(f"--{end}", help=known, **form)
 
 
 def _add_unit(group: argparse._ArgumentGroup) -> None:
@@ -130,7 +128,7 @@ def _add_unit(group: argparse._ArgumentGroup) -> None:
         "default": {},
         "action": words.Gathered,
     }
-    group.add_argument("--unit", dest="units", help=grid_, **form)
+    group.add_argument("--unit", help=grid_, **form)
 
 
 def _add_lowest(group: argparse._ArgumentGroup) -> None:

@@ -1,6 +1,7 @@
 """The options of the person, the partitions, and the bounds."""
 
 import argparse
+from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
 
@@ -9,15 +10,15 @@ from beam_dp.transforms.io.read_rows import EXTENSIONS
 from beam_dp.transforms.public.public_partitions import typed_keys
 from pipelines.arguments import language, words
 
-_LIMITS = {"rows_per_partition": "rows per partition", "rows": "rows"}
-_REACH = (
-    "most partitions of one person; more is cut by a keyed hash. Left out, or auto: chosen "
-    "privately, for 4%% to 12%% of the budget"
+_BOUNDS = (
+    "the most that one person has, in partitions, rows_per_partition and rows in all: "
+    "partitions=3,rows_per_partition=10,rows=20; more is cut by a keyed hash. Without partitions, "
+    "or with partitions=auto, that bound is chosen privately, for 4%% to 12%% of the budget"
 )
 _OWNERS = (
     "or the 2 to 8 of rows with several owners, which disappear with any of them: --count, --sum, "
-    "--max, --min, --kth_largest, --distinct, --max_frequency, and --quantile and --median of "
-    "rows, without limits. Where a column is empty, the row belongs to the others"
+    "--max, --min, --kth_largest, --distinct_count, --max_frequency, and --quantile and --median "
+    "of rows, without limits. Where a column is empty, the row belongs to the others"
 )
 
 
@@ -48,10 +49,8 @@ def add(made: argparse.ArgumentParser, several_owners: bool) -> None:
         "between; or @FILE.csv, .parquet or .jsonl with the columns of --partition. All are "
         "released, empty ones too. They must not come from the data",
     )
-    people.add_argument("--max_partitions", type=words.whole_or_auto, metavar="N", help=_REACH)
-    for name, of_what in _LIMITS.items():
-        most = f"most {of_what} of one person; more is cut by a keyed hash"
-        people.add_argument(f"--max_{name}", type=words.whole, metavar="N", help=most)
+    limits: dict[str, Any] = {"action": words.Gathered, "type": words.bounds, "default": {}}
+    people.add_argument("--bounds", metavar="NAME=N", help=_BOUNDS, **limits)
     size = "the most rows of a partition, if you know: refused if they are too many for one worker"
     people.add_argument("--partition_rows", type=words.whole, metavar="N", help=size)
 
@@ -64,16 +63,12 @@ def person(options: argparse.Namespace) -> str | list[str]:
 
 def bounds(options: argparse.Namespace) -> dp.ContributionBounds | None:
     """Return how much of the data one person may reach; None if no option says it."""
-    limits = options.max_partitions, options.max_rows_per_partition, options.max_rows
-    if limits == (None, None, None):
-        return None
-    return dp.ContributionBounds(options.max_partitions or "auto", *limits[1:])
+    return dp.ContributionBounds(**options.bounds) if options.bounds else None
 
 
 def given_bounds(options: argparse.Namespace) -> dp.ContributionBounds:
     """Return the same for a job that chooses none: without a limit where no option gives one."""
-    limits = options.max_partitions, options.max_rows_per_partition, options.max_rows
-    return dp.ContributionBounds(*limits)
+    return dp.ContributionBounds(**{"partitions": None, **options.bounds})
 
 
 def public_partitions(options: argparse.Namespace) -> dp.PublicPartitions | None:

@@ -2,12 +2,16 @@
 
 import argparse
 import contextlib
+import dataclasses
 import importlib
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Literal
 
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.summaries.worker_limits import OWNERS
+
+_BOUNDS = tuple(field.name for field in dataclasses.fields(ContributionBounds))
 
 
 def require(ok: bool, rule: str, text: str) -> None:
@@ -49,14 +53,6 @@ def whole(text: str) -> int:
     value = int(text) if text.isascii() and text.isdigit() else 0
     require(value >= 1, "a whole number of at least 1", text)
     return value
-
-
-def whole_or_auto(text: str) -> int | Literal["auto"]:
-    """Return a whole number of at least 1, or "auto"."""
-    if text == "auto":
-        return "auto"
-    require(text.isascii() and text.isdigit() and int(text) >= 1, "a whole number or auto", text)
-    return int(text)
 
 
 def listed(text: str) -> list[str]:
@@ -152,6 +148,22 @@ class Gathered(argparse.Action):
             if name in before:
                 raise argparse.ArgumentError(self, f"{name!r} must be given once")
         setattr(namespace, self.dest, {**before, **values})
+
+
+def bounds(text: str) -> dict[str, int | Literal["auto"]]:
+    """Return the bounds on what one person has, by their names."""
+    rule = (
+        "partitions, rows_per_partition or rows with whole numbers of at least 1, like "
+        "partitions=3,rows=20 (or partitions=auto)"
+    )
+    limits: dict[str, int | Literal["auto"]] = {}
+    for word in listed(text):
+        name, _, most = word.partition("=")
+        automatic = (name, most) == (_BOUNDS[0], "auto")
+        is_whole = most.isascii() and most.isdigit() and int(most) >= 1
+        require(name in _BOUNDS and (automatic or is_whole) and name not in limits, rule, text)
+        limits[name] = "auto" if automatic else int(most)
+    return limits
 
 
 weights = named(

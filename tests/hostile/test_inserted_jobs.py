@@ -137,7 +137,16 @@ def test_objects_that_travel_as_rows(cases: int) -> None:
 
 
 JOB = ["--person", "person", "--partition", "day", "--public_partitions", "1,2,3"]
-ASKED = ["--people_count", "--count", "--sum", "value", "--distinct", "item", "--mean", "mark"]
+ASKED = [
+    "--people_count",
+    "--count",
+    "--sum",
+    "value",
+    "--distinct_count",
+    "item",
+    "--mean",
+    "mark",
+]
 
 
 def job(pattern: str, out: Path, capfd: pytest.CaptureFixture[str], *options: str) -> str:

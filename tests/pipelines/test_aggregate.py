@@ -1,8 +1,11 @@
 """The main job: its command line, its wrong calls, its files, and what it never says."""
 
 import csv
+import dataclasses
 import difflib
+import inspect
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
+from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics import base as metric_kinds
 from pipelines import aggregate, failures, shifted_inverse
 from pipelines.arguments import command as commands
@@ -55,7 +59,9 @@ def test_every_format_gives_the_same_keys_and_people(
     tmp_path: Path, rows: list[dict[str, object]], extension: str
 ) -> None:
     source, out = write(tmp_path / f"in.{extension}", rows), str(tmp_path / "out.parquet")
-    words = command("--input", source, "--output", out, "--people_count", "--max_partitions", "3")
+    words = command(
+        "--input", source, "--output", out, "--people_count", "--bounds", "partitions=3"
+    )
     assert aggregate.main([*words, *RUN]) == 0
     released = pq.read_table(out).to_pylist()
     assert [row["day"] for row in released] == list(DAYS)
@@ -78,7 +84,7 @@ def test_private_partitions_are_those_with_many_people(
 ) -> None:
     rows.append({"visitor": "loner", "day": CANARY, "minutes": 1, "spent": 1})
     source, out = write(tmp_path / "in.csv", rows), str(tmp_path / "out.csv")
-    people = ["--person", "visitor", "--partition", "day", "--max_partitions", "3", "--count"]
+    people = ["--person", "visitor", "--partition", "day", "--bounds", "partitions=3", "--count"]
     # A person alone is named with probability at most delta = 1e-12, and 200 people always: the
     # table of selection ends below 200 (asserted here, no chance in it).
     bounds = dp.ContributionBounds(3)
@@ -150,7 +156,7 @@ def test_nothing_of_the_data_is_said(
         {"visitor": CANARY * 1000, "day": "", "minutes": "", "spent": "1e99999"},
     ]
     source = write(tmp_path / "in.csv", bad * 10)
-    private = ["--person", "visitor", "--partition", "day", "--max_partitions", "1"]
+    private = ["--person", "visitor", "--partition", "day", "--bounds", "partitions=1"]
     # A person alone is named with probability at most delta = 1e-12.
     budget = ["--epsilon", "1", "--delta", "1e-12"]
     asked = ["--count", "--sum", "spent", "--max", "minutes"]
@@ -206,8 +212,8 @@ def parsed(*words: str) -> dp.PrivateAggregate:
 
 
 def test_options_reach_the_transform() -> None:
-    limits = ["--max_partitions", "2", "--max_rows_per_partition", "5", "--max_rows", "7"]
-    release = parsed("--sum", "spent", "--count", "--weights", "count=3", "--one_sided", *limits)
+    limits = ["--bounds", "partitions=2,rows_per_partition=5", "--bounds", "rows=7"]
+    release = parsed("--sum", "spent", "--count", "--weight", "count=3", "--one_sided", *limits)
     assert release.bounds == dp.ContributionBounds(2, 5, 7)
     assert [metric.output for metric in release.metrics] == ["sum_spent", "count"]
     assert [metric.weight for metric in release.metrics] == [1, 3]
@@ -215,11 +221,37 @@ def test_options_reach_the_transform() -> None:
     assert release.budget == dp.Budget(1)
 
 
+def test_options_of_other_names_before_are_taken() -> None:
+    before = ["--max_partitions", "2", "--max_rows_per_partition=5", "--max_rows", "7"]
+    release = parsed("--distinct=spent", "--weights", "distinct_spent=3", *before)
+    assert release.bounds == dp.ContributionBounds(2, 5, 7)
+    assert release.metrics == (dp.DistinctCount("spent", name="distinct_spent", weight=3),)
+    assert parsed("--count", "--max_partitions=auto").bounds == dp.ContributionBounds("auto")
+    shown = aggregate.parser().format_help()
+    assert "--bounds" in shown and "--max_partitions" not in shown and "--weights" not in shown
+
+
+def test_an_option_is_the_same_word_in_the_api() -> None:
+    """What is left over belongs to jobs alone: files, what is printed, the limit of a ledger."""
+    made = aggregate.parser()
+    flags = {flag[2:] for each in made._actions for flag in each.option_strings if flag[1] == "-"}
+    classes = {re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() for name in dp.__all__}
+    records = [kind for kind in REGISTRY.values() if dataclasses.is_dataclass(kind)]
+    records += [dp.PrivateAggregate, dp.PrivatePartitions, dp.ReadRows, dp.WriteRows]
+    called = [dp.Budget, dp.Budget.zcdp, dp.Ledger, dp.PrivateAggregate.plan, dp.release]
+    parameters = {field.name for kind in records for field in dataclasses.fields(kind)}
+    parameters |= {name for each in called for name in inspect.signature(each).parameters}
+    methods = {"plan", "report"} & {*dir(dp.PrivateAggregate), *dir(dp.Released)}
+    totals = {"total_epsilon", "total_rho", "total_delta"}
+    alone = {"help", "version", "quiet", "input", "output", *totals}
+    assert flags - classes - parameters - methods == alone
+
+
 def test_the_bound_on_partitions_is_chosen_where_no_option_gives_it() -> None:
     automatic = dp.ContributionBounds("auto")
     assert parsed("--count").bounds == automatic
-    assert parsed("--count", "--max_partitions", "auto").bounds == automatic
-    rows = parsed("--count", "--max_rows", "7").bounds
+    assert parsed("--count", "--bounds", "partitions=auto").bounds == automatic
+    rows = parsed("--count", "--bounds", "rows=7").bounds
     assert rows == dp.ContributionBounds("auto", None, 7)
     plan = str(parsed("--count").plan())
     assert "partitions per person" in plan and "epsilon 0.04 to 0.12" in plan
@@ -228,12 +260,12 @@ def test_the_bound_on_partitions_is_chosen_where_no_option_gives_it() -> None:
 NEW = [
     *["--kth_largest", "spent:2", "--quantile", "spent:0.9", "--median", "minutes"],
     *["--quantiles", "minutes:0.25:0.75"],
-    *["--distinct", "day", "--max_frequency", "day", "--sum_of_squares", "day"],
+    *["--distinct_count", "day", "--max_frequency", "day", "--sum_of_squares", "day"],
 ]
 
 
 def test_metrics_of_rows_and_values_reach_the_transform() -> None:
-    metrics = parsed(*NEW, "--weights", "quantile_0_9_spent=2", "--search", "auto").metrics
+    metrics = parsed(*NEW, "--weight", "quantile_0_9_spent=2", "--search", "auto").metrics
     assert metrics == (
         dp.KthLargest("spent", 2, search="auto", name="largest_2_spent"),
         dp.Quantile("spent", Fraction(9, 10), name="quantile_0_9_spent", weight=Fraction(2)),
@@ -249,7 +281,7 @@ def test_metrics_of_rows_and_values_reach_the_transform() -> None:
     "name", ["above_threshold", "exponential_mechanism", "noisy_binary_search", "auto"]
 )
 def test_the_search_is_that_of_all_that_is_released_from_below(name: str) -> None:
-    asked = ["--count", "--distinct", "day", "--max", "minutes", "--search", name]
+    asked = ["--count", "--distinct_count", "day", "--max", "minutes", "--search", name]
     kinds = [metric.search for metric in parsed(*asked).metrics]
     assert kinds == [dp.AboveThreshold, dp.AboveThreshold, metrics.BY_WORD[name]]
     from_below = parsed(*asked, "--one_sided").metrics
@@ -260,7 +292,7 @@ def test_the_search_is_that_of_all_that_is_released_from_below(name: str) -> Non
 def test_two_phases_are_a_way_of_what_else_is_released_from_below(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    asked = ["--distinct", "day", "--max", "minutes", "--search", "two_phase"]
+    asked = ["--distinct_count", "day", "--max", "minutes", "--search", "two_phase"]
     assert [metric.search for metric in parsed(*asked).metrics] == [dp.AboveThreshold, "two_phase"]
     with pytest.raises(SystemExit):
         shifted_inverse.parser().parse_args(["--max", "minutes", "--search", "two_phase"])
@@ -281,7 +313,7 @@ def test_a_walk_is_asked_for_by_name() -> None:
 
 
 def test_two_phases_are_for_every_metric_of_several_owners() -> None:
-    words = ["--count", "--distinct", "day:rows", "--max", "minutes", "--search", "two_phase"]
+    words = ["--count", "--distinct_count", "day:rows", "--max", "minutes", "--search", "two_phase"]
     words += ["--max_frequency", "day", "--kth_largest", "minutes:9"]
     given = ["--person", "from,to,by", "--epsilon", "1", *words]
     options, _ = aggregate.parser().read(given)
@@ -338,7 +370,7 @@ FORMS: dict[str, list[tuple[str, metric_kinds.Metric]]] = {
 def test_every_form_of_a_word_is_a_metric(
     flag: str, word: str, metric: metric_kinds.Metric
 ) -> None:
-    found = parsed(f"--{flag}", word, "--max_rows_per_partition", "3").metrics
+    found = parsed(f"--{flag}", word, "--bounds", "rows_per_partition=3").metrics
     assert found == (metric,)
 
 
@@ -351,7 +383,7 @@ def test_both_ways_to_count_can_be_asked_for_together() -> None:
 
 def test_units_candidates_and_options_reach_the_metrics_that_have_them() -> None:
     words = ["--sum", "a", "--max", "a", "--median", "b", "--count", "--ratio", "c:person"]
-    words += ["--variance", "b", "--distinct", "a", "--unit", "a=0.01", "--method", "naive"]
+    words += ["--variance", "b", "--distinct_count", "a", "--unit", "a=0.01", "--method", "naive"]
     words += ["--candidates", "max_a=-5:5:0.5", "--candidates", "sum_a=1:1e3:x10"]
     words += ["--person_value", "max", "--sensitivity", "3"]
     named = {metric.output: metric for metric in parsed(*words).metrics}
@@ -370,7 +402,7 @@ def test_units_candidates_and_options_reach_the_metrics_that_have_them() -> None
     }
 
 
-@pytest.mark.parametrize("flag", ["--count", "--max=a", "--distinct=a"])
+@pytest.mark.parametrize("flag", ["--count", "--max=a", "--distinct_count=a"])
 def test_the_size_of_a_partition_reaches_the_transform(flag: str) -> None:
     assert parsed(flag, "--partition_rows", "1000").partition_rows == 1000
 
@@ -401,8 +433,8 @@ def test_shares_and_spreads_are_released(visits: str, tmp_path: Path) -> None:
         "--ratio",
         "minutes=30",
     ]
-    asked += ["--max_rows_per_partition", "1", "--variance", "spent", "--sensitivity", "1"]
-    asked += ["--max_partitions", "3", "--sum", "spent", "--unit", "spent=0.5"]
+    asked += ["--bounds", "rows_per_partition=1", "--variance", "spent", "--sensitivity", "1"]
+    asked += ["--bounds", "partitions=3", "--sum", "spent", "--unit", "spent=0.5"]
     words = command("--input", visits, "--output", out, *asked, *RUN)
     words[words.index("--epsilon") + 1] = "90000"
     assert aggregate.main(words) == 0
@@ -453,7 +485,15 @@ def test_rows_with_three_owners_are_read_and_released(tmp_path: Path, extension:
     ]  # fmt: skip
     source, out = write(tmp_path / f"in.{extension}", rows), str(tmp_path / "out.csv")
     words = ["--input", source, "--output", out, "--person", ",".join(OWNERS), "--epsilon", "30"]
-    asked = ["--count", "--distinct", "part:rows", "--max_frequency", "part", "--max", "price"]
+    asked = [
+        "--count",
+        "--distinct_count",
+        "part:rows",
+        "--max_frequency",
+        "part",
+        "--max",
+        "price",
+    ]
     asked += ["--kth_largest", "price:5", "--median", "price:row", "--sum", "price"]
     assert aggregate.main([*words, *asked, *RUN]) == 0
     [row] = read(out)
@@ -497,8 +537,8 @@ def test_names_with_spaces_and_signs_are_kept_in_files(
     ]
     source, out = write(tmp_path / f"in.{ending}", rows), str(tmp_path / f"out.{ending}")
     words = ["--input", source, "--output", out, "--person", "who?", "--partition", "visit day"]
-    asked = ["--sum", "spent ($)", "--weights", "sum_spent ($)=2", "--epsilon", "3"]
-    best = ["--top", "sum_spent ($)=1"] if top else []
+    asked = ["--sum", "spent ($)", "--weight", "sum_spent ($)=2", "--epsilon", "3"]
+    best = ["--top_partitions", "sum_spent ($)=1"] if top else []
     assert aggregate.main([*words, *asked, *best, "--public_partitions", "1,2", *RUN]) == 0
     found = rows_in(out)
     kept = [f"sum_spent ($){end}" for end in ("", "_low", "_high")]

@@ -16,7 +16,7 @@ PEOPLE = 4000
 HEADER = b"visitor,day,spent\n"
 # Discrete Laplace of rate 20 / 3 in each of three counts: P(some |X| > 5) < 3 * 2 e^-33 < 1e-13.
 WORDS = ["--person", "visitor", "--partition", "day", "--public_partitions", "1,2,3"]
-ASKED = [*WORDS, "--people_count", "--epsilon", "20", "--max_partitions", "3"]
+ASKED = [*WORDS, "--people_count", "--epsilon", "20", "--bounds", "partitions=3"]
 RUN = ["--runner", "FnApiRunner"]
 SAID = (
     "Warning: epsilon 20.0 is above 10: it hardly protects anybody; common values of epsilon are 0.1 "
@@ -82,7 +82,7 @@ def test_without_quotes_every_line_is_a_row(
     # With quotes these are one record: everything between is in one cell.
     source.write_bytes(HEADER + b'q,1,"oops\n' + rows(range(PEOPLE)) + b'r,2,fine",\n')
     given = ["--input", str(source), "--output", str(out), *ASKED, *RUN]
-    assert aggregate.main([*given, "--csv_quotes", "none"]) == 0
+    assert aggregate.main([*given, "--quotes", "false"]) == 0
     assert near(counts(out))
     assert capfd.readouterr().err == SAID
 
@@ -93,7 +93,7 @@ def test_the_other_job_takes_the_quotes_too(tmp_path: Path) -> None:
     given = ["--input", str(source), "--output", str(out), *WORDS, "--epsilon", "20", *RUN]
     # 1.5 is the largest candidate, and at 1 or below are 400 people too few: at epsilon 20 / 3 for
     # each partition noise of such a size has a probability below e^-100.
-    asked = ["--max", "spent", "--candidates", "0:1.5:0.5", "--max_partitions", "3"]
-    assert shifted_inverse.main([*given, *asked, "--csv_quotes", "none"]) == 0
+    asked = ["--max", "spent", "--candidates", "0:1.5:0.5", "--bounds", "partitions=3"]
+    assert shifted_inverse.main([*given, *asked, "--quotes", "false"]) == 0
     with out.open(newline="") as file:
         assert [row["max_spent"] for row in csv.DictReader(file)] == ["1.5"] * 3

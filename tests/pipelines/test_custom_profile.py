@@ -103,7 +103,7 @@ def test_every_option_reaches_the_metric() -> None:
         "noisy_binary_search",
         "--unit",
         "minutes=1",
-        "--weights",
+        "--weight",
         "custom_minutes=2",
     ]
     options, _ = aggregate.parser().read([*words, *rest])

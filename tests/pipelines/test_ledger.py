@@ -88,7 +88,7 @@ def test_the_balance_is_that_of_the_charge(
 def test_a_wrong_call_is_not_charged(
     call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    refused(capsys, aggregate, *call, "--count", "--weights", "sum=2", *TOTAL)
+    refused(capsys, aggregate, *call, "--count", "--weight", "sum=2", *TOTAL)
     assert not (tmp_path / "l.jsonl").exists()
 
 

@@ -92,7 +92,7 @@ def test_no_partition_is_said_last(
 ) -> None:
     # With delta 1e-300 a partition of 200 people is kept with probability below 1e-200.
     words = ["--input", visits, "--output", str(tmp_path / "out.csv"), *WORDS, *RUN]
-    private = ["--delta", "1e-300", "--max_partitions", "3", "--people_count"]
+    private = ["--delta", "1e-300", "--bounds", "partitions=3", "--people_count"]
     assert aggregate.main([*words, *private]) == 0
     last = capfd.readouterr().out.splitlines()[-1]
     assert last.startswith("no partition was selected, so nothing was released (one is kept for ")
@@ -174,8 +174,8 @@ def test_an_option_of_names_and_numbers_that_is_repeated_keeps_them_all(
             "--assume: 'spent' must be given once",
         ),
         (
-            ["--weights", "sum_spent=3", "--weights", "sum_spent=3", "--plan"],
-            "--weights: 'sum_spent' must be given once",
+            ["--weight", "sum_spent=3", "--weight", "sum_spent=3", "--plan"],
+            "--weight: 'sum_spent' must be given once",
         ),
     ],
 )

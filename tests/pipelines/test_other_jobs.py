@@ -34,7 +34,7 @@ def clicks(tmp_path: Path) -> str:
 def test_rates_per_country(clicks, tmp_path, per, bound):
     """At epsilon 10,000 the noise is 0 but for a chance below e^-1000."""
     out = tmp_path / "rates.csv"
-    limits = ["--max_rows_per_partition", bound] if bound else []
+    limits = ["--bounds", f"rows_per_partition={bound}"] if bound else []
     words = ["--input", clicks, "--output", str(out), "--person", "user", "--partition", "country"]
     countries = ["--public_partitions", "de,fr", "--column", "clicked", "--per", per, *limits]
     assert ratio.main([*words, *countries, "--epsilon", "10000", *RUN]) == 0
@@ -73,13 +73,16 @@ def test_a_rate_of_rows_needs_a_bound(clicks, tmp_path, capsys):
     with pytest.raises(SystemExit) as left:
         ratio.main([*words, "--column", "clicked", "--epsilon", "1", *RUN])
     assert left.value.code == 2
-    assert "add --max_rows_per_partition 10, or --per person" in capsys.readouterr().err
+    assert "add --bounds rows_per_partition=10, or --per person" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--delta", "1e-6", "--max_partitions", "1"], '--neighbours must be "add-remove" where'),
+        (
+            ["--delta", "1e-6", "--bounds", "partitions=1"],
+            '--neighbours must be "add-remove" where',
+        ),
         (["--public_partitions", "de,fr"], ""),
         (
             ["--public_partitions", "de,fr", "--method", "local_sensitivity"],
@@ -325,7 +328,7 @@ def test_several_owners_are_refused_where_nothing_is_for_them(job, capsys):
 
 
 def test_help_of_one_statistic_says_that_it_is_one_sided():
-    for option in ("--count", "--sum COLUMN", "--distinct COLUMN[:rows]"):
+    for option in ("--count", "--sum COLUMN", "--distinct_count COLUMN[:rows]"):
         said = helped(shifted_inverse).rpartition(f" {option} ")[2].partition(" --")[0]
         assert "one-sided" in said, option
     assert "clipped" not in helped(shifted_inverse)

@@ -94,7 +94,7 @@ LARGEST = "write the largest of them as --epsilon, without --delta"
             "--sensitivity must be left out: a --median for people with an epsilon of their own is searched for, and",
         ),
         (
-            [*SUM, "--epsilon", "2", "--partition", "d", "--max_partitions", "1"],
+            [*SUM, "--epsilon", "2", "--partition", "d", "--bounds", "partitions=1"],
             "the partitions must be public ones for people with an epsilon of their own, who pay for nothing else: --public_partitions 1,2,3",
         ),
         *(

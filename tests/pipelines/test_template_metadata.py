@@ -28,8 +28,8 @@ GIVEN = {
     "sum": "spent",
     "epsilon": "0.5",
     "delta": "1e-6",
-    "max_partitions": "auto",
-    "csv_quotes": "none",
+    "bounds": "partitions=auto,rows=7",
+    "quotes": "false",
     "clip": "sum_spent=100",
 }
 
@@ -65,7 +65,7 @@ def test_a_call_that_is_described_is_one_that_the_job_takes() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("count", "yes"), ("epsilon", "one"), ("max_rows", "-3"), ("csv_quotes", "no"), ("sum", " ")],
+    [("count", "yes"), ("epsilon", "one"), ("bounds", "rows=-3"), ("quotes", "no"), ("sum", " ")],
 )
 def test_a_wrong_value_is_refused_before_the_launch(name: str, value: str) -> None:
     assert not all(re.search(each, value) for each in FOUND[name]["regexes"])

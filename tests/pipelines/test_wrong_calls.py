@@ -37,8 +37,8 @@ AGGREGATE = {
     "no budget": ([*FILES, *PUBLIC, "--count"], "one of the arguments --epsilon --rho is required"),
     "two budgets": (counted("--rho", "1"), "argument --rho: not allowed with argument --epsilon"),
     "quotes of parquet": (
-        ["--input", "a.parquet", "--output", "b.csv", *command("--count", "--csv_quotes", "none")],
-        "--csv_quotes none must be left out for .parquet files: only CSV has quotes",
+        ["--input", "a.parquet", "--output", "b.csv", *command("--count", "--quotes", "false")],
+        "--quotes false must be left out for .parquet files: only CSV has quotes",
     ),
     "no metric": ([*FILES, *command()], "a metric is required: --count, --people_count, --sum"),
     "no files": (command("--count"), "the following arguments are required: --input, --output"),
@@ -50,7 +50,8 @@ AGGREGATE = {
     "rho tiny": ([*FILES, *PUBLIC, "--count", "--rho", "1e-300"], "--rho must be above 0 (at least"),
     "delta 1": (counted("--delta", "1"), "--delta: must be at least 0 and below 1, for example 1e-6"),
     "delta below 0": (counted("--delta", "-1e-6"), "at least 0 and below 1, for example 1e-6, not '"),
-    "a typing error": (counted("--max_partition", "3"), "did you mean --max_partitions?"),
+    "a typing error": (counted("--public_partition", "3"), "did you mean --public_partitions?"),
+    "an earlier word": (counted("--max_partition", "3"), "did you mean --bounds partitions=?"),
     "a stray word": ([*FILES, *PUBLIC, "2,", *ONE, "--count"], "unrecognized argument: 2,"),
     "a metric twice": (counted("--count"), "two metrics would be the output column 'count'"),
     "one name": (
@@ -58,17 +59,17 @@ AGGREGATE = {
         "output columns must have different names, not ['sum_a_b', 'sum_a_b_high', 'sum_a_b_low'] twi",
     ),
     "a metric of nothing": ([*FILES, *command("--sum", "")], "--sum: must be the name of a column"),
-    "no partitions of 0": (counted("--max_partitions", "0"), "--max_partitions: must be a whole numb"),
-    "rows below 0": (counted("--max_rows", "-1"), "--max_rows: must be a whole number of at least 1"),
-    "rows and a half": (counted("--max_rows_per_partition", "1.5"), "whole number of at least 1, not"),
-    "an unknown weight": (counted("--weights", "cuont=2"), "'cuont' is none of the output columns: c"),
-    "a weight alone": (counted("--weights", "count"), "--weights: must be output columns with numbers"),
-    "a weight of 0": (counted("--weights", "count=0"), "--weights: must be output columns with numbe"),
+    "no partitions of 0": (counted("--bounds", "partitions=0"), "--bounds: must be partitions, rows_p"),
+    "rows below 0": (counted("--bounds", "rows=-1"), "s of at least 1, like partitions=3,rows=20"),
+    "rows and a half": (counted("--bounds", "rows_per_partition=1.5"), "s with whole numbers of at least 1"),
+    "an unknown weight": (counted("--weight", "cuont=2"), "'cuont' is none of the output columns: c"),
+    "a weight alone": (counted("--weight", "count"), "--weight: must be output columns with numbers"),
+    "a weight of 0": (counted("--weight", "count=0"), "--weight: must be output columns with numbe"),
     "private without delta": (
-        [*FILES, *DAYS, *ONE, "--count", "--max_partitions", "3"],
+        [*FILES, *DAYS, *ONE, "--count", "--bounds", "partitions=3"],
         f"--delta must be above 0 to select partitions privately, not 0: add --delta 1e-6, {NAMED}",
     ),
-    "neither a bound nor auto": (counted("--max_partitions", "all"), "be a whole number or auto, not"),
+    "neither a bound nor auto": (counted("--bounds", "partitions=all"), "(or partitions=auto), not 'partitions=all'"),
     "a search of nothing": (counted("--search", "auto"), "--search is for --max, --min, "),
     "a search that no part pays": (
         [*FILES, *command("--max", "a", "--search", "scale_then_choose")],
@@ -106,7 +107,7 @@ AGGREGATE = {
         "--report must be one that can be written, not '/proc/none/released.html'",
     ),
     "text and number": (
-        [*FILES, *command("--distinct", "a", "--median", "a")],
+        [*FILES, *command("--distinct_count", "a", "--median", "a")],
         "column 'a' of a CSV file must be read as text",
     ),
     "person and number": (
@@ -120,8 +121,8 @@ AGGREGATE = {
         [*FILES, "--person", "a,a", *ONE, "--count"], "with commas between: from,to, not 'a,a'"
     ),
     "several owners with limits": (
-        [*FILES, *OWNERS, *ONE, "--count", "--max_rows", "3"],
-        "--max_partitions, --max_rows_per_partition and --max_rows must be left out where rows have several owners",
+        [*FILES, *OWNERS, *ONE, "--count", "--bounds", "rows=3"],
+        "--bounds must be left out where rows have several owners",
     ),
     "several owners and private partitions": (
         [*FILES, *OWNERS, "--partition", "day", *ONE, "--count", "--delta", "1e-6"],
@@ -201,7 +202,7 @@ AGGREGATE = {
     "a threshold for public keys": (counted("--pre_threshold", "5"), "is for private partitions only"),
     "a threshold of 0": (counted("--pre_threshold", "0"), "--pre_threshold: must be a whole number"),
     "a threshold beyond all": (
-        [*FILES, *DAYS, *ONE, "--count", "--delta=1e-6", "--max_rows=3", f"--pre_threshold={10**30}"],
+        [*FILES, *DAYS, *ONE, "--count", "--delta=1e-6", "--bounds=rows=3", f"--pre_threshold={10**30}"],
         "--pre_threshold must be at most 2^62",
     ),
     "a search without end": (
@@ -221,7 +222,7 @@ AGGREGATE = {
     "a value of nothing": (counted("--person_value", "max"), "is for --variance, --standard_dev"),
     "a rate of any number of rows": (
         [*FILES, *command("--ratio", "a")],
-        "--max_rows_per_partition must be given where --ratio counts every row: add --max_rows_per_",
+        "--bounds rows_per_partition must be given where --ratio counts every row: add --bounds rows_",
     ),
     "a rate of no value": ([*FILES, *command("--ratio", "a=")], "--ratio: must be COLUMN, or COLUMN=VALUE"),
     "a rate of no column": ([*FILES, *command("--ratio", "=a")], "device=mobile, not '=a'"),
@@ -253,7 +254,7 @@ AGGREGATE = {
         counted("--unit", "a=1"), "--unit: 'a' is none of the columns whose numbers are released: there"
     ),
     "a unit of items": (
-        [*FILES, *command("--distinct", "b", "--sum", "a", "--unit", "b=1")],
+        [*FILES, *command("--distinct_count", "b", "--sum", "a", "--unit", "b=1")],
         "--unit: 'b' is none of the columns whose numbers are released: a",
     ),
     "candidates of nothing": (
@@ -278,8 +279,8 @@ AGGREGATE = {
     ),
     "a partition of none": (counted("--partition_rows", "0"), "--partition_rows: must be a whole num"),
     "a partition of too many": (
-        counted("--distinct", "a", "--partition_rows", str(10**8)),
-        f"--partition_rows must be at most {worker_limits.VALUES} for --distinct (output column distinct_a), n",
+        counted("--distinct_count", "a", "--partition_rows", str(10**8)),
+        f"--partition_rows must be at most {worker_limits.VALUES} for --distinct_count (output column distinct_a), n",
     ),
     "a budget for too many people": (
         [*FILES, *PUBLIC, "--epsilon", "1e-6", "--max", "a", "--search", "two_phase"],
@@ -287,7 +288,7 @@ AGGREGATE = {
     ),
     "a budget for too many rows": (
         [*FILES, *PUBLIC, "--rho", "1e-12", "--median", "a:row"],
-        "--rho or its part of --weights, give fewer --candidates or --max_partitions, or --one_sided",
+        "--rho or its part of --weight, give fewer --candidates or a smaller --bounds partitions=N, or --one_sided",
     ),
     "output is input": (
         ["--input", "a.csv", "--output", "a.csv", *command("--count")],
@@ -321,7 +322,7 @@ SHIFTED_INVERSE = {
         "--partition must not have a column named 'profile'",
     ),
     "several owners with limits": (
-        [*FILES, *OWNERS, *ONE, *MOST, "--candidates=0:60:1", "--max_rows", "3"],
+        [*FILES, *OWNERS, *ONE, *MOST, "--candidates=0:60:1", "--bounds", "rows=3"],
         "must be left out where rows have several owners",
     ),
     "squares of several owners": (
@@ -386,13 +387,13 @@ BUDGETS = [
 ]
 BUDGETS += [["--rho", r, "--delta", d] for r in ("1e-30", "1", "1e9") for d in ("0", "0.9")]
 GROUPS = [
-    PERSON, OWNERS, PUBLIC, DAYS, [*DAYS, "--max_partitions", "1"], [*DAYS, "--max_partitions", str(10**20)]
+    PERSON, OWNERS, PUBLIC, DAYS, [*DAYS, "--bounds", "partitions=1"], [*DAYS, "--bounds", f"partitions={10**20}"]
 ]  # fmt: skip
 ASKED = [
     ["--count"],
     ["--sum", "a", "--mean", "a", "--one_sided"],
     ["--max", "class", "--min", "0"],
-    ["--kth_largest", "a:9", "--median", "a", "--distinct", "b", "--search", "auto"],
+    ["--kth_largest", "a:9", "--median", "a", "--distinct_count", "b", "--search", "auto"],
     ["--max_frequency", "a", "--sum_of_squares", "b", "--quantile", "c:1e-9"],
     [
         "--variance",

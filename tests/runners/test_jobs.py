@@ -111,13 +111,15 @@ def test_the_other_jobs(job_options: PipelineOptions, tmp_path: Path) -> None:
     person = ["--person", "visitor"]
     first = [row for row in VISITS if row["day"] == 1]
     words = [*person, "--partition", "day", *PUBLIC, "--column", "clicked", "--per", "person"]
-    rates = run(ratio.main, [*words, "--max_partitions", "3"], options, source, tmp_path / "a.csv")
+    rates = run(
+        ratio.main, [*words, "--bounds", "partitions=3"], options, source, tmp_path / "a.csv"
+    )
     share = sum(int(row["clicked"]) for row in first) / len(first)
     assert float(rates["1"]["ratio_clicked"]) == pytest.approx(share, abs=0.01)
     words = [*person, "--mean", "minutes", "--person_value", "max"]
     [row] = run(preprocess.main, words, options, source, tmp_path / "b.csv").values()
     assert float(row["mean_minutes"]) == pytest.approx(29.5, abs=0.5)
-    words = [*person, "--partition", "day", *PUBLIC, "--max_partitions", "3"]
+    words = [*person, "--partition", "day", *PUBLIC, "--bounds", "partitions=3"]
     words += ["--max", "minutes", "--candidates", "0:100:1"]
     found = run(shifted_inverse.main, words, options, source, tmp_path / "c.csv")
     assert {"1", "2", "3", "4"} == set(found)

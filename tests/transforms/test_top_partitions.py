@@ -124,7 +124,7 @@ def test_the_commands_run_one_after_the_other(
     def run(command: str) -> list[dict[str, str]]:
         words = command.replace("\\\n", " ").replace("rows.parquet", "rows.csv").split()
         words[words.index("--epsilon") + 1] = "400"
-        words += ["--max_partitions", "1", "--runner", "FnApiRunner"]
+        words += ["--bounds", "partitions=1", "--runner", "FnApiRunner"]
         assert aggregate.main(words) == 0
         return list(csv.DictReader(open(words[words.index("--output") + 1])))
 
@@ -139,11 +139,23 @@ def test_the_commands_run_one_after_the_other(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--partition", "d", "--top", "count=5"], "'count' is none of the output columns: peop"),
-        (["--top", "people_count=5"], "--top needs --partition COLUMN"),
-        (["--partition", "d", "--top", "people_count"], "--top: must be an output column and a"),
-        (["--partition", "d", "--top", "people_count=0.5"], "--top: must be an output column"),
-        (["--partition", "d", "--top", "a=1,b=2"], "--top: must be an output column and a whole"),
+        (
+            ["--partition", "d", "--top_partitions", "count=5"],
+            "'count' is none of the output columns: peop",
+        ),
+        (["--top_partitions", "people_count=5"], "--top_partitions needs --partition COLUMN"),
+        (
+            ["--partition", "d", "--top_partitions", "people_count"],
+            "--top_partitions: must be an output column and a",
+        ),
+        (
+            ["--partition", "d", "--top_partitions", "people_count=0.5"],
+            "--top_partitions: must be an output column",
+        ),
+        (
+            ["--partition", "d", "--top_partitions", "a=1,b=2"],
+            "--top_partitions: must be an output column and a whole",
+        ),
     ],
 )
 def test_the_job_says_what_can_be_ranked(
@@ -151,7 +163,7 @@ def test_the_job_says_what_can_be_ranked(
 ) -> None:
     given = ["--person", "p", "--people_count", "--epsilon", "1", "--delta", "1e-6", "--plan"]
     with pytest.raises(SystemExit):
-        aggregate.main([*given, "--max_partitions", "2", *words])
+        aggregate.main([*given, "--bounds", "partitions=2", *words])
     assert message in capfd.readouterr().err
 
 

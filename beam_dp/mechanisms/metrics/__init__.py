@@ -34,7 +34,7 @@ REGISTRY: dict[str, type[Metric]] = {
     "quantiles": Quantiles,
     "median": Median,
     "histogram": Histogram,
-    "distinct": DistinctCount,
+    "distinct_count": DistinctCount,
     "max_frequency": MaxFrequency,
     "sum_of_squares": SumOfSquares,
     "custom_profile": CustomProfile,

@@ -47,7 +47,8 @@ class Ratio(Metric):
 
     command: ClassVar[Command] = Command(
         "COLUMN[=VALUE][:person]",
-        "share of the rows with VALUE (default 1), which needs --max_rows_per_partition; of people",
+        "share of the rows with VALUE (default 1), which needs "
+        "--bounds rows_per_partition=N; of people",
     )
 
     column: str

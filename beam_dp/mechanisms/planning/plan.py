@@ -8,7 +8,7 @@ from beam_dp.mechanisms.planning.html_table import WORDS, html_table
 from beam_dp.mechanisms.planning.outlook import Outlook, uses_of
 from beam_dp.mechanisms.planning.program import SELECTION, Program
 
-_UNBOUNDED = ", which is all of them: bounds (--max_partitions) would shrink all noise"
+_UNBOUNDED = ", which is all of them: bounds would shrink all noise"
 _HEADINGS = ("metric", "mechanism", "spends", "noise scale", "shift T", "expected error")
 
 

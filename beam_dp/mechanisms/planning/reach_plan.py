@@ -48,7 +48,7 @@ def _search_row(programs: Programs) -> PlanRow:
         spends=f"{word} {least:.4g} to {most:.4g}",
         reason="one look where people are many, else two; what is not spent goes to the metrics. "
         "A bound that is known costs nothing: bounds=ContributionBounds(partitions=3), "
-        "--max_partitions 3",
+        "--bounds partitions=3",
     )
 
 

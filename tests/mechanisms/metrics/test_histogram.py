@@ -151,7 +151,7 @@ def job(tmp_path: Path, *words: str) -> list[dict[str, str]]:
     lines = [f"{row['person']},{row['day']},{row['age']}" for row in ROWS if row["age"] is not None]
     source.write_text("\n".join(["person,day,age", *lines]) + "\n")
     given = ["--input", str(source), "--output", str(out), "--person", "person"]
-    given += ["--partition", "day", "--public_partitions", "a,b", "--max_partitions", "2"]
+    given += ["--partition", "day", "--public_partitions", "a,b", "--bounds", "partitions=2"]
     assert aggregate.main([*given, *words, "--epsilon", "400", "--runner", "FnApiRunner"]) == 0
     return list(csv.DictReader(out.open()))
 

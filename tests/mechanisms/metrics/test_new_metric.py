@@ -152,8 +152,8 @@ def test_the_job_releases_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) 
     source, out = tmp_path / "visits.csv", tmp_path / "released.csv"
     source.write_text("\n".join(lines) + "\n")
     words = ["--input", str(source), "--output", str(out), "--person", "person"]
-    words += ["--partition", "day", "--public_partitions", "a,b", "--max_partitions", "2"]
-    words += ["--range", "minutes", "--unit", "minutes=1", "--weights", "range_minutes=2"]
+    words += ["--partition", "day", "--public_partitions", "a,b", "--bounds", "partitions=2"]
+    words += ["--range", "minutes", "--unit", "minutes=1", "--weight", "range_minutes=2"]
     assert aggregate.main([*words, "--epsilon", "30000", "--runner", "FnApiRunner"]) == 0
     first, second = csv.DictReader(out.open())
     assert list(first) == ["day", "range_minutes", "range_minutes_low", "range_minutes_high"]

@@ -126,7 +126,7 @@ def test_the_selection_says_from_when_on_it_is_sure():
 
 def test_a_reach_that_nobody_bound_is_named():
     program = compile_program(ASKED, Budget(1.0), 3)
-    hint = "which is all of them: bounds (--max_partitions) would shrink all noise"
+    hint = "which is all of them: bounds would shrink all noise"
     assert describe(program, unbounded=True).total.endswith(f"in at most 3 partition(s), {hint}")
     assert hint not in describe(program).total
     single = compile_program(ASKED, Budget(1.0), 1)

@@ -20,7 +20,7 @@ def test_the_cost_of_the_search_stands_first():
     assert made.rows[0].metric == SEARCHED and made.rows[0].epsilon == 0.12
     assert "epsilon 0.04 to 0.12" in str(made).splitlines()[1]
     assert "25 to 8.333" in str(made)
-    assert "--max_partitions 3" in str(made)
+    assert "--bounds partitions=3" in str(made)
     _, made = plan(budget=dp.Budget.zcdp(0.5))
     assert "rho 0.02 to 0.06" in str(made) and made.rows[0].rho == 0.06
 
