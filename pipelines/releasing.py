@@ -138,7 +138,7 @@ def run(
         with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
             released, balance = _write(line, options, beam_words, release)
     if released is None:
-        sys.stdout.write(f"{plan}\n")
+        sys.stdout.write(f"{plan.text(table.width())}\n")
     sys.stdout.write(charging.told(balance))
     if released == 0:
         sys.stdout.write(NOTHING.format(plan.rows[0].expected_error))

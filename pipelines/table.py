@@ -8,6 +8,7 @@ from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
 
+from beam_dp.mechanisms.numerics.short_numbers import shortened
 from beam_dp.results.plain_text import plain
 from beam_dp.results.report import report
 from beam_dp.results.text_table import TextTable, text_table
@@ -30,7 +31,7 @@ def show(path: str, columns: dict[str, Any], page: str | None = None) -> TextTab
     known = {COLUMNS: columns}
     record = _record(path)
     known = {COLUMNS: columns, **record}
-    columns_there = _width()
+    columns_there = width()
     shown = text_table(table_of(path, columns), known, columns_there, place=path, plan=_PLAN)
     _print(str(shown))
     for line in _noise(record):
@@ -64,8 +65,8 @@ def _drawn(release: dict[str, Any]) -> str:
         clips, scales = (_listed(clip[name]) for name in ("clips", "noise_scales"))
         return f"clip {clips}, noise {scales}"
     if release["noise_scale"] != "-":
-        return f"noise {release['noise_scale']}"
-    return str(release["expected_error"])
+        return f"noise {shortened(release['noise_scale'])}"
+    return shortened(release["expected_error"])
 
 
 def _listed(numbers: list[float]) -> str:
@@ -89,7 +90,7 @@ def _print(text: str) -> None:
     sys.stdout.write(f"{text.encode(encoding, 'backslashreplace').decode(encoding)}\n")
 
 
-def _width() -> int | None:
+def width() -> int | None:
     """Return the columns of the terminal; None where the output is none."""
     if not sys.stdout.isatty():
         return None

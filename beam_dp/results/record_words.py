@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from beam_dp.mechanisms.numerics.short_numbers import shortened
 from beam_dp.results import shown_numbers
 from beam_dp.results.plain_text import plain
 from beam_dp.results.released_metrics import Series, ShownMetric
@@ -244,7 +245,7 @@ def _noise(release: dict[str, Any]) -> Iterable[Fact]:
     if clip.get("noise_scales"):
         said.append(f"scale of the noise {' or '.join(map(_number, clip['noise_scales']))}")
     elif release["noise_scale"] != "-":
-        said.append(f"scale of the noise {release['noise_scale']}")
+        said.append(f"scale of the noise {shortened(release['noise_scale'])}")
     if release.get("shift_T") and not clip:
         said.append(f"the rank may be off by {release['shift_T']:,} people")
     yield Fact(name, "; ".join(said))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from beam_dp.mechanisms.planning.html_table import html_table
+from beam_dp.mechanisms.planning.shown_tables import html_table
 from beam_dp.results.record_words import NOT_PRIVATE
 from beam_dp.results.report import report
 from beam_dp.results.text_table import text_table

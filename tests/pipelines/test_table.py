@@ -46,7 +46,7 @@ def test_the_noise_and_the_cost_are_told(
         {"metric": "people", "noise_scale": "16", "expected_error": "9"},
         {"metric": "max", "noise_scale": "-", "shift_T": 9, "expected_error": "at most 9 people"},
     ]
-    cost = "epsilon 3, one person in at most 4 partition(s)"
+    cost = "epsilon 3, one person in at most 4 partitions"
     told = {"releases": releases, "composition": cost, "partitions_chosen": {"steps": [1, 4]}}
     record = Path(f"{released}.json")
     record.write_text(json.dumps({**json.loads(record.read_text()), **told}))
@@ -54,7 +54,7 @@ def test_the_noise_and_the_cost_are_told(
     said = capsys.readouterr().out.splitlines()[-2:]
     noise = "count: clip 67.11, noise 1,078 or 13,421,773; people: noise 16; max: at most 9 people"
     assert said == [noise, f"in all: {cost}, chosen privately"]
-    monkeypatch.setattr(table, "_width", lambda: 50)
+    monkeypatch.setattr(table, "width", lambda: 50)
     table.show(released, COLUMNS)
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 50
 

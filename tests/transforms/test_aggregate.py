@@ -268,7 +268,7 @@ def test_the_plan_says_where_a_bound_would_help() -> None:
     assert "would shrink" not in total(**both)
     assert "1 to 3 partitions, chosen privately" in total()
     for free in (dp.ContributionBounds(None), dp.ContributionBounds(None, 2)):
-        assert "3 partition(s), which is all of them: bounds" in total(bounds=free)
+        assert "3 partitions, which is all of them: bounds" in total(bounds=free)
 
 
 BOUND: dict[str, Any] = {"person": "id", "metrics": [dp.Count()], "budget": dp.Budget(1.0)}

@@ -6,7 +6,8 @@ is announced, with what would help.
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from fractions import Fraction
 
 from beam_dp.mechanisms.accounting.budget import readable
 from beam_dp.mechanisms.clips.foresight import Crowd, Foreseen
@@ -14,6 +15,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.builder import Step
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.reach_programs import Programs
+from beam_dp.mechanisms.planning.shown_tables import text_table, wrapped
 from beam_dp.mechanisms.reach.looks import FIRST
 
 ROWS, EACH, PARTITIONS = "rows", "each", "partitions"
@@ -22,6 +24,10 @@ _EACH = 3
 _OF_ALL = (EACH, PARTITIONS)
 SELECTED = "(partitions)"
 _MOST_PEOPLE = 1 << 60
+_MEANING = (
+    "a number like: of people who have about half of the most that is guessed; people needed: "
+    "about so many in a partition, for an interval narrower than its number"
+)
 _HEADINGS = ("metric", "a number like", "95% interval", "people needed")
 
 
@@ -39,11 +45,13 @@ class Expected:
 
     @property
     def cells(self) -> tuple[str, str, str]:
-        """The numbers as text."""
+        """The numbers as text, to two digits of the length of the interval."""
         if self.number is None:
-            return "-", "-", f"about {_round(self.needed)}"
-        ends = f"{self.number.low:.4g} to {self.number.high:.4g}"
-        return f"{self.number.value:.4g}", ends, f"about {_round(self.needed)}"
+            return "-", "-", _round(self.needed)
+        value, low, high = self.number.value, self.number.low, self.number.high
+        place = math.floor(math.log10(high - low)) - 1 if 0 < high - low < math.inf else 0
+        ends = f"{_to(place, low, math.floor)} to {_to(place, high, math.ceil)}"
+        return _to(place, value, round), ends, _round(self.needed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,14 +101,15 @@ class Outlook:
         )
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, columns: int | None = None) -> str:
+        """Return the table, as wide as a terminal of so many columns; None: as need be."""
         cells = [(m, *e.cells) for m, e in zip(self.metrics, self.expected, strict=True)]
-        table = [_HEADINGS, *cells]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in table
-        ]
-        return "\n".join(filter(None, [self.guess, *lines, self.warning]))
+        lines = text_table(_HEADINGS, cells, columns, ">")
+        said = (wrapped(line, columns) for line in (self.guess, _MEANING, self.warning))
+        guess, meaning, warning = said
+        return "\n".join(filter(None, [guess, *lines, meaning, warning]))
 
 
 def foresee(
@@ -208,11 +217,11 @@ def _needed(step: Step, crowd: Crowd) -> int:
 
 
 def _guess(crowd: Crowd, people: int, known: Mapping[str, float]) -> str:
-    limits = {ROWS: 1.0, **known}
+    limits, several = {ROWS: 1.0, **known}, "s" * (crowd.partitions != 1)
     each = ", ".join(f"{name} <= {most:g}" for name, most in limits.items() if name not in _OF_ALL)
     return (
-        f"for {people} people, each in {crowd.reach} of {crowd.partitions} partition(s), so about "
-        f"{_round(crowd.people)} in one; one person there: {each}"
+        f"for {people:,} people, each in {crowd.reach} of {crowd.partitions:,} partition{several}, "
+        f"so about {_round(crowd.people)} in one; one person there: {each}"
     )
 
 
@@ -222,3 +231,11 @@ def _round(number: float) -> str:
         return "less than 1"
     digits = max(0, len(str(int(number))) - 2)
     return f"{round(int(number), -digits):,}"
+
+
+def _to(place: int, number: float, rounding: Callable[[Fraction], int]) -> str:
+    """Return a number rounded to a power of ten, with commas."""
+    if not math.isfinite(number):
+        return "?"
+    exact = Fraction(number) / Fraction(10) ** place
+    return f"{float(rounding(exact) * Fraction(10) ** place):,.{max(-place, 0)}f}"

@@ -1,15 +1,31 @@
 """The plan of a program: what each release would spend, and its expected error, without data."""
 
 import dataclasses
+import re
+from collections.abc import Sequence
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
+from beam_dp.mechanisms.numerics.short_numbers import short, shortened
 from beam_dp.mechanisms.planning.builder import Step
-from beam_dp.mechanisms.planning.html_table import WORDS, html_table
 from beam_dp.mechanisms.planning.outlook import Outlook, uses_of
 from beam_dp.mechanisms.planning.program import SELECTION, Program
+from beam_dp.mechanisms.planning.shown_tables import WORDS, html_table, text_table, wrapped
 
 _UNBOUNDED = ", which is all of them: bounds would shrink all noise"
-_HEADINGS = ("metric", "mechanism", "spends", "noise scale", "shift T", "expected error")
+_HEADINGS = ("metric", "spends", "expected error", "shift T", "noise scale", "mechanism")
+_PLAIN = re.compile(r"(epsilon|rho) [\d.]+( to [\d.]+)?")
+_EXPLAINED = {
+    "expected error": "expected error: how far a number is from the true one, on average",
+    r"at most [\d ,/]+ pe": "at most N people: in 95 of 100 releases no more lie between a number "
+    "and the true one",
+    "clips": "clip: the most that one person counts for, chosen privately when the job runs",
+    r"\+ cut": "cut: what people have beyond the clip",
+    "/n": "R, n: a bound on people's numbers, and a noisy number of people",
+    r"\|f - g\|": "|f - g|: what the statistic f is changed by, so that no person moves it far",
+    "shift T": "shift T: so many people may be passed over, or have more than the clip unseen",
+    "noise scale": "noise scale: in 95 of 100 releases noise is below 3 of it (Gaussian: below 2)",
+}
+"""What words of the table mean, by patterns that find them."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,22 +61,22 @@ class PlanRow:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The row as text."""
+        """The row as text, with rounded numbers."""
         spends = f"rho {self.rho:.4g}" if self.rho else f"epsilon {self.epsilon:.4g}"
         spends += f", delta {self.delta:.3g}" if self.delta else ""
         return (
             self.metric,
+            shortened(self.spends or spends),
+            shortened(self.expected_error),
+            short(self.shift) if self.shift else "-",
+            shortened(self.noise_scale),
             self.mechanism,
-            self.spends or spends,
-            self.noise_scale,
-            str(self.shift or "-"),
-            self.expected_error,
         )
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What a release would spend; `str(plan)` is a table.
+    """What a release would spend; `str(plan)` is a table, `plan.text(80)` a narrow one.
 
     Attributes:
         rows: one per release, and one for the selection of partitions.
@@ -75,26 +91,43 @@ class Plan:
     cautions: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        table = [_HEADINGS, *(row.cells for row in self.rows)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in table
-        ]
-        return "\n".join([*lines, *self._notes])
+        return self.text()
+
+    def text(self, columns: int | None = None) -> str:
+        """Return the table and what it means.
+
+        Args:
+            columns: how wide the terminal is; None: as wide as need be.
+        """
+        lines, below = self._lines(columns), [*self._reasons, f"in all: {self.total}"]
+        below = [*self._words(lines[: len(self.rows) + 1]), *below]
+        notes = [wrapped(note, columns) for note in below]
+        outlook = [] if self.outlook is None else [self.outlook.text(columns)]
+        warned = [wrapped(f"Warning: {line}", columns) for line in self.cautions]
+        return "\n".join([*lines, *notes, *outlook, *warned])
 
     def _repr_html_(self) -> str:
         """Return the plan as a notebook shows it."""
-        cells = [row.cells for row in self.rows]
-        return html_table(_HEADINGS, cells, "\n".join(self._notes), WORDS)
+        notes = self.text().split("\n", len(self.rows) + 1)[-1]
+        return html_table(_HEADINGS, [row.cells for row in self.rows], notes, WORDS)
+
+    def _lines(self, columns: int | None) -> list[str]:
+        """Return the table; where all costs have one unit, that stands in the heading."""
+        heading, cells = list(_HEADINGS), [list(row.cells) for row in self.rows]
+        units = {row[1].split(" ", 1)[0] if _PLAIN.fullmatch(row[1]) else "" for row in cells}
+        if len(units) == 1 and "" not in units:
+            [heading[1]] = units
+            for row in cells:
+                row[1] = row[1].split(" ", 1)[1]
+        return text_table(heading, cells, columns)
+
+    def _words(self, table: Sequence[str]) -> list[str]:
+        text = "\n".join(table)
+        return [said for pattern, said in _EXPLAINED.items() if re.search(pattern, text)]
 
     @property
-    def _notes(self) -> list[str]:
-        """What stands below the table."""
-        reasons = [f"{row.metric}: {row.reason}" for row in self.rows if row.reason]
-        outlook = [] if self.outlook is None else [str(self.outlook)]
-        warned = [f"Warning: {line}" for line in self.cautions]
-        return [*reasons, f"in all: {self.total}", *outlook, *warned]
+    def _reasons(self) -> list[str]:
+        return [f"{row.metric}: {row.reason}" for row in self.rows if row.reason]
 
 
 def describe(program: Program, unbounded: bool = False) -> Plan:
@@ -121,7 +154,8 @@ def _composition(program: Program) -> str:
     kind = "zCDP" if program.budget.is_zcdp else "pure"
     if program.budget.is_zcdp and not program.asked.is_zcdp:
         kind = f"spent as rho {float(program.budget.amount):.4g} by zCDP"
-    return f"{kind} composition, one person in at most {program.reach} partition(s)"
+    several = "s" * (program.reach != 1)
+    return f"{kind} composition, one person in at most {program.reach} partition{several}"
 
 
 def _cost(program: Program, label: str) -> tuple[float, float, float]:

@@ -57,7 +57,7 @@ def _side_by_side(rows: Sequence[PlanRow]) -> PlanRow:
     return dataclasses.replace(
         rows[1],
         mechanism=_joined(row.mechanism for row in rows),
-        spends=_joined(row.cells[2] for row in rows),
+        spends=_joined(row.cells[1] for row in rows),
         noise_scale=_joined(row.noise_scale for row in rows),
         expected_error=_joined(row.expected_error for row in rows),
     )

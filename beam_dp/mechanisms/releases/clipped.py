@@ -340,7 +340,7 @@ def clip_then_noise(where: str, adder: AdditiveNoise, shift: int) -> Description
         shift: how many people may be cut.
     """
     mechanism = f"clip for {where}, then {adder.name}"
-    error = f"{adder.mean_error:.4g} clips, and what is cut"
+    error = f"{adder.mean_error:.4g} clips + cut"
     return Description(mechanism, f"{adder.scale:.4g} clips", shift, error)
 
 

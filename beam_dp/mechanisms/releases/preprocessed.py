@@ -208,7 +208,7 @@ class PreprocessedRelease(Release):
             f"preprocessing for a {how}, then noise",
             f"{adder.scale * delta:.4g}{per}",
             self.shift,
-            f"{adder.mean_error * delta:.4g}{per}, and |f - g|",
+            f"{adder.mean_error * delta:.4g}{per} + |f - g|",
             f"Delta = {delta:.4g}{per}; {self._unchanged}; noise within {bound * delta:.4g}{per} "
             "for 95%",
         )

@@ -1,13 +1,15 @@
 """The outlook: what a guess at the people makes of the plan, and what is hopeless."""
 
+import math
 import re
 from fractions import Fraction
 
 import pytest
 
 import beam_dp as dp
+from beam_dp.mechanisms.clips.foresight import Foreseen
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.outlook import Outlook, foresee
+from beam_dp.mechanisms.planning.outlook import Expected, Outlook, foresee
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.planning.reach_programs import compile_programs
 
@@ -38,7 +40,7 @@ def test_every_release_has_a_row_and_the_people_are_shared_out() -> None:
     assert total.number.low < total.number.value < total.number.high
     assert largest.number is None and largest.needed > 100
     assert found.hopeless == () and found.warning == ""
-    assert "for 7000 people, each in 3 of 7 partition(s), so about 3,000 in one" in str(found)
+    assert "for 7,000 people, each in 3 of 7 partitions, so about 3,000 in one" in str(found)
 
 
 def test_what_is_hopeless_is_announced_with_what_helps() -> None:
@@ -129,3 +131,35 @@ def test_the_plan_of_a_release_takes_the_guess() -> None:
         release.plan(assume={"spent": 100})
     one = dp.ShiftedInverse(dp.Max("spent"), "who", dp.Budget(1.0)).plan(people=10)
     assert one.outlook is not None and one.outlook.hopeless == ("max_spent",)
+
+
+def test_the_numbers_are_rounded_to_their_interval() -> None:
+    found = outlook(7000)
+    _, _, count, total, *_, meaning = str(found).splitlines()
+    assert re.fullmatch(r"count +3,000 +2,[89]\d0 to 3,[01]\d0 +\d+", count)
+    assert re.fullmatch(r"sum_spent.* 150,000 +1[34]\d,\d00 to 1[56]\d,\d00 +\d+", total)
+    assert meaning.startswith("a number like: ") and "people needed: " in meaning
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "cells"),
+    [
+        (857.14, 841.09, 878.92, ("857", "841 to 879")),
+        (42_857.1, 40_700.3, 45_520.7, ("42,900", "40,700 to 45,600")),
+        (0.5, 0.4567, 0.5678, ("0.50", "0.45 to 0.57")),
+        (5.0, -math.inf, 9.0, ("5", "? to 9")),
+        (5.0, 5.0, 5.0, ("5", "5 to 5")),
+    ],
+)
+def test_ends_are_rounded_outwards(
+    value: float, low: float, high: float, cells: tuple[str, str]
+) -> None:
+    shown = Expected(Foreseen(value, low, high), 12).cells
+    assert shown[:2] == cells
+
+
+def test_the_outlook_fits_the_terminal() -> None:
+    for columns in (60, 80):
+        lines = outlook(400).text(columns).splitlines()
+        assert max(map(len, lines)) <= columns
+    assert outlook(400).text(60) != str(outlook(400))

@@ -88,7 +88,7 @@ class PersonEpsilonRelease(PreprocessedRelease):
             f"preprocessing for a {how} and an epsilon per person, then noise",
             scale,
             self.shift,
-            f"{scale}, and |f - g|",
+            f"{scale} + |f - g|",
             f"by epsilon, a person moves g by at most {parts} times Delta; noise within "
             f"{bound:.4g} Delta for 95%",
         )

@@ -1,0 +1,75 @@
+"""Tables of words, as text for a terminal and as HTML for a notebook.
+
+In HTML every cell is escaped, for keys and names can be hostile text.
+"""
+
+import textwrap
+from collections.abc import Sequence
+from html import escape
+
+NUMBERS = "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
+WORDS = "text-align:left"
+"""The styles of cells."""
+_GAP = "  "
+_NARROW = 40
+
+
+def html_table(
+    heading: Sequence[str], rows: Sequence[Sequence[str]], note: str = "", style: str = NUMBERS
+) -> str:
+    """Return a table, with a note below it.
+
+    Args:
+        heading: the names of the columns.
+        rows: the cells.
+        note: what to say below; lines stay lines.
+        style: that of the cells.
+    """
+    head = _row("th", heading, style)
+    body = "".join(_row("td", row, style) for row in rows)
+    below = f'<pre style="white-space:pre-wrap">{escape(note)}</pre>' if note else ""
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{below}"
+
+
+def _row(tag: str, cells: Sequence[str], style: str) -> str:
+    inside = "".join(f'<{tag} style="{style}">{escape(cell)}</{tag}>' for cell in cells)
+    return f"<tr>{inside}</tr>"
+
+
+def text_table(
+    heading: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    columns: int | None = None,
+    aligned: str = "<",
+) -> list[str]:
+    """Return the lines of a table; below, the names of the columns that had no place.
+
+    Args:
+        heading: the names of the columns.
+        rows: the cells.
+        columns: how wide the terminal is; None: as wide as need be.
+        aligned: where cells but the first begin at the same place, "<", or end there, ">".
+    """
+    table = [heading, *rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    taken = len(widths)
+    while columns is not None and taken > 2 and sum(widths[:taken]) + 2 * (taken - 1) > columns:
+        taken -= 1
+    forms = ["<{}", *(f"{aligned}{{}}" for _ in widths[1:])]
+    padded = (
+        [format(cell, form.format(width)) for cell, form, width in zip(*each, strict=True)]
+        for each in ((row[:taken], forms[:taken], widths[:taken]) for row in table)
+    )
+    lines = [_GAP.join(cells).rstrip() for cells in padded]
+    lost = heading[taken:]
+    note = f"... and {', '.join(lost)}: the terminal is too narrow"
+    return [*lines, *(wrapped(note, columns).splitlines() if lost else ())]
+
+
+def wrapped(line: str, columns: int | None) -> str:
+    """Return a line as lines of the width of the terminal; None: as it is."""
+    if columns is None:
+        return line
+    return textwrap.fill(
+        line, max(columns, _NARROW), subsequent_indent=_GAP, break_long_words=False
+    )
