@@ -6,6 +6,7 @@ shade: a number of little use is hollow, an interval that goes on beyond the pic
 """
 
 import io
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -25,9 +26,11 @@ MOST = 30
 """How many partitions are drawn, the largest first."""
 MOST_POINTS = 400
 MOST_PANELS = 12
-_INCHES, _COLUMN = 6.4, 0.087  # the width of a picture, and of one column of text
-_LABEL, _TICK = 26, 14  # columns of text
+_INCHES, _COLUMN = 5.0, 0.087  # the width of a picture, and of one column of text
+_LABEL, _TICK = 22, 14  # columns of text
+_APART = 0.8  # inches between two ticks, at least
 _ROW = 0.26
+_INK, _FILL, _GRID, _PAPER = "#1a1f2b", "#c3cddc", "#dfe3ea", "#ffffff"
 _SETTINGS = {
     "svg.fonttype": "none",  # text stays text: for readers of screens, and in every script
     "svg.hashsalt": "beam_dp",
@@ -39,8 +42,14 @@ _SETTINGS = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.linewidth": 0.6,
+    "axes.edgecolor": _INK,
+    "text.color": _INK,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
 }
-_INK, _FILL, _GRID = "#1a1f2b", "#c3cddc", "#dfe3ea"
+_SHADES = {_INK: "ink", _FILL: "fill", _GRID: "grid", _PAPER: "paper"}
+"""What a page calls the shades; a page in the dark has others."""
+_BIN = re.compile(r"(?:(\S+) to )?below (\S+)|(\S+) or more")
 _PLACEHOLDER = re.compile(r"\[(\d{6})\]")
 
 
@@ -83,7 +92,7 @@ def _bars(points: Sequence[ChartPoint]) -> str:
     labels, size = _Labels(), len(drawn)
     names = [each.label for each in drawn]
     values = [each.number.cells[0] + MARK * each.number.is_of_little_use for each in drawn]
-    left = min(_LABEL, max(map(width, map(plain, names)))) * _COLUMN + 0.15
+    left = min(_LABEL, max(map(width, map(plain, names)))) * _COLUMN + 0.2
     right = max(map(len, values)) * _COLUMN + 0.2
     figure, axes = _figure(size * _ROW + 0.45, left, right, top=0.05)
     zero = begins_at_zero(drawn)
@@ -98,9 +107,8 @@ def _bars(points: Sequence[ChartPoint]) -> str:
     other.set_ylim(axes.get_ylim())
     other.set_yticks(range(size), list(reversed(values)))
     for each in (axes, other):
-        each.tick_params(axis="y", length=0)
+        each.tick_params(axis="y", length=0, pad=8)
     other.spines["left"].set_visible(False)
-    other.tick_params(axis="y", pad=7)
     if zero:
         axes.axvline(0, color=_INK, linewidth=0.8)
     _numbers(axes, "x")
@@ -127,7 +135,7 @@ def _line(points: Sequence[ChartPoint], positions: Sequence[float]) -> str:
     places = [at for at, _ in ordered]
     margin = 0.04 * (places[-1] - places[0]) or 0.5
     axes.set_xlim(places[0] - margin, places[-1] + margin)
-    shown = _some([(at, point.label) for at, point in ordered], 60)
+    shown = _some([(at, point.label) for at, point in ordered], 44)
     axes.set_xticks([at for at, _ in shown], [labels.add(text, _TICK) for _, text in shown])
     _numbers(axes, "y")
     return labels.filled(_drawn(figure))
@@ -145,9 +153,9 @@ def histogram(panels: Sequence[tuple[str, Sequence[ChartPoint]]]) -> str:
 
 def _histogram(panels: Sequence[tuple[str, Sequence[ChartPoint]]]) -> str:
     labels = _Labels()
-    across = 1 if len(panels) == 1 else min(3, len(panels))
+    across = min(2, len(panels))
     down = math.ceil(len(panels) / across)
-    tall = 2.6 if across == 1 else 1.75
+    tall = 2.4 if across == 1 else 1.75
     figure = Figure(figsize=(_INCHES, tall * down + 0.1))
     numbers = [number for _, bins in panels for _, number in bins]
     low, high = _range(numbers, zero=True)
@@ -155,18 +163,17 @@ def _histogram(panels: Sequence[tuple[str, Sequence[ChartPoint]]]) -> str:
         axes = figure.add_subplot(down, across, place + 1)
         for at, (_, number) in enumerate(bins):
             _bar(axes, at, number, (low, high), upright=True)
-        named = [(float(at), _short_bin(label)) for at, (label, _) in enumerate(bins)]
-        shown = _some(named, (64 if across == 1 else 75) // across)
-        texts = [labels.add(text, _TICK) for _, text in shown]
-        axes.set_xticks([at for at, _ in shown], texts, fontsize=9 if across == 1 else 7.5)
+        shown = _some(_named([label for label, _ in bins]), 50 if across == 1 else 24)
+        axes.set_xticks([at for at, _ in shown], [labels.add(text, _TICK) for _, text in shown])
         axes.set_xlim(-0.7, len(bins) - 0.3)
         axes.set_ylim(low, high)
         axes.tick_params(axis="x", length=0)
         if len(panels) > 1:
-            axes.set_title(labels.add(name), fontsize=9, fontweight="bold", loc="left")
+            axes.set_title(labels.add(name), fontsize=9.5, fontweight="bold", loc="left")
         axes.axhline(0, color=_INK, linewidth=0.8)
         _numbers(axes, "y")
-    figure.subplots_adjust(0.11, 0.3 / (tall * down), 0.99, 1 - 0.28 / (tall * down), 0.34, 0.45)
+        axes.tick_params(axis="y", labelleft=place % across == 0)
+    figure.subplots_adjust(0.13, 0.3 / (tall * down), 0.98, 1 - 0.28 / (tall * down), 0.12, 0.45)
     return labels.filled(_drawn(figure))
 
 
@@ -191,7 +198,8 @@ def _figure(tall: float, left: float, right: float, top: float) -> tuple[Figure,
 def _numbers(axes: Axes, side: str) -> None:
     """Give an axis of numbers its ticks and grid."""
     axis = axes.xaxis if side == "x" else axes.yaxis
-    axis.set_major_locator(MaxNLocator(5))
+    room = axes.get_position().width * _INCHES / _APART if side == "x" else 5
+    axis.set_major_locator(MaxNLocator(max(1, min(5, int(room)))))
     axis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
     axes.grid(axis="x" if side == "x" else "y", color=_GRID, linewidth=0.6)
     axes.set_axisbelow(True)
@@ -232,7 +240,7 @@ def _dot(
     """Draw a number as a dot, and its interval."""
     _interval(axes, at, number, edges, upright)
     if number.value is not None:
-        face = "white" if number.is_of_little_use else _INK
+        face = _PAPER if number.is_of_little_use else _INK
         place = ([at], [number.value]) if upright else ([number.value], [at])
         style: dict[str, Any] = {"markerfacecolor": face, "markeredgecolor": _INK}
         axes.plot(*place, "o", markersize=4.5, zorder=3, **style)
@@ -297,10 +305,21 @@ def _some(labels: Sequence[tuple[float, str]], columns: int) -> list[tuple[float
     return list(labels)[:: max(1, step)]
 
 
-def _short_bin(text: str) -> str:
-    """Return the name of a bin for a place below it: "1M-3M"."""
-    short = text.replace(" to below ", "-").replace(" or more", "+").replace("below ", "<")
-    return re.sub(r"\d{5,}(?![.\d])", lambda found: _short_number(int(found[0])), short)
+def _named(bins: Sequence[str]) -> list[tuple[float, str]]:
+    """Return what stands below bins: the edges between them; their names, if these tell no edges.
+
+    The bins `below 18`, `18 to below 30` and `30 or more` have `less` 18 30 `more`.
+    """
+    ends = [(found[1] or found[3], found[2]) for found in map(_BIN.fullmatch, bins) if found]
+    meet = all(one[1] == other[0] for one, other in itertools.pairwise(ends))
+    if len(ends) < len(bins) or not meet:
+        return [(float(at), name) for at, name in enumerate(bins)]
+    edges = [ends[0][0] or "less", *(high or "more" for _, high in ends)]
+    return [(at - 0.5, _short_edge(edge)) for at, edge in enumerate(edges)]
+
+
+def _short_edge(text: str) -> str:
+    return re.sub(r"\d{5,}(?![.\d])", lambda found: _short_number(int(found[0])), text)
 
 
 def _short_number(number: int) -> str:
@@ -315,4 +334,6 @@ def _drawn(figure: Figure) -> str:
     written = io.StringIO()
     FigureCanvasSVG(figure).print_svg(written, metadata={"Date": None, "Creator": None})
     svg = written.getvalue()
+    for shade, name in _SHADES.items():
+        svg = svg.replace(shade, f"var(--{name}, {shade})")
     return svg[svg.index("<svg") :]

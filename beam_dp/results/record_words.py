@@ -13,6 +13,7 @@ from beam_dp.results.released_metrics import Series, ShownMetric
 from beam_dp.results.shown_numbers import MARK, UNKNOWN, shown
 
 _MUCH, _MANY = 10, Fraction(1, 10_000)
+_LARGE = 1e4  # from here on a number has four digits before the point
 NOT_PRIVATE = "NOT PRIVATE"
 """The entry of a record whose numbers have no noise, and why; and the words that say it."""
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -287,13 +288,13 @@ def amount(cost: dict[str, Any], times: int = 1) -> str:
 
 
 def _short(number: Fraction | str | int) -> str:
-    return f"{float(Fraction(number)):.4g}"
+    return re.sub(r"e([-+])0*", r"e\1", f"{float(Fraction(number)):.4g}")
 
 
 def _number(number: float) -> str:
-    if 1e5 <= abs(number) < 1e15:
+    if _LARGE <= abs(number) < 1e15:
         return f"{number:,.0f}"
-    return f"{number:,.6g}"
+    return f"{number:,.4g}"
 
 
 def _listed(names: Sequence[str]) -> str:

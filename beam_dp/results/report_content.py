@@ -191,7 +191,7 @@ def _histogram(metric: ShownMetric, keys: Keys, by: Sequence[str]) -> Figure:
     most = sorted(range(len(keys)), key=lambda at: -totals[at])[: charts.MOST_PANELS]
     panels = [
         (
-            label_of(keys[at]),
+            _panel(keys[at], by),
             [charts.ChartPoint(each.label, each.numbers[at]) for each in metric.series],
         )
         for at in sorted(most)
@@ -203,3 +203,9 @@ def _histogram(metric: ShownMetric, keys: Keys, by: Sequence[str]) -> Figure:
     says = record_words.metric(metric, metric.series[0], by)
     svg = charts.histogram(panels) if panels else ""
     return Figure(plain(metric.name), says, Markup(svg), (*notes, *dict.fromkeys(doubts)))
+
+
+def _panel(key: tuple[Any, ...], by: Sequence[str]) -> str:
+    """Return the heading of a panel: a number alone would not say what it is."""
+    label = label_of(key)
+    return f"{plain(by[0])} {label}" if len(key) == 1 and _key(key[0]).is_number else label

@@ -17,8 +17,8 @@ MARK = "*"
 OF_LITTLE_USE = "missing, or with an interval that is open or as wide as the number"
 """What a mark says."""
 PASSED_OVER = (
-    "so many people may be beyond the number, and nothing tells how far; marked, unless a "
-    "people_count beside it is ten times as large"
+    "so many people may be beyond the number, and nobody can tell how far. It is marked unless a "
+    "people_count beside it is ten times as large, or larger"
 )
 """What the people say that a number may pass over."""
 _BEYOND = 2

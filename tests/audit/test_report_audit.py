@@ -109,3 +109,34 @@ def test_the_look_notices(tab: Browser, tmp_path: Path) -> None:
     assert tab.value(CUT_OFF) and tab.value(OVER_THE_EDGE) and tab.value(OVERLAPS)
     assert any("asked for http" in said for said in tab.said)
     assert any("no" in said for said in tab.said)
+
+
+SHADES = """
+(() => {
+  const light = css => {
+    const [r, g, b] = css.match(/[\\d.]+/g).slice(0, 3).map(c => c / 255)
+      .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const paper = light(getComputedStyle(document.body).backgroundColor);
+  const over = ink => (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+  const texts = [...document.querySelectorAll('p, td, th, dd, h2')].map(e => getComputedStyle(e).color);
+  const drawn = [...document.querySelectorAll('svg text')].map(e => getComputedStyle(e).fill);
+  return [paper, Math.min(...[...texts, ...drawn].map(css => over(light(css)))), drawn.length];
+})()
+"""
+"""How light the page is, the least contrast of its texts (WCAG), and how many are in charts."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("page", ["days"], indirect=True)
+def test_a_page_can_be_read_in_the_light_and_in_the_dark(
+    tab: Browser, page: Path, scheme: str
+) -> None:
+    """4.5 is the contrast that WCAG asks for at level AA."""
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    tab.call("Emulation.setEmulatedMedia", features=features)
+    paper, contrast, drawn = tab.open(page, WIDTHS[0]).value(SHADES)
+    tab.call("Emulation.setEmulatedMedia", features=[])
+    assert (paper > 0.9) == (scheme == "light") and (paper < 0.05) == (scheme == "dark")
+    assert contrast >= 4.5 and drawn > 20

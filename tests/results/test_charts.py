@@ -1,6 +1,8 @@
 """Charts: every number is drawn, nothing of a key is code, and doubts can be seen without color."""
 
+import itertools
 import re
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -48,7 +50,7 @@ def test_no_key_is_code(draw: str) -> None:
     svg = {
         "bars": lambda: charts.bars(some),
         "line": lambda: charts.line(some, list(range(6))),
-        "histogram": lambda: charts.histogram([(HOSTILE, some), ("b", some)]),
+        "histogram": lambda: charts.histogram([(HOSTILE, some), ("東京", some)]),
     }[draw]()
     assert "<script" not in svg and "\x1b" not in svg and "\u202e" not in svg
     assert any(text.startswith(HOSTILE[:8]) for text in texts(svg))
@@ -90,11 +92,41 @@ def test_numbers_that_are_missing_or_infinite_do_not_stop_a_chart() -> None:
 
 @pytest.mark.parametrize("panels", [1, 2, 12])
 def test_bins_have_their_names(panels: int) -> None:
-    bins = points([3.0, 9.0, 4.0], ["below 18", "100000 to below 3000000", "3000000 or more"])
+    bins = points([3.0, 9.0, 4.0], ["few", "100 to below 300", "400 or more"])
     said = texts(charts.histogram([(f"panel {at}", bins) for at in range(panels)]))
-    assert said.count("<18") == panels
-    assert panels > 2 or said.count("100k-3M") == panels
+    assert said.count("few") == panels
     assert (f"panel {panels - 1}" in said) == (panels > 1)
+
+
+def test_bins_that_meet_have_their_edges() -> None:
+    bins = ["below 18", "18 to below 100000", "100000 to below 3000000", "3000000 or more"]
+    [*said, _] = texts(charts.histogram([("", points([3.0, 9.0, 4.0, 2.0], bins))]))
+    assert said[:5] == ["less", "18", "100k", "3M", "more"]
+    closed = texts(
+        charts.histogram([("", points([3.0, 4.0], ["-1 to below 0.5", "0.5 to below 2"]))])
+    )
+    assert closed[:3] == ["-1", "0.5", "2"]
+
+
+@pytest.mark.parametrize("many", [3, 8, 40, 400])
+def test_edges_that_have_no_place_are_left_out_at_equal_steps(many: int) -> None:
+    bins = [f"{at} to below {at + 1}" for at in range(many)]
+    numbers = points([5.0] * many, bins)
+    for panels, most in ((1, 25), (4, 12)):
+        said = texts(charts.histogram([(f"panel {at}", numbers) for at in range(panels)]))
+        shown = [int(text) for text in said[: said.index("0", 1)]]
+        steps = {b - a for a, b in itertools.pairwise(shown)}
+        assert shown[0] == 0 and len(steps) == 1 and 3 <= len(shown) <= most
+
+
+def test_shades_have_names_for_a_page_in_the_dark() -> None:
+    svg = charts.bars(points([5.0, 50.0])) + charts.line(points([5.0, 6.0]), [1, 2])
+    page = (Path(charts.__file__).parent / "report.html").read_text(encoding="utf-8")
+    assert set(re.findall(r"#[0-9a-f]{6}\b", svg)) == set(
+        re.findall(r"var\(--\w+, (#\w{6})\)", svg)
+    )
+    for name, shade in set(re.findall(r"var\(--(\w+), (#\w{6})\)", svg)):
+        assert page.count(f"--{name}: ") == 2 and f"--{name}: {shade};" in page
 
 
 def test_the_same_numbers_make_the_same_picture() -> None:

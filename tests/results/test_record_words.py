@@ -13,7 +13,7 @@ MADE = {"a": "5", "b": "6"}
 def test_it_says_what_the_numbers_protect() -> None:
     said = " ".join(record_words.protects(record()))
     assert "A person is a value of the column “who”, with all rows that have it." in said
-    assert "at most 2.72 times as likely" in said and "a chance of at most 1e-06 (delta)" in said
+    assert "at most 2.72 times as likely" in said and "a chance of at most 1e-6 (delta)" in said
     assert "was chosen privately: those with few people are missing" in said
     one = " ".join(record_words.protects(record(partitioned=False)))
     assert "zero-concentrated differential privacy says with rho = 0.5" in one
