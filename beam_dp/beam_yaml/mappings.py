@@ -5,9 +5,12 @@ tenth, and `1e-6`, which YAML takes for text, is a number.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
@@ -19,7 +22,29 @@ from beam_dp.mechanisms.search.choose import BY_WORD
 from beam_dp.transforms.partitions import PrivatePartitions
 from beam_dp.transforms.public.public_partitions import PublicPartitions
 
+Transform = TypeVar("Transform")
 _LISTS = (list, tuple)
+_ALIKE = 0.6
+
+
+def check_words(owner: str, name: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse a word that is not known, with those that it may stand for.
+
+    Args:
+        owner: the name that errors begin with.
+        name: what has the words.
+        given: the words.
+        known: those that it can have.
+
+    Raises:
+        ParameterError: names the first unknown word, and the nearest known ones.
+    """
+    known = list(known)
+    for word in given:
+        if word not in known:
+            near = difflib.get_close_matches(word, known, 3, _ALIKE)
+            mend = f"Did you mean {' or '.join(near)}?" if near else f"It has {', '.join(known)}."
+            raise checks.ParameterError(owner, name, f"not have the word {word!r}", mend)
 
 
 def metrics_of(owner: str, given: object) -> list[Metric]:
@@ -35,21 +60,17 @@ def _metric(owner: str, given: object) -> Metric:
     fields = {given: None} if isinstance(given, str) else _mapping(owner, "a metric", given)
     words = {name: kind for name, kind in REGISTRY.items() if not _functions(kind)}
     named = [name for name in fields if name in words]
-    checks.require(
-        len(named) == 1,
-        owner,
-        "a metric",
-        f"have one of the words {', '.join(words)}, not {checks.shown(given)}",
-        "Write {sum: spent, clip: 100}.",
-    )
+    if not named:
+        check_words(owner, "a metric", fields, words)
+    mend = "Write {sum: spent, clip: 100}."
+    rule = f"have the word of one metric, not {checks.shown(given)}"
+    checks.require(len(named) == 1, owner, "a metric", rule, mend)
     kind = words[named[0]]
-    known = {field.name for field in dataclasses.fields(kind)}
+    known = [field.name for field in dataclasses.fields(kind) if field.name != "column"]
     rest = {name: value for name, value in fields.items() if name != named[0]}
+    check_words(owner, named[0], rest, sorted(known))
     if fields[named[0]] is not None:
         rest["column"] = fields[named[0]]
-    for name in rest:
-        shown = ", ".join(sorted(known - {"column"}))
-        checks.require(name in known, owner, named[0], f"have the options {shown}, not {name}")
     needed = {f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING}
     for name in sorted(needed - {*rest}):
         mend = f"Write {{{named[0]}: spent}}." if name == "column" else ""
@@ -104,8 +125,11 @@ def bounds_of(owner: str, given: object) -> ContributionBounds | None:
     """Return the bounds of `{partitions: 3, rows_per_partition: 10}`; None for none."""
     if given is None:
         return None
-    names = [field.name for field in dataclasses.fields(ContributionBounds)]
-    return ContributionBounds(**_mapping(owner, "bounds", given, names))
+    return ContributionBounds(**_mapping(owner, "bounds", given, _names(ContributionBounds)))
+
+
+def _names(kind: type[ContributionBounds | PrivatePartitions]) -> list[str]:
+    return [field.name for field in dataclasses.fields(kind)]
 
 
 def columns_of(given: Any) -> Any:
@@ -131,7 +155,9 @@ def partitions_of(
     ways: dict[str, Callable[[Any], PublicPartitions | PrivatePartitions]] = {
         "product": lambda parts: PublicPartitions.product(**_mapping(owner, "product", parts)),
         "files": lambda pattern: PublicPartitions.from_files(pattern, columns),
-        "private": lambda parts: PrivatePartitions(**_mapping(owner, "private", parts or {})),
+        "private": lambda parts: PrivatePartitions(
+            **_mapping(owner, "private", parts or {}, _names(PrivatePartitions))
+        ),
     }
     way = _mapping(owner, "partitions", given, tuple(ways))
     mend = "Write partitions: [1, 2, 3]."
@@ -146,8 +172,25 @@ def _mapping(
     """Return a mapping with names as its keys, all of them known, if any are."""
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
         raise checks.ParameterTypeError(owner, name, f"be a mapping, not {checks.shown(given)}")
-    for key in given:
-        checks.require(
-            not known or key in known, owner, name, f"have the parts {', '.join(known)}, not {key}"
-        )
+    check_words(owner, name, given, known or given)
     return dict(given)
+
+
+def in_words(function: Callable[..., Transform]) -> Callable[..., Transform]:
+    """Return a function of a configuration that says which of its words are unknown or missing.
+
+    Args:
+        function: is called by names; its own is that of the transform in small letters.
+    """
+    parameters = inspect.signature(function).parameters
+    owner = "".join(part.capitalize() for part in function.__name__.split("_"))
+    needed = [n for n, each in parameters.items() if each.default is inspect.Parameter.empty]
+
+    @functools.wraps(function)
+    def checked(**given: Any) -> Transform:
+        check_words(owner, "config", given, parameters)
+        missing = ", ".join(name for name in needed if name not in given)
+        checks.require(not missing, owner, "config", f"have {missing}")
+        return function(**given)
+
+    return checked

@@ -12,6 +12,7 @@ from beam_dp.beam_yaml.mappings import (
     bounds_of,
     budget_of,
     columns_of,
+    in_words,
     metrics_of,
     partitions_of,
 )
@@ -30,6 +31,7 @@ _PLAIN: dict[Any, type] = {
 }
 
 
+@in_words
 def private_aggregate(
     person: Any,
     metrics: Any,
@@ -60,6 +62,7 @@ def private_aggregate(
     return ReleasedRows(made, tuple(columns))
 
 
+@in_words
 def select_partitions(
     person: Any, partition: Any, budget: Any, bounds: Any, pre_threshold: int = 1
 ) -> beam.PTransform[Any, Any]:
@@ -78,6 +81,7 @@ def select_partitions(
     return ReleasedRows(made, tuple(columns))
 
 
+@in_words
 def private_ratio(
     column: Any,
     person: Any,

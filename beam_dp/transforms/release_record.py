@@ -57,8 +57,6 @@ def facts(release: Any, job: Mapping[str, Any] | None) -> Record:
         },
         COLUMNS: columns(release),
     }
-    if trial.is_on():
-        known["NOT PRIVATE"] = "a trial in without_noise(): no noise was drawn"
     return known if job is None else {**known, "job": plain(job)}
 
 
@@ -171,7 +169,8 @@ def of(
     source = drawn.source
     label = f"Record of {source.producer.full_label}"
     start = source.pipeline | f"{label}: Start" >> beam.Impulse()
-    complete = beam.Map(_complete, program, facts(release, job), drawn.blocks, *drawn.sides)
+    known = facts(release, job) | trial.mark(drawn.noise)
+    complete = beam.Map(_complete, program, known, drawn.blocks, *drawn.sides)
     return start | label >> complete.with_output_types(dict)
 
 

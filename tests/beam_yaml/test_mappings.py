@@ -1,5 +1,6 @@
 """Plain mappings become the parameters that the Python call has; wrong ones are told in a line."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -35,12 +36,12 @@ def test_a_mapping_is_a_metric(text: str) -> None:
 WRONG: dict[str, tuple[Any, str]] = {
     "no list": ({"sum": "spent"}, "metrics must be a list of metrics"),
     "empty": ([], "metrics must be a list of metrics"),
-    "no metric": (["sums"], "a metric must have one of the words count, people_count"),
-    "two metrics": ([{"sum": "a", "max": "b"}], "a metric must have one of the words"),
-    "an option of others": ([{"sum": "a", "k": 3}], "sum must have the options .*, not k"),
+    "no metric": (["sums"], "a metric must not have the word 'sums'. Did you mean sum"),
+    "two metrics": ([{"sum": "a", "max": "b"}], "a metric must have the word of one metric"),
+    "an option of others": ([{"sum": "a", "k": 3}], "sum must not have the word 'k'. It has beta, .*, weight"),
     "no column": ([{"sum": None}], "sum must have its column"),
     "no k": ([{"kth_largest": "a"}], "kth_largest must have its k"),
-    "a function": ([{"black_box": "a"}], "a metric must have one of the words"),
+    "a function": ([{"black_box": "a"}], "the word 'black_box'. It has count, people_count"),
     "a number": ([3], "a metric must be a mapping, not 3"),
     "a wrong clip": ([{"sum": "a", "clip": -1}], "clip must be above 0"),
     "an unknown search": ([{"max": "a", "search": "best"}], "search must be"),
@@ -78,10 +79,47 @@ def test_partitions_and_bounds() -> None:
             mappings.partitions_of("owner", wrong, ["x"])
     bounds = mappings.bounds_of("owner", {"partitions": 3, "rows_per_partition": 2})
     assert bounds == dp.ContributionBounds(3, 2)
-    with pytest.raises(ParameterError, match="have the parts partitions, rows_per_partition, rows"):
+    with pytest.raises(ParameterError, match="Did you mean partitions or rows_per_partition"):
         mappings.bounds_of("owner", {"partition": 3})
 
 
 def test_every_metric_without_a_function_has_a_word() -> None:
     left = {name for name, kind in REGISTRY.items() if mappings._functions(kind)}
     assert left == {"custom_profile", "black_box", "preprocessed"}
+
+
+@pytest.mark.parametrize(
+    ("read", "given", "said"),
+    [
+        (mappings.metrics_of, ["cuont"], "a metric must not have the word 'cuont'. Did you mean count?"),
+        (mappings.metrics_of, [{"smu": "a", "clip": 1}], "not have the word 'smu'. Did you mean sum"),
+        (mappings.metrics_of, [{"sum": "a", "clp": 1}], "sum must not have the word 'clp'. Did you mean cl"),
+        (mappings.metrics_of, [{"max": "a", "candidates": {"hihg": 1}}], "'hihg'. Did you mean high?"),
+        (mappings.budget_of, {"epsilom": 1}, "budget must not have the word 'epsilom'. Did you mean epsilon?"),
+        (mappings.budget_of, {"xyz": 1}, "the word 'xyz'. It has epsilon, rho, delta."),
+    ],
+)  # fmt: skip
+def test_an_unknown_word_is_named_with_the_nearest_known_ones(
+    read: Callable[[str, object], object], given: object, said: str
+) -> None:
+    with pytest.raises(ParameterError) as refused:
+        read("Owner", given)
+    assert str(refused.value).startswith("Owner: ") and said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_unknown_word_of_private_partitions_is_named() -> None:
+    with pytest.raises(ParameterError, match="'pre_treshold'. Did you mean pre_threshold"):
+        mappings.partitions_of("Owner", {"private": {"pre_treshold": 3}}, ["a"])
+
+
+def test_a_configuration_has_the_words_of_its_function() -> None:
+    @mappings.in_words
+    def private_sum(column: str, clip: int = 1) -> tuple[str, int]:
+        return column, clip
+
+    assert private_sum(column="a", clip=3) == ("a", 3)
+    with pytest.raises(ParameterError, match="PrivateSum: config must not have the word 'colum'"):
+        private_sum(colum="a")
+    with pytest.raises(ParameterError, match="PrivateSum: config must have column"):
+        private_sum(clip=3)

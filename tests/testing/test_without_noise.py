@@ -19,7 +19,7 @@ from apache_beam.testing.util import assert_that, equal_to
 
 import beam_dp as dp
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.testing import without_noise
+from beam_dp.testing import NotPrivate, without_noise
 from beam_dp.transforms.guarding import trial
 from beam_dp.transforms.steps import guards
 from pipelines import aggregate
@@ -44,7 +44,7 @@ DRAWS = [
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", trial.NotPrivate)
+        warnings.simplefilter("ignore", NotPrivate)
         yield
 
 
@@ -89,10 +89,27 @@ def test_the_record_says_that_it_is_a_trial() -> None:
         )
 
 
+def test_the_mark_belongs_to_the_release_wherever_its_record_is_asked_for() -> None:
+    def is_marked(record: dict[str, Any]) -> bool:
+        return "NOT PRIVATE" in record
+
+    with without_noise(), beam.Pipeline("FnApiRunner") as pipeline:
+        made = release()
+        _ = pipeline | beam.Create(ROWS) | made
+        record = contextvars.Context().run(made.record)  # where no trial is on
+        assert_that(record | beam.Map(is_marked), equal_to([True]))
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        made = release()
+        _ = pipeline | beam.Create(ROWS) | made
+        with without_noise():
+            record = made.record()
+        assert_that(record | beam.Map(is_marked), equal_to([False]))
+
+
 def test_the_block_warns_once_and_loudly() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        with pytest.warns(trial.NotPrivate, match="THEY ARE NOT PRIVATE") as found, without_noise():
+        with pytest.warns(NotPrivate, match="THEY ARE NOT PRIVATE") as found, without_noise():
             release()
     assert len(found) == 1 and found[0].filename == __file__
 

@@ -107,11 +107,13 @@ class Drawn:
         blocks: the same as a side input.
         sides: the side inputs of the draw: what chose the shared clips (or none), and the choice of
             the bound on partitions where that was not given.
+        noise: what the draw draws with.
     """
 
     source: beam.PCollection[Block]
     blocks: Iterable[Block]
     sides: list[Any]
+    noise: Noise
 
 
 @dataclasses.dataclass(eq=False)
@@ -150,7 +152,7 @@ class DrawOnce(
         blocks = (
             numbered | "StoreNumbers" >> beam.GroupByKey() | "TakeStoredNumbers" >> beam.Map(stored)
         )
-        self.drawn = Drawn(blocks, beam.pvalue.AsIter(blocks), sides)
+        self.drawn = Drawn(blocks, beam.pvalue.AsIter(blocks), sides, self.noise)
         if not self.program.model.spreads:
             return blocks | "CombineNumbers" >> beam.Map(combined, self.program)
         sums = beam.pvalue.AsIter(blocks | "SumNumbers" >> beam.Map(sums_of, self.program))
@@ -174,7 +176,7 @@ class DrawOnce(
         )
         source = grouped | "TakeStoredNumbers" >> beam.FlatMap(stored_together)
         blocks = beam.pvalue.AsIter(source)
-        self.drawn = Drawn(source, blocks, sides)
+        self.drawn = Drawn(source, blocks, sides, self.noise)
         start = grouped | "StartCombining" >> beam.Map(started)
         return start | "CombineNumbers" >> beam.FlatMap(combined_all, blocks, self.program)
 
