@@ -249,6 +249,8 @@ def _noise(release: dict[str, Any]) -> Iterable[Fact]:
         said.append(f"scale of the noise {shortened(release['noise_scale'])}")
     if release.get("shift_T") and not clip:
         said.append(f"the rank may be off by {release['shift_T']:,} people")
+    if release.get("note"):
+        said.append(plain(release["note"]))
     yield Fact(name, "; ".join(said))
 
 

@@ -2,9 +2,9 @@
 
 `without_noise` is for tests of pipelines, and warns with `NotPrivate`.
 
-The checks are about a statistic or its removal profile:
-one returns None or a `Counterexample`, which shows the records that the check was given: run
-checks on made-up people. Each docstring says what None proves.
+The checks are about a statistic or its removal profile: one returns None or a `Counterexample`,
+which shows the records that the check was given: run checks on made-up people. Each docstring says
+what None proves.
 """
 
 from beam_dp.testing.counterexample import Counterexample

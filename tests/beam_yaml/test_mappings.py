@@ -38,7 +38,10 @@ WRONG: dict[str, tuple[Any, str]] = {
     "empty": ([], "metrics must be a list of metrics"),
     "no metric": (["sums"], "a metric must not have the word 'sums'. Did you mean sum"),
     "two metrics": ([{"sum": "a", "max": "b"}], "a metric must have the word of one metric"),
-    "an option of others": ([{"sum": "a", "k": 3}], "sum must not have the word 'k'. It has beta, .*, weight"),
+    "an option of others": (
+        [{"sum": "a", "k": 3}],
+        "sum must not have the word 'k'. It has beta, .*, weight",
+    ),
     "no column": ([{"sum": None}], "sum must have its column"),
     "no k": ([{"kth_largest": "a"}], "kth_largest must have its k"),
     "a function": ([{"black_box": "a"}], "the word 'black_box'. It has count, people_count"),

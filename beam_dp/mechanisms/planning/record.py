@@ -38,6 +38,8 @@ def record_of(
             "shift_T": row.shift,
             "expected_error": row.expected_error,
         }
+        if row.reason:
+            said["note"] = row.reason
         chooser = step.release.chooser
         if chooser is not None and step.shared is not None:
             said["clip"] = chooser.told(choices[step.shared], noise)

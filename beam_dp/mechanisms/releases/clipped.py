@@ -32,6 +32,7 @@ from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 _CHUNK = 1 << 21
+_IF_KNOWN = "the interval holds the true number if nobody counts for more than the given clip"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -199,9 +200,8 @@ class ClippedSum(Release):
         clips = self.choice.clips(choice, self._price(choice.look))
         shown, clips = clips >= 0, np.maximum(clips, 0)
         values = self._noisy(view, clips, choice.look, noise)
-        bounds = {
-            index: self._noise_bound(index, choice.look) for index in np.unique(clips).tolist()
-        }
+        used = np.unique(clips).tolist()
+        bounds = {index: self._noise_bound(index, choice.look) for index in used}
         bound = np.array([bounds[index] for index in clips.tolist()], np.float64)
         losses = [loss.total * float(self.unit) for loss in self.choice.losses(choice, clips)]
         below = losses[1] if self.signed else np.zeros(view.size)
@@ -212,9 +212,8 @@ class ClippedSum(Release):
         """Return the numbers with an open interval where a bound on rows has cut them."""
         if not self.bounded:
             return released
-        nothing = np.full(len(released.values), math.inf)
-        below = nothing if self.signed else released.below
-        return Released.between(released.values, below, nothing)
+        above = np.full(len(released.values), math.inf)
+        return Released.between(released.values, above if self.signed else released.below, above)
 
     def _unshown(self, values: np.ndarray, bound: np.ndarray) -> Released:
         """Return what is known where nobody was shown, and the smallest clip was taken."""
@@ -291,9 +290,10 @@ class ClippedSum(Release):
         adder = AdditiveNoise(self.noise_costs[-1])
         if not self.looks:
             clip = float(self.thresholds[0] * self.unit)
-            error = f"{adder.mean_error * clip:.4g}"
-            return Description(adder.name, f"{adder.scale * clip:.4g}", 0, error)
-        where = "all partitions" if self.shared else "each partition"
+            note = f"{_IF_KNOWN} {clip:.15g}" * (not self.bounded)
+            scale, error = (f"{size * clip:.4g}" for size in (adder.scale, adder.mean_error))
+            return Description(adder.name, scale, 0, error, note)
+        where = ("each partition", "all partitions")[self.shared]
         return clip_then_noise(where, adder, self.shift)
 
 

@@ -166,6 +166,25 @@ def test_a_mean_beside_its_sum_and_count_is_their_quotient_and_costs_nothing(
     assert sum(cost.amount * times for _, cost, times in program.entries) == 1
 
 
+def test_a_mean_promises_what_its_sum_with_a_given_clip_promises() -> None:
+    """A third of the people have more than the clip: both intervals are below the truth, and the
+    plan says of both on what they depend. At epsilon 1,000 the scale of the noise is 0.02: it is
+    above 1 with probability e^-50."""
+    asked = [dp.Sum("x", clip=10), dp.Count(), dp.Mean("x")]
+    many = people([4] * 2000 + [100] * 1000)
+    total, mean = (
+        together(asked, many, dp.Budget(1000))[:3],
+        together(asked, many, dp.Budget(1000))[6:],
+    )
+    assert total[2] < 108_000 and mean[2] < 36
+    fits = together(asked, people([4] * 2000 + [10] * 1000), dp.Budget(1000))
+    assert fits[1] - 1 <= 18_000 <= fits[2] + 1 and fits[7] - 0.01 <= 6 <= fits[8] + 0.01
+    said = "the interval holds the true number if nobody counts for more than the given clip 10"
+    [row, other] = dp.PrivateAggregate("p", asked, dp.Budget(1)).plan().rows
+    assert row.metric == "sum_x, mean_x (sum)" and row.reason == said
+    assert "given" not in other.reason
+
+
 def test_the_part_of_the_mean_goes_to_its_sum_and_count() -> None:
     def spent(metrics: Sequence[Metric]) -> list[Fraction]:
         shares = [Fraction(0)] * 3

@@ -38,7 +38,9 @@ class Mean(Metric):
     for; the sum is shared with `Sum(column)` all the same.
 
     The interval joins, by squares, how far the interval of each moves the quotient; it is open
-    where that of the count reaches 0. A noisy count below 1 is taken as 1.
+    where that of the count reaches 0. Where the sum or the count that it is made of has a given
+    `clip`, the mean promises what these do: the true mean is in the interval if nobody counts for
+    more than the clip. A noisy count below 1 is taken as 1.
 
     Attributes:
         column: the value column; rows without a valid value do not count.
