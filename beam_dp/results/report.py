@@ -56,7 +56,7 @@ def check(path: str | os.PathLike[str] | None) -> None:
         _OWNER,
         " and ".join(missing),
         "be installed",
-        'Write: pip install "beam-dp[report]".',
+        f"Write: pip install {' '.join(missing)}.",
     )
     if path is not None:
         name = os.fspath(path)

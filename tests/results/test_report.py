@@ -52,7 +52,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
         importlib.util, "find_spec", lambda name: None if name == "jinja2" else find(name)
     )
     with pytest.raises(
-        ValueError, match=r'report: jinja2 must be installed. Write: pip install "beam-dp\['
+        ValueError, match=r"report: jinja2 must be installed. Write: pip install jinja2\."
     ):
         dp.report(made(["a"]))
 

@@ -160,7 +160,7 @@ def _worst(piece: Budget, interval: float) -> Any:
             "Ledger",
             "planned",
             "be left out where dp-accounting is not installed",
-            'Install it: pip install "beam-dp[ledger]".',
+            "Install it: pip install dp-accounting.",
         ) from None
     epsilon, delta = (_above(number) for number in (piece.amount, piece.delta))
     made = common.DifferentialPrivacyParameters(epsilon, delta)
