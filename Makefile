@@ -20,10 +20,19 @@ test audit: export PYTHONDONTWRITEBYTECODE =
 
 venv: $(VENV)/.installed
 
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+NEEDS_PYTHON = @[ -n "$(PYTHON)" ] || { echo "Python 3.11, 3.12 or 3.13 is needed; name it: make PYTHON=..."; exit 1; }
+
 $(VENV)/.installed: setup.py
-	@[ -n "$(PYTHON)" ] || { echo "Python 3.11, 3.12 or 3.13 is needed; name it: make PYTHON=..."; exit 1; }
+	$(NEEDS_PYTHON)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	$(INSTALL) ".[dev]"
+	touch $@
+
+# The demo installs what it needs, half of what the tests need, unless that is there.
+$(VENV)/.demo: setup.py
+	$(NEEDS_PYTHON)
+	[ $(VENV)/.installed -nt setup.py ] || { $(PYTHON) -m venv $(VENV) && $(INSTALL) ".[demo]"; }
 	touch $@
 
 test: venv
@@ -49,7 +58,7 @@ lint: venv
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-demo: venv
+demo: $(VENV)/.demo
 	$(BIN)/python -m pipelines.demo
 
 # The environment variable stills what the theme says of the next generator at every build.
@@ -58,7 +67,7 @@ docs: venv
 	@echo "Open build/site/index.html"
 
 bench: venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
+	$(INSTALL) ".[bench]"
 	$(BIN)/python -m benchmarks
 
 clean:

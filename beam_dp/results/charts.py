@@ -135,7 +135,7 @@ def _line(points: Sequence[ChartPoint], positions: Sequence[float]) -> str:
     places = [at for at, _ in ordered]
     margin = 0.04 * (places[-1] - places[0]) or 0.5
     axes.set_xlim(places[0] - margin, places[-1] + margin)
-    shown = _some([(at, point.label) for at, point in ordered], 44)
+    shown = _some([(at, point.label) for at, point in ordered], len(ordered), 44)
     axes.set_xticks([at for at, _ in shown], [labels.add(text, _TICK) for _, text in shown])
     _numbers(axes, "y")
     return labels.filled(_drawn(figure))
@@ -163,7 +163,8 @@ def _histogram(panels: Sequence[tuple[str, Sequence[ChartPoint]]]) -> str:
         axes = figure.add_subplot(down, across, place + 1)
         for at, (_, number) in enumerate(bins):
             _bar(axes, at, number, (low, high), upright=True)
-        shown = _some(_named([label for label, _ in bins]), 50 if across == 1 else 24)
+        room = 50 if across == 1 else 24
+        shown = _some(_named([label for label, _ in bins]), len(bins) + 0.4, room)
         axes.set_xticks([at for at, _ in shown], [labels.add(text, _TICK) for _, text in shown])
         axes.set_xlim(-0.7, len(bins) - 0.3)
         axes.set_ylim(low, high)
@@ -298,10 +299,18 @@ def _interval(
         )
 
 
-def _some(labels: Sequence[tuple[float, str]], columns: int) -> list[tuple[float, str]]:
-    """Return labels at equal steps, as many as stand side by side in so many columns of text."""
+def _some(
+    labels: Sequence[tuple[float, str]], places: float, columns: int
+) -> list[tuple[float, str]]:
+    """Return labels at equal steps, as many as stand side by side.
+
+    Args:
+        labels: where they stand, and what they say.
+        places: how many of the distances between two labels the axis has.
+        columns: how wide it is, in columns of text.
+    """
     longest = max(width(plain(text, _TICK)) for _, text in labels)
-    step = math.ceil(len(labels) * (longest + 2) / columns)
+    step = math.ceil(places * (longest + 1.2) / columns)
     return list(labels)[:: max(1, step)]
 
 
