@@ -35,8 +35,8 @@ HEX_PLACES = np.array([i for i in range(36) if i not in (8, 13, 18, 23)])
 class Shape:
     """What the rows look like; `one_row_each` gives every row a person of its own.
 
-    `uuid` writes the person ids as 36-character strings instead of int64; `even` gives every
-    partition the same chance, instead of Zipf's.
+    `uuid` writes the person ids as 36-character strings instead of int64; `exponent` is Zipf's of
+    the partitions; `even` gives every partition the same chance instead.
     """
 
     rows: int = 10_000_000
@@ -44,6 +44,7 @@ class Shape:
     partitions: int = 1000
     uuid: bool = False
     one_row_each: bool = False
+    exponent: float = PARTITION_EXPONENT
     even: bool = False
     seed: int = 1
 
@@ -57,6 +58,8 @@ class Shape:
         """Return a file name that says every parameter."""
         people = "each" if self.one_row_each else str(self.people)
         ids = ("uuid" if self.uuid else "int64") + ("_even" if self.even else "")
+        if self.exponent != PARTITION_EXPONENT:
+            ids += f"_zipf{self.exponent}"
         size = f"rows{self.rows}_people{people}_partitions{self.partitions}"
         return f"{size}_{ids}_seed{self.seed}.parquet"
 
@@ -102,8 +105,7 @@ def mixed(words: np.ndarray) -> np.ndarray:
 def chunks(shape: Shape) -> Iterator[pa.Table]:
     """Yield the rows as tables of at most 2^20 rows."""
     people = zipf_cumulative(1 if shape.one_row_each else shape.people, PEOPLE_EXPONENT)
-    exponent = 0.0 if shape.even else PARTITION_EXPONENT
-    partitions = zipf_cumulative(shape.partitions, exponent)
+    partitions = zipf_cumulative(shape.partitions, 0.0 if shape.even else shape.exponent)
     for start in range(0, shape.rows, CHUNK):
         yield chunk(shape, start, people, partitions).slice(0, shape.rows - start)
 
@@ -145,6 +147,8 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--partitions", type=int, default=Shape.partitions)
     options.add_argument("--uuid", action="store_true", help="person ids as 36-character strings")
     options.add_argument("--one_row_each", action="store_true", help="every row its own person")
+    exponent = {"type": float, "default": PARTITION_EXPONENT}
+    options.add_argument("--exponent", **exponent, help="Zipf's exponent of the partitions")
     options.add_argument("--even", action="store_true", help="partitions of about the same size")
     options.add_argument("--seed", type=int, default=Shape.seed)
     options.add_argument("--output", type=Path, help="file to write; see above")

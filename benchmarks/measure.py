@@ -24,6 +24,8 @@ from typing import IO
 
 MEBIBYTE = 1 << 20
 KERNEL_UNIT = 1 if sys.platform == "darwin" else 1024
+INNER = "seconds"
+"""What a process calls the seconds that it took after its imports."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,10 @@ class Contestant:
         """Return the median peak memory."""
         return median(run.peak for run in self.runs)
 
+    def inner(self) -> list[float]:
+        """Return the seconds after the imports, of the runs that told them."""
+        return [float(str(run.result[INNER])) for run in self.runs if INNER in run.result]
+
     def ratio(self, reference: Contestant) -> float:
         """Return the median over the rounds of this wall time over the reference's.
 
@@ -68,8 +74,16 @@ class Contestant:
         """
         if len(self.runs) != len(reference.runs):
             return self.wall / reference.wall
-        pairs = zip(self.runs, reference.runs, strict=True)
-        return median(mine.wall / theirs.wall for mine, theirs in pairs)
+        return _ratio([run.wall for run in self.runs], [run.wall for run in reference.runs])
+
+    def inner_ratio(self, reference: Contestant) -> float | None:
+        """Return the same of the seconds after the imports; None where one did not tell them."""
+        mine, theirs = self.inner(), reference.inner()
+        return _ratio(mine, theirs) if mine and len(mine) == len(theirs) else None
+
+
+def _ratio(mine: Sequence[float], theirs: Sequence[float]) -> float:
+    return median(one / other for one, other in zip(mine, theirs, strict=True))
 
 
 def run(command: Sequence[str]) -> Run:
@@ -117,8 +131,8 @@ def progress(line: str) -> None:
     sys.stderr.flush()
 
 
-HEAD = ["what", "rows", "wall s", "least s", "cpu s", "peak MiB", "rows/s"]
-HEAD += ["wall ratio", "speed ratio", "result"]
+HEAD = ["what", "rows", "wall s", "least s", "after imports s", "cpu s", "peak MiB", "rows/s"]
+HEAD += ["wall ratio", "ratio after imports", "speed ratio", "result"]
 
 
 def table(title: str, contestants: Sequence[Contestant], reference: Contestant) -> str:
@@ -132,18 +146,21 @@ def table(title: str, contestants: Sequence[Contestant], reference: Contestant) 
 
 def line(contestant: Contestant, reference: Contestant) -> str:
     """Return a contestant's line of the table."""
-    ratio = contestant.ratio(reference)
+    ratio, inside = contestant.ratio(reference), contestant.inner_ratio(reference)
+    inner, result = contestant.inner(), contestant.runs[-1].result
     cells = [
         contestant.name,
         f"{contestant.rows:,}",
         f"{contestant.wall:.2f}",
         f"{min(run.wall for run in contestant.runs):.2f}",
+        f"{median(inner):.2f}" if inner else "",
         f"{contestant.processor:.2f}",
         f"{contestant.peak / MEBIBYTE:.0f}",
         f"{contestant.rows / contestant.wall:,.0f}",
         f"{ratio:.2f}",
+        "" if inside is None else f"{inside:.2f}",
         f"{contestant.rows / reference.rows / ratio:.2f}",
-        ", ".join(f"{name} {value}" for name, value in contestant.runs[-1].result.items()),
+        ", ".join(f"{name} {value}" for name, value in result.items() if name != INNER),
     ]
     return row(cells)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 
 from pipelines import terminal  # isort: skip  (first: it imports the rest as the jobs do)
@@ -57,6 +58,7 @@ def build(pipeline: beam.Pipeline, arguments: argparse.Namespace) -> None:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run on one file and print how many rows and partitions were released."""
+    started = time.perf_counter()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--input", required=True)
     parser.add_argument("--output", required=True)
@@ -67,7 +69,7 @@ def main(words: Sequence[str] | None = None) -> None:
     pipeline = beam.Pipeline(runner="FnApiRunner", options=PipelineOptions(beam_arguments))
     build(pipeline, arguments)
     terminal.run(pipeline, "Reading and bounding")
-    sys.stdout.write(sink.report(arguments.output, header=True))
+    sys.stdout.write(sink.report(arguments.output, started, header=True))
 
 
 if __name__ == "__main__":

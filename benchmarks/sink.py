@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import time
 from collections.abc import Iterable
 
 import apache_beam as beam
+
+from benchmarks.measure import INNER
 
 
 class WriteTable(beam.PTransform):
@@ -35,11 +38,18 @@ def write(gathered: tuple[None, Iterable[tuple[object, float, float] | None]], p
         csv.writer(file).writerows(triple for triple in gathered[1] if triple)
 
 
-def report(path: str, header: bool = False) -> str:
-    """Return how many partitions a written file names and their counts' sum, as a JSON object."""
+def report(path: str, started: float, header: bool = False) -> str:
+    """Return how many partitions a written file names and their counts' sum, as a JSON object.
+
+    Args:
+        path: the file.
+        started: `time.perf_counter()` after the imports.
+        header: whether the file has one.
+    """
+    seconds = round(time.perf_counter() - started, 3)
     with open(path, newline="") as file:
         lines = itertools.islice(csv.reader(file), int(header), None)
         partitions, counted = 0, 0.0
         for line in lines:
             partitions, counted = partitions + 1, counted + float(line[1])
-    return json.dumps({"partitions": partitions, "counted": round(counted)})
+    return json.dumps({"partitions": partitions, "counted": round(counted), INNER: seconds})

@@ -25,7 +25,8 @@ from benchmarks.measure import Contestant, interleave, table
 MILLION = 1_000_000
 GROWTH = (1, 3, 10, 30, 100)
 PARTITIONS = (10, 100, 1000, 10_000, 100_000, 1_000_000)
-LINES = {"growth": GROWTH, "partitions": PARTITIONS}
+STEEP = (10, 100)
+LINES = {"growth": GROWTH, "partitions": PARTITIONS, "steep": STEEP}
 POLARS_WAYS = ("aggregate", "window", "threshold")
 
 
@@ -33,7 +34,7 @@ POLARS_WAYS = ("aggregate", "window", "threshold")
 class Bench:
     """How to run: interleaved rounds, the share of the full rows, the peers' interpreter.
 
-    `growth` and `partitions` are the lines of these two tables: million rows, partitions.
+    `growth`, `partitions` and `steep` are the lines of these tables: million rows, partitions.
     """
 
     rounds: int
@@ -42,6 +43,7 @@ class Bench:
     output: Path
     growth: Sequence[int] = GROWTH
     partitions: Sequence[int] = PARTITIONS
+    steep: Sequence[int] = STEEP
 
     def file(self, rows: int, *options: str) -> tuple[str, int]:
         """Return the path of a generated file (made unless it is there) and its number of rows."""
@@ -90,6 +92,14 @@ def polars(bench: Bench) -> None:
         file = bench.file(size * MILLION)
         contestants = [*bench.polars(file), bench.ours("beam_dp", file)]
         bench.show(f"{file[1]:,} rows, Polars", contestants, first=len(POLARS_WAYS))
+
+
+def steep(bench: Bench) -> None:
+    """10 and 100 million rows of steeper partitions (Zipf's exponent 1.1) against Polars."""
+    for size in bench.steep:
+        file = bench.file(size * MILLION, "--exponent", "1.1")
+        contestants = [*bench.polars(file), bench.ours("beam_dp", file)]
+        bench.show(f"{file[1]:,} steep rows, Polars", contestants, first=len(POLARS_WAYS))
 
 
 def pipelinedp(bench: Bench) -> None:
@@ -172,6 +182,7 @@ PARTS: dict[str, Callable[[Bench], None]] = {
     part.__name__: part
     for part in (
         polars,
+        steep,
         pipelinedp,
         pipelinedp_long,
         growth,

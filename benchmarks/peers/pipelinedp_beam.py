@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 
 import apache_beam as beam
@@ -55,6 +56,7 @@ def build(pipeline: beam.Pipeline, arguments: argparse.Namespace) -> None:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run on one file and print how many rows and partitions were released."""
+    started = time.perf_counter()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--input", required=True)
     parser.add_argument("--output", required=True)
@@ -63,7 +65,7 @@ def main(words: Sequence[str] | None = None) -> None:
     arguments, beam_arguments = parser.parse_known_args(words)
     with beam.Pipeline(runner="FnApiRunner", options=PipelineOptions(beam_arguments)) as pipeline:
         build(pipeline, arguments)
-    sys.stdout.write(sink.report(arguments.output))
+    sys.stdout.write(sink.report(arguments.output, started))
 
 
 if __name__ == "__main__":

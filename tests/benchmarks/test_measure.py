@@ -65,10 +65,13 @@ def test_rounds_are_interleaved(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [len(one.runs) for one in contestants] == [3, 1]
 
 
-def timed(name: str, rows: int, *walls: float) -> Contestant:
-    return Contestant(
-        name, [], rows, runs=[Run(wall, 2 * wall, 64 << 20, {"n": 7}) for wall in walls]
-    )
+def timed(name: str, rows: int, *walls: float, told: bool = True) -> Contestant:
+    """Return a process that ran so often; of each run, half is after the imports."""
+    runs = [
+        Run(wall, 2 * wall, 64 << 20, {"n": 7, **({measure.INNER: wall / 2} if told else {})})
+        for wall in walls
+    ]
+    return Contestant(name, [], rows, runs=runs)
 
 
 def test_a_table_has_medians_and_ratios_within_rounds() -> None:
@@ -76,9 +79,20 @@ def test_a_table_has_medians_and_ratios_within_rounds() -> None:
     lines = measure.table("Title", [one, two], one).splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
     assert lines[0] == "### Title" and {len(line) for line in cells} == {len(measure.HEAD)}
-    assert cells[2] == ["one", "1,000", "2.00", "1.00", "4.00", "64", "500", "1.00", "1.00", "n 7"]
+    assert cells[2] == (
+        ["one", "1,000", "2.00", "1.00", "1.00", "4.00", "64", "500", "1.00", "1.00", "1.00", "n 7"]
+    )
     # Ratios 2, 4 and 1 within the rounds: the median is 2, at three times the rows.
-    assert cells[3] == ["two", "3,000", "8.00", "2.00", "16.00", "64", "375", "2.00", "1.50", "n 7"]
+    assert cells[3] == (
+        ["two", "3,000", "8.00", "2.00", "4.00", "16.00", "64", "375", "2.00", "2.00", "1.50", "n 7"]
+    )  # fmt: skip
+
+
+def test_who_tells_no_seconds_after_the_imports_has_no_ratio_of_them() -> None:
+    told, silent = timed("told", 1, 1.0), timed("silent", 1, 1.0, told=False)
+    assert silent.inner_ratio(told) is None and told.inner_ratio(silent) is None
+    assert timed("often", 1, 1.0, 2.0).inner_ratio(told) is None
+    assert measure.line(silent, told).split(" | ")[4] == ""
 
 
 def test_what_was_run_once_is_compared_by_medians() -> None:
