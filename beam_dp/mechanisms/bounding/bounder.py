@@ -79,40 +79,45 @@ class Bounder:
         """Merge equal lines and drop what the bounds exclude; lines come out by person hash."""
         if not len(table):
             return table
+        table = self.hashed(table)
         return self._reduce_rows(table) if self.by_row else self._reduce_pairs(table)
 
-    def _order_pairs(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
-        """Return the order of the lines by pair, and where pairs begin; free the hashes."""
+    def hashed(self, table: Table) -> Table:
+        """Return the table with the hashes of its lines."""
+        return dataclasses.replace(table, hashes=self._hashes(table))
+
+    def _hashes(self, table: Table) -> np.ndarray:
+        if table.hashes is not None:
+            return table.hashes
         person_hash = self.person_hash(table)
-        priority = self.priority(table, person_hash)
-        return ordering.order_pairs(table.person, table.partition, person_hash, priority)
+        return np.stack([person_hash, self.priority(table, person_hash)])
+
+    def _order_pairs(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
+        """Return the order of the lines by pair, and where pairs begin."""
+        return ordering.order_pairs(table.person, table.partition, *self._hashes(table))
 
     def _reduce_pairs(self, table: Table) -> Table:
         order, new_pair = self._order_pairs(table)
         starts = np.flatnonzero(new_pair)
-        person = pick(table.person, order[starts])
-        kept = ordering.lowest(person, self.bounds.reach)
-        if not kept.all():
-            sizes = np.diff(starts, append=len(order))
-            order = order[np.repeat(kept, sizes)]
-            starts = np.concatenate([[0], np.cumsum(sizes[kept])[:-1]])
         heads = order[starts]
+        kept = np.flatnonzero(ordering.lowest(pick(table.person, heads), self.bounds.reach))
+        heads = heads[kept]
         columns = list(zip(self.fields, table.values, strict=True))
         return Table(
             pick(table.person, heads),
             pick(table.partition, heads),
-            np.add.reduceat(table.rows[order], starts),
-            [_merge(field, column[order], starts) for field, column in columns],
+            np.add.reduceat(table.rows[order], starts)[kept],
+            [_merge(field, column[order], starts)[kept] for field, column in columns],
             table.names,
+            pick(self._hashes(table), heads),
         )
 
     def _reduce_rows(self, table: Table) -> Table:
         sortable = [ordering.sortable(column) for column in table.values]
-        person_hash = self.person_hash(table)
-        priority = self.priority(table, person_hash)
+        priority = self._hashes(table)[1]
         row_hash = ordering.row_hash(priority, sortable, hashing.salt(self.key, "row"))
         columns = [part for parts in sortable for part in parts]
-        order, new_pair = ordering.order_pairs(table.person, table.partition, person_hash, priority)
+        order, new_pair = self._order_pairs(table)
         order, new_row = ordering.order_rows(order, new_pair, row_hash, columns)
         starts = np.flatnonzero(new_row)
         rows = np.add.reduceat(table.rows[order], starts)

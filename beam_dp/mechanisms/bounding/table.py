@@ -33,6 +33,8 @@ class Table:
         rows: how many input rows the line stands for, int64.
         values: one exact column per value column, or per field once they are aggregated.
         names: the encoded key of each partition that is identified by a hash.
+        hashes: the hash of the person and the priority of the pair, uint64 of shape (2, n), once a
+            `Bounder` has computed them.
     """
 
     person: np.ndarray
@@ -40,18 +42,22 @@ class Table:
     rows: np.ndarray
     values: list[np.ndarray]
     names: dict[tuple[int, int], bytes] = dataclasses.field(default_factory=dict)
+    hashes: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def take(self, index: np.ndarray | slice) -> "Table":
         """Return the lines at `index`; the names stay as they are."""
+        if not isinstance(index, slice) and index.dtype == bool:
+            index = np.flatnonzero(index)
         return Table(
             pick(self.person, index),
             pick(self.partition, index),
             self.rows[index],
             [column[index] for column in self.values],
             self.names,
+            None if self.hashes is None else pick(self.hashes, index),
         )
 
 
@@ -69,9 +75,7 @@ def concatenate(tables: Sequence[Table]) -> Table:
     """Return the lines of all tables, one after the other."""
     if len(tables) == 1:
         return tables[0]
-    names: dict[tuple[int, int], bytes] = {}
-    for table in tables:
-        names.update(table.names)
+    hashes = [table.hashes for table in tables if table.hashes is not None]
     return Table(
         join_identities([table.person for table in tables]),
         join_identities([table.partition for table in tables]),
@@ -80,18 +84,33 @@ def concatenate(tables: Sequence[Table]) -> Table:
             integers.concatenate(columns)
             for columns in zip(*(table.values for table in tables), strict=True)
         ],
-        names,
+        all_names(tables),
+        np.concatenate(hashes, axis=1) if len(hashes) == len(tables) else None,
     )
+
+
+def all_names(tables: Sequence[Table]) -> dict[tuple[int, int], bytes]:
+    """Return the names of all tables; many tables may share one dict of them."""
+    different = list({id(table.names): table.names for table in tables if table.names}.values())
+    if len(different) <= 1:
+        return different[0] if different else {}
+    names: dict[tuple[int, int], bytes] = {}
+    for some in different:
+        names.update(some)
+    return names
 
 
 def join_identities(columns: Sequence[np.ndarray]) -> np.ndarray:
     """Return identity columns one after the other; a missing second word is 0."""
     width = max(column.shape[0] for column in columns)
-    padded = [
-        np.concatenate([column, np.zeros((width - column.shape[0], column.shape[1]), np.uint64)])
-        for column in columns
-    ]
-    return np.concatenate(padded, axis=1)
+    return np.concatenate([_padded(column, width) for column in columns], axis=1)
+
+
+def _padded(column: np.ndarray, width: int) -> np.ndarray:
+    missing = width - column.shape[0]
+    if not missing:
+        return column
+    return np.concatenate([column, np.zeros((missing, column.shape[1]), np.uint64)])
 
 
 def two_words(identity: np.ndarray) -> np.ndarray:

@@ -67,9 +67,17 @@ def largest(column: np.ndarray) -> float:
 
 def segment_sums(column: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Return the exact sum of each segment; `starts` are increasing and the first is 0."""
-    if column.dtype != object and magnitude(column) >= _SAFE:
+    if column.dtype != object and not _sums_fit(column):
         column = widen(column)
     return narrow(np.add.reduceat(column, starts)) if len(starts) else column[:0]
+
+
+def _sums_fit(column: np.ndarray) -> bool:
+    """Return whether all sums of entries surely stay within 2^62."""
+    low, high = (int(column.min()), int(column.max())) if column.size else (0, 0)
+    if max(-low, high) * column.size < _SAFE:  # the quick answer, mostly
+        return True
+    return magnitude(column) < _SAFE
 
 
 def sums_at(places: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:

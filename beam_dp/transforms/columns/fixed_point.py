@@ -20,7 +20,6 @@ from typing import Any, SupportsFloat
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from beam_dp.mechanisms.numerics import integers, value_types
 from beam_dp.transforms.columns import ids
@@ -53,7 +52,7 @@ def to_units(column: pa.Array, unit: Fraction) -> np.ndarray:
     if pa.types.is_null(kind):
         return np.full(len(column), integers.LOWEST)
     if pa.types.is_floating(kind):
-        floats = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
+        floats = ids.without_nulls(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
         return _mask(_from_floats(floats, unit), present & ~np.isnan(floats))
     if pa.types.is_decimal(kind):
         unscaled = _unscaled(column, kind.scale)
@@ -121,7 +120,10 @@ def _clamp(units: int) -> int:
 
 def _from_floats(floats: np.ndarray, unit: Fraction) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
-        units = np.rint(floats * float(1 / unit))
+        units = floats * float(1 / unit)
+        np.rint(units, out=units)
+    if units.size and -_SAFE < units.min() and units.max() < _SAFE:  # false where any is NaN
+        return units.astype(np.int64)
     units = np.where(np.isnan(floats), 0.0, units)
     if np.abs(units).max(initial=0.0) < _SAFE:
         return units.astype(np.int64)
@@ -141,7 +143,7 @@ def _from_integers(integers: np.ndarray, unit: Fraction) -> np.ndarray:
 def _integers(column: pa.Array) -> np.ndarray:
     """Return the integers in an integer column, 0 for null."""
     column = ids.signed(column) if pa.types.is_uint64(column.type) else column
-    column = pc.fill_null(column, 0)
+    column = ids.without_nulls(column, 0)
     if pa.types.is_uint64(column.type):
         wide: np.ndarray = column.to_numpy(zero_copy_only=False).astype(object)
         return wide

@@ -86,7 +86,7 @@ def identify(column: pa.Array, key: bytes) -> tuple[np.ndarray, np.ndarray]:
     if pa.types.is_date(kind) or pa.types.is_decimal(kind) or pa.types.is_uint64(column.type):
         return _identify_text(column.cast(pa.string()), key), valid
     if not is_text(kind):
-        numbers = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+        numbers = without_nulls(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
         return numbers.view(np.uint64)[None], valid
     return _identify_text(column.cast(pa.large_string()), key), valid
 
@@ -105,6 +105,11 @@ def validity(column: pa.Array) -> np.ndarray:
         return np.ones(len(column), bool)
     valid: np.ndarray = column.is_valid().to_numpy(zero_copy_only=False)
     return valid
+
+
+def without_nulls(column: pa.Array, value: object) -> pa.Array:
+    """Return a column with `value` instead of null; the column itself where there is no null."""
+    return pc.fill_null(column, value) if column.null_count else column
 
 
 def known_dates(column: pa.Array) -> pa.Array:
@@ -126,8 +131,7 @@ def signed(column: pa.Array) -> pa.Array:
 
 def _identify_text(column: pa.Array, key: bytes) -> np.ndarray:
     column = column.cast(pa.large_string())
-    if column.null_count:  # without nulls this would only copy the column
-        column = pc.fill_null(column, "")
+    column = without_nulls(column, "")
     offsets, data = text_buffers(column)
     identity = hashing.digests(offsets, data, key)
     if len(column) and int(np.diff(offsets).min()) <= _SHORT:

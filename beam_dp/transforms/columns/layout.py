@@ -141,7 +141,10 @@ class Layout:
         if self.public is None:
             return partition_keys.name_keys(columns, self.key)
         indexes = self.public.places(columns, self.key)
-        return np.maximum(indexes, 0).astype(np.uint64)[None], indexes >= 0, {}
+        known = indexes >= 0
+        if not known.all():
+            indexes = np.maximum(indexes, 0)
+        return indexes.view(np.uint64)[None], known, {}
 
 
 def fresh_key() -> bytes:

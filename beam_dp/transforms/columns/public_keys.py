@@ -62,9 +62,8 @@ class PublicKeys:
             return np.full(len(columns[0]), -1)
         identified = [ids.identify(_encoded(column), key) for column in columns]
         valid = np.logical_and.reduce([valid for _, valid in identified])
-        return np.where(
-            valid, self.lookup(key).places([identity for identity, _ in identified]), -1
-        )
+        places = self.lookup(key).places([identity for identity, _ in identified])
+        return places if valid.all() else np.where(valid, places, -1)
 
     def lookup(self, key: bytes) -> "_Lookup":
         """Return the look-up of the list, which is made once per process and run."""
@@ -130,10 +129,10 @@ class _Lookup:
     def places(self, identities_: list[np.ndarray]) -> np.ndarray:
         """Return the index of each identity in the list; -1 where it is not listed."""
         if self._table is not None and len(identities_) == 1 and identities_[0].shape[0] == 1:
-            numbers = identities_[0][0].view(np.int64)
-            # Compared before they are subtracted: a difference can wrap around.
-            inside = (numbers >= self._low) & (numbers <= self._low + len(self._table) - 1)
-            return np.where(inside, self._table[np.where(inside, numbers - self._low, 0)], -1)
+            # Differences wrap around: of numbers below the lowest key they are larger than any key.
+            offsets = identities_[0][0] - np.uint64(self._low % (1 << 64))
+            np.minimum(offsets, np.uint64(len(self._table) - 1), out=offsets)
+            return self._table[offsets.view(np.int64)].astype(np.int64)
         words = ids.join(identities_)
         order, hashes, listed = self._sorted
         at = np.searchsorted(hashes, hashing.fold(words, self._salt))
@@ -143,14 +142,17 @@ class _Lookup:
 
 
 def _direct_table(words: np.ndarray) -> tuple[np.ndarray | None, int]:
-    """Return a table from integer key minus lowest key to index, where keys are dense enough."""
+    """Return a table from integer key minus lowest key to index, where keys are dense enough.
+
+    Its last entry is that of no key.
+    """
     numbers = words[0].view(np.int64)
     if words.shape[0] > 2 or words[1].any():
         return None, 0
     low, high = int(numbers.min()), int(numbers.max())
     if high - low >= _SMALL_RANGE:
         return None, 0
-    table = np.full(high - low + 1, -1, np.int32)
+    table = np.full(high - low + 2, -1, np.int32)
     table[numbers - low] = np.arange(len(numbers))
     return table, low
 
