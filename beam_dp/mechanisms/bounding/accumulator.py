@@ -1,34 +1,55 @@
-"""Collect the contributions of a stream of batches in bounded memory."""
+"""Collect the contributions of a stream of batches in bounded memory, with several threads."""
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
 
 import numpy as np
 
 from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.ordering import changes, pick
 from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.numerics.in_order import InOrder
 
 BATCH_LINES = 1 << 18
-HELD_LINES = 3 << 18
+HELD_LINES = 1 << 20
 _BLOCK = 1 << 15  # lines that are filtered at a time: their columns stay in the cache
 _HARDLY_LESS = 0.9  # a batch that keeps more of its lines is returned: merging it would not pay
 _PASSED = 15  # so many batches after it are returned without being reduced
 _SLOTS = 1 << 20
 _SLOT_SHIFT = np.uint64(64 - 20)
+_NOTHING = np.uint64((1 << 64) - 1)
+_SLICE_BOUNDS = np.arange(1, 16, dtype=np.uint64) << np.uint64(60)
+_ONE_SLICE = 1 << 16  # so few lines are merged at once: their columns stay in the cache
 
 
 class Accumulator:
     """Reduce batches of raw rows as they come, and return lines when memory is full.
 
     However the lines are cut into pieces, reduced or not, `Bounder.settle` makes the same of them:
-    dropping early is safe on any part of the data (`bounder`, "Mergeability"). At most
-    `held + batch` lines are held between calls.
+    dropping early is safe on any part of the data (`bounder`, "Mergeability"). So threads may work
+    on several batches at a time. At most `held + batch` lines are held between calls, beside those
+    of the batches that threads work on.
 
     Args:
         bounder: the bounding of the run.
         batch: how many raw rows are collected before they are reduced.
         held: how many reduced lines are held before they are returned.
+        pool: the threads; None: all work is done by the caller.
+        ahead: how many batches may wait or be worked on by threads.
     """
 
-    def __init__(self, bounder: Bounder, batch: int = BATCH_LINES, held: int = HELD_LINES) -> None:
+    def __init__(
+        self,
+        bounder: Bounder,
+        batch: int = BATCH_LINES,
+        held: int = HELD_LINES,
+        pool: futures.Executor | None = None,
+        ahead: int = 0,
+    ) -> None:
         self._bounder = bounder
         self._batch, self._held = batch, held
         self._raw: list[Table] = []
@@ -36,45 +57,83 @@ class Accumulator:
         self._pass = 0
         self._reduced: list[Table] = []
         self._full: list[Table] = []
+        self._unlearned: list[Table] = []
         self._filter = _Hopeless(bounder)
+        self._sifted: InOrder[list[Table]] = InOrder(pool, ahead)
+        self._batches: InOrder[tuple[int, Table]] = InOrder(pool, ahead)
+        self._merged: InOrder[Table] = InOrder(pool, len(_SLICE_BOUNDS))
 
-    def add(self, table: Table) -> list[Table]:
-        """Take raw rows; return the tables that must leave to make room."""
-        step = min(_BLOCK, self._batch)
-        for start in range(0, len(table), step):
-            part = self._filter.drop(table.take(slice(start, start + step)))
-            if len(part):
-                self._raw.append(self._bounder.prepare(part))
-                self._raw_lines += len(part)
-            if self._raw_lines >= self._batch:
-                (self._pass_raw if self._pass else self._reduce_raw)()
+    def add(self, rows: Table | Callable[[], Table]) -> list[Table]:
+        """Take raw rows, or what makes them; return the tables that must leave to make room."""
+        self._learn()
+        for parts in self._sifted.put(functools.partial(self._sift, rows)):
+            self._store(parts)
         return self._make_room()
 
     def drain(self) -> list[Table]:
         """Return all lines that are held; the accumulator is empty afterwards."""
+        for parts in self._sifted.drain():
+            self._store(parts)
+        self._filter = _Hopeless(self._bounder)  # no line comes that could be dropped
         self._reduce_raw()
-        tables, self._reduced, self._full = [*self._full, *self._reduced], [], []
-        if len(tables) <= 1:
-            return tables
-        return [self._reduced_of(tables)]
+        for raw_lines, reduced in self._batches.drain():
+            self._take(raw_lines, reduced)
+        full, self._full = self._full, []
+        tables, self._reduced, self._unlearned = self._reduced, [], []
+        return [*full, *(self._merge(tables) if len(tables) > 1 else tables)]
 
-    def _reduced_of(self, tables: list[Table]) -> Table:
-        """Return the tables as one, reduced; empty the list, lest its lines be held twice."""
-        joined = table.concatenate(tables)
-        tables.clear()
-        return table.prune(self._bounder.reduce(joined))
+    def forget(self) -> None:
+        """Drop all lines and tasks, and let go of the pool, as after a failure."""
+        for tasks in (self._sifted, self._batches, self._merged):
+            tasks.forget()
+        for tables in (self._raw, self._reduced, self._unlearned, self._full):
+            tables.clear()
+
+    def _learn(self) -> None:
+        """Let the filter learn from batches that were reduced since it last did."""
+        tables, self._unlearned = self._unlearned, []
+        for reduced in tables:
+            self._filter.renew(len(reduced.person))
+            self._filter.learn(reduced)
+
+    def _sift(self, rows: Table | Callable[[], Table]) -> list[Table]:
+        """Return the lines that may still count, in blocks."""
+        if not isinstance(rows, Table):
+            rows = rows()
+        step = min(_BLOCK, self._batch)
+        blocks = (rows.take(slice(start, start + step)) for start in range(0, len(rows), step))
+        return [self._bounder.prepare(part) for part in map(self._filter.drop, blocks) if len(part)]
+
+    def _store(self, parts: list[Table]) -> None:
+        for part in parts:
+            self._raw.append(part)
+            self._raw_lines += len(part)
+            if self._raw_lines >= self._batch:
+                (self._pass_raw if self._pass else self._reduce_raw)()
 
     def _reduce_raw(self) -> None:
-        if not self._raw:
-            return
-        reduced = self._reduced_of(self._raw)
-        if self._raw_lines >= self._batch and len(reduced) > _HARDLY_LESS * self._raw_lines:
+        raw, self._raw, self._raw_lines = self._raw, [], 0
+        if raw:
+            for raw_lines, reduced in self._batches.put(functools.partial(self._reduced_of, raw)):
+                self._take(raw_lines, reduced)
+
+    def _reduced_of(self, tables: list[Table]) -> tuple[int, Table]:
+        """Return the tables as one, reduced, and how many lines they had.
+
+        The list is emptied, lest its lines be held twice.
+        """
+        joined = table.concatenate(tables)
+        tables.clear()
+        [reduced] = table.named([self._bounder.reduce(joined)], joined.names)
+        return len(joined), reduced
+
+    def _take(self, raw_lines: int, reduced: Table) -> None:
+        if raw_lines >= self._batch and len(reduced) > _HARDLY_LESS * raw_lines:
             self._full.append(reduced)
             self._pass = _PASSED
         elif len(reduced):
-            self._filter.learn(reduced)
             self._reduced.append(reduced)
-        self._raw, self._raw_lines = [], 0
+            self._unlearned.append(reduced)
 
     def _pass_raw(self) -> None:
         """Let a batch leave as it is: one before hardly shrank, so a sort would be for nothing."""
@@ -86,12 +145,48 @@ class Accumulator:
         full, self._full = self._full, []
         if sum(map(len, self._reduced)) < self._held:
             return full
-        [merged] = self.drain()
-        self._filter.learn(merged)
-        if len(merged) > self._held - self._held // 8:
-            return [*full, merged]
-        self._reduced = [merged]
+        tables, self._reduced, self._unlearned = self._reduced, [], []
+        self._filter.renew(max(len(each.person) for each in tables))
+        merged = self._merge(tables)
+        if sum(map(len, merged)) > self._held - self._held // 8:
+            return [*full, *merged]
+        self._reduced = merged
         return full
+
+    def _merge(self, tables: list[Table]) -> list[Table]:
+        """Return the reduced union of reduced tables, cut by the first bits of the people's hashes.
+
+        Reduced tables are in the order of these bits, so that threads merge different people.
+        """
+        names = table.all_names(tables)
+        merged: list[Table] = []
+        hashes = [self._bounder.hashes(each)[0] for each in tables]
+        for parts in _slices([dataclasses.replace(each, names={}) for each in tables], hashes):
+            merged += self._merged.put(functools.partial(self._merged_of, parts))
+        merged += self._merged.drain()
+        return table.named(merged, names)
+
+    def _merged_of(self, tables: list[Table]) -> Table:
+        merged = self._bounder.reduce(table.concatenate(tables))
+        self._filter.learn(merged)
+        return merged
+
+
+def _slices(tables: Sequence[Table], hashes: Sequence[np.ndarray]) -> Iterator[list[Table]]:
+    """Yield the parts of tables that hold the same people, without copying.
+
+    Args:
+        tables: each in the order of its people's hashes.
+        hashes: these hashes.
+    """
+    few = sum(map(len, tables)) <= _ONE_SLICE
+    bounds = _SLICE_BOUNDS[:0] if few else _SLICE_BOUNDS
+    edges = [[0, *np.searchsorted(each, bounds).tolist(), len(each)] for each in hashes]
+    for index in range(len(bounds) + 1):
+        pairs = zip(tables, edges, strict=True)
+        parts = [each.take(slice(edge[index], edge[index + 1])) for each, edge in pairs]
+        if any(map(len, parts)):
+            yield [part for part in parts if len(part)]
 
 
 class _Hopeless:
@@ -100,41 +195,72 @@ class _Hopeless:
     For some people a slot holds the priority of their L0-th lowest pair seen so far: L0 pairs up to
     there exist, so every later reduction drops a line above it anyway. To drop it before the sort
     costs a look-up, and saves most of the sorting where people own many rows. People are compared
-    by their full identity, never by a hash. The words of a slot stand together: reading them is
-    one access to memory.
+    by their full identity, never by a hash.
+
+    Threads look up without a lock while others learn. A slot never changes its person, who is
+    written before the priority, and a priority that is not yet written drops nothing; so whoever
+    reads a priority compares with its person. Slots are written by one thread at a time: by the
+    caller's, or while it waits by those that merge different people.
     """
 
     def __init__(self, bounder: Bounder) -> None:
         self._bounder = bounder
-        self._slots: np.ndarray | None = None  # per slot: priority, two words of the person, 0
+        reach = bounder.bounds.reach
+        self._reach = None if bounder.by_row else reach
+        self._slots: tuple[np.ndarray, np.ndarray] | None = None  # priorities, people
+
+    def renew(self, words: int) -> None:
+        """Make slots for people of so many words, or new ones where half are taken.
+
+        Whoever is noted first keeps a slot.
+        """
+        if self._reach is not None and (self._slots is None or _is_used_up(*self._slots, words)):
+            self._slots = np.full(_SLOTS, _NOTHING), np.zeros((words, _SLOTS), np.uint64)
 
     def learn(self, merged: Table) -> None:
         """Note the people who have all of their L0 pairs in reduced lines (one line per pair)."""
-        reach = self._bounder.bounds.reach
-        if reach is None or self._bounder.by_row or len(merged) < reach:
+        reach, slots = self._reach, self._slots
+        if reach is None or slots is None or len(merged) < reach:
             return
         first = merged.person[:, : len(merged) - reach + 1]
         full = np.flatnonzero((merged.person[:, reach - 1 :] == first).all(axis=0))
-        self._note(merged.take(full + reach - 1))
+        full += reach - 1
+        person_hash, priority = pick(self._bounder.hashes(merged), full)
+        person = pick(merged.person, full)
+        _note(slots, person_hash, table.join_identities([person, slots[1][:, :0]]), priority)
 
-    def _note(self, full: Table) -> None:
+    def drop(self, rows: Table) -> Table:
+        """Return the lines that may still count, with their hashes."""
+        rows = self._bounder.hashed(rows)
         if self._slots is None:
-            self._slots = np.zeros((_SLOTS, 4), np.uint64)
-            self._slots[:, 0] = np.iinfo(np.uint64).max
-        person_hash = self._bounder.person_hash(full)
-        noted = np.zeros((len(full), 4), np.uint64)
-        noted[:, 0] = self._bounder.priority(full, person_hash)
-        noted[:, 1 : 1 + len(full.person)] = full.person.T
-        self._slots[(person_hash >> _SLOT_SHIFT).astype(np.int64)] = noted
+            return rows
+        priorities, people = self._slots
+        person_hash, priority = self._bounder.hashes(rows)
+        slot = (person_hash >> _SLOT_SHIFT).view(np.int64)
+        hopeless = priority > priorities.take(slot)
+        for word, known in itertools.zip_longest(rows.person, people):
+            hopeless &= (0 if known is None else known.take(slot)) == (0 if word is None else word)
+        return rows.take(np.flatnonzero(~hopeless)) if hopeless.any() else rows
 
-    def drop(self, table: Table) -> Table:
-        """Return the lines that may still count."""
-        if self._slots is None:
-            return table
-        person_hash = self._bounder.person_hash(table)
-        slots = (person_hash >> _SLOT_SHIFT).view(np.int64)
-        known = np.take(self._slots, slots, axis=0)
-        hopeless = self._bounder.priority(table, person_hash) > known[:, 0]
-        hopeless &= known[:, 1] == table.person[0]
-        hopeless &= known[:, 2] == (table.person[1] if len(table.person) > 1 else 0)
-        return table.take(np.flatnonzero(~hopeless))
+
+def _is_used_up(priorities: np.ndarray, people: np.ndarray, words: int) -> bool:
+    taken = np.count_nonzero(priorities != _NOTHING)
+    return len(people) < words or bool(2 * taken > _SLOTS)
+
+
+def _note(
+    slots: tuple[np.ndarray, np.ndarray],
+    person_hash: np.ndarray,
+    person: np.ndarray,
+    priority: np.ndarray,
+) -> None:
+    """Write people, in the order of their hashes, into slots that are free or theirs."""
+    priorities, people = slots
+    slot = (person_hash >> _SLOT_SHIFT).view(np.int64)
+    known = priorities.take(slot)
+    theirs = (pick(people, slot) == person).all(axis=0)
+    theirs |= known == _NOTHING
+    chosen = np.flatnonzero(theirs & changes(slot[None]))
+    slot = slot[chosen]
+    people[:, slot] = pick(person, chosen)
+    priorities[slot] = np.minimum(known[chosen], priority[chosen])

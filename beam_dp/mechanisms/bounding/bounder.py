@@ -84,9 +84,10 @@ class Bounder:
 
     def hashed(self, table: Table) -> Table:
         """Return the table with the hashes of its lines."""
-        return dataclasses.replace(table, hashes=self._hashes(table))
+        return dataclasses.replace(table, hashes=self.hashes(table))
 
-    def _hashes(self, table: Table) -> np.ndarray:
+    def hashes(self, table: Table) -> np.ndarray:
+        """Return the hash of each line's person and the priority of its pair: shape (2, n)."""
         if table.hashes is not None:
             return table.hashes
         person_hash = self.person_hash(table)
@@ -94,7 +95,7 @@ class Bounder:
 
     def _order_pairs(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
         """Return the order of the lines by pair, and where pairs begin."""
-        return ordering.order_pairs(table.person, table.partition, *self._hashes(table))
+        return ordering.order_pairs(table.person, table.partition, *self.hashes(table))
 
     def _reduce_pairs(self, table: Table) -> Table:
         order, new_pair = self._order_pairs(table)
@@ -109,12 +110,12 @@ class Bounder:
             np.add.reduceat(table.rows[order], starts)[kept],
             [_merge(field, column[order], starts)[kept] for field, column in columns],
             table.names,
-            pick(self._hashes(table), heads),
+            pick(self.hashes(table), heads),
         )
 
     def _reduce_rows(self, table: Table) -> Table:
         sortable = [ordering.sortable(column) for column in table.values]
-        priority = self._hashes(table)[1]
+        priority = self.hashes(table)[1]
         row_hash = ordering.row_hash(priority, sortable, hashing.salt(self.key, "row"))
         columns = [part for parts in sortable for part in parts]
         order, new_pair = self._order_pairs(table)

@@ -61,14 +61,17 @@ class Table:
         )
 
 
-def prune(table: Table) -> Table:
-    """Return the table without the names of partitions that it no longer has."""
-    if len(table.names) <= len(table):
-        return table
-    present = two_words(table.partition)
-    pairs = set(zip(*present.tolist(), strict=True))
-    names = {pair: name for pair, name in table.names.items() if pair in pairs}
-    return dataclasses.replace(table, names=names)
+def named(tables: Sequence[Table], names: dict[tuple[int, int], bytes]) -> list[Table]:
+    """Return the tables with one dict for all: of these names, those that they still have."""
+    if len(names) > sum(map(len, tables)):
+        pairs = {pair for each in tables for pair in zip(*_pairs(each), strict=True)}
+        names = {pair: name for pair, name in names.items() if pair in pairs}
+    return [dataclasses.replace(each, names=names) for each in tables]
+
+
+def _pairs(table: Table) -> list[list[int]]:
+    words: list[list[int]] = two_words(table.partition).tolist()
+    return words
 
 
 def concatenate(tables: Sequence[Table]) -> Table:

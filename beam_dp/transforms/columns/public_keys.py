@@ -132,7 +132,7 @@ class _Lookup:
             # Differences wrap around: of numbers below the lowest key they are larger than any key.
             offsets = identities_[0][0] - np.uint64(self._low % (1 << 64))
             np.minimum(offsets, np.uint64(len(self._table) - 1), out=offsets)
-            return self._table[offsets.view(np.int64)].astype(np.int64)
+            return np.asarray(self._table[offsets.view(np.int64)], np.int64)
         words = ids.join(identities_)
         order, hashes, listed = self._sorted
         at = np.searchsorted(hashes, hashing.fold(words, self._salt))

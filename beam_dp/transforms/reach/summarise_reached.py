@@ -15,6 +15,7 @@ of the run, as always: those that a given bound of the same size would keep.
 """
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -79,7 +80,8 @@ class SettleReached(settle.SummariseLines):
         """Take the lines of some people; those before them are summarised meanwhile."""
         if chosen is not None and chosen.reach != self._reach:
             self._turn_to(chosen)
-        yield from self.summarised(self._bounder.settle_reduced(wire.unpack_table(element[1])))
+        lines = wire.unpack_table(element[1])
+        yield from self.summarised(functools.partial(self._bounder.settle_reduced, lines))
 
     def _turn_to(self, chosen: ReachChoice) -> None:
         """Take the measures and the bounds of the choice, which is the same for all elements."""

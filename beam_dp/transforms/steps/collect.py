@@ -1,8 +1,9 @@
 """The first step: rows become packed contributions, merged per person and partition, by shard."""
 
 import dataclasses
+import functools
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import apache_beam as beam
@@ -25,7 +26,6 @@ from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.public.collected_partitions import KeysAsSide
 from beam_dp.transforms.steps import runtime
-from beam_dp.transforms.steps.runtime import Ahead
 
 SHARDS = 64
 _BLOB_LINES = 1 << 15
@@ -45,45 +45,49 @@ class Collect(beam.DoFn):
 
     def setup(self) -> None:
         """Return the memory that building the pipeline used."""
+        self._accumulator = Accumulator(self._bounder)
         runtime.give_back()
 
     def start_bundle(self) -> None:
         """Begin a bundle with no rows: a bundle that failed leaves nothing behind."""
-        self._accumulator = Accumulator(self._bounder)
+        pool, ahead = runtime.pool(), runtime.threads()
+        self._accumulator = Accumulator(self._bounder, pool=pool, ahead=ahead)
         self._buffer = layouts.RowBuffer(self._layout)
-        self._ahead = Ahead(self._layout.from_batch)
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take one row, or one Arrow batch or table."""
         if row_fields.is_columnar(element):
             yield from self._take_batches(element)
-        elif full := self._buffer.add(element):
-            yield from self._take(full)
+        else:
+            for table in self._buffer.add(element):
+                yield from self._take(table)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         """Yield the contributions that are still held."""
-        for element in self._take(itertools.chain(self._ahead.drain(), self._buffer.flush())):
+        tables = [full for rows in self._buffer.flush() for full in self._accumulator.add(rows)]
+        tables += self._accumulator.drain()
+        for element in itertools.chain.from_iterable(map(self._pack, tables)):
             yield GlobalWindows.windowed_value(element)
-        for table in self._accumulator.drain():
-            for element in self._pack(table):
-                yield GlobalWindows.windowed_value(element)
         self._accumulator = Accumulator(self._bounder)  # runners keep the step: free its table
         runtime.give_back()
 
+    def teardown(self) -> None:
+        """Let go of threads and rows; runners do this at the end and after a failure."""
+        self._accumulator.forget()
+
     def _take_batches(self, element: pa.Table | pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
         for batch in layouts.batches(element):
-            yield from self._take(self._ahead.put(batch))
+            yield from self._take(functools.partial(self._layout.from_batch, batch))
 
-    def _take(self, tables: Iterable[Table]) -> Iterator[tuple[int, bytes]]:
-        for table in tables:
-            for full in self._accumulator.add(table):
-                yield from self._pack(full)
+    def _take(self, rows: Table | Callable[[], Table]) -> Iterator[tuple[int, bytes]]:
+        for full in self._accumulator.add(rows):
+            yield from self._pack(full)
 
     def _pack(self, table: Table) -> Iterator[tuple[int, bytes]]:
         shift = np.uint64(64 - self._shards.bit_length() + 1)
         shard = np.zeros(len(table), np.uint16)
         if self._shards > 1:
-            shard = (self._bounder.person_hash(table) >> shift).astype(np.uint16)
+            shard = (self._bounder.hashes(table)[0] >> shift).astype(np.uint16)
         if (shard[1:] < shard[:-1]).any():  # reduced lines are in order already
             order = np.argsort(shard, kind="stable")
             table, shard = table.take(order), shard[order]

@@ -1,4 +1,4 @@
-"""Memory and threads of a worker: return freed memory, and let a second thread work ahead.
+"""Memory and threads of a worker: return freed memory, and share threads between bundles.
 
 The allocators of C and Arrow keep freed memory, in pieces, for each thread that allocated it. A
 stage that read and sorted columns leaves some hundred MiB of it. The next stage, with other threads
@@ -9,11 +9,16 @@ memory as the peak, so returning it is worth some milliseconds.
 import ctypes
 import functools
 import os
-from collections.abc import Callable, Iterator
+import threading
+import weakref
+from collections.abc import Callable
 from concurrent import futures
-from typing import Generic, TypeVar
 
 import pyarrow as pa
+
+THREADS = "BEAM_DP_THREADS"
+"""The environment variable that says how many threads a process uses for its columns."""
+MOST_THREADS, MOST_CORES = 1024, 8
 
 
 def give_back() -> None:
@@ -30,38 +35,49 @@ def _trim() -> Callable[[int], object]:
     return getattr(ctypes.CDLL(None), "malloc_trim", lambda keep: None)
 
 
-Taken = TypeVar("Taken")
-Made = TypeVar("Made")
+class _Shared:
+    """The pool of this process; nothing of it is left when no bundle holds it any more."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, as after a fork: a forked process has the lock, but none of the threads."""
+        self._lock = threading.Lock()
+        self._pool: weakref.ref[futures.ThreadPoolExecutor] | None = None
+
+    def get(self, count: int) -> futures.ThreadPoolExecutor:
+        """Return the pool that others hold, or a new one of so many threads."""
+        with self._lock:
+            pool = self._pool() if self._pool is not None else None
+            if pool is None:
+                pool = futures.ThreadPoolExecutor(count, "beam_dp")
+                self._pool = weakref.ref(pool)
+            return pool
 
 
-class Ahead(Generic[Taken, Made]):
-    """Apply a function to a stream of elements, in order, one element ahead of the caller.
+_shared = _Shared()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_shared.forget)
 
-    numpy and Arrow let other threads run while they work on a column, so that this work costs no
-    extra time where a second core is idle. The results and their order are the same; an exception
-    of the function is raised where its result would have been yielded.
 
-    Args:
-        function: is applied in one thread, to one element after the other.
+def threads() -> int:
+    """Return how many threads a process uses for its columns: `THREADS`, or its cores, up to 8.
+
+    A container's share of the processor is not seen here; more threads than cores do no harm.
     """
+    given = os.environ.get(THREADS, "")
+    if given.isascii() and given.isdigit() and 0 < int(given) <= MOST_THREADS:
+        return int(given)
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    return min(cores, MOST_CORES)
 
-    def __init__(self, function: Callable[[Taken], Made]) -> None:
-        self._function = function
-        self._thread = futures.ThreadPoolExecutor(1)
-        self._waiting: list[futures.Future[Made]] = []
 
-    def put(self, element: Taken) -> Iterator[Made]:
-        """Take an element; yield the result of the element before it."""
-        finished, self._waiting = (
-            self._waiting,
-            [self._thread.submit(self._function, element)],
-        )
-        for future in finished:
-            yield future.result()
+def pool() -> futures.ThreadPoolExecutor | None:
+    """Return the one pool of this process, for all its bundles; None for one thread.
 
-    def drain(self) -> Iterator[Made]:
-        """Yield the last result, and end the thread."""
-        finished, self._waiting = self._waiting, []
-        for future in finished:
-            yield future.result()
-        self._thread.shutdown()
+    It ends, with its threads, when no bundle holds it any more, also where bundles failed.
+    """
+    count = threads()
+    return _shared.get(count) if count > 1 else None

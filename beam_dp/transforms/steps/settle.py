@@ -1,7 +1,8 @@
 """The second step: settle the bounds, and summarise one line per person and partition."""
 
+import functools
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 import apache_beam as beam
@@ -14,33 +15,30 @@ from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.bounding.accumulator import HELD_LINES
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.numerics.in_order import InOrder
 from beam_dp.mechanisms.summaries import histograms, owner_lines, thinning, wire
 from beam_dp.mechanisms.summaries.histograms import Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
 from beam_dp.transforms.steps import block_votes, runtime
 from beam_dp.transforms.steps.block_votes import bucket_of
-from beam_dp.transforms.steps.runtime import Ahead
 
 SHARED = -1
 """The bucket of the summary over all partitions."""
 _SUMMARY_LINES = 1 << 20
 Packed = tuple[int, bytes] | TaggedOutput[Literal["blocks"], tuple[int, bytes]]
 """The output: (bucket, summary), or, tagged `block_votes.TAG`, (group of blocks, lines)."""
-
-
-def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
-    """Return the settled contributions of a shard; little more than these is held at a time."""
-    lines = _gathered(packed, bounder)
-    return bounder.settle(lines) if lines is not None else None
+Summarised = tuple[Summary, Summary | None, Owned | None]
+Tasks = InOrder[Summarised]
 
 
 def gather_reduced(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
     """Return the reduced contributions of a shard, for `Bounder.settle_reduced`."""
-    lines = _gathered(packed, bounder)
+    lines = gather(packed, bounder)
     return bounder.reduce(lines) if lines is not None else None
 
 
-def _gathered(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
+def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
+    """Return the contributions of a shard, to be settled; little more than these is ever held."""
     held: list[Table] = []
     limit = HELD_LINES
     for blob in packed:
@@ -72,39 +70,46 @@ class SummariseLines(beam.DoFn):
         self._measures, self._shared = tuple(measures), tuple(shared)
         self._relations = any(isinstance(measure, Relation) for measure in measures)
 
+    def setup(self) -> None:
+        """Begin without threads."""
+        self._tasks: Tasks = InOrder(None, 0)
+
     def start_bundle(self) -> None:
         """Begin a bundle with no summaries."""
         self._partitions: list[Summary] = []
         self._people: list[Summary] = []
         self._owned: list[Owned] = []
-        self._ahead = Ahead(self._summarised)
+        self._tasks = InOrder(runtime.pool(), runtime.threads() - 1)
 
-    def summarised(self, table: Table) -> Iterator[Packed]:
-        """Take settled contributions of whole people; yield what is full."""
-        yield from self._take(self._ahead.put(table))
+    def summarised(self, settled: Callable[[], Table]) -> Iterator[Packed]:
+        """Take what returns settled contributions of whole people; yield what is full."""
+        yield from self._take(self._tasks.put(functools.partial(self._summarised, settled)))
 
     def finish_bundle(
         self,
     ) -> Iterator[WindowedValue | TaggedOutput[Literal["blocks"], WindowedValue]]:
         """Yield the summaries that are still held."""
-        for element in itertools.chain(self._take(self._ahead.drain()), self._flush()):
+        for element in itertools.chain(self._take(self._tasks.drain()), self._flush()):
             if isinstance(element, TaggedOutput):
                 yield TaggedOutput(element.tag, GlobalWindows.windowed_value(element.value))
             else:
                 yield GlobalWindows.windowed_value(element)
+        self._tasks = InOrder(None, 0)  # runners keep the step: free its threads
         runtime.give_back()
 
-    def _summarised(self, table: Table) -> tuple[Summary, Summary | None, Owned | None]:
-        lines = None
+    def teardown(self) -> None:
+        """Let go of threads and lines; runners do this at the end and after a failure."""
+        self._tasks.forget()
+
+    def _summarised(self, settled: Callable[[], Table]) -> Summarised:
+        table, lines = settled(), None
         if self._relations:
             lines = owner_lines.collect(table, self._measures, self._bounder.key)
             table = self._bounder.aggregate(table)
         people = histograms.summarise_people(table, self._shared) if self._shared else None
         return histograms.summarise(table, self._measures), people, lines
 
-    def _take(
-        self, summarised: Iterable[tuple[Summary, Summary | None, Owned | None]]
-    ) -> Iterator[Packed]:
+    def _take(self, summarised: Iterable[Summarised]) -> Iterator[Packed]:
         for summary, people, lines in summarised:
             self._partitions.append(summary)
             self._people += [people] if people is not None else []
@@ -143,10 +148,10 @@ class Settle(SummariseLines):
     """Settle the bounds of the people of a shard, and summarise their lines by partition."""
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Packed]:
-        """Take all contributions of one shard; the shard before it is summarised meanwhile."""
-        table = gather(element[1], self._bounder)
-        if table is not None:
-            yield from self.summarised(table)
+        """Take all contributions of one shard; shards before it are summarised meanwhile."""
+        lines = gather(element[1], self._bounder)
+        if lines is not None:
+            yield from self.summarised(functools.partial(self._bounder.settle, lines))
 
 
 def merge(summaries: Sequence[Summary], measures: Sequence[Measure | Relation]) -> Summary:

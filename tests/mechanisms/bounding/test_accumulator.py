@@ -1,10 +1,16 @@
 """An accumulator hands on what settles to the same, and holds a bounded number of lines.
 
+The same in one thread and in several, however they meet.
+
 Rows and keys are seeded: the claims are about deterministic functions, there is no false alarm.
 """
 
+import functools
+import gc
 import itertools
 import random
+import weakref
+from concurrent import futures
 
 import numpy as np
 import pytest
@@ -32,16 +38,28 @@ BOUNDS = [
 FIELDS = (Field(0, "sum"), Field(0, "max"))
 
 
-def through(bounder: Bounder, tables: list[Table], batch: int, held: int) -> tuple[Table, int]:
+@pytest.fixture(scope="module")
+def pool():
+    with futures.ThreadPoolExecutor(3) as threads:
+        yield threads
+
+
+def through(
+    bounder: Bounder,
+    tables: list[Table],
+    batch: int,
+    held: int,
+    pool: futures.Executor | None = None,
+) -> tuple[Table, int]:
     """Return what settles behind an accumulator, and the most lines it held between calls."""
-    accumulator, handed, most = Accumulator(bounder, batch, held), [], 0
+    accumulator, handed, most = Accumulator(bounder, batch, held, pool, 3), [], 0
     for table in tables:
         handed += accumulator.add(table)
         held = [*accumulator._raw, *accumulator._reduced, *accumulator._full]
         most = max(most, sum(map(len, held)))
     handed += accumulator.drain()
     assert not accumulator.drain()
-    return bounder.settle(concatenate(handed)), most
+    return bounder.settle(concatenate(handed or [table_of([])])), most
 
 
 @pytest.mark.parametrize("bounds", BOUNDS, ids=str)
@@ -90,17 +108,23 @@ def test_the_filter_drops_lines_and_changes_nothing(monkeypatch):
     assert fields_in(settled) == fields_of(bounder, reference(bounder, rows))
 
 
-@pytest.mark.parametrize("bits", [1, 4])
-def test_people_who_share_a_slot_of_the_filter_are_told_apart(monkeypatch, bits):
+def collide(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
+    """Make people, pairs and rows share their hashes: of every hash these first bits are left."""
     real = hashing.mix
-    kept = np.uint64(2**64 - 2 ** (64 - bits))
+    kept = np.uint64(2**64 - 2 ** (64 - bits)) if bits else np.uint64(0)
     monkeypatch.setattr(hashing, "mix", lambda words, constant: real(words, constant) & kept)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("bits", [0, 1, 4])
+def test_people_who_share_a_slot_of_the_filter_are_told_apart(monkeypatch, pool, bits, threads):
+    collide(monkeypatch, bits)
     generator = random.Random(bits)
-    for trial in range(20):
+    for trial in range(6):
         bounder = Bounder(ContributionBounds(2), FIELDS, b"%d" % trial)
         rows = random_rows(generator, 300)
         tables = [table_of(rows[start : start + 20]) for start in range(0, 300, 20)]
-        settled, _ = through(bounder, tables, 10, 20)
+        settled, _ = through(bounder, tables, 10, 20, pool if threads > 1 else None)
         assert fields_in(settled) == fields_of(bounder, reference(bounder, rows))
 
 
@@ -164,3 +188,129 @@ def test_batches_that_do_not_shrink_are_handed_on_unsorted(monkeypatch):
     whole = bounder.settle(bounder.prepare(table_of(rows)))
     assert fields_in(settled) == fields_in(whole)
     assert len(settled) == 800
+
+
+WORDS = (0, 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
+VALUES = (None, 0, -1, (1 << 62) - 1, -(1 << 62), 1 << 62, (1 << 63) - 1, -(1 << 63), 1 << 119)
+ONE = Row((7, 0), (1, 0), (5,))
+HOSTILE = {
+    "nothing": [],
+    "one row": [ONE],
+    "one person": [Row((7, 0), (place % 9, 0), (place,)) for place in range(120)],
+    "one pair": [ONE] * 120,
+    "a row of each person": [Row((place, 0), (place % 3, 0), (1,)) for place in range(120)],
+    "no values": [Row((place % 5, 0), (place % 7, 0), (None,)) for place in range(120)],
+    "the ends of 64 bits": [
+        Row((person, 0), (partition, 0), (value,))
+        for person in WORDS for partition in WORDS for value in VALUES
+    ],
+    "integers and texts": [
+        Row((word, second), (place, third), (place,))
+        for word in WORDS for second in (0, 1, 3) for place, third in ((2, 0), (2, 5), (3, 1))
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("bits", [0, 3, 64])
+@pytest.mark.parametrize("rows", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_rows_settle_to_the_definition_in_any_number_of_threads(
+    monkeypatch, pool, rows, bits, threads
+):
+    """Whether all hashes are equal, or few, or none; with empty batches between."""
+    if bits < 64:
+        collide(monkeypatch, bits)
+    monkeypatch.setattr(accumulator, "_ONE_SLICE", 0)
+    shuffled = random.Random(bits).sample(rows, len(rows))
+    for bounds in (ContributionBounds(2), ContributionBounds(2, 1), ContributionBounds(None)):
+        bounder = Bounder(bounds, FIELDS, b"key")
+        tables = [table_of(shuffled[start : start + 9]) for start in range(0, len(rows), 9)]
+        tables = [each for table in tables for each in (table_of([]), table)]
+        settled, _ = through(bounder, tables, 20, 40, pool if threads > 1 else None)
+        assert fields_in(settled) == fields_of(bounder, reference(bounder, rows))
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_threads_that_meet_at_the_filter_change_nothing(monkeypatch, pool, few):
+    """Many people with many pairs, most of them hopeless: threads look up what others write."""
+    monkeypatch.setattr(accumulator, "_ONE_SLICE", 0 if few else 1 << 16)
+    generator = np.random.default_rng(5)
+    people = generator.integers(0, 200, (1, 40_000)).astype(np.uint64)
+    partitions = generator.integers(0, 60, (1, 40_000)).astype(np.uint64)
+    rows = Table(people, partitions, np.ones(40_000, np.int64), [np.arange(40_000)])
+    bounder = Bounder(ContributionBounds(3), FIELDS, b"key")
+    tables = [rows.take(slice(start, start + 250)) for start in range(0, 40_000, 250)]
+    made = [
+        functools.partial(rows.take, slice(start, start + 250)) for start in range(0, 40_000, 250)
+    ]
+    alone = fields_in(bounder.settle(bounder.prepare(rows)))
+    for given in (tables, made):
+        for trial in range(5):
+            settled, _ = through(bounder, given, 1000 + trial, 2000, pool)
+            assert fields_in(settled) == alone
+
+
+def test_lines_are_told_hopeless_only_by_lines_of_their_own_person():
+    """People meet in slots: whoever was first stays, until half of the slots are taken."""
+    bounder = Bounder(ContributionBounds(1), (), b"key")
+    filter_ = accumulator._Hopeless(bounder)
+    words = np.arange(1 << 19, dtype=np.uint64)[None]
+    many = bounder.reduce(Table(words, words, np.ones(1 << 19, np.int64), []))
+    filter_.learn(many)
+    assert filter_.drop(many) is not None and filter_._slots is None  # nothing was made to learn in
+    filter_.renew(1)
+    filter_.learn(many)
+    priorities, people = filter_._slots
+    taken = np.flatnonzero(priorities != accumulator._NOTHING)
+    assert 0.35 * len(priorities) < len(taken) < 0.45 * len(priorities)  # 1 - exp(-1/2) = 0.393
+    hashes = bounder.person_hash(Table(people[:, taken], people[:, taken], taken, []))
+    assert (hashes >> accumulator._SLOT_SHIFT == taken.astype(np.uint64)).all()
+    worse = many.take(slice(None))
+    worse.hashes = np.stack([many.hashes[0], np.full(1 << 19, accumulator._NOTHING)])
+    assert len(filter_.drop(worse)) == (1 << 19) - len(taken)
+    assert len(filter_.drop(many)) == 1 << 19
+    filter_.renew(1)
+    assert filter_._slots[0] is priorities
+    more = bounder.reduce(Table(words + (1 << 20), words, np.ones(1 << 19, np.int64), []))
+    filter_.learn(more)
+    assert (people[:, taken] == filter_._slots[1][:, taken]).all()
+    filter_.renew(1)
+    assert filter_._slots[0] is not priorities
+    filter_.renew(2)
+    assert len(filter_._slots[1]) == 2
+
+
+def test_names_of_partitions_stay_with_their_lines(monkeypatch, pool):
+    monkeypatch.setattr(accumulator, "_ONE_SLICE", 0)
+    rows = [Row((place, 0), (place % 40, 1), (1,)) for place in range(400)]
+    tables = [table_of(rows[start : start + 20]) for start in range(0, 400, 20)]
+    for table in tables:
+        table.names = {(number, 1): b"%d" % number for number in table.partition[0].tolist()}
+    for held in (30, 100_000):
+        accumulator_ = Accumulator(Bounder(ContributionBounds(2), (), b"key"), 50, held, pool, 2)
+        handed = [part for table in tables for part in accumulator_.add(table)]
+        handed += accumulator_.drain()
+        for part in handed:
+            assert {int(number) for number in part.partition[0]} <= {
+                int(name) for pair, name in part.names.items() if pair == (int(name), 1)
+            }
+        assert sum(map(len, handed)) == 400
+
+
+def test_a_batch_that_fails_raises_and_no_batch_is_kept(pool):
+    accumulator_ = Accumulator(Bounder(ContributionBounds(1), (), b"key"), 10, 10, pool, 5)
+    table = table_of([ONE])
+    kept = weakref.ref(table)
+
+    def fail() -> Table:
+        raise TypeError("no such column")
+
+    with pytest.raises(TypeError, match="no such column"):
+        for rows in (fail, table, table):
+            accumulator_.add(rows)
+        accumulator_.drain()
+    accumulator_.forget()
+    del table, rows
+    list(pool.map(abs, range(9)))  # threads let go of their last task when they take another
+    gc.collect()
+    assert kept() is None

@@ -84,3 +84,29 @@ def test_people_are_numbered_one_to_one_in_the_order_of_their_words() -> None:
         people[-1] = people[0]
         places = {one: place for place, one in enumerate(sorted({*people[0].tolist()}))}
         assert ordering.numbered(people).tolist() == [places[one] for one in people[0].tolist()]
+
+
+@pytest.mark.parametrize("few", [0, 1 << 19])
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+@pytest.mark.parametrize("size", [1, 2, 9, 600])
+@pytest.mark.parametrize("words", [1, 2])
+def test_pairs_are_in_the_order_of_a_full_sort(
+    monkeypatch: pytest.MonkeyPatch, words: int, size: int, mask: np.uint64, few: int
+) -> None:
+    """By words with an index and by indexes, whichever bits of the hashes people and pairs share."""
+    monkeypatch.setattr(ordering, "_FEW", few)
+    for seed in range(5):
+        generator = np.random.default_rng(seed)
+        person, partition = generator.integers(0, 4, (2, words, size)).astype(np.uint64)
+        random_words = generator.integers(0, 1 << 64, (2, 4, 4), np.uint64) & mask
+        person_hash = random_words[0][person[0].astype(int), person[-1].astype(int)]
+        priority = (
+            person_hash ^ random_words[1][partition[0].astype(int), partition[-1].astype(int)]
+        )
+        order, new_pair = ordering.order_pairs(person, partition, person_hash, priority)
+        keys = [*partition, priority, *person, person_hash]
+        lines = np.array([key.tolist() for key in keys[::-1]], object).T
+        assert sorted(order.tolist()) == list(range(size))
+        assert lines[order].tolist() == sorted(lines.tolist())
+        differs = [True, *(a != b for a, b in itertools.pairwise(lines[order].tolist()))]
+        assert new_pair.tolist() == differs

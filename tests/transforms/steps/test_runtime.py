@@ -1,9 +1,13 @@
-"""Freed memory goes back to the system, and nothing else changes."""
+"""Freed memory goes back to the system; bundles share threads, which end with the last of them."""
 
 import platform
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from beam_dp.transforms.steps import runtime
 
@@ -34,3 +38,54 @@ def test_elsewhere_nothing_is_done(monkeypatch) -> None:
         assert runtime._trim()(0) is None
     finally:
         runtime._trim.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("given", "count"),
+    [("1", 1), ("3", 3), ("1024", 1024), ("0", None), ("1025", None), ("x", None)],
+)
+def test_threads_are_those_of_the_variable_or_the_cores(
+    monkeypatch: pytest.MonkeyPatch, given: str, count: int | None
+) -> None:
+    monkeypatch.setenv(runtime.THREADS, given)
+    monkeypatch.setattr(runtime.os, "sched_getaffinity", lambda _: range(5), raising=False)
+    assert runtime.threads() == (count or 5)
+    monkeypatch.setattr(runtime.os, "sched_getaffinity", lambda _: range(99), raising=False)
+    assert runtime.threads() == (count or 8)
+    assert (runtime.pool() is None) == (count == 1)
+
+
+def test_bundles_share_one_pool_that_ends_with_the_last_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(runtime.THREADS, "3")
+    first, second = runtime.pool(), runtime.pool()
+    assert first is second
+    threads = {first.submit(threading.current_thread).result() for _ in range(9)}
+    assert 0 < len(threads) <= 3
+    del first
+    assert second.submit(int).result() == 0
+    del second
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert runtime.pool().submit(int).result() == 0
+
+
+def test_a_forked_process_makes_a_pool_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when the lock is held meanwhile; in a process of its own, since a fork copies pytest."""
+    program = (
+        "import os\n"
+        "from beam_dp.transforms.steps import runtime\n"
+        "pool = runtime.pool()\n"
+        "assert pool.submit(int).result() == 0\n"
+        "with runtime._shared._lock:\n"
+        "    child = os.fork()\n"
+        "if not child:\n"
+        "    other = runtime.pool()\n"
+        "    os._exit(3 if other is not pool and other.submit(int).result() == 0 else 4)\n"
+        "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3\n"
+        "assert runtime.pool() is pool\n"
+    )
+    monkeypatch.setenv(runtime.THREADS, "2")
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
