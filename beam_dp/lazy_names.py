@@ -16,27 +16,36 @@ Getter = Callable[[str], object]
 Lister = Callable[[], list[str]]
 
 
+_REMARKS = {
+    "": "apitools not found",
+    "apache_beam.io.mongodbio": "Could not find a compatible bson",
+}
+"""What Beam's first import says of clients that are not installed, by the name of the logger."""
+
+
 def _concerns_us(record: logging.LogRecord) -> bool:
-    return not str(record.msg).startswith("apitools not found")
+    return not str(record.msg).startswith(tuple(_REMARKS.values()))
 
 
 @contextlib.contextmanager
-def without_remark() -> Iterator[None]:
-    """Hold back the remark of Beam's first import about a BigQuery client that is not installed.
+def without_remarks() -> Iterator[None]:
+    """Hold back the remarks of Beam's first import about clients that are not installed.
 
-    Beam logs it by a function that would also give the root logger a handler for good, if it has
-    none: then a program's own `logging.basicConfig` would do nothing. So it has one meanwhile.
+    Beam logs one of them by a function that would also give the root logger a handler for good, if
+    it has none: then a program's own `logging.basicConfig` would do nothing. So it has one meanwhile.
     """
-    root = logging.getLogger()
+    root, loggers = logging.getLogger(), [logging.getLogger(name) for name in _REMARKS]
     meanwhile = [] if root.handlers else [logging.lastResort or logging.NullHandler()]
-    root.addFilter(_concerns_us)
+    for logger in loggers:
+        logger.addFilter(_concerns_us)
     root.handlers += meanwhile
     try:
         yield
     finally:
         for handler in meanwhile:
             root.removeHandler(handler)
-        root.removeFilter(_concerns_us)
+        for logger in loggers:
+            logger.removeFilter(_concerns_us)
 
 
 def lazy(package: str, modules: Mapping[str, Sequence[str]]) -> tuple[Getter, Lister, list[str]]:
@@ -68,5 +77,5 @@ def lazy(package: str, modules: Mapping[str, Sequence[str]]) -> tuple[Getter, Li
 
 
 def _loaded(module: str) -> ModuleType:
-    with without_remark():
+    with without_remarks():
         return importlib.import_module(module)

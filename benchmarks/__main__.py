@@ -7,6 +7,7 @@
     python -m benchmarks ratio                private ratios a / b against b
     python -m benchmarks ranks                quantiles and extremes for few people, with goals
     python -m benchmarks reach                the chosen bound on partitions, with goals
+    python -m benchmarks start                how long a job takes to start, with a goal
     python -m benchmarks preprocessing        how fast sensitivity preprocessing is, with goals
     python -m benchmarks accuracy_preprocessing   its errors beside those of other mechanisms
     python -m benchmarks faults               processes killed at random moments, on every engine
@@ -32,6 +33,7 @@ PROGRAMS = (
     "ratio",
     "ranks",
     "reach",
+    "start",
     "preprocessing",
     "accuracy_preprocessing",
     "data",
@@ -46,6 +48,7 @@ _OTHERS = [
     ["benchmarks.ratio"],
     ["benchmarks.ranks"],
     ["benchmarks.reach"],
+    ["benchmarks.start"],
     ["benchmarks.preprocessing"],
     ["benchmarks.accuracy_preprocessing"],
 ]

@@ -96,6 +96,28 @@ def test_what_few_releases_need_is_not_loaded_for_all():
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60, cwd=ROOT)
 
 
+def test_a_plan_loads_nothing_that_only_runs_need():
+    """The ledger's lock, Arrow's kernels, and what Beam loads for others: a third of the start."""
+    words = "--plan --input x.csv --output y.csv --person a --count --sum spent --epsilon 1"
+    command = [sys.executable, "-X", "importtime", "-m", "pipelines.aggregate", *words.split()]
+    done = subprocess.run(command, check=True, timeout=60, cwd=ROOT, capture_output=True, text=True)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    loaded = {line.split("|")[-1].strip() for line in lines}
+    assert len(lines) == len(done.stderr.splitlines()) and "apache_beam" in loaded
+    assert loaded.isdisjoint({"filelock", "pyarrow.compute", "pandas.core", "pymongo", "scipy"})
+    assert done.stdout.startswith("metric ")
+
+
+def test_whoever_imports_the_jobs_has_all_of_beam():
+    program = (
+        "import sys, pipelines.aggregate\n"
+        "from apache_beam.io import mongodbio\n"
+        "assert mongodbio.MongoClient is not None\n"
+        "assert {'bson', 'pandas'}.isdisjoint(name for name in sys.modules if not sys.modules[name])"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, cwd=ROOT)
+
+
 def test_no_module_imports_itself_in_a_circle():
     graph = {
         named(path)[:-3].replace("/", ".").removesuffix(".__init__"): imported_by(path)

@@ -12,8 +12,6 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-import filelock
-
 from beam_dp.mechanisms.numerics import checks
 
 PATIENCE = 60.0
@@ -50,6 +48,8 @@ def locked(path: Path) -> Iterator[None]:
     Raises:
         ValueError: if another one has it for longer than `PATIENCE`.
     """
+    import filelock  # here, for it takes as long to load as this module and most others
+
     lock = filelock.FileLock(f"{path}.lock", timeout=PATIENCE)
     try:
         lock.acquire()

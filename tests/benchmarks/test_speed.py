@@ -192,6 +192,7 @@ OTHERS = [
     ["benchmarks.ratio"],
     ["benchmarks.ranks"],
     ["benchmarks.reach"],
+    ["benchmarks.start"],
     ["benchmarks.preprocessing"],
     ["benchmarks.accuracy_preprocessing"],
 ]

@@ -5,10 +5,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from beam_dp.transforms.columns import ids
 from beam_dp.transforms.columns.partition_keys import Key
+from beam_dp.transforms.inputs import kernels as pc
 
 Column: TypeAlias = pa.Array | list[object]
 
