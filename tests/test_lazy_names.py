@@ -114,8 +114,8 @@ def test_the_version_is_that_of_the_package() -> None:
 def test_other_words_of_an_import_come_through() -> None:
     said = run(
         "import logging",
-        "from beam_dp.lazy_names import without_remark",
-        "with without_remark():",
+        "from beam_dp.lazy_names import without_remarks",
+        "with without_remarks():",
         "    logging.warning('apitools not found, and more')",
         "    logging.warning('the disk is full')",
         "    logging.getLogger('other').error('and empty')",
@@ -126,10 +126,10 @@ def test_other_words_of_an_import_come_through() -> None:
 def test_handlers_of_a_program_stay_and_hear_the_rest() -> None:
     said = run(
         "import logging",
-        "from beam_dp.lazy_names import without_remark",
+        "from beam_dp.lazy_names import without_remarks",
         "logging.basicConfig(format='mine %(message)s')",
         "before = list(logging.root.handlers)",
-        "with without_remark():",
+        "with without_remarks():",
         "    logging.warning('apitools not found, and more')",
         "    logging.warning('loaded')",
         "assert logging.root.handlers == before and not logging.root.filters",
