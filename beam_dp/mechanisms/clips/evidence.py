@@ -11,8 +11,10 @@ WINDOWS = (1, 2, 4)
 NOBODY = (1e-6, 3e-3)
 """Chances that an anchor is anywhere where nobody is: the first, and the second without an anchor
 of the first."""
-BEYOND = 3e-3
-"""Chance that people are shown above the anchor where nobody is."""
+BEYOND = 3e-2
+"""Chance that people are shown above the anchor where nobody is, at most."""
+_RARER = 2**-1.5
+"""How much rarer a false alarm is in each bucket further up."""
 _LEAST = 1e-300  # no chance is 0
 
 
@@ -28,8 +30,10 @@ class Evidence:
     be anywhere, and makes the clip useless.
 
     *Above the anchor* more is to be lost the higher a false alarm is: noise of the size of the clip
-    doubles with each octave. So the d-th bucket above has a chance of `BEYOND` 2^-d. The sum over
-    all d is at most `BEYOND`, and the expected noise grows by less than `BEYOND` per octave; near
+    doubles with each octave. So the d-th bucket above has a chance of `BEYOND` 2^(-3 d / 2). The
+    sum over all d is 0.55 `BEYOND`; the expected noise grows by less than the sum of 2^d times
+    that, 2.4 `BEYOND` or 7%, however many buckets there are. With 2^-d it would grow by as much for
+    each bucket; with 4^-d groups of people a few octaves above the others are seen too late. Near
     the anchor, where people are likely to be, less evidence is asked for than for all buckets
     alike.
 
@@ -61,7 +65,7 @@ class Evidence:
             anchor = np.maximum(anchor, 0)
         distance = np.arange(self.buckets)[None, :] - anchor[:, None]
         near = self._shown(
-            noisy, np.maximum(self._alarm * 0.5 ** np.clip(distance, 1, None), _LEAST)
+            noisy, np.maximum(self._alarm * _RARER ** np.clip(distance, 1, None), _LEAST)
         )
         return np.where((anchor >= 0)[:, None], _last(sure | near), -1)
 
@@ -82,7 +86,7 @@ class Evidence:
 
     @property
     def _alarm(self) -> float:
-        """The chance that people are shown above the anchor where nobody is."""
+        """The chance that people are shown above the anchor where nobody is, at most."""
         return BEYOND / self.numbers
 
     @property
@@ -93,7 +97,7 @@ class Evidence:
     @property
     def unseen(self) -> float:
         """How many people may be in the bucket above a clip, typically, and not be shown."""
-        return self.noise.beyond(1, self._alarm / (2 * self._tests))
+        return self.noise.beyond(1, self._alarm * _RARER / self._tests)
 
 
 def _windows(noisy: np.ndarray, width: int) -> np.ndarray:

@@ -6,15 +6,18 @@ people with enormous numbers can be beyond it, and are protected for exactly tha
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-ALONE, TOGETHER = 2.0, 1.0
+ALONE, TOGETHER = 1.5, 1.0
 """How many scales of the noise are added to what is seen beyond the top: for the interval of one
 number, and for those of several, which share the loss out generously (`Cut`)."""
-_NOBODY = 0.25
-"""A bucket beyond the top with fewer people than that is taken for empty."""
+_NOBODY = 0.1
+"""A bucket beyond the top with fewer people than that, as expected, is taken for empty."""
+_STRAYS = 19.0
+"""How many times their variance what people beyond the top lose may be off, squared (95%)."""
 _FALL = (0.05, 0.45)
 """Between which quotients people fall from one octave to the next, beyond the top."""
 _UNSEEN = 9
@@ -52,10 +55,32 @@ class ClipEdges:
 
 @dataclass(frozen=True)
 class Losses:
-    """What people lose at a clip, per row of a list: their total, and the sum of squares."""
+    """What people lose at a clip, per row of a list.
+
+    Attributes:
+        total: what they lose together.
+        squares: the sum of squares of what each of them loses.
+        beyond: that of people beyond the top alone.
+    """
 
     total: np.ndarray
     squares: np.ndarray
+    beyond: np.ndarray
+
+    def beside(self, noise: np.ndarray | float) -> np.ndarray:
+        """Return how much further than by noise alone the truth may be above a single number.
+
+        The people beyond the top are a sample. With u_d of them expected in the bucket where each
+        loses k_d, their numbers independent and Poisson, they are expected to lose the sum of
+        u_d k_d, with the variance v, the sum of u_d k_d^2 (compound Poisson). Of its distribution
+        nothing else is used, as a single person far up decides about it: a variable exceeds its
+        mean by the root of 19 v with a chance of at most 1 / (1 + 19) (Cantelli 1928). Noise and
+        sample are independent, so the two distances are added by squares, as in `Cut.widths`.
+
+        Args:
+            noise: how far the noise of the number strays (95%).
+        """
+        return self.total + (np.hypot(noise, np.sqrt(_STRAYS * self.beyond)) - noise)
 
 
 def lost(
@@ -71,10 +96,11 @@ def lost(
     *Seen*: x_m people between the clip and the top lose mean_m - C each; the noise of these counts
     is added at one standard deviation, sqrt(2) scale sqrt(sum of (mean_m - C)^2).
 
-    *Beyond the top* t: with q = 2 scale (or 1, see `TOGETHER`), counts n_d of the buckets t + d,
+    *Beyond the top* t: with q = 1.5 scale (or 1, see `TOGETHER`), counts n_d of the buckets t + d,
     and the fall r = min((n_0 + q) / max(n_0, n_-1 - q), (n_1 + q) / (n_0 - q)), kept within
-    `_FALL`, there are at most u_1 = min(n_1, n_0) + q people, u_2 = min(n_2 + q, u_1 r + 1),
-    u_3 = min(n_3 + q, u_2 r + 1), and beyond these they fall by r, down to `_NOBODY`.
+    `_FALL`, there are at most u_1 = min(n_1, n_0) + q people, u_2 = min(n_2 + q, u_1 r),
+    u_3 = min(n_3 + q, u_2 r), and beyond these they fall by r, down to `_NOBODY`: people to be
+    expected. How many more there may be is `Losses.beside`.
 
     Where nobody is shown on this side, nobody is taken to lose anything.
 
@@ -94,12 +120,13 @@ def lost(
     people = np.where(seen, np.maximum(noisy, 0), 0)
     doubt = math.sqrt(2) * scale * np.sqrt((excess**2 * (people > 0)).sum(axis=1))
     total, squares = (people * excess).sum(axis=1) + doubt, (people * excess**2).sum(axis=1)
+    beyond = np.zeros(len(noisy))
     for distance, unseen in enumerate(_unseen(noisy, tops, deviations * scale), start=1):
         bucket = np.minimum(tops + distance, len(means) - 1)
         counted = (tops >= 0) & (bucket > clips)
         each = np.where(counted, np.maximum(means[bucket] - clip, 0.0), 0.0)
-        total, squares = total + unseen[rows] * each, squares + unseen[rows] * each**2
-    return Losses(total, squares)
+        total, beyond = total + unseen[rows] * each, beyond + unseen[rows] * each**2
+    return Losses(total, squares + beyond, beyond)
 
 
 def _unseen(noisy: np.ndarray, tops: np.ndarray, q: float) -> list[np.ndarray]:
@@ -119,7 +146,7 @@ def _unseen(noisy: np.ndarray, tops: np.ndarray, q: float) -> list[np.ndarray]:
     for distance in range(2, _UNSEEN + 1):
         further = people[-1] * fall
         if distance <= 3:
-            further = np.maximum(np.minimum(count(distance) + q, further + 1), 0.0)
+            further = np.maximum(np.minimum(count(distance) + q, further), 0.0)
         people.append(np.where(further < _NOBODY, 0.0, further))
     return people
 
@@ -142,6 +169,28 @@ class Cut:
     least: float
     below: tuple[float, float]
     above: tuple[float, float]
+
+    @classmethod
+    def of(
+        cls, noise: float, least: float, losses: Sequence[Losses], unit: float, alone: bool
+    ) -> "Cut":
+        """Return what is known by the losses of one row, above 0 and perhaps below.
+
+        Args:
+            noise: as above.
+            least: as above.
+            losses: in units.
+            unit: what one unit is worth.
+            alone: whether one partition has it all.
+        """
+        sides = [
+            (
+                float((loss.beside(noise / unit) if alone else loss.total)[0]) * unit,
+                float(loss.squares[0]) * unit**2,
+            )
+            for loss in losses
+        ]
+        return cls(noise, least, sides[1] if len(sides) > 1 else (0.0, 0.0), sides[0])
 
     def sizes(self, values: np.ndarray) -> np.ndarray:
         """Return the sizes of released numbers, by which losses are shared out."""

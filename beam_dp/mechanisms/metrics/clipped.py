@@ -70,6 +70,7 @@ class ClippedRequest(ColumnRequest):
     Attributes:
         signed: whether numbers below 0 count.
         anchored: whether it is a number of rows or values, of which most people have few.
+        early: whether a first look is enough as soon as it shows that many people are there.
         clipping: how its clip is chosen.
     """
 
@@ -77,6 +78,7 @@ class ClippedRequest(ColumnRequest):
 
     signed: ClassVar[bool] = False
     anchored: ClassVar[bool] = True
+    early: ClassVar[bool] = False
     owner: ClassVar[str] = ""
 
     @abc.abstractmethod
@@ -114,6 +116,7 @@ class ClippedRequest(ColumnRequest):
                 bounded=context.depth is not None,
                 numbers=(context.partitions or _UNKNOWN) if self.clipping.shared else 1,
                 alpha=context.alpha,
+                early=self.early,
             ),
         )
 

@@ -71,6 +71,7 @@ class ClippedSum(Release):
         bounded: whether a public bound cuts rows before; the interval is open where they count.
         numbers: how many partitions share the clip, or about so many.
         alpha: the chance that the noise strays further than the interval says.
+        early: as in `ClipChoice`.
     """
 
     source: int
@@ -84,6 +85,7 @@ class ClippedSum(Release):
     bounded: bool = False
     numbers: int = 1
     alpha: Fraction = ALPHA
+    early: bool = False
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
@@ -127,9 +129,8 @@ class ClippedSum(Release):
     @property
     def choice(self) -> ClipChoice:
         """How the clip is chosen."""
-        return ClipChoice(
-            self.looks, self.thresholds, len(self._signs), self.anchored, self.numbers
-        )
+        of = self.looks, self.thresholds, len(self._signs), self.anchored
+        return ClipChoice(*of, numbers=self.numbers, early=self.early)
 
     @property
     def shift(self) -> int:
@@ -203,7 +204,8 @@ class ClippedSum(Release):
         used = np.unique(clips).tolist()
         bounds = {index: self._noise_bound(index, choice.look) for index in used}
         bound = np.array([bounds[index] for index in clips.tolist()], np.float64)
-        losses = [loss.total * float(self.unit) for loss in self.choice.losses(choice, clips)]
+        unit = float(self.unit)
+        losses = [loss.beside(bound / unit) * unit for loss in self.choice.losses(choice, clips)]
         below = losses[1] if self.signed else np.zeros(view.size)
         seen = Released.between(values, bound + below, bound + losses[0])
         return self._opened(seen).where(shown, self._unshown(values, bound))
@@ -243,15 +245,10 @@ class ClippedSum(Release):
     def _cut(self, choice: Choice, index: int, look: int, partitions: int) -> Cut:
         """Return what people lose at a clip that so many partitions share, in the user's scale."""
         deviations = ALONE if partitions == 1 else TOGETHER
-        unit = float(self.unit)
-        sides = [
-            (float(loss.total[0]) * unit, float(loss.squares[0]) * unit**2)
-            for loss in self.choice.losses(choice, np.array([index]), deviations)
-        ]
+        losses = self.choice.losses(choice, np.array([index]), deviations)
         least = self._price(choice.look) * float(self.thresholds[index] * self.unit)
-        return Cut(
-            self._noise_bound(index, look), least, sides[1] if self.signed else (0.0, 0.0), sides[0]
-        )
+        bound = self._noise_bound(index, look)
+        return Cut.of(bound, least, losses, float(self.unit), partitions == 1)
 
     def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: np.ndarray) -> np.ndarray:
         """Return the statistic per partition, each person clipped."""

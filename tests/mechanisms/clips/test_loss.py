@@ -9,7 +9,7 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.clips.choice import ClipChoice
-from beam_dp.mechanisms.clips.loss import ClipEdges, Cut, lost
+from beam_dp.mechanisms.clips.loss import ClipEdges, Cut, Losses, lost
 from beam_dp.mechanisms.noise.sampling import Noise
 
 GRID = tuple(1 << power for power in range(12))
@@ -81,8 +81,54 @@ def test_people_between_the_clip_and_the_top_lose_what_is_above_the_clip():
 
 def test_where_nobody_is_shown_nobody_loses():
     assert losses([50] * 13, -1, 3) == (0.0, 0.0)
-    total, _ = losses([5000, 900, -99, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 1, 1)
+    total, _ = losses([5000, 900, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 1, 1)
     assert total > 0  # a few may be above all that are shown
+
+
+def test_people_beyond_the_top_fall_as_the_counts_do():
+    # 400, 100: a fourth each; the noise is next to none, so that q is.
+    found = lost(
+        np.array([[6400, 1600, 400, 100, 0, 0, 0, 0, 0, 0, 0, 0, 0]]),
+        *(np.array([2]), np.array([2])),
+        ClipEdges(GRID),
+        1e-9,
+    )
+    each = ClipEdges(GRID).means[3:5] - 4
+    people = np.array([100.0, 0.0])  # what is beyond has been counted, too
+    assert found.total == pytest.approx((people * each).sum())
+    assert found.beyond == pytest.approx((people * each**2).sum())
+    assert found.squares == found.beyond
+    # Where counts are uncertain, the fall goes on beyond them: u_4 = u_3 / 4.
+    noisy = np.array([[6400, 1600, 400, 100, 25, 6, 9, 9, 9, 9, 9, 9, 9]])
+    found = lost(noisy, np.array([2]), np.array([2]), ClipEdges(GRID), 1e-9)
+    people = 100 * 0.25 ** np.arange(5)
+    people[2] = 6  # as counted
+    people[3:] = 6 * 0.25 ** np.arange(1, 3)
+    each = ClipEdges(GRID).means[3:8] - 4
+    assert found.total == pytest.approx((people * each).sum())
+    assert found.beyond == pytest.approx((people * each**2).sum())
+
+
+def test_beside_noise_what_is_lost_is_joined_by_squares():
+    found = Losses(np.array([10.0, 0.0, 7.0]), np.array([99.0, 0.0, 5.0]), np.array([4.0, 0, 0]))
+    assert found.beside(0.0) == pytest.approx([10 + math.sqrt(19 * 4), 0, 7])
+    assert found.beside(5.0) == pytest.approx([10 + math.sqrt(25 + 19 * 4) - 5, 0, 7])
+    each = found.beside(np.array([0.0, 3.0, 1e300]))
+    assert each[1:] == pytest.approx([0, 7]) and each[0] == found.beside(0.0)[0]
+
+
+@pytest.mark.parametrize("fall", [0.2, 0.35, 0.45])
+def test_samples_of_people_lose_no_more_than_is_said_but_for_one_in_twenty(fall):
+    # Poisson people in each bucket beyond the top, as expected. By Cantelli's inequality at most
+    # 5% of the 4,000 sums are above: more than 6.5% would be a false alarm of 4.35 deviations.
+    generator = np.random.default_rng(11)
+    expected = 12 * fall ** np.arange(8)
+    each = ClipEdges(GRID).means[3:11] - 4
+    total, beyond = (expected * each).sum(), (expected * each**2).sum()
+    said = Losses(np.array([total]), np.array([beyond]), np.array([beyond])).beside(0.0)
+    drawn = generator.poisson(expected, (4000, 8)) @ each
+    assert (drawn > said).mean() <= 0.065
+    assert (drawn > total).mean() > 0.2  # what is expected alone would be exceeded often
 
 
 def test_a_higher_clip_loses_less():

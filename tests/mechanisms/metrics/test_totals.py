@@ -193,10 +193,14 @@ def test_the_part_of_the_mean_goes_to_its_sum_and_count() -> None:
         return shares
 
     assert spent(SUM_AND_COUNT) == [Fraction(1, 2), Fraction(1, 2), 0]
-    assert spent([*SUM_AND_COUNT, dp.Mean("x")]) == [Fraction(5, 9), Fraction(4, 9), 0]
-    assert spent([*SUM_AND_COUNT, dp.Mean("x", weight=3)]) == [Fraction(3, 5), Fraction(2, 5), 0]
+    assert spent([*SUM_AND_COUNT, dp.Mean("x")]) == [Fraction(8, 15), Fraction(7, 15), 0]
+    assert spent([*SUM_AND_COUNT, dp.Mean("x", weight=3)]) == [
+        Fraction(14, 25),
+        Fraction(11, 25),
+        0,
+    ]
     own = spent([*SUM_AND_COUNT, dp.Mean("x", own_count=True)])
-    assert own == [Fraction(5, 9), Fraction(1, 3), Fraction(1, 9)]
+    assert own == [Fraction(8, 15), Fraction(1, 3), Fraction(2, 15)]
 
 
 def test_the_plan_says_whose_numbers_the_mean_uses() -> None:

@@ -16,11 +16,11 @@ HALF = Fraction(1, 2)
 
 
 def test_a_metric_gives_its_requests_parts_of_its_weight_and_shared_ones_add_up() -> None:
-    asked = [dp.Mean("x", weight=3), dp.Sum("x"), dp.PeopleCount(weight=HALF)]
+    asked = [dp.Mean("x", weight=5), dp.Sum("x"), dp.PeopleCount(weight=HALF)]
     [total, valid] = dp.Mean("x").requests()
     [people] = dp.PeopleCount().requests()
-    assert dp.Mean("x").request_weights() == (2, 1)
-    assert weights_of(asked) == {total: Fraction(3), valid: Fraction(1), people: HALF}
+    assert dp.Mean("x").request_weights() == (3, 2)
+    assert weights_of(asked) == {total: Fraction(4), valid: Fraction(2), people: HALF}
 
 
 @pytest.mark.parametrize("budget", [dp.Budget(1.0), dp.Budget.zcdp(Fraction(1, 3))], ids=str)

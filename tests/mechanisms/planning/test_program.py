@@ -225,7 +225,7 @@ def test_a_mean_shares_its_parts():
         totals.Sum("x"),
         mean.Mean("x", per="person", own_count=True, name="per_person"),
     ]
-    program = compile_program(asked, Budget(9.0), 1)
+    program = compile_program(asked, Budget(15.0), 1)
     assert [(type(step.request), step.request.word) for step in program.steps] == [
         (totals.SumRequest, "sum"),
         (mean.RowsWithValueRequest, "valid"),
@@ -235,7 +235,7 @@ def test_a_mean_shares_its_parts():
         sum(cost.amount for label, cost, _ in program.entries if label.startswith(f"{place} "))
         for place in range(3)
     ]
-    assert amounts == [7, 1, 1]  # weights 2/3 + 1 + 2/3, 1/3, 1/3
+    assert amounts == [11, 2, 2]  # weights 3/5 + 1 + 3/5, 2/5, 2/5
     other = totals.Sum("x", clip="partition")  # another way to release it: nothing to share
     assert len(compile_program([mean.Mean("x"), other], Budget(1.0), 1).steps) == 3
 

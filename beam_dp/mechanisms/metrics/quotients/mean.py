@@ -22,7 +22,7 @@ from beam_dp.mechanisms.numerics import checks, options
 from beam_dp.mechanisms.releases.released import PeopleRelease, Release, Released
 from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
 
-_SUM_AND_COUNT = (2, 1)
+_SUM_AND_COUNT = (3, 2)
 """The weights of the two parts of a mean: of a sum at a clip of several means the noise counts for
 more than that of the number of rows, at a clip of few rows."""
 
@@ -167,6 +167,7 @@ class RowsWithValueRequest(ClippedRequest):
 
     word: ClassVar[str] = "valid"
     shown_as: ClassVar[str] = "rows"
+    early: ClassVar[bool] = True
 
     def source(self, context: Context) -> int:
         """Return the number of a person's rows with a value."""
