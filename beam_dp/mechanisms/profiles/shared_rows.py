@@ -203,15 +203,19 @@ def _program(
     value, weight, group = (column[order] for column in (values, weights, groups))
     first = np.diff(np.unique(value, return_inverse=True)[1], prepend=-1) > 0
     return RemovalProgram(
-        _different(owners.T[order]),
+        different(owners.T[order]),
         np.cumsum(first) - 1,
         weight[first],
         np.unique(group[first], return_inverse=True)[1],
     )
 
 
-def _different(owners: np.ndarray) -> np.ndarray:
-    """Return the owners of each row, each once, rising, -1 beyond the last one."""
+def different(owners: np.ndarray) -> np.ndarray:
+    """Return the owners of each row, each once, rising, -1 beyond the last one.
+
+    Args:
+        owners: shape (rows, roles), -1 for nobody. The result numbers people from 0.
+    """
     beyond = np.iinfo(np.int64).max
     rising = np.sort(np.where(owners < 0, beyond, owners), axis=1)
     rising[:, 1:][rising[:, 1:] == rising[:, :-1]] = beyond

@@ -1,0 +1,1 @@
+"""Fractional packings of rows with several owners: proposals in floats, bounds in integers."""
