@@ -27,11 +27,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 import beam_dp as dp
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.profiles import shared_rows
 from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.profiles.shared_values import distinct_by_price
 from beam_dp.mechanisms.releases import two_phase
 from benchmarks import relations, tpch
 from benchmarks.published import Published
@@ -41,7 +43,7 @@ REMOVALS = 620
 RUNS = 40
 BETA = 0.05
 _CANDIDATES = dp.Candidates.linear(0, 1 << 24, 1)
-_COLUMNS = ["l_orderkey", "l_suppkey", "l_extendedprice", "l_quantity", "l_discount", "l_shipdate"]
+_COLUMNS = ["l_orderkey", "l_suppkey", "l_partkey", "l_extendedprice", "l_quantity", "l_discount"]
 _SEED = 20_230_517
 
 Columns = dict[str, np.ndarray]
@@ -49,7 +51,7 @@ Columns = dict[str, np.ndarray]
 
 def order_lines() -> Columns:
     """Return owners, numbered apart, and values of the order lines of two years."""
-    table = tpch.table("lineitem", _COLUMNS)
+    table = tpch.table("lineitem", [*_COLUMNS, "l_shipdate"])
     year = pc.year(table["l_shipdate"])
     kept = pc.or_(pc.equal(year, 1995), pc.equal(year, 1996))
     rows = table.filter(kept)
@@ -65,6 +67,7 @@ def order_lines() -> Columns:
         "customer": customer[at],
         "supplier": first + supplier,
         "clerk": first + second + clerk[at],
+        "part": rows["l_partkey"].to_numpy(),
         "price": price,
         "discounted": price * (100 - discount),
         "discount": discount,
@@ -107,9 +110,29 @@ def _frequent(owners: Sequence[str], item: str) -> Any:
     )
 
 
-def _distinct_values() -> Any:
+def _distinct(owners: Sequence[str], item: str) -> Any:
+    return _of_lines(
+        owners, lambda people, rows: distinct_by_price.profile(people, rows[item], REMOVALS)
+    )
+
+
+def _distinct_values(profile: Callable[..., list[int]]) -> Any:
     owners, items = shared_values()
-    return lambda: shared_rows.distinct(owners, items, REMOVALS)
+    return lambda: profile(owners, items, REMOVALS)
+
+
+def _all_lines(items: str) -> Any:
+    """Ask for the different items of all order lines, of customer, supplier and clerk."""
+    rows = pq.read_table(relations.path("items"), columns=[*_THREE, items])
+    owners = np.stack([rows[name].to_numpy() for name in _THREE])
+    return lambda: distinct_by_price.profile(owners, rows[items].to_numpy(), REMOVALS)
+
+
+def _alike(values: int = 200_000, rows: int = 10, people: int = 10_000) -> Any:
+    """Ask for values of so many rows of three people who are alike."""
+    owners = np.random.default_rng(_SEED).integers(0, people, (3, values * rows))
+    items = np.repeat(np.arange(values), rows)
+    return lambda: distinct_by_price.profile(owners, items, REMOVALS)
 
 
 def _triangles() -> Any:
@@ -135,7 +158,12 @@ QUESTIONS: dict[str, tuple[float, Callable[[], Any]]] = {
         300,
         lambda: _of_lines(_THREE, lambda people, _: shared_rows.total(people, None, REMOVALS)),
     ),
-    "distinct discounted prices": (
+    "distinct discounted prices": (300, lambda: _distinct(_TWO, "discounted")),
+    "distinct parts": (300, lambda: _distinct(_TWO, "part")),
+    "distinct parts, three owners": (300, lambda: _distinct(_THREE, "part")),
+    "distinct parts of 6 million, three owners": (300, lambda: _all_lines("part")),
+    "distinct values of people alike, three owners": (300, _alike),
+    "distinct discounted prices, by rows": (
         300,
         lambda: _of_lines(
             _TWO,
@@ -147,7 +175,14 @@ QUESTIONS: dict[str, tuple[float, Callable[[], Any]]] = {
     "most frequent ship date": (120, lambda: _frequent(_TWO, "ship")),
     "most frequent quantity, three owners": (300, lambda: _frequent(_THREE, "quantity")),
     "triangles": (300, _triangles),
-    "distinct values of 100,000 people": (300, _distinct_values),
+    "distinct values of 100,000 people": (
+        300,
+        lambda: _distinct_values(distinct_by_price.profile),
+    ),
+    "distinct values of 100,000 people, by rows": (
+        300,
+        lambda: _distinct_values(shared_rows.distinct),
+    ),
 }
 """Seconds that a profile may take, and what makes the rows and returns how to ask."""
 

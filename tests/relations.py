@@ -1,6 +1,7 @@
 """Small databases of rows and their owners, and what is true of them: for several test files."""
 
 import collections
+import dataclasses
 import functools
 import itertools
 import math
@@ -24,6 +25,7 @@ from beam_dp.mechanisms.profiles import (
     shared_rows,
     vertex_cover,
 )
+from beam_dp.mechanisms.profiles.shared_values import distinct_by_price
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.removal_loss import measures_of
@@ -197,6 +199,11 @@ def covered(rows: Rows) -> Sequence[float | Fraction]:
     return shared_rows.distinct(roles(kept), coded(kept)[1], REMOVALS)
 
 
+def covered_by_price(rows: Rows) -> Sequence[float | Fraction]:
+    kept = [row for row in rows if row.item is not None]
+    return distinct_by_price.profile(roles(kept), coded(kept)[1], REMOVALS)
+
+
 def frequent(rows: Rows) -> Sequence[float | Fraction]:
     kept = [row for row in rows if row.item is not None]
     return shared_rows.most_frequent(roles(kept), *coded(kept)[1:], REMOVALS)
@@ -239,7 +246,9 @@ def of_several(others: tuple[str, ...], word: str) -> dict[str, Statistic]:
     lowest = Statistic(dp.Min("value"), lambda rows: -min(values(rows), default=math.inf),
                        functools.partial(ranked, k=1, sign=-1))  # fmt: skip
     two = len(others) == 1
-    by_rows = dp.DistinctCount("item", one_sided=True, relaxation="rows")
+    distinct = dp.DistinctCount("item", one_sided=True)
+    by_rows = dataclasses.replace(distinct, relaxation="rows")
+    by_owners = dataclasses.replace(distinct, relaxation="owners")
     different = ONE_OWNER["distinct"].f
     found = {
         "rows": Statistic(dp.Count(), len, counted_by_pairs if two else counted),
@@ -248,12 +257,11 @@ def of_several(others: tuple[str, ...], word: str) -> dict[str, Statistic]:
             lambda rows: float(weights(rows).sum() * THOUSANDTH),
             summed_by_pairs if two else summed,
         ),
-        "distinct": Statistic(
-            dp.DistinctCount("item", one_sided=True) if two else by_rows,
-            different,
-            covered_by_pairs if two else covered,
+        "distinct": Statistic(distinct, different, covered_by_price),
+        "distinct by rows": Statistic(by_rows, different, covered),
+        **(
+            {"distinct by owners": Statistic(by_owners, different, covered_by_pairs)} if two else {}
         ),
-        **({"distinct by rows": Statistic(by_rows, different, covered)} if two else {}),
         "frequency": Statistic(dp.MaxFrequency("item"), ONE_OWNER["frequency"].f, frequent),
         "max": Statistic(
             dp.Max("value"), functools.partial(kth, k=1), functools.partial(ranked, k=1, sign=1)

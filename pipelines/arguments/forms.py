@@ -138,9 +138,10 @@ def _people(text: str) -> Words:
     return (column, {"people": people}) if colon and people.isdigit() else _column(text)
 
 
-def _rows(text: str) -> Words:
+def _relaxation(text: str) -> Words:
     column, colon, word = text.rpartition(":")
-    return (column, {"relaxation": "rows"}) if colon and word == "rows" else _column(text)
+    known = colon and word in ("rows", "owners")
+    return (column, {"relaxation": word}) if known else _column(text)
 
 
 def _trim(text: str) -> Words:
@@ -169,7 +170,7 @@ _FORMS: dict[str, Callable[[str], Words]] = {
     "COLUMN:P:P...": _shares,
     "COLUMN:EDGE:EDGE...": _edges,
     "COLUMN[:PEOPLE]": _people,
-    "COLUMN[:rows]": _rows,
+    "COLUMN[:RELAXATION]": _relaxation,
     "COLUMN[:SHARE]": _trim,
     "COLUMN=MODULE:NAME": _function,
     "COLUMN[=VALUE]": _value,

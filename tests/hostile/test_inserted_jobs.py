@@ -46,7 +46,7 @@ OPTIONS: dict[str, Callable[[], beam.PTransform]] = {
         [dp.Count(), dp.PeopleCount(), dp.Sum("value"), dp.Max("time"), dp.Median("mark")],
         MANY, ["day"], partitions=PUBLIC),
     "several owners": lambda: dp.PrivateAggregate(
-        ["person", "other", "day"], [dp.Count(), dp.Sum("value"), dp.DistinctCount("item", relaxation="rows")],
+        ["person", "other", "day"], [dp.Count(), dp.Sum("value"), dp.DistinctCount("item")],
         MANY, ["day"], partitions=PUBLIC),
     "compared items": lambda: dp.PrivateAggregate(
         "person", [dp.DistinctCount("item"), dp.MaxFrequency("item"), dp.Ratio("flag", equals="yes", per="person")],

@@ -313,7 +313,7 @@ def test_a_walk_is_asked_for_by_name() -> None:
 
 
 def test_two_phases_are_for_every_metric_of_several_owners() -> None:
-    words = ["--count", "--distinct_count", "day:rows", "--max", "minutes", "--search", "two_phase"]
+    words = ["--count", "--distinct_count", "day", "--max", "minutes", "--search", "two_phase"]
     words += ["--max_frequency", "day", "--kth_largest", "minutes:9"]
     given = ["--person", "from,to,by", "--epsilon", "1", *words]
     options, _ = aggregate.parser().read(given)
@@ -346,6 +346,12 @@ FORMS: dict[str, list[tuple[str, metric_kinds.Metric]]] = {
         ("a=no:person", dp.Ratio("a", equals="no", per="person", name="ratio_a_no_per_person")),
         ("a=FALSE", dp.Ratio("a", equals="0", name="ratio_a_FALSE")),
         ("a=b=c:d", dp.Ratio("a", equals="b=c:d", name="ratio_a_b_c_d")),
+    ],
+    "distinct": [
+        ("a", dp.DistinctCount("a", name="distinct_a")),
+        ("a:rows", dp.DistinctCount("a", relaxation="rows", name="distinct_a")),
+        ("a:owners", dp.DistinctCount("a", relaxation="owners", name="distinct_a")),
+        ("a:b", dp.DistinctCount("a:b", name="distinct_a:b")),
     ],
     "sum_of_squares": [
         ("a", dp.SumOfSquares("a", name="sum_of_squares_a")),
@@ -485,15 +491,7 @@ def test_rows_with_three_owners_are_read_and_released(tmp_path: Path, extension:
     ]  # fmt: skip
     source, out = write(tmp_path / f"in.{extension}", rows), str(tmp_path / "out.csv")
     words = ["--input", source, "--output", out, "--person", ",".join(OWNERS), "--epsilon", "30"]
-    asked = [
-        "--count",
-        "--distinct_count",
-        "part:rows",
-        "--max_frequency",
-        "part",
-        "--max",
-        "price",
-    ]
+    asked = ["--count", "--distinct_count", "part", "--max_frequency", "part", "--max", "price"]
     asked += ["--kth_largest", "price:5", "--median", "price:row", "--sum", "price"]
     assert aggregate.main([*words, *asked, *RUN]) == 0
     [row] = read(out)

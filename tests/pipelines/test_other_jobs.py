@@ -328,7 +328,7 @@ def test_several_owners_are_refused_where_nothing_is_for_them(job, capsys):
 
 
 def test_help_of_one_statistic_says_that_it_is_one_sided():
-    for option in ("--count", "--sum COLUMN", "--distinct_count COLUMN[:rows]"):
+    for option in ("--count", "--sum COLUMN", "--distinct_count COLUMN[:RELAXATION]"):
         said = helped(shifted_inverse).rpartition(f" {option} ")[2].partition(" --")[0]
         assert "one-sided" in said, option
     assert "clipped" not in helped(shifted_inverse)

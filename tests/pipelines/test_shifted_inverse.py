@@ -151,6 +151,7 @@ def test_rows_with_three_owners_disappear_with_any_and_have_empty_roles(
         dp.Count(): [7, 2, 0, 0],
         dp.Sum("spent"): [21, 10, 0, 0],
         dp.KthLargest("spent", 2): [5, 3, -math.inf, -math.inf],
+        dp.DistinctCount("part"): [2, 1, 0, 0],
         dp.DistinctCount("part", relaxation="rows"): [2, 1, 0, 0],
         dp.MaxFrequency("part"): [4, 1, 0, 0],
     }

@@ -62,14 +62,13 @@ class DistinctCount(Sided):
     needs only one who pays. Where C is for one partition, it is chosen by what it makes of the
     number (`TwoPhaseDistinct`), else by how many values people have. `one_sided=True` searches the
     relaxed removal loss instead: only values that more than T people are needed to remove count.
-    Rows with two owners are released so; `search="two_phase"` takes clip and noise of that loss
-    there, and seldom errs by less.
 
-    *Rows with several owners.* By default a value counts that more people are needed to remove than
-    a search passes over, for two owners only: right for values that many people have. With
-    `relaxation="rows"` the rows of each value are removed together, by one linear program over all
-    of them (`profiles.shared_rows`), in two phases: right for values with few rows each, as prices
-    have, and for any number of owners. Where values have many rows each it may take hours.
+    *Rows with several owners.* By default in two phases, for any number of owners: the rows of each
+    value are removed together, by parts of people, at a price per removal
+    (`profiles.shared_values`). `relaxation="rows"` does the same for each number of removals
+    (`profiles.shared_rows`): a little closer, and slow where values have many rows each.
+    `relaxation="owners"`, for two owners only, counts a value that more people are needed to remove
+    than a search passes over, one-sided: right for values that very many people have.
 
     Attributes:
         column: the column; its values are only compared. Rows without one do not count.
@@ -79,25 +78,26 @@ class DistinctCount(Sided):
         clip_share: as in `Count`, and refused with `one_sided=True`. Without `one_sided=True`,
             `search` and `beta` are refused, as there is nothing that they could change.
         search: how a one-sided release searches.
-        relaxation: "owners", or "rows", of rows with several owners.
+        relaxation: "rows" or "owners", of rows with several owners; None: the default.
     """
 
     monotone: ClassVar[bool] = True
     several_owners: ClassVar[bool] = True
     whole: ClassVar[bool] = True
     command: ClassVar[Command] = Command(
-        "COLUMN[:rows]",
-        "number of different values of a column; :rows, of rows with several owners, if few each",
+        "COLUMN[:RELAXATION]",
+        "number of different values of a column; :rows, :owners of rows with several owners",
         "number of different values of a column, one-sided",
     )
 
     column: str
     _: dataclasses.KW_ONLY
-    relaxation: str = "owners"
+    relaxation: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.one_of("DistinctCount", "relaxation", self.relaxation, _OF_SEVERAL_OWNERS)
+        if self.relaxation is not None:
+            checks.one_of("DistinctCount", "relaxation", self.relaxation, _OF_SEVERAL_OWNERS)
 
     def columns(self) -> tuple[Column, ...]:
         """Return the column, whose values are only compared."""
@@ -119,27 +119,27 @@ class DistinctCount(Sided):
 
     def _search_of_several_owners(self) -> SearchKind:
         """Return the search from below: by owners, two phases seldom err by less."""
-        return TWO_PHASE if self.relaxation == "rows" else self.search
+        return self.search if self.relaxation == "owners" else TWO_PHASE
 
     @property
     def _prefix(self) -> str:
         return "distinct"
 
 
-def _check_relaxation(relaxation: str, owners: int) -> None:
+def _check_relaxation(relaxation: str | None, owners: int) -> None:
     """Refuse a relaxation that does not suit the number of owners of a row."""
     checks.require(
-        relaxation == "owners" or owners > 1,
+        relaxation is None or owners > 1,
         "DistinctCount",
         "relaxation",
         "be left out where rows have one owner",
     )
     checks.require(
-        relaxation == "rows" or owners < 3,
+        relaxation != "owners" or owners < 3,
         "DistinctCount",
         "relaxation",
-        f'be "rows" where rows have {owners} owners, not "owners", which is proved for two',
-        'Write dp.DistinctCount("item", relaxation="rows"), if values have few rows each.',
+        f'not be "owners" where rows have {owners} owners: it is proved for two',
+        "Leave it out.",
     )
 
 
@@ -151,7 +151,7 @@ class DistinctRequest(ClippedRequest):
         relaxation: as of `DistinctCount`.
     """
 
-    relaxation: str = "owners"
+    relaxation: str | None = None
 
     word: ClassVar[str] = "distinct"
     owner: ClassVar[str] = "DistinctCount"
@@ -185,7 +185,7 @@ class DistinctFromBelow(SidedRequest):
         relaxation: as of `DistinctCount`.
     """
 
-    relaxation: str = "owners"
+    relaxation: str | None = None
 
     word: ClassVar[str] = "distinct"
     owner: ClassVar[str] = "DistinctCount"
@@ -196,7 +196,7 @@ class DistinctFromBelow(SidedRequest):
         _check_relaxation(self.relaxation, 1 + len(context.others))
         most = 0 if context.several_owners else removals + 1
         relation = Relation(context.index(self.column), context.others, most=most)
-        return DistinctItems(relation, removals, by_rows=self.relaxation == "rows")
+        return DistinctItems(relation, removals, relaxation=self.relaxation)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,6 +24,7 @@ from beam_dp.mechanisms.profiles import (
     vertex_cover,
 )
 from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.profiles.shared_values import distinct_by_price
 from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
@@ -110,21 +111,22 @@ class OwnerProfiler(abc.ABC):
 class DistinctItems(OwnerProfiler):
     """The number of different items, relaxed.
 
-    It is `coverage`; of rows with two owners `vertex_cover`, or of several `shared_rows`.
+    It is `coverage`; of rows with several owners `distinct_by_price`, or as the relaxation says.
 
     Attributes:
-        by_rows: whether rows with several owners are removed together.
+        relaxation: "rows" for `shared_rows`, "owners" for `vertex_cover`, of two owners.
     """
 
-    by_rows: bool = False
+    relaxation: str | None = None
 
     def _levels(self, lines: Lines) -> Sequence[Number]:
-        if self.by_rows:
-            return shared_rows.distinct(lines.owners, lines.items, self.removals)
-        if self.relation.others:
+        if not self.relation.others:
+            return coverage.profile(lines.people, lines.items, self.removals)
+        if self.relaxation == "owners":
             first, second = shared_rows.pair(lines.owners)
             return vertex_cover.profile(first, second, lines.items, self.removals)
-        return coverage.profile(lines.people, lines.items, self.removals)
+        profile = shared_rows.distinct if self.relaxation == "rows" else distinct_by_price.profile
+        return profile(lines.owners, lines.items, self.removals)
 
 
 class MostFrequentItem(OwnerProfiler):

@@ -38,7 +38,7 @@ def call(one: Any, other: Any, third: Any, value: Any = 1.0) -> dict[str, Any]:
 
 METRICS = [
     dp.Count(), dp.Sum("value"), dp.Max("value"), dp.Min("value"),
-    dp.DistinctCount("value", relaxation="rows"),
+    dp.DistinctCount("value"), dp.DistinctCount("value", relaxation="rows", name="by_rows"),
     dp.KthLargest("value", 2), dp.MaxFrequency("value"),
 ]  # fmt: skip
 
@@ -73,14 +73,17 @@ def test_a_value_counts_that_more_people_are_needed_to_remove() -> None:
     apart = [edge(10, 11, 8), edge(12, 13, 8), edge(14, 15, 8)]
     star = [edge(20, other, 9) for other in range(30, 90)]
     rows = [*triangle, *apart, *star]
-    assert losses(rows, dp.DistinctCount("value")) == [3.0, 2.0, 1.0, 0.0, 0.0]
-    found = losses(rows, dp.DistinctCount("value", relaxation="rows"))
-    assert found == [3.0, 2.0, 1.0, 1.0, 1.0]
+    by_owners = losses(rows, dp.DistinctCount("value", relaxation="owners"))
+    assert by_owners == [3.0, 2.0, 1.0, 0.0, 0.0]
+    by_rows = losses(rows, dp.DistinctCount("value", relaxation="rows"))
+    assert by_rows == [3.0, 2.0, 1.0, 1.0, 1.0]
+    assert losses(rows, dp.DistinctCount("value")) == [3.0, 2.0, 2.0, 1.0, 1.0]
 
 
 def test_by_owners_a_distinct_count_is_proved_for_two() -> None:
-    with pytest.raises(ValueError, match='relaxation must be "rows" where rows have 3 owners'):
-        losses([call(1, 2, 3)], dp.DistinctCount("value"), THREE)
+    with pytest.raises(ValueError, match='relaxation must not be "owners" where rows have 3 own'):
+        losses([call(1, 2, 3)], dp.DistinctCount("value", relaxation="owners"), THREE)
+    assert losses([call(1, 2, 3)], dp.DistinctCount("value"), THREE)[:2] == [1.0, 0.0]
     with pytest.raises(ValueError, match="relaxation must be left out where rows have one owner"):
         dp.PrivateAggregate("from", [dp.DistinctCount("value", relaxation="rows")], dp.Budget(1))
 
@@ -97,11 +100,12 @@ def test_what_is_no_value_is_not_counted_and_leaves_others_alone(value: Any) -> 
     assert losses([*given, edge(5, 6, value)], dp.DistinctCount("value")) == expected
 
 
-def test_a_distinct_count_of_two_owners_is_released_from_below() -> None:
+def test_a_distinct_count_by_owners_is_released_from_below() -> None:
     """At epsilon 10^6 a draw is beyond its shift of at most 1 person with probability e^-1000."""
     given = [edge(40 * value + 2 * pair, 40 * value + 2 * pair + 1, value)
              for value in range(9) for pair in range(4)]  # fmt: skip
-    for metric in (dp.DistinctCount("value"), dp.DistinctCount("value", one_sided=True)):
+    by_owners = dp.DistinctCount("value", relaxation="owners")
+    for metric in (by_owners, dp.DistinctCount("value", one_sided=True)):
         [row] = run(given, dp.PrivateAggregate(BOTH, [metric], dp.Budget(1e6)))
         assert row.distinct_value == 9
 

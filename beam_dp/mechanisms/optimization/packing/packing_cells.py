@@ -31,7 +31,7 @@ _STEPS = (1_000, 20_000)  # before HiGHS is asked, and after
 _ROWS = 100_000  # of a program that HiGHS is asked for
 
 
-class Cell(NamedTuple):
+class PackingCell(NamedTuple):
     """Where the value of a program lies, and a line above it for all prices.
 
     Attributes:
@@ -50,7 +50,7 @@ def cell(value: Fraction, price: Fraction) -> int:
     return rounded(*(value * PARTS / price).as_integer_ratio())
 
 
-def decided(packing: Packing, added: Fraction) -> Cell:
+def decided(packing: Packing, added: Fraction) -> PackingCell:
     """Return the cell of the value of a program plus a number.
 
     Tiny programs are solved in rational numbers. Of others the first-order method is tried first;
@@ -100,13 +100,13 @@ class _Search:
         self.low = max(self.low, self.packing.lower(guess.packed))
         return cell(self.low + self.added, price) == cell(self.high + self.added, price)
 
-    def found(self) -> Cell:
+    def found(self) -> PackingCell:
         """Return the cell of the upper bound."""
         return self.exactly(self.high)
 
-    def exactly(self, value: Fraction) -> Cell:
+    def exactly(self, value: Fraction) -> PackingCell:
         """Return the cell of a value."""
-        return Cell(cell(value + self.added, self.packing.price), *self.line)
+        return PackingCell(cell(value + self.added, self.packing.price), *self.line)
 
 
 def _flow(packing: Packing) -> Fraction:

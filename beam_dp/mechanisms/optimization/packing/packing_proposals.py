@@ -3,8 +3,8 @@
 The primal-dual hybrid gradient method (Chambolle and Pock, 2011; with the steps of Pock and
 Chambolle, 2011, and the restarts and weights of Applegate et al., "Practical large-scale linear
 programming using primal-dual hybrid gradient", 2021). A step takes time and memory for the rows,
-and no more. Where a program has many solutions, as where everybody is removed by the same small part,
-it comes close in few steps; the simplex method walks through millions of vertices there.
+and no more. Where a program has many solutions, as where everybody is removed by the same small
+part, it comes close in few steps; the simplex method walks through millions of vertices there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ENOUGH, _SOME, _LONG = 0.2, 0.8, 0.36  # when to begin again, as in that articl
 
 
 class PackingGuess(NamedTuple):
-    """A guess of r, per person, and of y, per row; y packs at most 1 of a value, but for rounding."""
+    """A guess of r, per person, and of y, per row, which packs 1 of a value at most, about."""
 
     removed: np.ndarray
     packed: np.ndarray

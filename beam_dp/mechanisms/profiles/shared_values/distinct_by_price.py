@@ -123,22 +123,24 @@ class _Search:
 
     def _most_promising(self) -> int | None:
         """Return the price that may raise B most; None if none may."""
-        places = np.flatnonzero(self.left)[::-1]
-        if not len(places):
-            return None
-        bounds = zip(self.above[places], self.prices[places], strict=True)
-        cells = [_cell(above, each) for above, each in bounds]
-        gains = (_levels(self.prices[places], cells, self.removals) - self.best).max(axis=1)
-        best = int(gains.argmax())
-        return int(places[best]) if gains[best] > 0 else None
+        gains = {index: self._gain(index) for index in np.flatnonzero(self.left).tolist()}
+        best = max(gains, key=lambda index: (gains[index], index), default=None)
+        return None if best is None or gains[best] <= 0 else best
+
+    def _gain(self, index: int) -> int:
+        """Return by how much a price may raise B."""
+        each, above = self.prices[index], Fraction(self.above[index], 1 << _FINE + _BITS)
+        levels = _levels(each, packing_cells.cell(above, price(index)), self.removals)
+        return int((levels - self.best[1 : len(levels) + 1]).max(initial=0))
 
     def _try(self, index: int) -> _Line:
         """Take what a price gives; return a line."""
         rows = dataclasses.replace(self.rows)
         rows.reduce(price(index), self.degrees)
         number, line = _value(rows, price(index))
-        [levels] = _levels(self.prices[[index]], [number], self.removals)
-        self.best = np.maximum(self.best, levels)
+        levels = _levels(self.prices[index], number, self.removals)
+        known = self.best[1 : len(levels) + 1]
+        np.maximum(known, levels, out=known)
         self.left[index] = False
         self._lower(line)
         return line
@@ -158,17 +160,18 @@ def _value(rows: ValueRows, at: Fraction) -> tuple[int, _Line]:
     return found.number, _Line(stays + next(more), removed + next(more))
 
 
-def _cell(above: int, each: int) -> int:
-    """Return the cell of a number times 2^56 at a price times 2^12."""
-    return packing_cells.cell(Fraction(above, 1 << _FINE + _BITS), Fraction(each, 1 << _FINE))
+def _levels(each: int, number: int, removals: int) -> np.ndarray:
+    """Return ceil(R_D - k D) for k = 1.. while it is above 0, up to K.
 
-
-def _levels(prices: np.ndarray, cells: list[int], removals: int) -> np.ndarray:
-    """Return max(0, ceil(R_D - k D)) for k = 1..K, after a 0: a line for each price and cell."""
-    steps = packing_cells.PARTS  # R_D is cell - 1 steps of D / 32
-    left = (np.array(cells) - 1)[:, None] - steps * np.arange(1, removals + 1)
-    levels = -(-left * prices.astype(np.int64)[:, None] // (steps << _FINE))
-    return np.pad(np.maximum(levels, 0), ((0, 0), (1, 0)))
+    Args:
+        each: D times 2^12.
+        number: the cell of E_D: R_D is `number` - 1 parts of D.
+        removals: K.
+    """
+    parts = packing_cells.PARTS
+    last = min(removals, -((1 - number) // parts) - 1)
+    left = number - 1 - parts * np.arange(1, last + 1)
+    return np.asarray(-(-left * each // (parts << _FINE)))
 
 
 def _different(owners: np.ndarray, items: np.ndarray) -> ValueRows:

@@ -40,7 +40,7 @@ def roles(request):
     return request.param
 
 
-@sized(15, 1_000)
+@sized(15, 5_000)
 def test_profiles_of_neighbours_interlace(roles, tries):
     generator = np.random.default_rng(roles)
     for _ in range(tries):
@@ -78,7 +78,7 @@ def extension(owners, items, price):
     return float(linprog(costs, above, -np.ones(len(values))).fun)
 
 
-@sized(3, 40)
+@sized(2, 40)
 def test_it_is_the_formula_over_all_prices_by_an_independent_solver(roles, tries):
     """No extension of so few rows is within 1e-7 of a step: those points are irrational."""
     generator = np.random.default_rng(20 + roles)
@@ -88,7 +88,7 @@ def test_it_is_the_formula_over_all_prices_by_an_independent_solver(roles, tries
         count = len(np.unique(without(owners, items, [])[1]))
         best = [float(count)] + [0.0] * REMOVALS
         prices = map(distinct_by_price.price, itertools.count())
-        for at in itertools.takewhile(functools.partial(operator.gt, 2 * count), prices):
+        for at in itertools.takewhile(functools.partial(operator.ge, count), prices):
             parts = extension(owners, items, at) * 32 / float(at) - STEP_ROUNDING
             assert abs(parts - round(parts)) > 1e-7
             start = (math.ceil(parts) - 1) * at / 32
@@ -130,7 +130,7 @@ def test_order_names_and_copies_of_rows_change_nothing():
 EVERYWHERE = np.zeros(4_000, np.int64)
 
 
-def three_alike(size, people=300):
+def three_alike(size, people=150):
     generator = np.random.default_rng(50)
     return generator.integers(0, people, (3, size))
 
@@ -144,7 +144,7 @@ SHAPES = {
         0,
         0,
     ),
-    "three equal roles": (three_alike(4_000), np.arange(4_000) % 200, 192, 200),
+    "three equal roles": (three_alike(2_000), np.arange(2_000) % 100, 95, 100),
     "everybody owns every value": (
         np.stack([np.arange(4_000) % 80, 80 + np.arange(4_000) // 80]),
         np.arange(4_000) % 50,
