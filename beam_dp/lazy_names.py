@@ -31,8 +31,8 @@ def _concerns_us(record: logging.LogRecord) -> bool:
 def without_remarks() -> Iterator[None]:
     """Hold back the remarks of Beam's first import about clients that are not installed.
 
-    Beam logs one of them by a function that would also give the root logger a handler for good, if
-    it has none: then a program's own `logging.basicConfig` would do nothing. So it has one meanwhile.
+    One is logged by a function that would also give the root logger a handler for good, if it has
+    none: then a program's own `logging.basicConfig` would do nothing. So it has one meanwhile.
     """
     root, loggers = logging.getLogger(), [logging.getLogger(name) for name in _REMARKS]
     meanwhile = [] if root.handlers else [logging.lastResort or logging.NullHandler()]
