@@ -347,7 +347,7 @@ FORMS: dict[str, list[tuple[str, metric_kinds.Metric]]] = {
         ("a=FALSE", dp.Ratio("a", equals="0", name="ratio_a_FALSE")),
         ("a=b=c:d", dp.Ratio("a", equals="b=c:d", name="ratio_a_b_c_d")),
     ],
-    "distinct": [
+    "distinct_count": [
         ("a", dp.DistinctCount("a", name="distinct_a")),
         ("a:rows", dp.DistinctCount("a", relaxation="rows", name="distinct_a")),
         ("a:owners", dp.DistinctCount("a", relaxation="owners", name="distinct_a")),
