@@ -322,6 +322,14 @@ def test_two_phases_are_for_every_metric_of_several_owners() -> None:
     assert str(release.plan()).count("clip for each partition, then") == 5
 
 
+def test_a_distinct_count_of_several_owners_may_be_asked_for_in_other_ways() -> None:
+    for word, relaxation in {"day": None, "day:rows": "rows", "day:owners": "owners"}.items():
+        given = ["--person", "from,to", "--epsilon", "1", "--distinct", word]
+        [metric] = aggregate.transform(aggregate.parser().read(given)[0]).metrics
+        assert (metric.column, metric.relaxation) == ("day", relaxation)
+        assert (metric.search == "two_phase") == (relaxation != "owners")
+
+
 FORMS: dict[str, list[tuple[str, metric_kinds.Metric]]] = {
     "quantile": [
         ("a:0.5:row", dp.Quantile("a", Fraction(1, 2), per="row", name="quantile_0_5_a_per_row")),
@@ -349,8 +357,6 @@ FORMS: dict[str, list[tuple[str, metric_kinds.Metric]]] = {
     ],
     "distinct_count": [
         ("a", dp.DistinctCount("a", name="distinct_a")),
-        ("a:rows", dp.DistinctCount("a", relaxation="rows", name="distinct_a")),
-        ("a:owners", dp.DistinctCount("a", relaxation="owners", name="distinct_a")),
         ("a:b", dp.DistinctCount("a:b", name="distinct_a:b")),
     ],
     "sum_of_squares": [
