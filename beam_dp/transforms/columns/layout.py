@@ -218,12 +218,12 @@ class RowBuffer:
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._lists = FieldLists(layout.names)
+        self.add = self._lists.add
+        """Take one row; return whether it is time to ask for tables."""
 
-    def add(self, row: object) -> list[Table]:
-        """Take one row; return tables when the buffer is full."""
-        if self._lists.add(row) and len(self._lists) >= _BUFFERED_ROWS:
-            return self.flush()
-        return []
+    def full(self) -> list[Table]:
+        """Return the rows as tables if the buffer is full."""
+        return self.flush() if len(self._lists) >= _BUFFERED_ROWS else []
 
     def flush(self) -> list[Table]:
         """Return the rows in the buffer as tables."""

@@ -29,6 +29,7 @@ from beam_dp.transforms.steps import runtime
 
 SHARDS = 64
 _BLOB_LINES = 1 << 15
+_NOTHING: Iterator[tuple[int, bytes]] = iter(())
 
 
 class Collect(beam.DoFn):
@@ -53,14 +54,16 @@ class Collect(beam.DoFn):
         pool, ahead = runtime.pool(), runtime.threads()
         self._accumulator = Accumulator(self._bounder, pool=pool, ahead=ahead)
         self._buffer = layouts.RowBuffer(self._layout)
+        self._add_row = self._buffer.add
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take one row, or one Arrow batch or table."""
-        if row_fields.is_columnar(element):
-            yield from self._take_batches(element)
-        else:
-            for table in self._buffer.add(element):
-                yield from self._take(table)
+        if type(element) is not dict and row_fields.is_columnar(element):
+            return self._take_batches(element)
+        # No generator and no further call for each row: these would take longer than the row.
+        if not self._add_row(element):
+            return _NOTHING
+        return itertools.chain.from_iterable(map(self._take, self._buffer.full()))
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         """Yield the contributions that are still held."""
@@ -119,7 +122,7 @@ class CollectListed(Collect):
         if self._layout.public is None:  # the first element: nothing is held yet
             self._layout = dataclasses.replace(self._layout, public=keys)
             self.start_bundle()
-        yield from super().process(element)
+        return super().process(element)
 
 
 def check_shards(owner: str, shards: object) -> None:

@@ -80,7 +80,8 @@ def _lines(table: Table) -> Iterable[Any]:
 def of_rows(layout: Layout, rows: Sequence[object]) -> list[Any]:
     """Return the lines that rows become, handed over together."""
     buffer = RowBuffer(layout)
-    return lines([table for row in rows for table in buffer.add(row)] + buffer.flush())
+    full = [table for row in rows if buffer.add(row) for table in buffer.full()]
+    return lines(full + buffer.flush())
 
 
 def of_batches(layout: Layout, batches: Iterable[pa.RecordBatch]) -> list[Any]:

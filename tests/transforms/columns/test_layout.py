@@ -57,7 +57,8 @@ def lines(tables: Sequence[Table]) -> collections.Counter[Any]:
 
 def collected(rows: Sequence[object], found: Layout) -> list[Table]:
     buffer = RowBuffer(found)
-    return [table for row in rows for table in buffer.add(row)] + buffer.flush()
+    full = [table for row in rows if buffer.add(row) for table in buffer.full()]
+    return full + buffer.flush()
 
 
 PEOPLE = st.integers(-3, 3) | st.sampled_from(["1", "a", "\ud800", None, 1.0, True, b"1"])
@@ -157,7 +158,8 @@ def test_a_row_without_its_value_is_a_row() -> None:
 
 def test_a_buffer_flushes_itself() -> None:
     buffer = RowBuffer(layout())
-    sizes = [len(table) for _ in range(1 << 16) for table in buffer.add(Visit(1, "a", 1))]
+    row = Visit(1, "a", 1)
+    sizes = [len(table) for _ in range(1 << 16) if buffer.add(row) for table in buffer.full()]
     assert sizes == [1 << 16] and buffer.flush() == []
 
 
