@@ -4,12 +4,14 @@ In process by default; with `--runners` also on Prism (`--prism` names the binar
 Beam's local job service (`make test-runners` gives both), and with `--job_endpoint HOST:PORT`,
 once for each, on job servers that run: of Flink or of Spark. `make test-flink` and `make test-spark`
 start these, name their Python workers by `--worker` and run nothing else (`--only_endpoints`).
-In process, whole jobs run on one runner only: `tests/pipelines` tests them there.
+In process, whole jobs run on one runner only: `tests/pipelines` tests them there. Worker processes
+take seconds to start, so most tests with them are audits.
 """
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -42,7 +44,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     in_process = {"pipeline_options": list(services.IN_PROCESS), "job_options": ["in_memory"]}
     for fixture, own in in_process.items():
         if fixture in metafunc.fixturenames:
-            metafunc.parametrize(fixture, asked_for(metafunc.config, own), indirect=True)
+            metafunc.parametrize(fixture, cases(metafunc, own), indirect=True)
+
+
+def cases(metafunc: pytest.Metafunc, in_process: list[str]) -> list[Any]:
+    """Return the runners of a test: in worker processes, `make test` runs `test_end_to_end` alone."""
+    names = asked_for(metafunc.config, in_process)
+    everywhere = metafunc.config.getoption("--runners", default=False)
+    if everywhere or metafunc.module.__name__.endswith("test_end_to_end"):
+        return names
+    audit = {"multi_processing": pytest.mark.audit}
+    return [pytest.param(name, marks=audit.get(name, ())) for name in names]
 
 
 def asked_for(config: pytest.Config, in_process: list[str]) -> list[str]:
