@@ -78,6 +78,7 @@ def some_tree(generator: random.Random, bounder: Bounder, rows: list[Row]) -> Ta
     return bounder.settle(tables[0])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("keep_rows", [False, True])
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("bounds", BOUNDS, ids=str)

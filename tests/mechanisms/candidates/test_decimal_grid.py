@@ -70,6 +70,7 @@ def test_ints_that_are_no_floats_are_looked_up_exactly(wide):
     assert [grid.index(value) for value in values.tolist()] == expected
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "unit", [1, Fraction(1, 100), 5, Fraction(1, 3), 2**200, Fraction(1, 2**200)]
 )
@@ -140,6 +141,7 @@ def between(low, high) -> Candidates:
     return values_between(UNIT, *ends)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("low", "high"), BOUNDS)
 def test_known_bounds_are_the_ends_and_decimals_between_are_kept(low, high):
     grid, every = between(low, high), np.array(list(default_values(UNIT)))

@@ -41,6 +41,7 @@ KEY = bytes(range(32))
 FREE = ContributionBounds(None)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_profiles_are_those_of_all_sets_of_people(name: str) -> None:
     """Exact where that is claimed; else B[0] is, and no B[k] is above the exact one."""
@@ -59,7 +60,7 @@ def test_profiles_are_those_of_all_sets_of_people(name: str) -> None:
         assert list(found[day]) == list(statistic.direct(data[day]))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_one_person_with_all_their_rows_moves_every_loss_by_at_most_one(name: str) -> None:
     """1,000 databases, 200 of rows with several owners; a new person's rows may touch anybody."""

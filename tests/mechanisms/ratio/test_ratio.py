@@ -96,6 +96,7 @@ def test_too_small_error_bounds_are_noticed() -> None:
     assert (np.abs(found.values - 0.5) > found.errors).mean() > 0.10
 
 
+@pytest.mark.sampled(4)
 # The mean of 10,000 absolute errors, of a variance of at most twice their squared mean and with an
 # exponential tail, is within 15% of its own mean but for a chance below 1e-10 (Bernstein:
 # 10,000 * 0.15^2 / (2 * (2 + 1)) > 37); the expansion is within another 10%.

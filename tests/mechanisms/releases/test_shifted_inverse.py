@@ -102,6 +102,7 @@ def rounded(value: float) -> float:
     return GRID[min(GRID.index(value), GRID.size - 1)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_searched_statistics_are_within_their_shift(name: str) -> None:
     """At most f, and at least its profile at `shift` removals, which is 1 or 0 here.

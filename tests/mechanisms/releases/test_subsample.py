@@ -45,7 +45,7 @@ def worst(search, size):
     )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_exchanging_a_vote_costs_the_budget_exactly_audited(epsilon, size):

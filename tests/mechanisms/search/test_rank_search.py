@@ -92,6 +92,7 @@ def step_ratio(search: RankSearch) -> float:
     return best
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("p", [Fraction(1, 2), 0.25, Fraction(2, 3), 0.9])
 def test_neighbours_are_as_close_as_the_theorem_says(p):
     search = RankSearch(Budget(2), p, 0.4, D)

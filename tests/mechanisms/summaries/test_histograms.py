@@ -147,6 +147,7 @@ def test_keeping_less_changes_nothing_of_what_is_kept(statistic):
             }
 
 
+@pytest.mark.sampled(2)
 # 10,000 neighbours at once: 10,000 partitions with people of their own, of whom one leaves each.
 @pytest.mark.parametrize("statistic", STATISTICS, ids=lambda s: type(s).__name__)
 def test_profiles_interlace_and_losses_move_together_by_one(statistic):

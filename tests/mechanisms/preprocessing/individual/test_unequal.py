@@ -42,6 +42,7 @@ def test_the_window_recursion_is_wrong_for_unequal_deltas(f, values, deltas, exa
     assert preprocessing.general(f, values, deltas, 0) == exact
 
 
+@pytest.mark.sampled(2)
 @sized(500, 5_000)
 @pytest.mark.parametrize("f", [brute.mean, brute.median, brute.trimmed_mean, max, min])
 def test_classes_are_exact(f, tries):

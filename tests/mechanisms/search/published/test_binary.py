@@ -112,6 +112,7 @@ def _deepest(low: int, high: int) -> int:
     return 1 + max(_deepest(low, middle), _deepest(middle, high))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("search", SEARCHES)
 def test_choose_follows_the_distribution(search):
     profile, candidates = profile_of([9, 7, 7, 6, 4, 2, 2, 0, 0, 0, 0], 10)

@@ -53,6 +53,7 @@ SPREADS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("bits", [20, 64, 1030])
 @pytest.mark.parametrize("name", SPREADS)
 def test_the_shift_is_kept_whatever_the_profile_looks_like(bits, name):
