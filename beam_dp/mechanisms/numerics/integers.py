@@ -37,9 +37,14 @@ def widen(column: np.ndarray) -> np.ndarray:
 
 def narrow(column: np.ndarray) -> np.ndarray:
     """Return `column` as int64 if every value is surely safe there, else unchanged."""
-    if column.dtype == object and all(-_SAFE < value < _SAFE for value in column.flat):
-        return column.astype(np.int64)
-    return column
+    if column.dtype != object:
+        return column
+    try:
+        found = column.astype(np.int64)
+    except OverflowError:
+        return column
+    safe = -_SAFE < found.min(initial=0) and found.max(initial=0) < _SAFE
+    return found if safe else column
 
 
 def is_missing(column: np.ndarray, sentinel: int) -> np.ndarray:

@@ -18,6 +18,7 @@ WAYS: tuple[dict[str, Any], ...] = (
     {"solver": "ipm", "presolve": "on"},
 )
 """Options of HiGHS that are tried in this order; only the first one starts from the last basis."""
+_INSIDE = {"solver": "ipx", "presolve": "off", "run_crossover": "off"}
 _PIVOTS = 1_000_000  # of one solution, after which the next way is tried: nothing depends on time
 
 
@@ -108,7 +109,14 @@ class HighsModel:
 
     def solved(self, way: int) -> Solution | None:
         """Return the solution, or None if HiGHS finds none this way, an index of `WAYS`."""
-        for name, option in WAYS[way].items():
+        return self._run(WAYS[way])
+
+    def inside(self) -> Solution | None:
+        """Return a point close to a solution, by interior points and no simplex method, or None."""
+        return self._run(_INSIDE)
+
+    def _run(self, options: dict[str, Any]) -> Solution | None:
+        for name, option in options.items():
             self._solver.setOptionValue(name, option)
         self._solver.run()
         done = self._solver.getModelStatus() == highs().HighsModelStatus.kOptimal

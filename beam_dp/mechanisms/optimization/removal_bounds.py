@@ -178,6 +178,49 @@ class RemovalBounds:
         groups = self.program.groups[touched.values]
         return integers.add(left, integers.sums_at(groups, more, size))
 
+    def left_in_turn(self, order: np.ndarray, touched: Touched) -> np.ndarray:
+        """Return what is left of the largest group without the first 0, 1, 2, ... of some people.
+
+        A value is lost at the first turn that takes an owner of each of its rows. No group grows
+        from turn to turn, so what a group has until some turn is left of the largest until then.
+
+        Args:
+            order: people, in the order of their removal.
+            touched: the values that matter to them.
+        """
+        program, last = self.program, len(order) + 1
+        turn = np.full(program.people + 1, last)
+        turn[order] = np.arange(1, last)
+        weights, groups = program.weights[touched.values], program.groups[touched.values]
+        parts = [(self.lines.groups, turn[self.lines.people], self.lines.amounts)]
+        if len(touched.rows):
+            first = turn[program.owners[touched.rows]].min(axis=1)
+            parts.append((groups, np.maximum.reduceat(first, touched.starts), weights))
+        # What the base rows lose stands among the lines, one owner at a time.
+        for owner in program.owners[self.base[touched.values]].T:
+            parts.append((groups, turn[owner], -weights))
+        group, when, lost = (
+            integers.concatenate([part[side] for part in parts]) for side in range(3)
+        )
+        return self._steps(group[when < last], when[when < last], lost[when < last], last)
+
+    def _steps(
+        self, groups: np.ndarray, turns: np.ndarray, lost: np.ndarray, last: int
+    ) -> np.ndarray:
+        """Return the most of a group before turns 1 to `last`, of what each loses at which turn."""
+        every = np.arange(len(self.sums))
+        keys = np.append(every * last, groups * last + turns)
+        names, codes = np.unique(keys, return_inverse=True)
+        lost = integers.sums_at(codes[len(every) :], lost, len(names))
+        group, turn = np.divmod(names, last)
+        first = np.flatnonzero(turn == 0)
+        running = integers.running_sums(lost)
+        left = integers.add(self.sums[group], integers.add(running[first][group], -running))
+        ends = np.where(np.append(turn[1:], 0) > 0, np.append(turn[1:], 0), last)
+        most = np.zeros(last, left.dtype)
+        np.maximum.at(most, ends - 1, left)
+        return np.asarray(np.maximum.accumulate(most[::-1])[::-1])
+
     def lowers(self, guess: Weights, removals: int, bits: int) -> np.ndarray:
         """Return lower bounds of LP[0..removals], times 2^bits, as Python integers."""
         program, weights = self.program, self._feasible(guess, bits)

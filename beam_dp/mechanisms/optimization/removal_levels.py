@@ -18,6 +18,7 @@ guess for all smaller k. The next k is the one where the bounds are farthest apa
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import Any
@@ -25,14 +26,25 @@ from typing import Any
 import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.numerics.matrix_game import Sides
 from beam_dp.mechanisms.optimization import highs_model
-from beam_dp.mechanisms.optimization.removal_bounds import RemovalBounds, Weights
+from beam_dp.mechanisms.optimization.removal_bounds import (
+    BaseLosses,
+    RemovalBounds,
+    Touched,
+    Weights,
+)
+from beam_dp.mechanisms.optimization.removal_game import RemovalGame
 from beam_dp.mechanisms.optimization.removal_program import RemovalProgram
-from beam_dp.mechanisms.optimization.removal_proposals import Guess, Proposal, RemovalProposals
+from beam_dp.mechanisms.optimization.removal_proposals import Guess, RemovalProposals
 
 _LEAST, _MOST = 30, 44  # bits that are kept of bounds
 _NARROW = 62  # bits of a number that numpy holds
+_MANY = 1000  # rows from which HiGHS may be slower than the game
+_FEW = 64  # groups below which HiGHS is faster
 _TINY = 1000  # numbers in a tableau below which rational numbers are faster than HiGHS
+
+_NOTHING = Touched(*(np.zeros(0, np.int64) for _ in range(3)))
 
 
 def rounded(numerator: int, denominator: int) -> int:
@@ -74,12 +86,14 @@ class RemovalLevels:
 
     def values(self) -> list[int]:
         """Return B[0..K]."""
-        while True:
-            low, high = self._sides()
-            unknown = [k for k in range(self.removals + 1) if low[k] != high[k]]
-            if not unknown:
-                return low + [0] * self.beyond
+        while unknown := self._unknown():
             self._settle(max(unknown, key=lambda k: (self.high[k] - self.low[k], k)))
+        return self._sides()[0] + [0] * self.beyond
+
+    def _unknown(self) -> list[int]:
+        """Return all k whose B[k] is not known."""
+        low, high = self._sides()
+        return [k for k in range(self.removals + 1) if low[k] != high[k]]
 
     def loss(self, level: int) -> int:
         """Return the least k with B[k] <= level, K + 1 if there is none."""
@@ -105,6 +119,8 @@ class RemovalLevels:
     def _settle(self, k: int) -> None:
         """Compute B[k], and use its proof for all other k."""
         if self.program.numbers > _TINY:
+            if self._played(k):
+                return
             for way in range(len(highs_model.WAYS)):
                 if self._guessed(k, way):
                     return
@@ -114,24 +130,60 @@ class RemovalLevels:
         self.high[k] = min(self.high[k], math.ceil(value * (1 << self.bits)))
         self.high = _convex(self.high)
 
+    def _played(self, k: int) -> bool:
+        """Compute B[k] by guesses of the game; return whether they came close enough."""
+        if not self._playable:
+            return False
+        one, decided = 1 << self.bits, False
+        known = Sides(int(self.low[k]) / one, int(self.high[k]) / one)
+        for guess in self._game.guesses(k, self.bits, known):
+            lines = self.bounds.lines.chosen(guess.removed[self.bounds.lines.people] > 0)
+            decided = self._decides(guess, k, _NOTHING, lines)
+            self._extend(self._game.order(self.removals), _NOTHING)
+            if decided and not self._unknown():
+                break
+        return decided
+
+    @functools.cached_property
+    def _playable(self) -> bool:
+        """Whether the game is known to be fast where HiGHS is slow."""
+        program, groups = self.program, len(self.bounds.sums)
+        if len(program.shared) or len(program.values) < _MANY or groups < _FEW:
+            return False
+        return len(self._game.groups) >= _FEW
+
+    @functools.cached_property
+    def _game(self) -> RemovalGame:
+        return RemovalGame.of(self.bounds, self.removals)
+
     def _guessed(self, k: int, way: int) -> bool:
         """Compute B[k] by guesses of HiGHS; return whether they came close enough."""
         for guess, proposal in self.proposals.guesses(k, way, self.bits):
-            low, high = self._proved(guess, k)
+            touched, lines = self.proposals.touched, self.proposals.lines
+            decided = self._decides(guess, k, touched, lines)
             if guess.bits == self.bits:
-                self._extend(proposal)
-            level = rounded(low, 1 << guess.bits)
-            if level == rounded(high, 1 << guess.bits):
-                self.known[k] = level
+                people = self.proposals.joined.people
+                loads = self.proposals.loads(proposal)[people] + proposal.removed[people]
+                order = np.argsort(-loads, kind="stable")[: self.removals]
+                self._extend(people[order], touched)
+            if decided:
                 return True
         return False
 
-    def _proved(self, guess: Guess, k: int) -> tuple[int, int]:
+    def _decides(self, guess: Guess, k: int, touched: Touched, lines: BaseLosses) -> bool:
+        """Return whether a guess proves B[k]."""
+        low, high = self._proved(guess, k, touched, lines)
+        level = rounded(low, 1 << guess.bits)
+        if level != rounded(high, 1 << guess.bits):
+            return False
+        self.known[k] = level
+        return True
+
+    def _proved(self, guess: Guess, k: int, touched: Touched, lines: BaseLosses) -> tuple[int, int]:
         """Return bounds of LP[k], times 2^bits of the guess, and take them for all k."""
         bits, finer = guess.bits, guess.bits - self.bits
         lows = self.bounds.lowers(guess.weights, self.removals, bits)
         removed = _feasible(guess.removed, k, bits)
-        touched, lines = self.proposals.touched, self.proposals.lines
         high = int(self.bounds.left(removed, touched, lines, bits).max())
         self.low = np.maximum(self.low, lows >> finer)
         self.high[k] = min(self.high[k], -(-high >> finer))
@@ -139,43 +191,11 @@ class RemovalLevels:
         best = max(int(lows[k]), int(self.low[k]) << finer)
         return best, min(high, int(self.high[k]) << finer)
 
-    def _extend(self, proposal: Proposal) -> None:
-        """Take the bounds that whole removals give for all k."""
-        nested = self._nested(proposal)
-        self.high[: len(nested)] = np.minimum(self.high[: len(nested)], nested)
-
-    def _nested(self, proposal: Proposal) -> np.ndarray:
-        """Return upper bounds of LP for whole removals, in the order of the loads.
-
-        The value that is left at k is lost at the first k that takes an owner of each of its rows.
-        """
-        bounds, touched, lines = self.bounds, self.proposals.touched, self.proposals.lines
-        people, program = self.proposals.joined.people, bounds.program
-        loads = self.proposals.loads(proposal)[people] + proposal.removed[people]
-        size = min(self.removals, len(people))
-        last = size + 1
-        turn = np.full(program.people + 1, last)
-        turn[people[np.argsort(-loads, kind="stable")[:size]]] = np.arange(1, last)
-        groups = self.proposals.joined.groups
-        code = np.full(len(bounds.sums), -1)
-        code[groups] = np.arange(len(groups))
-        lost = np.zeros((len(groups), last + 1), integers.narrow(bounds.sums).dtype)
-        kept = code[lines.groups] >= 0
-        np.add.at(lost, (code[lines.groups[kept]], turn[lines.people[kept]]), lines.amounts[kept])
-        inside = code[program.groups[touched.values]] >= 0
-        weights, group = program.weights[touched.values], code[program.groups[touched.values]]
-        dies = (
-            np.maximum.reduceat(turn[program.owners[touched.rows]].min(axis=1), touched.starts)
-            if len(touched.rows)
-            else turn[:0]
-        )
-        np.add.at(lost, (group[inside], dies[inside]), weights[inside])
-        for owner in program.owners[bounds.base[touched.values]].T:
-            there = inside & (owner >= 0)
-            np.add.at(lost, (group[there], turn[owner[there]]), -weights[there])
-        left = (bounds.sums[groups][:, None] - np.cumsum(lost, axis=1)[:, :last]).max(axis=0)
-        others = np.delete(bounds.sums, groups).max(initial=0)
-        return np.asarray(np.maximum(left, others).astype(object) << self.bits)
+    def _extend(self, order: np.ndarray, touched: Touched) -> None:
+        """Take the bounds that whole removals in an order give for all k."""
+        whole = self.bounds.left_in_turn(order, touched)
+        size = len(whole)
+        self.high[:size] = np.minimum(self.high[:size], whole.astype(object) << self.bits)
 
 
 def _feasible(removed: np.ndarray, k: int, bits: int) -> np.ndarray:

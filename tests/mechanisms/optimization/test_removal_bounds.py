@@ -74,6 +74,23 @@ def test_any_removal_bounds_from_above_and_is_what_it_leaves(of_values):
         assert found.max() >= program.solved(k) * one
 
 
+@pytest.mark.parametrize("of_values", [False, True])
+def test_what_is_left_in_turn_is_what_whole_removals_leave(of_values):
+    generator = np.random.default_rng(3)
+    for _ in range(200):
+        program = some_program(generator, of_values)
+        bounds, one = RemovalBounds(program), 1 << BITS
+        order = generator.permutation(program.people)[: generator.integers(0, program.people + 1)]
+        chosen = np.isin(np.arange(program.people), order)
+        found = bounds.left_in_turn(order, bounds.touched(chosen))
+        for count, most in enumerate(found.tolist()):
+            removed = np.zeros(program.people + 1, np.int64)
+            removed[order[:count]] = one
+            left = bounds.left(removed, bounds.touched(chosen), bounds.lines, BITS)
+            assert most * one == left.max()
+        assert len(found) == len(order) + 1
+
+
 def test_the_base_of_a_value_is_the_row_whose_owners_have_few_rows():
     owners = np.array([[0, 1], [2, 3], [0, 4], [0, 5]])
     program = RemovalProgram(owners, np.array([0, 0, 1, 2]), np.ones(3, int), np.zeros(3, int))

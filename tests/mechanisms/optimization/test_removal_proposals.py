@@ -23,7 +23,7 @@ def some_rows(generator, rows=300, people=60, weight=1000):
 
 def bounds_of(levels, guess, k):
     """Return the proved bounds of a guess."""
-    low, high = levels._proved(guess, k)
+    low, high = levels._proved(guess, k, levels.proposals.touched, levels.proposals.lines)
     return Fraction(low, 1 << guess.bits), Fraction(high, 1 << guess.bits)
 
 
