@@ -20,10 +20,12 @@ ALIKE = 0.85
 _METRICS = ("metrics", "asked")
 _NEGATIVE = re.compile(r"-[0-9.]")
 _EARLIER = {
+    "--csv_quotes": "--quotes=",
     "--distinct": "--distinct_count=",
     "--max_partitions": "--bounds=partitions=",
     "--max_rows": "--bounds=rows=",
     "--max_rows_per_partition": "--bounds=rows_per_partition=",
+    "--top": "--top_partitions=",
     "--weights": "--weight=",
 }
 """What earlier words of options, which are still taken, are now."""

@@ -11,6 +11,7 @@ from beam_dp.results import report
 from pipelines.arguments import words
 
 QUOTES = ("true", "false")
+_EARLIER = {"standard": "true", "none": "false"}
 
 
 def add(made: argparse.ArgumentParser) -> None:
@@ -20,13 +21,18 @@ def add(made: argparse.ArgumentParser) -> None:
         "--input", type=patterns, help="a path, a glob, or several with commas between"
     )
     quotes = 'whether " quotes the cells of CSV, as in RFC 4180, or is a character like all others'
-    files.add_argument("--quotes", choices=QUOTES, default=QUOTES[0], help=quotes)
+    files.add_argument("--quotes", type=_quotes, choices=QUOTES, default=QUOTES[0], help=quotes)
     files.add_argument("--output", help="one file, written whole or not at all")
     files.add_argument(
         "--overwrite", action="store_true", help="replace an output and a page that exist"
     )
     page = "a page of charts, tables and words about the release: released.html (extra: report)"
     files.add_argument("--report", metavar="PAGE", help=page)
+
+
+def _quotes(text: str) -> str:
+    """Return whether cells are quoted, also by the earlier words, which are still taken."""
+    return _EARLIER.get(text, text)
 
 
 def quotes(options: argparse.Namespace) -> bool:

@@ -223,6 +223,13 @@ def test_options_reach_the_transform() -> None:
 
 def test_options_of_other_names_before_are_taken() -> None:
     before = ["--max_partitions", "2", "--max_rows_per_partition=5", "--max_rows", "7"]
+    before += ["--csv_quotes", "none", "--top=distinct_spent=5"]
+    options, beam_words = aggregate.parser().read(command("--distinct=spent", *before))
+    assert (options.quotes, options.top_partitions, beam_words) == (
+        "false",
+        ("distinct_spent", 5),
+        [],
+    )
     release = parsed("--distinct=spent", "--weights", "distinct_spent=3", *before)
     assert release.bounds == dp.ContributionBounds(2, 5, 7)
     assert release.metrics == (dp.DistinctCount("spent", name="distinct_spent", weight=3),)
