@@ -15,7 +15,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 EARLY, FULL = Fraction(1, 4), Fraction(2, 5)
 """The shares of the budget for a first look at the histogram, and for the whole of it."""
 _STOP_TOP, _STOP_NEAR, _STOP_FAR, _STOP_WINDOW = 20.0, 2.5, 6.0, 8.0
-_STOP_PEOPLE, _STOP_EARLY = 5_000, 30.0
+_STOP_PEOPLE, _STOP_EARLY = 5_000, 40.0
 _LEAST = Fraction(1, 32)
 
 
@@ -62,7 +62,7 @@ class ClipChoice:
     would have cost goes to the noise of the number. The decision is a function of the first look:
     on that branch the costs are first look + rest of the budget, on the other the first look is
     computed from the second, and the costs are second look + rest. Both are the whole budget.
-    The number of rows below a mean stops as soon as the first look shows 30 scales of its noise:
+    The number of rows below a mean stops as soon as the first look shows 40 scales of its noise:
     a fourth of its budget is then enough, as most people have few rows.
 
     *The clip.* b is the scale of the noise per unit of the clip. The clip of P partitions is the

@@ -32,6 +32,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from beam_dp.mechanisms.reach import partition_number
 from beam_dp.mechanisms.reach.looks import Look
 
 FALSE_ALARM, FALSE_ALARM_UNKNOWN = 0.05, 0.001
@@ -78,6 +79,7 @@ class ReachChoice:
         look: the noisy counts.
         top: the index of the highest step that shows people; -1: none shows.
         partitions: the public number of partitions; None: unknown.
+        guess: about how many partitions are worth asking for.
     """
 
     reach: int
@@ -85,6 +87,7 @@ class ReachChoice:
     look: Look
     top: int
     partitions: int | None = None
+    guess: float = partition_number.FEW
 
     @property
     def people_beyond(self) -> float:
@@ -177,12 +180,13 @@ def choose(
         few = FEW_OF_MANY if partitions is not None and partitions >= MANY else FEW
         reach = max(edge for edge in edges if edge <= few)
         return ReachChoice(reach, edges, look, top, partitions)
-    errors = []
+    errors, guesses = [], []
     for bound in edges[: top + 1]:
         cut = lost_pairs(look.counts, edges, top, bound)
-        over = partitions or _partitions(look, edges, top, noise(bound))
-        errors.append(noise(bound).error(cut / over))
-    return ReachChoice(edges[int(np.argmin(errors))], edges, look, top, partitions)
+        guesses.append(partitions or _partitions(look, edges, top, noise(bound)))
+        errors.append(noise(bound).error(cut / guesses[-1]))
+    best = int(np.argmin(errors))
+    return ReachChoice(edges[best], edges, look, top, partitions, guesses[best])
 
 
 def highest_shown(look: Look, partitions: int | None) -> int:

@@ -14,6 +14,7 @@ from beam_dp.mechanisms.clips.choice import Choice
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.reach_programs import Programs
+from beam_dp.mechanisms.reach import partition_number
 from beam_dp.mechanisms.reach.reach_choice import ReachChoice
 from beam_dp.mechanisms.summaries.histograms import Summary, partitions
 from beam_dp.mechanisms.summaries.owner_lines import Owned
@@ -86,14 +87,17 @@ class BucketPartitions:
         """Return the keys of what `cells` returned."""
         return Block(keys_, ()).named(self.layout.public)
 
-    def total(self, kept: int) -> int:
+    def total(self, kept: int, chosen: ReachChoice | None) -> int:
         """Return about how many partitions are released, if one bucket releases so many.
 
-        Buckets are by keyed hash, so they release about as many each.
+        Args:
+            kept: how many that are.
+            chosen: the choice of the bound on partitions, which has a guess.
         """
         if self.layout.public is not None:
             return len(self.layout.public)
-        return kept * self.buckets if self.layout.partition else 1
+        guess = partition_number.FEW if chosen is None else chosen.guess
+        return partition_number.about(kept, self.buckets, guess) if self.layout.partition else 1
 
     def _public(self, bucket: int) -> np.ndarray | None:
         """Return the indexes in the public list that belong to the bucket; None if private."""
@@ -193,5 +197,5 @@ class Draw(beam.DoFn):
         summary, lines = settle.open_bucket(packed, program.measures)
         view, names = places.cells(bucket, summary, lines)
         kept = program.select(view, self._noise)
-        asked = view.select(kept).of_about(places.total(len(kept)))
+        asked = view.select(kept).of_about(places.total(len(kept), chosen))
         return Block.of(names[kept], program.release(asked, clips, self._noise), chosen)

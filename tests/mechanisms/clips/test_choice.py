@@ -183,9 +183,9 @@ def test_on_another_side_people_above_the_top_are_looked_for_too():
 
 def test_below_a_mean_a_first_look_is_enough_that_shows_many_people():
     choice = ClipChoice(LOOKS, GRID, anchored=True, early=True)
-    for people, enough in ((119, False), (120, True), (6000, True)):  # 30 scales of 4
+    for people, enough in ((159, False), (160, True), (6000, True)):  # 40 scales of 4
         assert choice._is_enough(histogram(b3=people)) == enough
-        assert choice._is_enough(histogram(b3=people, b4=90, b7=50)) == (people >= 120 - 90 - 50)
+        assert choice._is_enough(histogram(b3=people, b4=90, b7=50)) == (people >= 160 - 90 - 50)
     assert not choice._is_enough(histogram(b3=-9000))
     assert not ClipChoice(LOOKS, GRID, early=True)._is_enough(histogram())
 
