@@ -10,10 +10,11 @@
     python -m benchmarks start                how long a job takes to start, with a goal
     python -m benchmarks preprocessing        how fast sensitivity preprocessing is, with goals
     python -m benchmarks accuracy_preprocessing   its errors beside those of other mechanisms
+    python -m benchmarks neighbours --pairs 20000   removal profiles of neighbours, and wrong proofs
     python -m benchmarks faults               processes killed at random moments, on every engine
 
 Without a name the options go to `benchmarks.speed`; the other tables, before and after it, are
-those of all programs but `data` and `faults`, of `benchmarks.statistics` also with `--accuracy`, of
+those of all programs but `data`, `faults` and `neighbours`, of `benchmarks.statistics` also with `--accuracy`, of
 `benchmarks.coverage` also with `--statistics`. One that misses a goal, or fails, does not keep the
 others from running.
 """
@@ -38,6 +39,7 @@ PROGRAMS = (
     "accuracy_preprocessing",
     "data",
     "faults",
+    "neighbours",
 )
 _OTHERS = [
     ["benchmarks.coverage"],

@@ -3,40 +3,11 @@
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.optimization.removal_bounds import RemovalBounds, Weights
+from beam_dp.mechanisms.optimization.removal_bounds import RemovalBounds
 from beam_dp.mechanisms.optimization.removal_program import RemovalProgram
+from benchmarks.neighbours import BITS, any_guess, some_program
 
-BITS = 20
 REMOVALS = 3
-
-
-def some_program(generator, of_values):
-    """Return a program of up to 4 owners per row: a value per row, or a few rows per value."""
-    rows = int(generator.integers(1, 9))
-    owners = np.sort(generator.integers(0, 6, (rows, 4)), axis=1)
-    owners[:, 1:][owners[:, 1:] == owners[:, :-1]] = -1
-    owners = -np.sort(-owners, axis=1)
-    values = np.sort(generator.integers(0, 3, rows)) if of_values else np.arange(rows)
-    values = np.unique(values, return_inverse=True)[1]
-    size = int(values.max()) + 1
-    weights = generator.integers(1, 5, size)
-    groups = np.unique(generator.integers(0, 3, size), return_inverse=True)[1]
-    return RemovalProgram(owners, values, weights, groups)
-
-
-def any_guess(generator, program):
-    """Return weights that may be infeasible in every way."""
-    entries = int(generator.integers(0, 12))
-    rows = generator.integers(-1, len(program.values), entries)
-    values = np.where(rows < 0, generator.integers(0, len(program.weights), entries), 0)
-    values = np.where(rows < 0, values, program.values[rows])
-    most = int(generator.choice([1 << BITS, 1 << (BITS + 4), 1 << 50]))
-    return Weights(
-        generator.integers(-most, most, int(program.groups.max()) + 1),
-        values,
-        rows,
-        generator.integers(-most, most, entries),
-    )
 
 
 @pytest.mark.parametrize("of_values", [False, True])

@@ -2,8 +2,6 @@
 
 import itertools
 import math
-from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -12,71 +10,11 @@ from scipy.optimize import linprog
 from beam_dp.mechanisms.optimization import removal_levels
 from beam_dp.mechanisms.optimization.highs_model import HighsModel
 from beam_dp.mechanisms.profiles import shared_rows
+from benchmarks.neighbours import REMOVALS, falls, interlace, some_rows
+from benchmarks.neighbours import SHARED as STATISTICS
 from tests.sizes import tries as sized
 
 ROUNDING = math.sqrt(2) - 1
-REMOVALS = 5
-
-
-class Rows(NamedTuple):
-    """Rows of some people: owners by role, an item and a weight each."""
-
-    owners: np.ndarray
-    items: np.ndarray
-    weights: np.ndarray
-
-    def without(self, gone) -> "Rows":
-        """Return the rows that none of these people owns."""
-        kept = ~np.isin(self.owners, list(gone)).any(axis=0)
-        return Rows(self.owners[:, kept], self.items[kept], self.weights[kept])
-
-    @property
-    def owned(self) -> "Rows":
-        """Return the rows that somebody owns."""
-        kept = (self.owners >= 0).any(axis=0)
-        return Rows(self.owners[:, kept], self.items[kept], self.weights[kept])
-
-
-class Statistic(NamedTuple):
-    """A profile, and what it is a profile of."""
-
-    profile: Callable[[Rows], list]
-    exact: Callable[[Rows], float]
-
-
-def most_frequent(rows):
-    return max((int(rows.weights[rows.items == item].sum()) for item in rows.items), default=0)
-
-
-def ranked(rank):
-    def exact(rows):
-        values = sorted(np.repeat(rows.items, rows.weights).tolist(), reverse=True)
-        return values[rank - 1] if len(values) >= rank else -math.inf
-
-    def profile(rows):
-        return shared_rows.kth_largest(*rows, rank, REMOVALS, -math.inf)
-
-    return Statistic(profile, exact)
-
-
-STATISTICS = {
-    "total": Statistic(
-        lambda rows: shared_rows.total(rows.owners, rows.weights, REMOVALS),
-        lambda rows: int(rows.weights.sum()),
-    ),
-    "count": Statistic(
-        lambda rows: shared_rows.total(rows.owners, None, REMOVALS), lambda rows: len(rows.weights)
-    ),
-    "most frequent": Statistic(
-        lambda rows: shared_rows.most_frequent(*rows, REMOVALS), most_frequent
-    ),
-    "distinct": Statistic(
-        lambda rows: shared_rows.distinct(rows.owners, rows.items, REMOVALS),
-        lambda rows: len(np.unique(rows.items)),
-    ),
-    "largest": ranked(1),
-    "third largest": ranked(3),
-}
 
 
 @pytest.fixture(params=STATISTICS)
@@ -96,18 +34,6 @@ def way(request, monkeypatch):
         monkeypatch.setattr(removal_levels, "_TINY", 0)
 
 
-def some_rows(generator, roles, people=6, most=10):
-    size = generator.integers(0, most + 1)
-    owners = generator.integers(-1, people, (roles, size))
-    return Rows(owners, generator.integers(0, 4, size), generator.integers(1, 4, size))
-
-
-def interlace(before, after):
-    """Whether after, the profile with one person more, interlaces with before."""
-    up = all(low <= high for low, high in zip(before, after, strict=True))
-    return up and all(low <= high for low, high in zip(after[1:], before, strict=False))
-
-
 @sized(8, 200)
 def test_profiles_of_neighbours_interlace(statistic, roles, way, tries):
     generator = np.random.default_rng(roles)
@@ -116,7 +42,7 @@ def test_profiles_of_neighbours_interlace(statistic, roles, way, tries):
         fewer = rows.without([generator.integers(0, 6)])
         before, after = statistic.profile(fewer), statistic.profile(rows)
         assert interlace(before, after)
-        assert before == sorted(before, reverse=True)
+        assert falls(before)
 
 
 @sized(5, 40)

@@ -1,0 +1,287 @@
+"""Look for neighbours whose removal profiles do not interlace, and for wrong proofs.
+
+    python -m benchmarks neighbours --pairs 20000          every statistic and number of owners
+    python -m benchmarks neighbours --by_guesses           what HiGHS and the game guess is proved
+    python -m benchmarks neighbours --only largest
+
+The neighbours of one line are those of random chains: a database of up to 10 rows of 6 people, from
+which they leave one by one in a random order. A violation is a pair whose profiles do not interlace,
+B'[k + 1] <= B[k] <= B'[k], or rise. Then come proofs from guesses that are wrong on purpose: bounds
+of the linear program that are not on its two sides, which the simplex method in rational numbers
+tells. The command returns 1 if there is a violation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import itertools
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from beam_dp.mechanisms.optimization import removal_levels
+from beam_dp.mechanisms.optimization.removal_bounds import RemovalBounds, Weights
+from beam_dp.mechanisms.optimization.removal_program import RemovalProgram
+from beam_dp.mechanisms.profiles import (
+    coverage,
+    frequency,
+    kth_largest,
+    owner_pairs,
+    shared_rows,
+    vertex_cover,
+)
+
+REMOVALS, PEOPLE, BITS = 5, 6, 20
+EVERY = (1, 2, 3, 4)
+
+
+class Rows(NamedTuple):
+    """Rows of some people: owners by role, an item and a weight each."""
+
+    owners: np.ndarray
+    items: np.ndarray
+    weights: np.ndarray
+
+    def without(self, gone: Any) -> Rows:
+        """Return the rows that none of these people owns."""
+        kept = ~np.isin(self.owners, list(gone)).any(axis=0)
+        return Rows(self.owners[:, kept], self.items[kept], self.weights[kept])
+
+    @property
+    def owned(self) -> Rows:
+        """Return the rows that somebody owns."""
+        kept = (self.owners >= 0).any(axis=0)
+        return Rows(self.owners[:, kept], self.items[kept], self.weights[kept])
+
+
+class Statistic(NamedTuple):
+    """A profile, what it is a profile of, and for which numbers of owners."""
+
+    profile: Callable[[Rows], Sequence[Any]]
+    exact: Callable[[Rows], float]
+    owners: tuple[int, ...] = EVERY
+
+
+def most_frequent(rows: Rows) -> int:
+    """Return how many rows the most frequent item has."""
+    return max((int(rows.weights[rows.items == item].sum()) for item in rows.items), default=0)
+
+
+def distinct(rows: Rows) -> int:
+    """Return how many items there are."""
+    return len(np.unique(rows.items))
+
+
+def total(rows: Rows) -> int:
+    """Return the sum of the weights."""
+    return int(rows.weights.sum())
+
+
+def ranked(rank: int) -> Statistic:
+    """Return the statistic of the row of this rank."""
+
+    def exact(rows: Rows) -> float:
+        values = sorted(np.repeat(rows.items, rows.weights).tolist(), reverse=True)
+        return values[rank - 1] if len(values) >= rank else -math.inf
+
+    def profile(rows: Rows) -> Sequence[Any]:
+        return shared_rows.kth_largest(*rows, rank, REMOVALS, -math.inf)
+
+    return Statistic(profile, exact)
+
+
+def _of_pairs(
+    profile: Callable[..., Sequence[Any]], column: str
+) -> Callable[[Rows], Sequence[Any]]:
+    def of_owned(rows: Rows) -> Sequence[Any]:
+        owned = rows.owned
+        return profile(*shared_rows.pair(owned.owners), getattr(owned, column), REMOVALS)
+
+    return of_owned
+
+
+def _largest_of_one(rows: Rows) -> Sequence[int]:
+    owned = rows.owned
+    return kth_largest.profile(owned.owners[0], owned.items, owned.weights, 3, REMOVALS)
+
+
+def _frequent_of_one(rows: Rows) -> Sequence[int]:
+    owned = rows.owned
+    return frequency.max_profile(owned.owners[0], owned.items, owned.weights, REMOVALS)
+
+
+SHARED = {
+    "total": Statistic(lambda rows: shared_rows.total(rows.owners, rows.weights, REMOVALS), total),
+    "count": Statistic(
+        lambda rows: shared_rows.total(rows.owners, None, REMOVALS), lambda rows: len(rows.weights)
+    ),
+    "most frequent": Statistic(
+        lambda rows: shared_rows.most_frequent(*rows, REMOVALS), most_frequent
+    ),
+    "distinct": Statistic(
+        lambda rows: shared_rows.distinct(rows.owners, rows.items, REMOVALS), distinct
+    ),
+    "largest": ranked(1),
+    "third largest": ranked(3),
+}
+"""Of any number of owners: `shared_rows`."""
+STATISTICS = {
+    **SHARED,
+    "most frequent, by one": Statistic(_frequent_of_one, most_frequent, (1,)),
+    "distinct, by one": Statistic(
+        lambda rows: coverage.profile(rows.owned.owners[0], rows.owned.items, REMOVALS),
+        distinct,
+        (1,),
+    ),
+    "third largest, by one": Statistic(_largest_of_one, ranked(3).exact, (1,)),
+    "total, by a flow": Statistic(_of_pairs(owner_pairs.profile, "weights"), total, (2,)),
+    "distinct, by covers": Statistic(_of_pairs(vertex_cover.profile, "items"), distinct, (2,)),
+}
+"""Also those of one or two owners that are used in place of these."""
+
+
+def some_rows(
+    generator: np.random.Generator, roles: int, people: int = PEOPLE, most: int = 10
+) -> Rows:
+    """Return up to `most` rows, some of whose roles are empty or held by one person twice."""
+    size = int(generator.integers(0, most + 1))
+    owners = generator.integers(-1, people, (roles, size))
+    return Rows(owners, generator.integers(0, 4, size), generator.integers(1, 4, size))
+
+
+def interlace(before: Sequence[Any], after: Sequence[Any]) -> bool:
+    """Return whether after, the profile with one person more, interlaces with before."""
+    up = all(low <= high for low, high in zip(before, after, strict=True))
+    return up and all(low <= high for low, high in zip(after[1:], before, strict=False))
+
+
+def falls(profile: Sequence[Any]) -> bool:
+    """Return whether a profile never rises."""
+    return all(after <= before for before, after in itertools.pairwise(profile))
+
+
+def chain(generator: np.random.Generator, roles: int) -> Iterator[Rows]:
+    """Yield rows, from which people who own some leave one by one."""
+    rows = some_rows(generator, roles)
+    yield rows
+    present = np.unique(rows.owners[rows.owners >= 0])
+    for person in generator.permutation(present).tolist():
+        rows = rows.without([person])
+        yield rows
+
+
+def violations(statistic: Statistic, roles: int, pairs: int, seed: int) -> int:
+    """Return how many of so many neighbours have profiles that do not interlace, or rise."""
+    generator, found, seen = np.random.default_rng((seed, roles)), 0, 0
+    while seen < pairs:
+        profiles = map(statistic.profile, chain(generator, roles))
+        for after, before in itertools.islice(itertools.pairwise(profiles), pairs - seen):
+            found += not (interlace(before, after) and falls(after) and falls(before))
+            seen += 1
+    return found
+
+
+def some_program(generator: np.random.Generator, of_values: bool, roles: int = 4) -> RemovalProgram:
+    """Return a program of up to so many owners per row: a value per row, or a few rows each."""
+    rows = int(generator.integers(1, 9))
+    owners = np.sort(generator.integers(0, PEOPLE, (rows, roles)), axis=1)
+    owners[:, 1:][owners[:, 1:] == owners[:, :-1]] = -1
+    owners = -np.sort(-owners, axis=1)
+    values = np.sort(generator.integers(0, 3, rows)) if of_values else np.arange(rows)
+    values = np.unique(values, return_inverse=True)[1]
+    size = int(values.max()) + 1
+    weights = generator.integers(1, 5, size)
+    groups = np.unique(generator.integers(0, 3, size), return_inverse=True)[1]
+    return RemovalProgram(owners, values, weights, groups)
+
+
+def any_guess(generator: np.random.Generator, program: RemovalProgram) -> Weights:
+    """Return weights that may be infeasible in every way."""
+    entries = int(generator.integers(0, 12))
+    rows = generator.integers(-1, len(program.values), entries)
+    values = np.where(rows < 0, generator.integers(0, len(program.weights), entries), 0)
+    values = np.where(rows < 0, values, program.values[rows])
+    most = int(generator.choice([1 << BITS, 1 << (BITS + 4), 1 << 50]))
+    return Weights(
+        generator.integers(-most, most, int(program.groups.max()) + 1),
+        values,
+        rows,
+        generator.integers(-most, most, entries),
+    )
+
+
+def any_removal(generator: np.random.Generator, people: int) -> np.ndarray:
+    """Return parts by which people are removed that may be infeasible, and a 0."""
+    most = int(generator.choice([1 << BITS, 1 << (BITS + 4)]))
+    parts = generator.integers(-most, most, people) * (generator.random(people) < 0.6)
+    return np.append(parts, 0)
+
+
+def wrong_proofs(of_values: bool, roles: int, guesses: int, seed: int) -> int:
+    """Return how many of so many guesses give bounds that are not around the program's value."""
+    generator, found, each = np.random.default_rng((seed, roles, of_values)), 0, 20
+    for _ in range(-(-guesses // each)):
+        program = some_program(generator, of_values, roles)
+        bounds, one = RemovalBounds(program), Fraction(1 << BITS)
+        exact = [program.solved(k) * one for k in range(4)]
+        everybody = bounds.touched(np.ones(program.people, np.bool_))
+        for _ in range(each):
+            lows = bounds.lowers(any_guess(generator, program), 3, BITS)
+            k = int(generator.integers(0, 4))
+            removed = removal_levels._feasible(any_removal(generator, program.people), k, BITS)
+            high = int(bounds.left(removed, everybody, bounds.lines, BITS).max())
+            above = any(low > value for low, value in zip(lows, exact, strict=True))
+            found += above or high < exact[k]
+    return found
+
+
+def by_guesses() -> None:
+    """Let programs of any size be solved by guesses first."""
+    for name in ("_TINY", "_MANY", "_FEW"):
+        setattr(removal_levels, name, 0)
+
+
+def _line(what: str, owners: int, tries: int, count: Callable[[], int]) -> int:
+    """Print one line of the table; return the violations."""
+    start = time.process_time()
+    found = count()
+    seconds = time.process_time() - start
+    sys.stdout.write(f"| {what} | {owners} | {tries} | {found} | {seconds:.1f} |\n")
+    sys.stdout.flush()
+    return found
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Print the table; return 1 if there is a violation."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=1000, help="neighbours per line, and guesses")
+    parser.add_argument("--only", default="", help="a part of the names of the lines")
+    parser.add_argument("--by_guesses", action="store_true", help="prove what is guessed")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args(words)
+    if given.by_guesses:
+        by_guesses()
+    sys.stdout.write("| what | owners | pairs | violations | cpu s |\n" + "| --- " * 5 + "|\n")
+    pairs, seed, found = given.pairs, given.seed, 0
+    lines = [
+        *(
+            (name, one.owners, functools.partial(violations, one))
+            for name, one in STATISTICS.items()
+        ),
+        ("wrong guesses", EVERY, functools.partial(wrong_proofs, False)),
+        ("wrong guesses, of values", EVERY, functools.partial(wrong_proofs, True)),
+    ]
+    for name, owners, count in lines:
+        for roles in owners if given.only in name else ():
+            found += _line(name, roles, pairs, functools.partial(count, roles, pairs, seed))
+    return int(found > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
