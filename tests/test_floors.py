@@ -50,7 +50,6 @@ TESTED_IN = {
     "beam_yaml/__main__.py": "beam_yaml/test_private_transforms.py",
     "mechanisms/candidates/grids.py": "mechanisms/candidates/test_candidates.py",
     "mechanisms/numerics/numbers.py": "mechanisms/candidates/test_candidates.py",
-    "mechanisms/numerics/value_types.py": "hostile/test_code.py",
     "mechanisms/preprocessing/error_bounds.py": "mechanisms/preprocessing/test_functions.py",
     "mechanisms/preprocessing/order_statistics.py": "mechanisms/preprocessing/test_groups.py",
     "mechanisms/preprocessing/sketch.py": "mechanisms/preprocessing/test_groups.py",

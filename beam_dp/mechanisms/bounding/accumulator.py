@@ -10,9 +10,9 @@ import numpy as np
 
 from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.in_order import InOrder
 from beam_dp.mechanisms.bounding.ordering import changes, pick
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.numerics.in_order import InOrder
 
 BATCH_LINES = 1 << 18
 HELD_LINES = 1 << 20

@@ -14,8 +14,8 @@ from apache_beam.utils.windowed_value import WindowedValue
 from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.bounding.accumulator import HELD_LINES
 from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.in_order import InOrder
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.numerics.in_order import InOrder
 from beam_dp.mechanisms.summaries import histograms, owner_lines, thinning, wire
 from beam_dp.mechanisms.summaries.histograms import Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
