@@ -98,6 +98,8 @@ class RemovalBounds:
     @functools.cached_property
     def base(self) -> np.ndarray:
         """The base of each value: the row whose owners have few rows."""
+        if len(self.starts) == len(self.program.values):
+            return self.starts
         owners = self.program.owners
         rows = np.bincount(owners[owners >= 0], minlength=self.program.people)
         most = np.append(rows, 0)[owners].max(axis=1)

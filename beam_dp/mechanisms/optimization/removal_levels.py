@@ -73,7 +73,6 @@ class RemovalLevels:
         self.removals = removals = removals - self.beyond
         self.bits = min(_MOST, max(_LEAST, 58 - total.bit_length()))
         self.bounds = RemovalBounds(program)
-        self.proposals = RemovalProposals.of(self.bounds, removals)
         one, top = 1 << self.bits, int(self.bounds.sums.max())
         none = np.zeros(0, np.int64)
         groups = np.zeros(len(self.bounds.sums), np.int64)
@@ -83,6 +82,11 @@ class RemovalLevels:
         self.known: dict[int, int] = {0: top}
         if removals == program.people:
             self.high[removals] = 0
+
+    @functools.cached_property
+    def proposals(self) -> RemovalProposals:
+        """What HiGHS proposes."""
+        return RemovalProposals.of(self.bounds, self.removals)
 
     def values(self) -> list[int]:
         """Return B[0..K]."""

@@ -36,7 +36,7 @@ loss could protect, and is left out: it is left out of x and x' alike.
 
 import numpy as np
 
-from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.optimization.removal_levels import RemovalLevels
 from beam_dp.mechanisms.optimization.removal_program import RemovalProgram
@@ -111,6 +111,7 @@ class _Ranked:
     Attributes:
         values: the different items, falling.
         ends: how many rows have one of the first items.
+        totals: how many rows the first ones stand for.
     """
 
     def __init__(
@@ -118,8 +119,11 @@ class _Ranked:
     ) -> None:
         """Take rows by falling item."""
         last = np.flatnonzero(np.append(items[1:] != items[:-1], len(items) > 0))
-        self.owners, self.counts, self.k, self.removals = owners, counts, k, removals
+        # The program of the first rows is a part of the program of all, which is made once.
+        self.rows, self.counts = _different(owners.T), counts
+        self.owners, self.k, self.removals = np.ascontiguousarray(self.rows.T), k, removals
         self.values, self.ends = items[last], last + 1
+        self.totals = integers.running_sums(counts)
 
     def levels(self) -> list[int]:
         """Return per number of removals the place of an item in `values`, -1 beyond all of them.
@@ -144,19 +148,24 @@ class _Ranked:
     def _loss(self, size: int) -> int:
         """Return the least r so that r removals leave fewer than k rows of the first items."""
         rows = int(self.ends[size - 1])
-        owners, counts = self.owners[:, :rows], self.counts[:rows]
-        if self._apart(owners, counts) >= self.k + self.removals:
+        owners, counts = self.rows[:rows], self.counts[:rows]
+        if self.totals[rows - 1] < self.k:
+            return 0
+        if self._apart(self.owners[:, :rows]) >= self.k + self.removals:
             return self.removals + 1
-        program = _program(owners, np.arange(rows), counts, np.zeros(rows, np.int64))
+        program = RemovalProgram(owners, np.arange(rows), counts, np.zeros(rows, np.int64))
         return RemovalLevels(program, self.removals).loss(self.k - 1)
 
-    def _apart(self, owners: np.ndarray, counts: np.ndarray) -> int:
+    def _apart(self, owners: np.ndarray) -> int:
         """Return how many rows there are, at least, no two of which have a common owner.
 
         One removal takes at most one of them: k + r of them leave k rows without any r people.
-        Those are taken that are the first of all of their owners, again and again.
+        Those are taken that are the first of all of their owners, again and again. There are no
+        more of them than people.
         """
         wanted, apart = self.k + self.removals, 0
+        if wanted > int(self.owners.max()) + 1:
+            return 0
         owners = owners[:, : 8 * wanted * len(owners)]
         while apart < wanted and owners.shape[1]:
             index = np.arange(owners.shape[1])
