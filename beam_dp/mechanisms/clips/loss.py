@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-ALONE, TOGETHER = 1.6, 1.0
+ALONE, TOGETHER = 1.5, 1.0
 """How many scales of the noise are added to what is seen beyond the top: for the interval of one
 number, and for those of several, which share the loss out generously (`Cut`)."""
 _NOBODY = 0.1
@@ -96,7 +96,7 @@ def lost(
     *Seen*: x_m people between the clip and the top lose mean_m - C each; the noise of these counts
     is added at one standard deviation, sqrt(2) scale sqrt(sum of (mean_m - C)^2).
 
-    *Beyond the top* t: with q = 1.6 scale (or 1, see `TOGETHER`), counts n_d of the buckets t + d,
+    *Beyond the top* t: with q = 1.5 scale (or 1, see `TOGETHER`), counts n_d of the buckets t + d,
     and the fall r = min((n_0 + q) / max(n_0, n_-1 - q), (n_1 + q) / (n_0 - q)), kept within
     `_FALL`, there are at most u_1 = min(n_1, n_0) + q people, u_2 = min(n_2 + q, u_1 r),
     u_3 = min(n_3 + q, u_2 r), and beyond these they fall by r, down to `_NOBODY`: people to be
