@@ -29,11 +29,13 @@ prices per octave.
 *Few prices are tried.* A removal r at one price is a line, sum of z_v + D sum of r_i, above E_D at
 all prices. A price is tried only while these lines leave it a chance to be the best for some k. The
 first ones are high, where few people can pay for their removal and `price_rules` leave few rows.
+None is tried above the first price D known to have E_D = B[0]: the next one, D' >= 17 D / 16,
+gives less than B[0] - k D - k D / 16, and D itself more than B[0] - k D - 1.42 D / 32.
 
-*Sizes*, K = 620, processor seconds of one core: 1.8 million order lines of customers, suppliers and
-clerks with 200,000 different parts 16 s, 1.6 million different prices of them 9 s; 2 million rows
-of 10,000 people who are alike, three to a row, with 200,000 values 35 s. The hard prices are those
-at which all people together can just pay for all values.
+*Sizes*, K = 620, processor seconds of one core: 1.8 million order lines of customers, suppliers
+and clerks with 200,000 different parts 14 s, 6 million of them 55 s and 2 GiB, 1.6 million
+different prices 9 s; 2 million rows of 10,000 people who are alike, three to a row, with 200,000
+values 35 s. The hard prices are those at which all people together can just pay for all values.
 
 *Whose row is it*: as in `shared_rows`.
 """
@@ -114,12 +116,17 @@ class _Search:
         return levels
 
     def _descend(self) -> None:
-        """Try prices from the highest down, in growing steps, until K people are removed."""
+        """Try prices from the highest down until K people are removed.
+
+        The steps grow while few people are removed, for programs of far lower prices are harder.
+        """
         index, step, most = len(self.prices) - 1, 1, self.removals << _BITS
-        line = self._try(index)
+        before, line = 0, self._try(index)
         while index and line.removed < most and line.stays:
-            index, step = max(0, index - step), min(2 * step, _STRIDE)
-            line = self._try(index)
+            near = 4 * line.removed > most and line.removed > before
+            step, before = 1 if near else step, line.removed
+            index = max(0, index - step)
+            line, step = self._try(index), min(2 * step, _STRIDE)
 
     def _most_promising(self) -> int | None:
         """Return the price that may raise B most; None if none may."""
