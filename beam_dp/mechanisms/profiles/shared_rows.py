@@ -28,7 +28,7 @@ above LP[k], and so is B[k]; B[0] is exact. B[k] > LP[k] - c.
 1.6 million different prices 25 s, the largest price 2 s; 685,000 triangles of 300,000 people 4 s.
 `distinct` is slow, hours and more, where most items have many rows of people who are alike: then
 nothing but parts of everybody is optimal, and the program cannot be made small. The default of
-distinct counts is `shared_values.distinct_by_price`, which is near it, and ends soon there too.
+distinct counts is `shared_values.distinct_by_price`, which is near it, and takes seconds there.
 
 *Whose row is it.* The same person in two roles of a row is one owner: her removal takes the row,
 once. An empty role (-1) is nobody's. A row of which all roles are empty belongs to nobody whom its
