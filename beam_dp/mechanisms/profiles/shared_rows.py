@@ -121,7 +121,7 @@ class _Ranked:
         """Take rows by falling item."""
         last = np.flatnonzero(np.append(items[1:] != items[:-1], len(items) > 0))
         # The program of the first rows is a part of the program of all, which is made once.
-        self.rows, self.counts = _different(owners.T), counts
+        self.rows, self.counts = different(owners.T), counts
         self.owners, self.k, self.removals = np.ascontiguousarray(self.rows.T), k, removals
         self.values, self.ends = items[last], last + 1
         self.totals = integers.running_sums(counts)
