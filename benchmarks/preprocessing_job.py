@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 
 import apache_beam as beam
@@ -47,12 +48,13 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--statistic", choices=STATISTICS, default="mean")
     parser.add_argument("--public", type=int, default=1000, help="how many partitions there are")
     arguments, beam_arguments = parser.parse_known_args(words)
+    started = time.perf_counter()
     with beam.Pipeline(runner="FnApiRunner", options=PipelineOptions(beam_arguments)) as pipeline:
         rows = pipeline | "Read" >> reader(arguments.input, "table")
         released = rows | "Release" >> release(arguments.statistic, arguments.public)
         triples = released | beam.Map(lambda row: (row.partition, 1, row.found))
         triples | sink.WriteTable(arguments.output)
-    sys.stdout.write(sink.report(arguments.output))
+    sys.stdout.write(sink.report(arguments.output, started))
 
 
 if __name__ == "__main__":
