@@ -21,8 +21,8 @@ from tests.hostile.inserted.tally import Tally
 
 Insert = Callable[[random.Random, Tally, Path], None]
 PLAN: dict[str, tuple[Insert, int]] = {
-    "CSV, proper": (files.proper_csv, 30_000),
-    "CSV, raw": (files.raw_csv, 20_000),
+    "CSV, proper": (files.proper_csv, 15_000),
+    "CSV, raw": (files.raw_csv, 12_000),
     "CSV, without quotes": (files.csv_without_quotes, 10_000),
     "CSV, any bytes": (files.any_csv, 10_000),
     "JSON Lines": (files.json_lines, 15_000),
