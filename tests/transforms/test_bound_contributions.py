@@ -11,6 +11,7 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pytest
+from apache_beam.coders import registry
 from apache_beam.options.pipeline_options import PipelineOptions
 from hypothesis import given
 from hypothesis import strategies as st
@@ -115,7 +116,7 @@ def test_public_partitions_come_first() -> None:
 
 
 VALUES = [
-    1, -1, 1 << 90, True, 1.5, -0.0, float("inf"), "text", "", "a\0b", "\ud800", b"\xff", None,
+    1, -1, 1 << 90, True, 1.5, -0.0, float("inf"), "text", "", "a\0b", "\U0001f600", b"\xff", None,
     datetime.date(2020, 1, 2), datetime.datetime(2020, 1, 2, 3, 4, 5, 6), Decimal("1.50"),
     Decimal("NaN"), uuid.UUID(int=9), datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC),
 ]  # fmt: skip
@@ -128,12 +129,28 @@ def test_plain_values_come_back(value: object) -> None:
 
 
 OTHERS = [[1], {1: 2}, {1}, 1j, support.Hostile(), object(), np.datetime64("2020-01-01"), len,
-          np.timedelta64("NaT"), np.array([1]), Ellipsis, datetime.timedelta(1), np.longdouble(1)]  # fmt: skip
+          "\ud800", np.str_("a\udfff"), np.timedelta64("NaT"), np.array([1]), Ellipsis, datetime.timedelta(1), np.longdouble(1)]  # fmt: skip
 
 
 @pytest.mark.parametrize("place", range(len(OTHERS)))
 def test_other_values_become_none(place: int) -> None:
     assert plain_values.plain(OTHERS[place]) is None
+
+
+def test_every_row_that_comes_out_can_be_written() -> None:
+    """Runners write rows between steps, and Beam writes a sample of them to estimate sizes."""
+    rows = [
+        support.as_dict(("p", f"d{place}", value)) for place, value in enumerate(VALUES + OTHERS)
+    ]
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        kept = support.start(pipeline, rows) | dp.BoundContributions(
+            "person", ["day"], Bounds(100, 1), ["value"]
+        )
+        coder = registry.get_coder(kept.element_type)
+        seen = support.keep(kept | beam.Map(coder.encode))
+    assert len(seen) == len(rows)
+    values = [coder.decode(row).value for row in seen]
+    assert sum(value is not None for value in values) == len(VALUES) - 1
 
 
 def test_numpy_scalars_become_plain() -> None:
