@@ -49,11 +49,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def quick_beam(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Build pipelines quickly, but for the audit."""
-    if (
-        request.path.relative_to(TESTS).parts[0] in WITHOUT_BEAM
-        or request.config.option.markexpr == "audit"
-    ):
+    """Build pipelines quickly, but for what is exhaustive."""
+    if request.path.relative_to(TESTS).parts[0] in (*WITHOUT_BEAM, *EXHAUSTIVE):
         yield
         return
     from tests.quick_beam import kept_answers

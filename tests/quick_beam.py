@@ -2,7 +2,7 @@
 
 For each step of a pipeline Beam parses the options of a class anew and looks at the signatures of
 all methods, several times each: half of what a small pipeline takes. Nothing that these answers
-depend on changes. The audit and the jobs that run as programs use Beam as it is.
+depend on changes. What is exhaustive and the jobs that run as programs use Beam as it is.
 """
 
 import contextlib
