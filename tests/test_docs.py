@@ -57,6 +57,7 @@ def tables_of_numbers(text: str) -> list[re.Match[str]]:
     return found
 
 
+@pytest.mark.audit
 def test_the_tables_of_statistics_and_searches_are_those_that_are_printed() -> None:
     printed = list(tables.tables())
     for table in printed:
@@ -117,6 +118,7 @@ def compare(out: str, shown: str) -> None:
         assert all(line.split() in lines for line in certain)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("page", TUTORIALS)
 def test_the_tutorials_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pages.work_in(tmp_path, monkeypatch)
@@ -137,6 +139,7 @@ DEPENDENT = {"docs/how_to/ledger.md", "docs/top_partitions.md"}
 """Pages whose later commands need what earlier ones released: they run to their end always."""
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.filterwarnings("ignore::beam_dp.transforms.guarding.trial.NotPrivate")
 @pytest.mark.parametrize("whole", WHOLE)
 @pytest.mark.parametrize("page", WITH_BLOCKS)
@@ -281,6 +284,7 @@ def test_the_ideal_search_is_better_only_for_very_many_candidates() -> None:
     assert tables.ideal(rho, 450) < above.shift(2**450)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1, 10])
 @pytest.mark.parametrize("delta", [1e-12, 1e-6])
 def test_a_delta_makes_no_shift_smaller_up_to_2_256_candidates(epsilon, delta) -> None:

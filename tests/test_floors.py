@@ -90,6 +90,7 @@ def test_every_package_of_the_mathematics_has_its_floor() -> None:
     assert [path.name for path in MECHANISMS.glob("*.py")] == ["__init__.py"]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("floor", FLOORS)
 def test_imports_run_one_way_between_packages(floor: str) -> None:
     allowed = set(FLOORS[: FLOORS.index(floor) + 1])

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.pages import PAGES, ROOT
 
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
@@ -39,6 +41,7 @@ def build(made: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.audit
 def test_the_site_is_whole_and_reads_without_a_network(tmp_path: Path) -> None:
     build(tmp_path)
     built = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.html")}

@@ -96,16 +96,19 @@ def test_one_person_moves_g_of_10000_neighbours_by_at_most_delta(tries):
     assert min(check(moved(tries, PLAIN, columnar=True)).values()) > tries // 10
 
 
+@pytest.mark.audit
 def test_neither_do_rows_with_values_that_are_no_numbers():
     assert min(check(moved(300, [*PLAIN, *ODD])).values()) > 30
 
 
+@pytest.mark.audit
 def test_a_looser_bound_is_noticed():
     """The broken twin: one person is in two partitions."""
     found = moved(300, PLAIN, dp.ContributionBounds(REACH + 1))
     assert all((moves > 0).sum(axis=1).max() > REACH for moves in found.values())
 
 
+@pytest.mark.audit
 def test_a_statistic_that_is_not_preprocessed_is_noticed(monkeypatch):
     """The broken twin: f in place of g."""
     noisy = release.noisy

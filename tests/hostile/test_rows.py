@@ -110,6 +110,7 @@ REFUSED = {
 COLUMNS = [(name, array) for name, arrays in REFUSED.items() for array in arrays]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("name", "array"), COLUMNS, ids=lambda part: str(getattr(part, "type", part))
 )

@@ -65,6 +65,7 @@ def test_a_bad_row_costs_itself_only(
     assert capfd.readouterr().err == SAID
 
 
+@pytest.mark.audit
 def test_a_process_says_nothing_about_a_bad_row(tmp_path: Path) -> None:
     source, out = tmp_path / "in.csv", tmp_path / "out.csv"
     source.write_bytes(file_with(b"".join(BAD.values())))

@@ -11,6 +11,7 @@ from pipelines import aggregate, demo
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.audit
 def test_the_demo_releases_all_nations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -277,6 +277,7 @@ FAILING = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("job", FAILING, ids=lambda job: job.__name__)
 def test_every_job_shows_the_error_of_a_run_on_purpose(job, functions, tmp_path, capfd):
     damaged = tmp_path / "damaged.csv.gz"

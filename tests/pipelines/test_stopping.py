@@ -138,7 +138,7 @@ def reading(
 STAGES = ("Reading and bounding", "Writing")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "options", "number", "wait"),
     [
@@ -181,6 +181,7 @@ def test_a_terminal_stops_the_workers_too_and_a_second_time_changes_nothing(
     job.check_end(130, STAGES)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("wait", [0.0, 0.2])
 @pytest.mark.parametrize("name", [*JOBS, "sensitivity", "demo"])
 def test_a_job_that_is_being_imported_is_stopped(
@@ -196,6 +197,7 @@ def test_a_job_that_is_being_imported_is_stopped(
         job.check_end(130, ())
 
 
+@pytest.mark.audit
 def test_the_installed_command_is_stopped(
     start: Callable[..., Job], endless: str, tmp_path: Path
 ) -> None:
@@ -245,6 +247,7 @@ def test_a_file_that_is_being_written_is_deleted(
     job.check_end(130, STAGES)
 
 
+@pytest.mark.audit
 def test_a_demonstration_leaves_no_half_of_its_tables(
     start: Callable[..., Job], tmp_path: Path
 ) -> None:
@@ -255,6 +258,7 @@ def test_a_demonstration_leaves_no_half_of_its_tables(
     assert list((tmp_path / "build").iterdir()) == []
 
 
+@pytest.mark.audit
 def test_a_signal_that_is_to_be_ignored_is_ignored(start: Callable[..., Job], endless: str) -> None:
     job = reading(start, endless, "aggregate", at_start=signal.SIG_IGN)
     os.kill(job.process.pid, signal.SIGINT)
@@ -264,6 +268,7 @@ def test_a_signal_that_is_to_be_ignored_is_ignored(start: Callable[..., Job], en
     job.check_end(143, STAGES)
 
 
+@pytest.mark.audit
 def test_who_imports_a_job_keeps_its_signals_and_its_temporary_folder() -> None:
     program = (
         "import signal, sys, tempfile; before = sys.excepthook, tempfile.gettempdir()\n"
@@ -327,6 +332,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.audit
 def test_forks_of_a_job_delete_nothing_and_end_with_it(tmp_path: Path) -> None:
     mine = {**os.environ, "TMPDIR": str(tmp_path)}
     words = [sys.executable, "-c", FORKS]
@@ -340,6 +346,7 @@ def test_forks_of_a_job_delete_nothing_and_end_with_it(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.audit
 def test_a_program_that_imports_jobs_keeps_its_signals(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/__init__.py").write_text("import pipelines.aggregate\n")

@@ -129,6 +129,7 @@ def test_what_this_package_says_is_passed_on_and_nothing_that_looks_like_it() ->
         assert CANARY not in failures.explain(RuntimeError(text))
 
 
+@pytest.mark.audit
 def test_the_worker_process_would_show_it(capfd: pytest.CaptureFixture[str]) -> None:
     """The broken twin: run without holding anything back."""
     with pytest.raises(RuntimeError):
@@ -136,6 +137,7 @@ def test_the_worker_process_would_show_it(capfd: pytest.CaptureFixture[str]) -> 
     assert CANARY in capfd.readouterr().err
 
 
+@pytest.mark.audit
 def test_importing_the_jobs_says_nothing_and_changes_no_logger() -> None:
     program = "import logging, pipelines.aggregate; print(logging.getLogger().filters)"
     done = subprocess.run(

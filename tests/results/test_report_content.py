@@ -4,6 +4,8 @@ import base64
 import hashlib
 import re
 
+import pytest
+
 import beam_dp as dp
 from beam_dp.results import report_content
 from beam_dp.results.report_content import html, page_of
@@ -46,6 +48,7 @@ def test_days_make_a_line_and_shops_make_bars() -> None:
     assert any(note.startswith("Hollow, and marked with *") for note in days.figures[0].notes)
 
 
+@pytest.mark.audit
 def test_of_thousands_the_largest_are_drawn_and_the_table_has_the_rest() -> None:
     page = page_of(*made([f"shop {at}" for at in range(6_000)]), "")
     assert (

@@ -48,10 +48,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def cases(metafunc: pytest.Metafunc, in_process: list[str]) -> list[Any]:
-    """Return the runners of a test: in worker processes, `make test` runs `test_end_to_end` alone."""
+    """Return the runners of a test: `make test` runs one test in worker processes."""
     names = asked_for(metafunc.config, in_process)
     everywhere = metafunc.config.getoption("--runners", default=False)
-    if everywhere or metafunc.module.__name__.endswith("test_end_to_end"):
+    if everywhere or metafunc.function.__name__ == "test_bounded_data_is_the_same_bit_for_bit":
         return names
     audit = {"multi_processing": pytest.mark.audit}
     return [pytest.param(name, marks=audit.get(name, ())) for name in names]

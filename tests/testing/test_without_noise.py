@@ -175,6 +175,7 @@ def test_a_pickle_draws_nothing_after_the_block_nor_in_another_process(draw: Any
             draw(late)
 
 
+@pytest.mark.audit
 def test_another_process_knows_no_token() -> None:
     program = (
         "import pickle, sys\n"

@@ -106,7 +106,7 @@ def check(profile: list[float], rows: Rows, statistic: Statistic) -> None:
     assert profile == [float(level) for level in statistic.direct(rows)]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("form", ["dict", "Arrow", "both"])
 @pytest.mark.parametrize("name", PIPED)
 def test_losses_are_those_of_all_sets_of_people(name: str, form: str) -> None:
@@ -126,7 +126,7 @@ def test_losses_are_those_of_all_sets_of_people(name: str, form: str) -> None:
     check(found(in_form(few, form), statistic, ())[None], few, statistic)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PIPED)
 def test_order_and_shards_change_nothing(name: str) -> None:
     statistic = PIPED[name]

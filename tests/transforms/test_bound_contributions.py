@@ -47,6 +47,7 @@ def visits(size: int = 600) -> list[dict[str, Any]]:
 LIMITS = [(1,), (3,), (None, 2), (2, 1), (None, None, 4), (2, 2, 3), (3, None, 2), (50, 50, 5000)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 def test_each_person_keeps_as_much_as_the_bounds_allow(limits: tuple[Any, ...]) -> None:
     bounds = Bounds(*limits)

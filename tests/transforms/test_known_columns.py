@@ -85,6 +85,7 @@ def built(rows: list[Any], kind: Any, transform: beam.PTransform[Any, Any]) -> l
 CASES = [("aggregate", case) for case in TYPED] + [(name, "NamedTuple") for name in TRANSFORMS]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("name", "case"), CASES)
 def test_a_typed_row_names_its_columns(name: str, case: str) -> None:
     transform, (rows, kind) = TRANSFORMS[name], TYPED[case]
@@ -98,6 +99,7 @@ def test_a_typed_row_names_its_columns(name: str, case: str) -> None:
         assert built(rows, kind, transform("who", "day", "spent")) == []
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("names", MISSPELT, ids=["person", "partition", "value"])
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 def test_dicts_are_compared_with_the_columns_that_are_declared(
@@ -114,6 +116,7 @@ DICTS: list[list[Any]] = [[], [{"else": 1}], [{**ROW, "whom": 1}]]
 PLAIN = [("aggregate", rows) for rows in DICTS] + [(name, [ROW]) for name in TRANSFORMS]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "rows"), PLAIN)
 def test_dicts_alone_decide_nothing_and_are_warned_of(name: str, rows: list[Any]) -> None:
     transform = TRANSFORMS[name]

@@ -33,6 +33,7 @@ def present(x):
     return int(x[0] >= 1)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("f", [total, pair, present])
 @pytest.mark.parametrize("p", [1, 2, math.inf])
 def test_it_is_the_local_sensitivity_of_every_histogram(f, p):

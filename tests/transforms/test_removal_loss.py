@@ -78,6 +78,7 @@ def test_losses_are_those_of_all_sets_of_people(name: str) -> None:
         assert all(loss[place] > 6 for place in range(len(loss)) if place not in low)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_one_more_person_moves_every_loss_by_at_most_one_upwards(name: str) -> None:
     metric, _ = STATISTICS[name]

@@ -47,6 +47,7 @@ def best_log_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
         return log_delta(rho, epsilon, 1 + low)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("rho", "epsilon"), [(0.01, 1), (0.5, 3), (1e-6, 0.01), (40, 50), (2, 1)])
 def test_delta_is_the_least_over_a_fine_grid_of_orders(rho: float, epsilon: float) -> None:
     grid = (1 + Decimal(k) ** 3 / 10**6 for k in range(1, 3000))
@@ -76,6 +77,7 @@ def test_epsilon_is_proved_and_tight(rho: float, delta: float) -> None:
         assert less < 0 or best_log_delta(Fraction(rho), less) > ln(delta)
 
 
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
 def test_rho_is_proved_and_the_largest(epsilon: float, delta: float) -> None:
     rho = zcdp.zcdp_rho(epsilon, delta)

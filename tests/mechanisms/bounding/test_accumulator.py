@@ -62,6 +62,7 @@ def through(
     return bounder.settle(concatenate(handed or [table_of([])])), most
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("bounds", BOUNDS, ids=str)
 def test_every_size_of_batch_and_store_settles_to_the_definition(bounds):
     generator = random.Random(str(bounds))
@@ -211,6 +212,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("bits", [0, 3, 64])
 @pytest.mark.parametrize("rows", HOSTILE.values(), ids=HOSTILE)

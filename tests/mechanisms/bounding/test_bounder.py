@@ -78,7 +78,7 @@ def some_tree(generator: random.Random, bounder: Bounder, rows: list[Row]) -> Ta
     return bounder.settle(tables[0])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("keep_rows", [False, True])
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("bounds", BOUNDS, ids=str)
@@ -96,6 +96,7 @@ def test_any_tree_of_any_cut_keeps_what_the_definition_says(bounds, wide, keep_r
                 assert fields_in(settled) == fields_of(bounder, kept)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("bits", [0, 1, 3])
 @pytest.mark.parametrize("top", [False, True])
 @pytest.mark.parametrize("keep_rows", [False, True])
@@ -293,6 +294,7 @@ def test_names_travel_with_their_lines():
     assert settled.names == {(2, 3): b"first", (4, 5): b"second"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("limits", [(None, None), (2, None), (None, 3), (2, 4)])
 @pytest.mark.parametrize("keep_rows", [False, True])
 def test_a_smaller_bound_on_reduced_lines_is_that_bound_on_the_rows(limits, keep_rows):

@@ -60,6 +60,7 @@ def asked(evidence: Evidence, start: int, width: int, top: int | None) -> int:
     return high
 
 
+@pytest.mark.sampled(3)
 @NOISES
 @pytest.mark.parametrize(("buckets", "sides"), [(6, 1), (85, 1), (85, 2), (1500, 1)])
 def test_where_nobody_is_nobody_is_shown(noise, buckets, sides):

@@ -49,12 +49,14 @@ def uniforms():
     return spread + ends
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rate", RATES)
 def test_geometric_is_the_floor_of_the_exact_quotient(rate):
     for value in uniforms():
         assert geometric.geometric(fixed(value), rate) == expected(value, rate, False)
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("rate", [*RATES, Fraction(600)])
 @pytest.mark.parametrize("limit", [1, 7, 2**64, 2**200])
 def test_first_success_is_the_floor_of_the_exact_quotient_up_to_the_limit(rate, limit):

@@ -74,6 +74,7 @@ def real_recurrence(epsilon: Fraction, delta: Fraction, size: int) -> list[Fract
     return values
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize(("epsilon", "delta"), PAIRS + RARE)
 def test_every_inequality_holds_exactly(epsilon: Fraction, delta: Fraction) -> None:
     selection = TruncatedGeometric(epsilon, delta)
@@ -84,6 +85,7 @@ def test_every_inequality_holds_exactly(epsilon: Fraction, delta: Fraction) -> N
     assert kept[selection.threshold - 1] < 1 == kept[selection.threshold] == kept[-1]
 
 
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize(("epsilon", "delta"), PAIRS + RARE)
 def test_no_more_is_dropped_than_the_paper_allows(epsilon: Fraction, delta: Fraction) -> None:
     kept = probabilities(TruncatedGeometric(epsilon, delta))

@@ -64,6 +64,7 @@ def test_a_person_counts_for_so_many_rows_of_a_value(monkeypatch):
     assert halves[0] == 2 * (1 << 24) + 10
 
 
+@pytest.mark.audit
 def test_one_level_more_than_the_program_has_interlaces(monkeypatch):
     """The boundary between the program and the items alone, with two and three levels of it."""
     generator = np.random.default_rng(5)
@@ -184,6 +185,7 @@ def whole(people, items, counts) -> RemovalProgram:
     return RemovalProgram(owned.people[:, None], np.arange(len(groups)), owned.counts, groups)
 
 
+@pytest.mark.audit
 def test_all_ways_agree(monkeypatch):
     random = np.random.default_rng(3)
     for most in (2, 50, 10**6, 1 << 58):

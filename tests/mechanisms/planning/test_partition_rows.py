@@ -129,6 +129,7 @@ SEARCHED = [
 ]
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("budget", [dp.Budget(1e-6), dp.Budget.zcdp(1e-12)], ids=repr)
 @pytest.mark.parametrize("metric", SEARCHED, ids=lambda metric: str(metric)[:60])
 def test_a_search_that_looks_at_too_many_people_is_refused_when_built(metric, budget):

@@ -109,7 +109,7 @@ def check_looks(release: ClippedSum, reach: int, times: int) -> None:
         assert not release.looks[0].is_zcdp
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("name", "budget"), list(itertools.product(METRICS, BUDGETS)), ids=str)
 def test_every_program_spends_its_whole_budget_and_no_more(name, budget):
     for _, _, reach, depth, selection in (row for row in TABLE if row[:2] == (name, budget)):

@@ -35,6 +35,7 @@ TABLE = [
 ]
 
 
+@pytest.mark.sampled(65)
 @pytest.mark.parametrize(("name", "budget", "selection"), TABLE)
 @pytest.mark.parametrize("share", [FIRST, SECOND])
 @pytest.mark.parametrize("reach", [1, 3, 48, 1024])
@@ -99,7 +100,7 @@ def asked_of(kind):
     return own[kind] if kind in own else REGISTRY[kind]("v")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kind", sorted(set(REGISTRY) - {"black_box", "custom_profile"}))
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_what_is_read_and_summarised_is_the_same_for_every_bound(kind, budget):

@@ -38,6 +38,7 @@ def wrong(name, count, seed, most=7):
     return mistakes
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", brute.STATISTICS)
 @sized(1_000, 5_000)
 def test_g_is_that_of_all_subsets_of_5000_databases(name, tries):

@@ -92,6 +92,7 @@ def test_it_lies_between_the_envelope_and_the_exact_profile():
             assert brute[0] - found[k] <= 65 / 64 * (brute[0] - lowest) + k / 64 + 1e-7
 
 
+@pytest.mark.audit
 def test_the_flow_is_the_linear_program_at_every_price():
     generator = np.random.default_rng(3)
     for _ in range(40):

@@ -41,7 +41,7 @@ KEY = bytes(range(32))
 FREE = ContributionBounds(None)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_profiles_are_those_of_all_sets_of_people(name: str) -> None:
     """Exact where that is claimed; else B[0] is, and no B[k] is above the exact one."""
@@ -60,7 +60,7 @@ def test_profiles_are_those_of_all_sets_of_people(name: str) -> None:
         assert list(found[day]) == list(statistic.direct(data[day]))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_one_person_with_all_their_rows_moves_every_loss_by_at_most_one(name: str) -> None:
     """1,000 databases, 200 of rows with several owners; a new person's rows may touch anybody."""
@@ -88,7 +88,7 @@ def test_bounds_keep_it_so_in_every_partition(name: str, bounds: str) -> None:
         assert max(reached.values()) > 2
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_how_rows_are_cut_and_ordered_changes_nothing(name: str) -> None:
     statistic = STATISTICS[name]

@@ -122,6 +122,7 @@ def test_profiles_of_10000_neighbours_interlace(tries):
         assert interlaced(before, after)
 
 
+@pytest.mark.audit
 def test_the_loss_of_every_candidate_moves_by_0_or_1_upwards():
     candidates = Candidates.linear(0, 20, Fraction(1, 4))
 

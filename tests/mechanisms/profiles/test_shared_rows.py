@@ -34,6 +34,7 @@ def way(request, monkeypatch):
         monkeypatch.setattr(removal_levels, "_TINY", 0)
 
 
+@pytest.mark.sampled(17)
 @sized(8, 200)
 def test_profiles_of_neighbours_interlace(statistic, roles, way, tries):
     generator = np.random.default_rng(roles)
@@ -45,6 +46,7 @@ def test_profiles_of_neighbours_interlace(statistic, roles, way, tries):
         assert falls(before)
 
 
+@pytest.mark.sampled(11)
 @sized(5, 40)
 def test_it_is_exact_for_nobody_and_at_most_the_exact_profile(statistic, roles, tries):
     generator = np.random.default_rng(10 + roles)
@@ -85,6 +87,7 @@ def program(rows, k, of_items, largest):
     return float(found.fun)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", ["total", "most frequent", "distinct"])
 @sized(5, 40)
 def test_it_is_the_linear_program_of_an_independent_solver(name, roles, way, tries):

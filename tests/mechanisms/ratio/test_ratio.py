@@ -21,6 +21,7 @@ BUDGETS = [BUDGET, Budget.zcdp(0.5, 1e-6), Budget(1e-6, 1e-9), Budget(50.0, 0.5)
 SIZES = [(0, 0), (0, 1), (1, 1), (3, 10), (10**4, 10**5), (10**30, 10**31)]
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
@@ -77,6 +78,7 @@ def test_the_quotient_is_monotone_and_in_range() -> None:
 
 # Of 4,000 releases those outside of their error bounds are at most Binomial(4000, 0.05); more than
 # 0.10 of them is a chance of e^(-4000 KL(.10, .05)) = e^-67 < 1e-28 (Chernoff).
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", ratio.METHODS)
 @pytest.mark.parametrize("kind", BOTH)
 def test_the_error_bounds_hold(method, kind) -> None:
@@ -201,6 +203,7 @@ EXTREME = [
 ]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("method", ratio.METHODS)
 @pytest.mark.parametrize("budget", EXTREME, ids=repr)
 def test_no_size_of_a_parameter_or_a_count_raises(budget, method) -> None:

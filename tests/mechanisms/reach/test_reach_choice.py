@@ -51,6 +51,7 @@ def slow_choice(counts, edges, noise, partitions, top):
     return best[1]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("partitions", [2, 7, 50, 1000, 5000])
 @pytest.mark.parametrize("gauss", [False, True])
 def test_the_bound_is_the_one_of_least_expected_error(partitions, gauss):
@@ -118,6 +119,7 @@ def test_nobody_shows_where_nobody_is(partitions, alarm, budget):
     assert shown <= 80 * alarm / 0.05 + 10
 
 
+@pytest.mark.audit
 def test_the_distribution_of_the_bound_on_two_partitions():
     """Ten times as many people as noise in the steps 1 and 2: exact, against the library's draws."""
     counts, partitions, edges = np.array([300, 90]), 2, (1, 2)

@@ -102,7 +102,7 @@ def rounded(value: float) -> float:
     return GRID[min(GRID.index(value), GRID.size - 1)]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_searched_statistics_are_within_their_shift(name: str) -> None:
     """At most f, and at least its profile at `shift` removals, which is 1 or 0 here.
@@ -340,6 +340,7 @@ def empty_cells(size: int) -> PartitionView:
     return PartitionView(summary, none, size, Owned.nothing(), none)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("metric", EVERY, ids=named)
 def test_empty_partitions_are_released_like_others(metric: Any) -> None:
     """30 of them, at an ordinary budget: numbers of the right type, and of every other column."""
@@ -371,6 +372,7 @@ def test_errors_of_ranks_are_the_shift_of_the_plan(metric: Any) -> None:
     assert metric.is_ranked or not made.rank.any()
 
 
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("reach", [1, 3])
 @pytest.mark.parametrize(
     "budget", [dp.Budget(1.0), dp.Budget(0.3, 1e-6), dp.Budget.zcdp(0.2)], ids=str

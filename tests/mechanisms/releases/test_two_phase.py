@@ -126,6 +126,7 @@ def cover(rows):
     return CoverExtension(people, items)
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("seed", range(30))
 def test_the_cover_twin_is_a_flow_and_moves_by_0_to_its_price(seed):
     generator = np.random.default_rng(seed)

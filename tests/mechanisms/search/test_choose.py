@@ -12,6 +12,7 @@ from beam_dp.mechanisms.search.choose import BY_WORD, build_search, check_search
 BUDGETS = [Budget(1), Budget(0.1, 1e-9), Budget(1, 1e-6), Budget.zcdp(0.5), Budget.zcdp(1e-5)]
 
 
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("n", [1, 2, 5, 2**8, 2**64, 2**1030])
 @pytest.mark.parametrize("beta", [0.05, 1e-6])
@@ -52,6 +53,7 @@ def test_it_says_why():
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_every_alternative_works_beyond_2_to_the_1000(budget):
     candidates = Candidates.linear(0, 2**1030, 1)

@@ -58,6 +58,7 @@ def defined(f, rows, k):
     return max(0 if whole == least else whole - least for least in left)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", METRICS)
 @settings(max_examples=60, deadline=None)
 @given(rows=st.lists(ROW, max_size=12), k=st.integers(0, 6))

@@ -100,6 +100,7 @@ def test_the_gradient_is_the_forward_differences(f, bins) -> None:
             ]
 
 
+@pytest.mark.sampled(51)
 @pytest.mark.parametrize("p", [1, 1.5, 2, 3, math.inf])
 @pytest.mark.parametrize("f", FUNCTIONS)
 @pytest.mark.parametrize("bins", [1, 2, 3, 4])
@@ -110,6 +111,7 @@ def test_the_local_sensitivity_is_the_largest_distance_to_a_neighbour(f, bins, p
         assert operator_norm(discrete_gradient(f, x), p) <= local_sensitivity(f, x, p)
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("p", [1, 2, math.inf])
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_the_global_sensitivity_is_the_supremum_of_both(f, p) -> None:

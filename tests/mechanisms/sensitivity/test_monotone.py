@@ -103,6 +103,7 @@ def loss(levels, y):
     return sum(level > y for level in levels)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("f", MONOTONE)
 @settings(max_examples=40, deadline=None)
 @given(people=PEOPLE)
@@ -187,6 +188,7 @@ def test_an_empty_partition_has_the_value_of_nobody():
     assert Monotone(total, [(3,)]).profile(5) == Profile([3, 0])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("f", MONOTONE)
 @settings(max_examples=20, deadline=None)
 @given(people=PEOPLE)

@@ -130,6 +130,7 @@ def test_profiles_are_the_best_removals_of_all_sets_of_people(statistic):
             assert profile.loss(candidates) == losses
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("statistic", STATISTICS, ids=lambda s: type(s).__name__)
 def test_keeping_less_changes_nothing_of_what_is_kept(statistic):
     generator = random.Random(2)

@@ -91,6 +91,7 @@ def test_lowest_owners_keep_every_profile_whatever_the_shards() -> None:
     assert different > 10
 
 
+@pytest.mark.audit
 def test_largest_rows_keep_every_profile_whatever_the_shards() -> None:
     generator = np.random.default_rng(4)
     different = 0

@@ -539,6 +539,7 @@ def damaged_files() -> dict[str, bytes]:
     }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", damaged_files())
 def test_damaged_file_fails_the_job_without_its_content(
     tmp_path: Path,

@@ -224,6 +224,7 @@ GOOD = b'a,1\n"b, ""c""\n",2\n5" pipe,3\n'
 GOOD_ROWS: Rows = [("a", "1"), ('b, "c"\n', "2"), ('5" pipe', "3")]
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("case", BAD)
 def test_a_bad_record_is_dropped_alone(
     tmp_path: Path, case: str, capfd: pytest.CaptureFixture[str]
@@ -235,7 +236,7 @@ def test_a_bad_record_is_dropped_alone(
     assert captured.out + captured.err == ""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("first", BAD)
 def test_two_bad_records_leave_the_others_alone(tmp_path: Path, first: str) -> None:
     # Two bad ones may be a good one together: a quote that is not closed, and a quote alone.
@@ -341,6 +342,7 @@ def many_rows() -> bytes:
     return HEADER + b"".join(b"%d,%d\n" % (n, random_.getrandbits(60)) for n in range(100_000))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("damage", ["cut", "end cut", "middle", "check sum", "garbage"])
 def test_a_damaged_gzip_file_is_refused_whatever_its_rows_hold(tmp_path: Path, damage: str) -> None:
     packed = gzip.compress(many_rows())
@@ -380,7 +382,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", HOSTILE)
 @pytest.mark.parametrize("sizes", [(1 << 10, 1 << 16, 1 << 12), (1 << 8, 1 << 10, 1 << 10)])
 @pytest.mark.parametrize("start", [b"", b'"', b'a,"\n', b'""a,"'])
@@ -407,6 +409,7 @@ def test_the_work_grows_with_the_length_alone(
     assert sum(looked) <= 4 * len(text) + 10_000
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("seed", range(20))
 def test_the_work_on_mixed_texts_grows_with_the_length_alone(
     monkeypatch: pytest.MonkeyPatch, seed: int
@@ -437,6 +440,7 @@ def peak_of(path: Path) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.audit
 def test_memory_is_the_look_and_a_few_blocks(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:

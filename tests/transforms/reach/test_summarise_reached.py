@@ -156,6 +156,7 @@ def test_with_a_large_budget_the_default_cuts_nobody(
     assert {row["day"]: row["people_count"] for row in found if row["day"] < 20} == true
 
 
+@pytest.mark.audit
 def test_limits_on_rows_hold_beside_a_chosen_bound() -> None:
     rows = visits(many=600, reach=15)
     bounds = dp.ContributionBounds(rows=6, rows_per_partition=1)
@@ -180,6 +181,7 @@ def test_metrics_of_rows_are_released_beside_a_chosen_bound() -> None:
     assert {row["values"] for row in found} == {1}
 
 
+@pytest.mark.audit
 def test_two_processes_release_the_same() -> None:
     options = {"direct_running_mode": "multi_processing", "direct_num_workers": 2}
     flags = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **options})

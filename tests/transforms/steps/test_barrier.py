@@ -234,6 +234,7 @@ def test_a_group_by_key_stands_between_each_draw_and_the_output(name: str) -> No
     assert not any(word in name for name in names for word in ("Draw", "Choose", "Settle"))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("runner", guards.RECOMPUTING)
 @pytest.mark.parametrize("name", RELEASES)
 def test_where_draws_can_be_repeated_all_comes_from_a_side_input(name: str, runner: str) -> None:

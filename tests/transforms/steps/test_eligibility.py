@@ -143,6 +143,7 @@ def test_one_person_in_several_of_many_roles_is_one_owner() -> None:
     assert losses([call(1, "1", 1)] * 3, dp.Count(), THREE)[:2] == [3.0, 0.0]
 
 
+@pytest.mark.audit
 def test_the_form_of_rows_changes_nothing() -> None:
     """Dicts, Arrow with a type per column, and both: ids of three roles, some missing."""
     rows = [
@@ -270,6 +271,7 @@ def test_releases_of_several_owners_are_one_sided_and_near() -> None:
     assert type(rows["a"].count) is int
 
 
+@pytest.mark.audit
 def test_a_person_who_is_taken_for_two_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutant: further owners have a hash of another kind, so that nobody is in two roles."""
     from beam_dp.mechanisms.numerics import integers

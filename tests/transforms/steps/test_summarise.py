@@ -127,7 +127,7 @@ def tables(rows: Sequence[Visit], size: int) -> list[pa.Table]:
     return [table.slice(start, size) for start in range(0, len(table), size)]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_gives_the_same_bits(way: str, expected: dict[int, Any]) -> None:
     assert WAYS[way]() == expected
@@ -190,6 +190,7 @@ def test_empty_input_still_fills_every_bucket() -> None:
     assert run([], buckets=4) == {0: [], 1: [], 2: [], 3: [], SHARED: []}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shards", [0, 3, -1, 1.0, True, "8", None, 1 << 17])
 def test_shards_are_a_power_of_two(shards: Any) -> None:
     with pytest.raises(ValueError, match="shards must be a power of two from 1 to 65536"):
@@ -279,6 +280,7 @@ def bundled(bounder: Bounder, batches: list[pa.RecordBatch]) -> dict[int, list[t
     return dict(check(bucket) for bucket in buckets.items())
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("bounds", [BOUNDS, ContributionBounds(2), ContributionBounds(None)])
 @pytest.mark.parametrize("mask", [0, 0xF << 60, 2**64 - 1])
 def test_threads_change_no_summary(

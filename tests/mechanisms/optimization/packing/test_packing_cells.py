@@ -38,6 +38,7 @@ WAYS = {
 }
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("roles", [1, 2, 3, 4])
 def test_whoever_proposes_the_cell_is_that_of_the_exact_value(way, roles, monkeypatch):

@@ -42,7 +42,7 @@ def test_the_window_recursion_is_wrong_for_unequal_deltas(f, values, deltas, exa
     assert preprocessing.general(f, values, deltas, 0) == exact
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @sized(500, 5_000)
 @pytest.mark.parametrize("f", [brute.mean, brute.median, brute.trimmed_mean, max, min])
 def test_classes_are_exact(f, tries):
@@ -77,6 +77,7 @@ def distinct(people):
     return len(set().union(*people)) if people else 0
 
 
+@pytest.mark.audit
 def test_monotone_functions_need_the_best_removal_only():
     generator = np.random.default_rng(3)
     for _ in range(5_000):

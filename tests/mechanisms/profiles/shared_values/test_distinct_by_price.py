@@ -155,6 +155,7 @@ SHAPES = {
 """Owners, items, and bounds of B[2] of extreme shapes."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_extreme_shapes_end_soon_and_interlace(shape):
     owners, items, least, most = SHAPES[shape]
@@ -166,6 +167,7 @@ def test_extreme_shapes_end_soon_and_interlace(shape):
     assert interlace(found, distinct_by_price.profile(rows, more, 20))
 
 
+@pytest.mark.audit
 def test_the_number_of_tries_and_lying_solvers_do_not_matter(monkeypatch):
     generator = np.random.default_rng(60)
     given = [some_rows(generator, 3, people=12, most=40, items=15) for _ in range(3)]

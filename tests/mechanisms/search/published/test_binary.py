@@ -90,6 +90,7 @@ def test_caps_of_the_table():
     assert [gaussian.cap(2**m) for m in (10, 20, 64)] == pytest.approx([133, 194, 364], abs=1)
 
 
+@pytest.mark.sampled(26)
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 8, 9, 33, 64])
 @pytest.mark.parametrize("search", SEARCHES)
 def test_without_noise_every_candidate_can_be_found(n, search):
@@ -165,6 +166,7 @@ def delta_of(square: Fraction, epsilon: Fraction) -> tuple[Fraction, Fraction]:
     return plus[0] - factor[1] * minus[1], plus[1] - factor[0] * minus[0]
 
 
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("epsilon", [2.0**-30, 0.01, 0.1, 1, 5, 20, 49, 51])
 @pytest.mark.parametrize("delta", [1e-190, 1e-15, 1e-9, 1e-6, 0.05, 0.9])
 def test_gaussian_noise_is_within_delta_proved_with_rationals(epsilon, delta):

@@ -54,11 +54,13 @@ def test_shifts_of_the_table(rho, shifts):
     assert tuple(search.shift(2**m) for m in (8, 16, 64)) == shifts
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("rho", "error"), TABLES)
 def test_neighbouring_coins_are_private_for_every_order(rho, error):
     assert worst(answer_of(rho, error)) <= rho * (1 + 1e-9)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("rho", "error"), TABLES)
 def test_the_check_of_privacy_notices_two_percent(rho, error):
     # The broken twin: built for 2% more. So the coins waste less than that.

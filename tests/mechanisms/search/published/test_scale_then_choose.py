@@ -36,6 +36,7 @@ def test_shifts_of_the_table(epsilon, shifts):
     assert search.cap(2**64) == search.shift(2**64)
 
 
+@pytest.mark.audit
 def test_it_wins_only_beyond_2_to_the_360():
     search, other = ScaleThenChoose(Budget(1, 1e-6)), AboveThreshold(Budget(1))
     wins = [m for m in range(8, 1025, 8) if search.shift(2**m) < other.shift(2**m)]

@@ -45,6 +45,7 @@ def log_ratios(search: UnboundedSearch, n: int) -> tuple[float, float]:
     return float(np.max(changes)), float(-np.min(changes))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("budget", "beta"), [(Budget(1), 0.3), (Budget(3), 0.05)])
 @pytest.mark.parametrize("n", [1, 2, 4, 6])
 def test_it_spends_epsilon_one_way_and_its_second_part_the_other(budget, beta, n):

@@ -61,6 +61,7 @@ def brute(search: TailSearch, values, points) -> list[float]:
     return list(found.values())
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("share", "rank"), [(0, 0), (0, 3), (Fraction(1, 2), 0)])
 @pytest.mark.parametrize("upper", [True, False])
 @pytest.mark.parametrize("size", [0, 2, 15])
