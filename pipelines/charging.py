@@ -42,12 +42,17 @@ def charge(
     return ledger.charge(cost, _label(options, program))
 
 
-def told(balance: Balance | None) -> str:
-    """Return the balance as a line of output; "" without a ledger."""
+def told(balance: Balance | None, foreseen: bool = False) -> str:
+    """Return the balance as a line of output; "" without a ledger.
+
+    Args:
+        balance: what the ledger holds.
+        foreseen: whether it would hold that, and nothing has been charged.
+    """
     if balance is None:
         return ""
     line = balance.line if balance.is_within else balance.refusal
-    return f"ledger {PurePath(balance.path).name}: {line}\n"
+    return f"ledger {PurePath(balance.path).name}{' after this run' * foreseen}: {line}\n"
 
 
 def _label(options: argparse.Namespace, program: str) -> str:

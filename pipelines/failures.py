@@ -4,6 +4,7 @@ import re
 
 import beam_dp as dp
 from pipelines.arguments import language
+from pipelines.arguments.files import HERE
 
 # A runner passes on whatever an element makes a step raise, functions of users and libraries among
 # them, in errors of its own kinds: the text of any of them may quote that element.
@@ -18,17 +19,9 @@ _FAILED = "the run failed with {}; its text may quote data and {}"
 _HERE = "is not shown: run again with --show_errors to see it"
 _ELSEWHERE = "is not shown: see the runner's log, or run again with --show_errors"
 _SHOWN = "is above"
-# These run in this process or for it alone, and what they logged is gone.
-_LOCAL = (
-    "FnApiRunner",
-    "DirectRunner",
-    "SwitchingDirectRunner",
-    "BundleBasedDirectRunner",
-    "PrismRunner",
-)
 
 
-def explain(error: BaseException, runner: str = _LOCAL[0], shown: bool = False) -> str:
+def explain(error: BaseException, runner: str = HERE[0], shown: bool = False) -> str:
     """Return one line for an error of building or running a pipeline.
 
     Runners wrap an error of ours in a traceback: its last line is taken. Of any other error nothing
@@ -42,5 +35,5 @@ def explain(error: BaseException, runner: str = _LOCAL[0], shown: bool = False) 
     ours = _LINE.findall(f"{type(error).__name__}: {error}")
     if ours:
         return language.translated(ours[-1])
-    where = _HERE if runner in _LOCAL else _ELSEWHERE
+    where = _HERE if runner in HERE else _ELSEWHERE  # what the first ones logged is gone
     return _FAILED.format(type(error).__name__, _SHOWN if shown else where)

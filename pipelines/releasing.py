@@ -139,7 +139,7 @@ def run(
             released, balance = _write(line, options, beam_words, release)
     if released is None:
         sys.stdout.write(f"{plan.text(table.width())}\n")
-    sys.stdout.write(charging.told(balance))
+    sys.stdout.write(charging.told(balance, foreseen=options.plan))
     if released == 0:
         sys.stdout.write(NOTHING.format(plan.rows[0].expected_error))
     return 0
@@ -159,6 +159,7 @@ def _write(
     with line.refusing(), terminal.warned():
         beam_options = line.for_beam(beam_words)
         made = pipeline(options, beam_options, release, line.chosen(options))
+        files.check_there(options, made)
         balance = charging.charge(options, beam_options, line.prog, release)
     shown = {"show_errors": options.show_errors, "quiet": options.quiet}
     terminal.run(made, "Reading and bounding", reads=options.input, **shown)

@@ -100,6 +100,7 @@ def _release(line: command.Parser, options: argparse.Namespace, beam_words: Sequ
         write = dp.WriteRows(options.output, fields, options.overwrite, record, names)
         made = beam.Pipeline(options=line.for_beam(beam_words))
         lost = made | "Read" >> read | "RemovalLoss" >> loss
+        files.check_there(options, made)
         charged = charging.charge(options, made.options, line.prog, spending.budget(options))
     release = DirectRelease(loss.profiler, search, outputs)
     with scratch.private_directory(made.options, "the loss") as path:

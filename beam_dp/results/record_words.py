@@ -146,8 +146,8 @@ def _of_numbers(metrics: Sequence[ShownMetric], rows: int) -> Iterable[str]:
     empty = [each.name for each in series if all(n.value is None for n in each.numbers)]
     if empty:
         yield (
-            f"{_listed(empty)}: no number in any row. There are too few people, or the column is "
-            "misspelt or holds no plain numbers (1234.5 is one, 1,234.5 is none)."
+            f"{_listed(empty)}: no number could be released. There are too few people, or the "
+            "column of the input holds no plain numbers (1234.5 is one, 1,234.5 and text are none)."
         )
     doubtful = sum(number.is_of_little_use for each in series for number in each.numbers)
     if doubtful:

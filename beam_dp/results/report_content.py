@@ -172,7 +172,7 @@ def _series(metric: ShownMetric, series: Series, keys: Keys, by: Sequence[str]) 
     ]
     says = record_words.metric(metric, series, by)
     if all(number.value is None for number in series.numbers):
-        return Figure(plain(series.name), says, Markup(""), ("There is no number in any row.",))
+        return Figure(plain(series.name), says, Markup(""), ("No number could be released.",))
     positions = positions_of(keys) if len(points) <= charts.MOST_POINTS else None
     svg = charts.bars(points) if positions is None else charts.line(points, positions)
     left = len(points) - charts.MOST if positions is None else 0

@@ -75,9 +75,9 @@ class TextTable:
             )
         if self.empty and self.rows:
             said.append(
-                f"{', '.join(map(plain, self.empty))}: no number in any row. There are too few "
-                "people, or the column is misspelt or holds no plain numbers (1234.5 is one, "
-                "1,234.5 is none)"
+                f"{', '.join(map(plain, self.empty))}: no number could be released. There are too "
+                "few people, or the column of the input holds no plain numbers (1234.5 is one, "
+                "1,234.5 and text are none)"
             )
         return said
 

@@ -17,6 +17,10 @@ from pipelines.arguments import files, language, people
 
 # A flag that is so close to one of the job's is a typing error, not an option of Beam.
 ALIKE = 0.85
+_NO_BUDGET = (
+    "one of the arguments --epsilon --rho is required",
+    "--epsilon or --rho is required: --epsilon 1 is a common choice",
+)
 _METRICS = ("metrics", "asked")
 _NEGATIVE = re.compile(r"-[0-9.]")
 _EARLIER = {
@@ -34,8 +38,12 @@ _EARLIER = {
 class Parser(argparse.ArgumentParser):
     """A parser that says in one line what is wrong with a call, and exits with 2."""
 
+    _words: Sequence[str] = ()
+
     def error(self, message: str) -> NoReturn:
-        """Exit with one line."""
+        """Exit with one line: where an option is missing, one that is misspelt comes first."""
+        if message.endswith(" required"):
+            message = next(self._misspelt(self._words), message).replace(*_NO_BUDGET)
         self.exit(2, f"{self.prog}: error: {' '.join(message.split())}\n")
 
     @contextlib.contextmanager
@@ -50,17 +58,24 @@ class Parser(argparse.ArgumentParser):
         """Return the options of the job, and the words that are left for Beam."""
         if trial.is_on():
             self.error("a job must not run in without_noise(): what it writes would not be private")
-        line = self._in_present_words(sys.argv[1:] if words is None else words)
+        self._words = sys.argv[1:] if words is None else words
+        line = self._in_present_words(self._words)
         options, left = self.parse_known_args(self._joined(list(self._without_values(line))))
         if left and not left[0].startswith("--"):
             self.error(f"unrecognized argument: {left[0]}")
-        for word in left:
-            known = [*self._flags(), *self._earlier()]
-            alike = difflib.get_close_matches(word.partition("=")[0], known, 1, ALIKE)
-            if word.startswith("--") and alike:
-                meant = _EARLIER.get(alike[0], alike[0]).replace("=", " ", 1)
-                self.error(f"unrecognized option: {word}, did you mean {meant.strip()}?")
+        for said in self._misspelt(left):
+            self.error(said)
         return options, left
+
+    def _misspelt(self, words: Sequence[str]) -> Iterator[str]:
+        """Say which words are hardly options of Beam, but nearly ones of the job."""
+        known = [*self._flags(), *self._earlier()]
+        for word in words:
+            name = word.partition("=")[0]
+            alike = difflib.get_close_matches(name, known, 1, ALIKE)
+            if word.startswith("--") and name not in known and alike:
+                meant = _EARLIER.get(alike[0], alike[0]).replace("=", " ", 1)
+                yield f"unrecognized option: {word}, did you mean {meant.strip()}?"
 
     def chosen(self, options: argparse.Namespace) -> dict[str, object]:
         """Return the job and its options but for defaults; not Beam's, which may hold passwords."""

@@ -4,13 +4,23 @@ import argparse
 import os
 import re
 
+import apache_beam as beam
 from apache_beam.io.filesystem import FileSystem
 from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.results import report
+from beam_dp.transforms.io import open_files, read_rows
 from pipelines.arguments import words
 
 QUOTES = ("true", "false")
+HERE = (
+    "FnApiRunner",
+    "DirectRunner",
+    "SwitchingDirectRunner",
+    "BundleBasedDirectRunner",
+    "PrismRunner",
+)
+"""The runners of this machine."""
 _EARLIER = {"standard": "true", "none": "false"}
 
 
@@ -65,6 +75,18 @@ def check(options: argparse.Namespace) -> None:
                 f"--output must name another file than --input, and {pattern!r} matches it: the "
                 "next run would read what this one released; write into another folder"
             )
+
+
+def check_there(options: argparse.Namespace, made: beam.Pipeline) -> None:
+    """Refuse local input that is not there, before a run is charged: runners here see what we see.
+
+    Args:
+        options: the job's options.
+        made: the pipeline, whose runner decides.
+    """
+    if type(made.runner).__name__ in HERE:
+        for pattern in filter(open_files.is_local, words.listed(options.input)):
+            read_rows.matched_files(pattern)
 
 
 def _matches(path: str, pattern: str) -> bool:

@@ -45,13 +45,25 @@ def test_the_plan_says_what_would_be_left_and_charges_nothing(
     call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert aggregate.main([*call, "--count", *TOTAL, "--plan"]) == 0
-    assert "left: epsilon 0.5, delta 1e-06" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "l.jsonl after this run: 1 run" in said and "left: epsilon 0.5, delta 1e-06" in said
     assert not (tmp_path / "l.jsonl").exists()
     dp.Ledger(tmp_path / "l.jsonl", dp.Budget(1.5, 1e-6)).charge(dp.Budget(1), "before")
     assert aggregate.main([*call, "--count", "--plan"]) == 0
     said = capsys.readouterr().out
     assert "1 run: epsilon 1 of 1.5, " in said and "left: epsilon 0.5, delta 1e-06; " in said
     assert "this run would need epsilon 1, delta 0: THIS RUN WOULD BE REFUSED" in said
+
+
+def test_input_that_is_not_there_charges_nothing(
+    call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = [*call, "--count", *TOTAL, "--input", str(tmp_path / "vsits.csv")]
+    assert "--input must match a file" in refused(capsys, aggregate, *missing)
+    search = ["--max", "minutes", "--candidates", "0:60:1"]
+    words = [word for word in missing if word != "--count"]
+    assert "--input must match a file" in refused(capsys, shifted_inverse, *words, *search)
+    assert not (tmp_path / "l.jsonl").exists()
 
 
 def test_a_run_that_fails_stays_charged(

@@ -34,7 +34,11 @@ def counted(*words: str) -> list[str]:
 
 AGGREGATE = {
     "no arguments": ([], "the following arguments are required: --person"),
-    "no budget": ([*FILES, *PUBLIC, "--count"], "one of the arguments --epsilon --rho is required"),
+    "no budget": ([*FILES, *PUBLIC, "--count"], "--epsilon or --rho is required: --epsilon 1 is"),
+    "misspelt budget": (
+        [*FILES, *PUBLIC, "--count", "--epsilom", "1"],
+        "unrecognized option: --epsilom, did you mean --epsilon?",
+    ),
     "two budgets": (counted("--rho", "1"), "argument --rho: not allowed with argument --epsilon"),
     "quotes of parquet": (
         ["--input", "a.parquet", "--output", "b.csv", *command("--count", "--quotes", "false")],

@@ -46,7 +46,7 @@ def test_numbers_are_marked_and_counted() -> None:
     assert counted.startswith("* 6 of 9 numbers are of little use: missing, or with an interval")
     assert "2 of sum, 1 of median, 3 of max" in counted and counted.endswith("says what to expect")
     assert empty.startswith(
-        "max: no number in any row. There are too few people, or the column is "
+        "max: no number could be released. There are too few people, or the column of the input "
     )
 
 

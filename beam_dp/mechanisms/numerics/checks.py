@@ -105,7 +105,8 @@ def fraction_between(
     """Return `value` as an exact rational that lies strictly between `low` and `high`."""
     exact = number(owner, name, value)
     if not low < exact < high:
-        rule = f"above {low}" if high == math.inf else f"above {low} and below {high}"
+        most = f"{float(high):.4g}" if high > 10**12 else f"{high}"
+        rule = f"above {low}" if high == math.inf else f"above {low} and below {most}"
         raise ParameterError(owner, name, f"be {rule}, not {shown(value)}", mend)
     return exact
 

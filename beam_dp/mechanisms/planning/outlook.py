@@ -219,6 +219,8 @@ def _needed(step: Step, crowd: Crowd) -> int:
 def _guess(crowd: Crowd, people: int, known: Mapping[str, float]) -> str:
     limits, several = {ROWS: 1.0, **known}, "s" * (crowd.partitions != 1)
     each = ", ".join(f"{name} <= {most:g}" for name, most in limits.items() if name not in _OF_ALL)
+    if ROWS not in known:
+        each += " (as no other number of rows was given)"
     return (
         f"for {people:,} people, each in {crowd.reach} of {crowd.partitions:,} partition{several}, "
         f"so about {_round(crowd.people)} in one; one person there: {each}"

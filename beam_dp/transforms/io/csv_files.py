@@ -145,7 +145,7 @@ def refuse_absent(header: Sequence[str], pattern: str, columns: Sequence[str]) -
         if header.count(column) != 1:
             known = not set(columns).isdisjoint(header)
             there = checks.listed(header) if known else _without_names(header)
-            raise open_files.absent(pattern, column, there)
+            raise open_files.absent(pattern, column, there, header if known else ())
 
 
 def _without_names(header: Sequence[str]) -> str:

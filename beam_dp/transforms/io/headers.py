@@ -70,4 +70,4 @@ def _headers(pattern: str, extension: str, quotes: bool) -> Iterator[list[str] |
 def _refuse_absent(names: Sequence[str], pattern: str, columns: Sequence[str]) -> None:
     for column in columns:
         if names.count(column) != 1:
-            raise open_files.absent(pattern, column, checks.listed(names))
+            raise open_files.absent(pattern, column, checks.listed(names), names)

@@ -1,9 +1,10 @@
 """Open files, and turn all errors that a file's content causes into one without content."""
 
 import contextlib
+import difflib
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, TypeVar, cast
 
 import pyarrow as pa
@@ -71,13 +72,18 @@ def unreadable(pattern: str, rule: str) -> str:
     return f"ReadRows: every file of {pattern!r} must be {rule}; one of them cannot be read."
 
 
-def absent(pattern: str, column: str, there: str) -> checks.ParameterError:
+def absent(
+    pattern: str, column: str, there: str, names: Sequence[str] = ()
+) -> checks.ParameterError:
     """Return the error for a file that has a wanted column not, or twice.
 
     Args:
         pattern: the files.
         column: what is wanted.
         there: what one of the files has, in words without data.
+        names: its columns, as far as they may be shown; the nearest one is proposed.
     """
+    near = difflib.get_close_matches(column, names, 1)
+    mend = f"Did you mean {near[0]!r}?" if near else ""
     rule = f"stand once in every file of {pattern!r}; one of them has {there}"
-    return checks.ParameterError("ReadRows", f"column {column!r}", rule)
+    return checks.ParameterError("ReadRows", f"column {column!r}", rule, mend)

@@ -95,7 +95,7 @@ def _ranges(path: str, pattern: str, columns: Sequence[str]) -> Iterator[Range]:
 
 def _kind_of(schema: pa.Schema, pattern: str, column: str) -> str:
     if schema.names.count(column) != 1:
-        raise open_files.absent(pattern, column, checks.listed(schema.names))
+        raise open_files.absent(pattern, column, checks.listed(schema.names), schema.names)
     kind = schema.field(column).type
     stored = kind.value_type if pt.is_dictionary(kind) else kind
     return next((name for name, fits in _KINDS if fits(stored)), str(stored))

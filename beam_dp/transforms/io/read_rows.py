@@ -177,6 +177,7 @@ def matched_files(pattern: str) -> list[str]:
         "ReadRows",
         "pattern",
         f"match a file, and {pattern!r} matches none",
-        "For a directory write its files: directory/*.parquet.",
+        "A path without a slash in front begins where the command is started; the files of a "
+        "directory are directory/*.parquet.",
     )
     return paths

@@ -109,7 +109,10 @@ def check_names(
     if batches or plain_names:
         return
     words = [(name, "Rename the column before, with beam.Map") for name in partition]
-    words += [(_word_of(metric), f'Write name="{field_name(metric.output)}"') for metric in metrics]
+    words += [
+        (_word_of(metric), f'Name the metric: name="{field_name(metric.output)}"')
+        for metric in metrics
+    ]
     for name, mend in words:
         rule = "be words that begin with a letter, and no Python keywords"
         written = name.removeprefix(_BEFORE)
@@ -118,7 +121,7 @@ def check_names(
             owner,
             "names of output columns",
             f"{rule}, not {written!r}",
-            f"{mend}.",
+            f"{mend}; or write batches=True, where all names can be kept.",
         )
 
 

@@ -39,7 +39,9 @@ def test_other_names_are_refused_in_rows_and_kept_in_batches(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["visit day", "a-b", "a.b", "$"])
 def test_a_metric_of_such_a_column_needs_a_name(name: str) -> None:
-    with pytest.raises(ValueError, match=r'words that begin with a letter.*Write name="sum'):
+    with pytest.raises(
+        ValueError, match=r'words that begin with a letter.*Name the metric: name="sum'
+    ):
         release(metric=dp.Sum(name))
     release(metric=dp.Sum(name, name="spent"))
     made = release(metric=dp.Sum(name), batches=True)
