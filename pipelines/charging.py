@@ -51,8 +51,10 @@ def told(balance: Balance | None, foreseen: bool = False) -> str:
     """
     if balance is None:
         return ""
-    line = balance.line if balance.is_within else balance.refusal
-    return f"ledger {PurePath(balance.path).name}{' after this run' * foreseen}: {line}\n"
+    within = balance.is_within
+    when = " after this run" * (foreseen and within)
+    line = balance.line if within else balance.refusal
+    return f"ledger {PurePath(balance.path).name}{when}: {line}\n"
 
 
 def _label(options: argparse.Namespace, program: str) -> str:
