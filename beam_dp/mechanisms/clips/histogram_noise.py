@@ -86,7 +86,10 @@ def _laplace_sum(buckets: int, chance: float) -> float:
     factors = [sum(left[j:]) / math.factorial(j) for j in range(buckets)]
     x = 2 * (10 - math.log(chance))
     for _ in range(100):
+        before = x
         x = math.log(sum(factor * x**j for j, factor in enumerate(factors))) - math.log(chance)
+        if x == before:  # so are all that would follow
+            break
     return x
 
 
