@@ -26,6 +26,7 @@ from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import checks, hashing
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms import known_columns
+from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import plain_values, row_fields
 from beam_dp.transforms.columns.layout import Layout
@@ -63,7 +64,7 @@ def _join(lines: Sequence[_Lines]) -> _Lines:
     return _Lines(tables.concatenate([part.table for part in lines]), rows)
 
 
-class _CollectRows(beam.DoFn):
+class _CollectRows(quick_steps.QuickStep):
     """Turn rows into packed lines by shard, reduced as far as the bundle goes."""
 
     def __init__(self, layout: Layout, kept: Sequence[str], bounder: Bounder, shards: int) -> None:
@@ -138,7 +139,7 @@ def _unpacked(blob: bytes) -> _Lines:
     return _Lines(table, dict(zip(_digests(table), texts, strict=True)))
 
 
-class _SettleRows(beam.DoFn):
+class _SettleRows(quick_steps.QuickStep):
     """Settle the bounds of the people of a shard, and restore their rows."""
 
     def __init__(self, bounder: Bounder, names: Sequence[str], skip: int) -> None:

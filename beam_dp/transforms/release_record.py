@@ -26,6 +26,7 @@ from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.reach_programs import Programs
 from beam_dp.mechanisms.planning.record import Record, cost, record_of
 from beam_dp.mechanisms.reach.reach_choice import ReachChoice
+from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.guarding import trial
 from beam_dp.transforms.public.public_partitions import PublicPartitions
 from beam_dp.transforms.steps.barrier import Drawn
@@ -170,7 +171,7 @@ def of(
     label = f"Record of {source.producer.full_label}"
     start = source.pipeline | f"{label}: Start" >> beam.Impulse()
     known = facts(release, job) | trial.mark(drawn.noise)
-    complete = beam.Map(_complete, program, known, drawn.blocks, *drawn.sides)
+    complete = quick_steps.mapped(_complete, program, known, drawn.blocks, *drawn.sides)
     return start | label >> complete.with_output_types(dict)
 
 

@@ -18,6 +18,7 @@ from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 from beam_dp.transforms import known_columns, release_record
+from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.partitions import (
@@ -46,7 +47,7 @@ def measures_of(loss: Loss) -> tuple[Measure | Relation, ...]:
     return (Measure(PEOPLE), *loss.profiler.measures) if loss.keep_rows else loss.profiler.measures
 
 
-class _Profiles(beam.DoFn):
+class _Profiles(quick_steps.QuickStep):
     """Turn the summaries of a bucket into one profile per partition."""
 
     def __init__(self, loss: Loss, places: draw.BucketPartitions, names: Sequence[str]) -> None:

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
+from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.io import open_files, parquet
 
 STREAM = "__arrow_c_stream__"
@@ -134,7 +135,7 @@ class ReadFrame(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Any]:
         """Apply the transform to a pipeline that runs in this process."""
-        read = beam.FlatMap(_rows, self.token)
+        read = quick_steps.flat_mapped(_rows, self.token)
         typed = read.with_output_types(dict if self.loose else pa.RecordBatch)
         return known_columns.remember(
             pbegin | "Start" >> beam.Impulse() | "Rows" >> typed, self.columns

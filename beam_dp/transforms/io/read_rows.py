@@ -12,6 +12,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
+from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.io import csv_files, headers, json_lines, parquet
 
 EXTENSIONS = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
@@ -84,13 +85,14 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         """Apply the transform to a pipeline."""
         headers.check(self.pattern, self._extension, self.columns, self.quotes)
         produced = dict if self._extension.startswith(".jsonl") else pa.RecordBatch
+        parts = quick_steps.flat_mapped(self._parts)
         rows = (
             pbegin
             | "StartReading" >> beam.Impulse()
-            | "ListParts" >> beam.FlatMap(self._parts)  # (number, path or range)
+            | "ListParts" >> parts.with_output_types(tuple[int, Any])  # (number, path or range)
             # A shuffle of the list, so that the parts are read in parallel.
             | "SpreadParts" >> beam.GroupByKey()
-            | "ReadParts" >> beam.FlatMapTuple(self._read).with_output_types(produced)
+            | "ReadParts" >> quick_steps.flat_mapped(self._read).with_output_types(produced)
         )
         return known_columns.remember(rows, self.columns)
 
@@ -98,7 +100,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         """Yield the same elements in this process, for files that are public and small."""
         headers.check(self.pattern, self._extension, self.columns, self.quotes)
         for number, part in self._parts(b""):
-            yield from self._read(number, [part])
+            yield from self._read((number, [part]))
 
     def _parts(self, start: bytes) -> Iterator[tuple[int, str | parquet.Range]]:
         paths = [path for part in self.pattern.split(",") for path in matched_files(part)]
@@ -106,8 +108,8 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
             return enumerate(paths)
         return enumerate(parquet.ranges(paths, self.pattern, self.columns))
 
-    def _read(self, number: int, parts: Iterable[Any]) -> Iterator[Any]:
-        return itertools.chain.from_iterable(map(self._rows, parts))
+    def _read(self, numbered: tuple[int, Iterable[Any]]) -> Iterator[Any]:
+        return itertools.chain.from_iterable(map(self._rows, numbered[1]))
 
     def _rows(self, part: Any) -> Iterator[Any]:
         match self._extension.removesuffix(".gz"):

@@ -14,9 +14,12 @@ from apache_beam.typehints import row_type, typehints
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import release_record
+from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.io import table_files, whole_files
 from beam_dp.transforms.steps import runtime
 
+_KEYED = tuple[int, Any]
+"""What is written, under the one key of all; None is no part of the table."""
 _WRITERS = {
     ".csv": table_files.write_csv,
     ".parquet": table_files.write_parquet,
@@ -112,35 +115,31 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
                 "header",
                 "be left out for batches: these keep names",
             )
-            packed = rows | "PackBatches" >> beam.Map(table_files.packed, self.columns)
-            return self._written(packed, _Batches(self.path, self.columns))
+            pack = quick_steps.mapped(_packed, self.columns).with_output_types(_KEYED)
+            return self._written(rows | "PackBatches" >> pack, _Batches(self.path, self.columns))
         schema = dict(_schema(rows.element_type))
         names = tuple(schema) if self.columns is None else tuple(self.columns)
         checks.require(
             bool(names), "WriteRows", "columns", "be given where the rows have no schema, not None"
         )
-        cells = rows | "TakeCells" >> beam.Map(_cells, names)
+        cells = rows | "TakeCells" >> quick_steps.mapped(_cells, names).with_output_types(_KEYED)
         kinds = [schema.get(name) for name in names]
         return self._written(cells, _Rows(self.path, self.header or names, kinds))
 
     def _written(
-        self, table: beam.PCollection[Any], file: "_Rows | _Batches"
+        self, table: beam.PCollection[_KEYED], file: "_Rows | _Batches"
     ) -> beam.PCollection[str]:
         # A file without rows is written too: the key occurs at least once.
-        nothing = (
-            table.pipeline
-            | "StartHeader" >> beam.Impulse()
-            | "AddHeader" >> beam.Map(lambda _: None)
-        )
+        none = quick_steps.mapped(_nothing).with_output_types(_KEYED)
+        nothing = table.pipeline | "StartHeader" >> beam.Impulse() | "AddHeader" >> none
         known: Any = self.record
         if isinstance(known, beam.PCollection):
             known = beam.pvalue.AsSingleton(known)
         return (
             (table, nothing)
             | "FlattenTable" >> beam.Flatten()
-            | "KeyTogether" >> beam.WithKeys(None)
             | "GroupIntoOneFile" >> beam.GroupByKey()
-            | "WriteFile" >> beam.Map(_write, file, known)
+            | "WriteFile" >> quick_steps.mapped(_write, file, known).with_output_types(str)
         )
 
     def display_data(self) -> dict[str, Any]:
@@ -149,7 +148,7 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
 
 
 def _write(
-    table: tuple[None, Iterable[Any]],
+    table: tuple[int, Iterable[Any]],
     file: "_Rows | _Batches",
     record: dict[str, Any] | None = None,
 ) -> str:
@@ -187,8 +186,16 @@ def _parts(kind: Any) -> Sequence[Any]:
     return [kind]
 
 
-def _cells(row: Any, names: Sequence[str]) -> table_files.Cells:
-    return tuple(getattr(row, name) for name in names)
+def _cells(row: Any, names: Sequence[str]) -> tuple[int, Any]:
+    return 0, tuple(getattr(row, name) for name in names)
+
+
+def _packed(batch: pa.RecordBatch, names: Sequence[str] | None) -> tuple[int, Any]:
+    return 0, table_files.packed(batch, names)
+
+
+def _nothing(_: bytes) -> tuple[int, Any]:
+    return 0, None
 
 
 @dataclasses.dataclass(frozen=True)

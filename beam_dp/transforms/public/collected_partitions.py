@@ -15,6 +15,7 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns import ids
 from beam_dp.transforms.columns.key_list import KeyList
 from beam_dp.transforms.columns.layout import column_of
@@ -24,6 +25,7 @@ from beam_dp.transforms.columns.row_fields import FieldLists, is_columnar
 
 _OWNER = "PublicPartitions"
 _PLAIN = (bool, int, str, datetime.date)
+_KEYED = tuple[int, Any]
 
 
 class KeysAsSide(TypedDict, total=False):
@@ -71,12 +73,14 @@ class CollectedPartitions:
         )
         label = f"Public partitions of {self.keys.producer.full_label}"
         names = tuple(columns)
-        found = self.keys | f"{label}: Keys" >> beam.FlatMap(keys_in, names)
-        nothing = pipeline | f"{label}: Start" >> beam.Impulse()
-        start = nothing | f"{label}: None" >> beam.Map(no_key)
+        keyed = quick_steps.flat_mapped(keys_in, names).with_output_types(_KEYED)
+        none = quick_steps.mapped(no_key).with_output_types(_KEYED)
+        found = self.keys | f"{label}: Keys" >> keyed
+        start = pipeline | f"{label}: Start" >> beam.Impulse() | f"{label}: None" >> none
         together = (found, start) | f"{label}: Together" >> beam.Flatten()
         grouped = together | f"{label}: Group" >> beam.GroupByKey()
-        return {"keys": beam.pvalue.AsSingleton(grouped | f"{label}: List" >> beam.Map(listed))}
+        keys = grouped | f"{label}: List" >> quick_steps.mapped(listed)
+        return {"keys": beam.pvalue.AsSingleton(keys)}
 
 
 def no_key(_: bytes) -> tuple[int, Key | None]:

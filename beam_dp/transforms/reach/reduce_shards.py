@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
@@ -15,6 +14,7 @@ from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.reach import ladder
 from beam_dp.mechanisms.summaries import wire
+from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.steps import runtime, settle
 
 STEPS: Literal["steps"] = "steps"
@@ -34,7 +34,7 @@ def pieces(table: Table, lines: int) -> Iterator[Table]:
         yield table.take(slice(start, end))
 
 
-class ReduceShards(beam.DoFn):
+class ReduceShards(quick_steps.QuickStep):
     """Turn the lines of a shard into lines of whole people, and count their partitions.
 
     The counts are exact and private data, as the lines are.

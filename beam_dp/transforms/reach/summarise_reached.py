@@ -27,6 +27,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.reach_programs import Programs
 from beam_dp.mechanisms.reach.reach_choice import ReachChoice
 from beam_dp.mechanisms.summaries import wire
+from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.draws.draws_folder import Barriers, Draws
 from beam_dp.transforms.public.collected_partitions import KeysAsSide
@@ -39,7 +40,7 @@ Summarised = tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollecti
 """Summaries by bucket, and the choice of the bound."""
 
 
-class ChooseReach(beam.DoFn):
+class ChooseReach(quick_steps.QuickStep):
     """Draw the bound from the number of people on each step of the ladder.
 
     Args:
@@ -137,13 +138,14 @@ class SummariseReached:
 
     def _chosen(self, steps: beam.PCollection[tuple[int, bytes]]) -> beam.PCollection[ReachChoice]:
         """Return the choice, behind a barrier; there is one even where there are no rows."""
-        nobody = beam.Map(lambda _: (0, b"")).with_output_types(tuple[int, bytes])
+        nobody = quick_steps.mapped(lambda _: (0, b"")).with_output_types(tuple[int, bytes])
         start = steps.pipeline | "StartSteps" >> beam.Impulse() | "AddNoSteps" >> nobody
+        choose = beam.ParDo(ChooseReach(self.programs, self.noise, self.draws))
         return (
             (steps, start)
             | "FlattenSteps" >> beam.Flatten()
             | "GroupSteps" >> beam.GroupByKey()
-            | "ChooseReach" >> beam.ParDo(ChooseReach(self.programs, self.noise, self.draws))
+            | "ChooseReach" >> choose.with_output_types(tuple[int, ReachChoice])
             | "StoreReach" >> beam.GroupByKey()
-            | "TakeStoredReach" >> beam.Map(stored)
+            | "TakeStoredReach" >> quick_steps.mapped(stored)
         )

@@ -24,10 +24,12 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 
+from beam_dp.mechanisms.clips.choice import Choice
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.reach_programs import Programs
 from beam_dp.mechanisms.reach.reach_choice import ReachChoice
+from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.draws.draws_folder import Barriers, Draws
 from beam_dp.transforms.public.collected_partitions import KeysAsSide
 from beam_dp.transforms.steps import guards
@@ -35,6 +37,7 @@ from beam_dp.transforms.steps.draw import BucketPartitions, ChooseClips, Draw
 from beam_dp.transforms.steps.released_block import Block
 
 _NO_BLOCK = -1
+_TOGETHER = tuple[int, tuple[int, Block]]
 
 
 def stored(numbered: tuple[int, Iterable[Any]]) -> Any:
@@ -145,18 +148,22 @@ class DrawOnce(
         """Choose shared clips, if any, then draw, each with a barrier behind; combine the rest."""
         sides = [*self._clips(summaries), *self._reach]
         drawing = Draw(self.program, self.places, self.noise, self.draws)
-        draw = beam.ParDo(drawing, *sides, **self.listed)
+        draw = beam.ParDo(drawing, *sides, **self.listed).with_output_types(tuple[int, Block])
         numbered = summaries | "DrawNumbers" >> draw
         if guards.may_recompute(summaries.pipeline):
             return self._kept_by_the_driver(numbered, sides)
         blocks = (
-            numbered | "StoreNumbers" >> beam.GroupByKey() | "TakeStoredNumbers" >> beam.Map(stored)
+            numbered
+            | "StoreNumbers" >> beam.GroupByKey()
+            | "TakeStoredNumbers" >> quick_steps.mapped(stored)
         )
         self.drawn = Drawn(blocks, beam.pvalue.AsIter(blocks), sides, self.noise)
         if not self.program.model.spreads:
-            return blocks | "CombineNumbers" >> beam.Map(combined, self.program)
-        sums = beam.pvalue.AsIter(blocks | "SumNumbers" >> beam.Map(sums_of, self.program))
-        return blocks | "CombineNumbers" >> beam.Map(combined, self.program, sums)
+            return blocks | "CombineNumbers" >> quick_steps.mapped(combined, self.program)
+        sums = beam.pvalue.AsIter(
+            blocks | "SumNumbers" >> quick_steps.mapped(sums_of, self.program)
+        )
+        return blocks | "CombineNumbers" >> quick_steps.mapped(combined, self.program, sums)
 
     def _kept_by_the_driver(
         self, numbered: beam.PCollection[tuple[int, Block]], sides: list[Any]
@@ -165,20 +172,22 @@ class DrawOnce(
 
         All have one key, so that one task passes them on: of each bucket the blocks of one draw.
         """
-        nothing = (
-            numbered.pipeline | "StartBlocks" >> beam.Impulse() | "AddNoBlock" >> beam.Map(no_block)
-        )
-        together = numbered | "KeyBlocksTogether" >> beam.Map(numbered_together)
+        none = quick_steps.mapped(no_block).with_output_types(_TOGETHER)
+        nothing = numbered.pipeline | "StartBlocks" >> beam.Impulse() | "AddNoBlock" >> none
+        keyed = quick_steps.mapped(numbered_together).with_output_types(_TOGETHER)
+        together = numbered | "KeyBlocksTogether" >> keyed
         grouped = (
             (together, nothing)
             | "FlattenBlocks" >> beam.Flatten()
             | "StoreNumbers" >> beam.GroupByKey()
         )
-        source = grouped | "TakeStoredNumbers" >> beam.FlatMap(stored_together)
+        source = grouped | "TakeStoredNumbers" >> quick_steps.flat_mapped(stored_together)
         blocks = beam.pvalue.AsIter(source)
         self.drawn = Drawn(source, blocks, sides, self.noise)
-        start = grouped | "StartCombining" >> beam.Map(started)
-        return start | "CombineNumbers" >> beam.FlatMap(combined_all, blocks, self.program)
+        start = grouped | "StartCombining" >> quick_steps.mapped(started)
+        return start | "CombineNumbers" >> quick_steps.flat_mapped(
+            combined_all, blocks, self.program
+        )
 
     @property
     def _reach(self) -> list[beam.pvalue.AsSingleton]:
@@ -188,5 +197,6 @@ class DrawOnce(
         if not self.program.model.shared_measures:
             return [()]
         choose = beam.ParDo(ChooseClips(self.program, self.noise, self.draws), *self._reach)
-        chosen = summaries | "ChooseClips" >> choose | "StoreClips" >> beam.GroupByKey()
-        return [beam.pvalue.AsSingleton(chosen | "TakeStoredClips" >> beam.Map(stored))]
+        typed = choose.with_output_types(tuple[int, tuple[Choice, ...]])
+        chosen = summaries | "ChooseClips" >> typed | "StoreClips" >> beam.GroupByKey()
+        return [beam.pvalue.AsSingleton(chosen | "TakeStoredClips" >> quick_steps.mapped(stored))]

@@ -28,6 +28,7 @@ from beam_dp.mechanisms.summaries import owner_lines, wire
 from beam_dp.mechanisms.summaries.block_votes import BlockFunction, BlockRelation
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
+from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.steps import guards
 
 
@@ -85,7 +86,7 @@ def _groups(lines: Owned, relation: BlockRelation, key: bytes) -> np.ndarray:
     return np.asarray((first + relation.block(lines)) % GROUPS)
 
 
-class _Votes(beam.DoFn):
+class _Votes(quick_steps.QuickStep):
     """Turn the lines of a group of blocks into votes, by the bucket of their partition."""
 
     def __init__(self, measures: Measures, buckets: int, key: bytes) -> None:

@@ -20,6 +20,7 @@ from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms import known_columns
+from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import row_fields
 from beam_dp.transforms.columns.layout import Layout
@@ -32,7 +33,7 @@ _BLOB_LINES = 1 << 15
 _NOTHING: Iterator[tuple[int, bytes]] = iter(())
 
 
-class Collect(beam.DoFn):
+class Collect(quick_steps.QuickStep):
     """Turn rows into packed contributions by shard, merged as far as the bundle goes.
 
     Args:

@@ -7,7 +7,6 @@ where processes die.
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 
-import apache_beam as beam
 import numpy as np
 
 from beam_dp.mechanisms.clips.choice import Choice
@@ -19,6 +18,7 @@ from beam_dp.mechanisms.reach.reach_choice import ReachChoice
 from beam_dp.mechanisms.summaries.histograms import Summary, partitions
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns import partition_keys
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
@@ -128,7 +128,7 @@ def _second(identities: np.ndarray) -> list[int]:
     return identities[1].tolist() if len(identities) > 1 else [0] * identities.shape[1]
 
 
-class ChooseClips(beam.DoFn):
+class ChooseClips(quick_steps.QuickStep):
     """Draw the clips that all partitions share, from the summary over all of them.
 
     Args:
@@ -153,7 +153,7 @@ class ChooseClips(beam.DoFn):
         yield settle.SHARED, clips
 
 
-class Draw(beam.DoFn):
+class Draw(quick_steps.QuickStep):
     """Draw everything that is released for the partitions of a bucket.
 
     Args:

@@ -19,6 +19,7 @@ from apache_beam.typehints.row_type import GeneratedClassRowTypeConstraint, RowT
 
 from beam_dp.mechanisms.metrics.base import Metric, Output
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
@@ -223,10 +224,10 @@ class OutputRows(
         names = named(self.partition, self.metrics)
         wholes = [output.whole for output in outputs_of(self.metrics)]
         if self.batches:
-            step = beam.Map(as_batch, names, wholes, self.layout.public)
+            step = quick_steps.mapped(as_batch, names, wholes, self.layout.public)
             return blocks | "MakeBatches" >> step.with_output_types(pa.RecordBatch)
         kind = output_type(self.partition, self.metrics, self.layout)
-        step = beam.FlatMap(as_rows, names, wholes, self.layout.public)
+        step = quick_steps.flat_mapped(as_rows, names, wholes, self.layout.public)
         return blocks | "MakeRows" >> step.with_output_types(kind)
 
 

@@ -5,7 +5,6 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
-import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
@@ -19,6 +18,7 @@ from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.summaries import histograms, owner_lines, thinning, wire
 from beam_dp.mechanisms.summaries.histograms import Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
+from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.steps import block_votes, runtime
 from beam_dp.transforms.steps.block_votes import bucket_of
 
@@ -49,7 +49,7 @@ def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
     return table.concatenate(held) if held else None
 
 
-class SummariseLines(beam.DoFn):
+class SummariseLines(quick_steps.QuickStep):
     """Summarise the settled lines of people by partition; the base of the steps that settle them.
 
     Args:

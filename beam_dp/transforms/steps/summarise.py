@@ -20,6 +20,7 @@ import apache_beam as beam
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.public.collected_partitions import KeysAsSide
 from beam_dp.transforms.steps import block_votes
@@ -96,7 +97,7 @@ def by_bucket(
         shared: whether something is summarised over all partitions.
     """
     numbers = [*range(buckets), *([SHARED] if shared else [])]
-    every = beam.FlatMap(lambda _: [(number, b"") for number in numbers])
+    every = quick_steps.flat_mapped(lambda _: [(number, b"") for number in numbers])
     every = every.with_output_types(tuple[int, bytes])
     empty = summaries[0].pipeline | "StartBuckets" >> beam.Impulse() | "AddEmptyBuckets" >> every
     return (

@@ -1,5 +1,5 @@
 from collections.abc import Iterator
-from typing import Any
+from typing import Any as Any
 
 class UnionConstraint:
     def inner_types(self) -> Iterator[Any]: ...

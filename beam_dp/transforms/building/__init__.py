@@ -1,0 +1,1 @@
+"""What makes a pipeline of many steps quick to build."""
