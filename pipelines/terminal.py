@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import apache_beam as beam
 
 import beam_dp as dp
-from pipelines import failures, progress_line
+from pipelines import failures, progress_line, quick_runs
 from pipelines.arguments import language
 
 PATIENCE = 1.0
@@ -132,7 +132,8 @@ def run(
         quiet: whether nothing is shown of a run that succeeds.
     """
     try:
-        with contextlib.nullcontext() if quiet else _shown(made, first, reads), hushed():
+        shown = contextlib.nullcontext() if quiet else _shown(made, first, reads)
+        with shown, hushed(), quick_runs.short_waits():
             made.run().wait_until_finish()
     except failures.RAISED as error:
         if isinstance(error, KeyboardInterrupt):

@@ -14,6 +14,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 import beam_dp as dp
 from beam_dp.transforms.guarding import trial
 from pipelines.arguments import files, language, people
+from pipelines.quick_runs import JobOptions
 
 # A flag that is so close to one of the job's is a typing error, not an option of Beam.
 ALIKE = 0.85
@@ -87,7 +88,7 @@ class Parser(argparse.ArgumentParser):
 
     def for_beam(self, words: Sequence[str]) -> PipelineOptions:
         """Return Beam's options; if one is wrong, show only the last line of Beam's usage page."""
-        usage, options = io.StringIO(), PipelineOptions(words)
+        usage, options = io.StringIO(), JobOptions(words)
         try:
             with contextlib.redirect_stderr(usage):
                 options.get_all_options()
