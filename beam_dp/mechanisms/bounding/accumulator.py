@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
 
@@ -22,6 +21,7 @@ _PASSED = 15  # so many batches after it are returned without being reduced
 _SLOTS = 1 << 20
 _SLOT_SHIFT = np.uint64(64 - 20)
 _NOTHING = np.uint64((1 << 64) - 1)
+_NO_SECOND = np.uint64(2)  # the second word of an integer is 0, that of a text is odd
 _SLICE_BOUNDS = np.arange(1, 16, dtype=np.uint64) << np.uint64(60)
 _ONE_SLICE = 1 << 16  # so few lines are merged at once: their columns stay in the cache
 
@@ -198,24 +198,39 @@ class _Hopeless:
     by their full identity, never by a hash.
 
     Threads look up without a lock while others learn. A slot never changes its person, who is
-    written before the priority, and a priority that is not yet written drops nothing; so whoever
-    reads a priority compares with its person. Slots are written by one thread at a time: by the
-    caller's, or while it waits by those that merge different people.
+    written before the priority, and a priority that is not yet written drops nothing. The words of
+    a slot stand side by side, so that a look-up costs one access to memory; who reads a slot that
+    is half written finds words of `_free`, and so nobody whose slot it is. Slots are written by one
+    thread at a time: by the caller's, or while it waits by those that merge different people.
     """
 
     def __init__(self, bounder: Bounder) -> None:
         self._bounder = bounder
         reach = bounder.bounds.reach
         self._reach = None if bounder.by_row else reach
-        self._slots: tuple[np.ndarray, np.ndarray] | None = None  # priorities, people
+        self._slots: np.ndarray | None = None  # a priority and a person's words in each
 
     def renew(self, words: int) -> None:
         """Make slots for people of so many words, or new ones where half are taken.
 
         Whoever is noted first keeps a slot.
         """
-        if self._reach is not None and (self._slots is None or _is_used_up(*self._slots, words)):
-            self._slots = np.full(_SLOTS, _NOTHING), np.zeros((words, _SLOTS), np.uint64)
+        if self._reach is not None and (self._slots is None or _is_used_up(self._slots, words)):
+            self._slots = self._free(words)
+
+    def _free(self, words: int) -> np.ndarray:
+        """Return slots without people, 2 or 4 words in each: what numpy copies at once.
+
+        The person of a free slot is nobody whose slot it is: the integer 0, or another in the slot
+        of that one; and no second word is 2.
+        """
+        slots = np.zeros((_SLOTS, 2 * words), np.uint64)
+        slots[:, 0] = _NOTHING
+        slots[:, 2:3] = _NO_SECOND
+        few = np.arange(64, dtype=np.uint64)[None]
+        theirs = _slot_of(self._bounder.person_hash(Table(few, few, few[0], [])))
+        slots[theirs[0], 1] = np.argmax(theirs != theirs[0])
+        return slots
 
     def learn(self, merged: Table) -> None:
         """Note the people who have all of their L0 pairs in reduced lines (one line per pair)."""
@@ -227,40 +242,47 @@ class _Hopeless:
         full += reach - 1
         person_hash, priority = pick(self._bounder.hashes(merged), full)
         person = pick(merged.person, full)
-        _note(slots, person_hash, table.join_identities([person, slots[1][:, :0]]), priority)
+        _note(slots, person_hash, person, priority)
 
     def drop(self, rows: Table) -> Table:
         """Return the lines that may still count, with their hashes."""
         rows = self._bounder.hashed(rows)
         if self._slots is None:
             return rows
-        priorities, people = self._slots
         person_hash, priority = self._bounder.hashes(rows)
-        slot = (person_hash >> _SLOT_SHIFT).view(np.int64)
-        hopeless = priority > priorities.take(slot)
-        for word, known in itertools.zip_longest(rows.person, people):
-            hopeless &= (0 if known is None else known.take(slot)) == (0 if word is None else word)
+        known = self._slots.take(_slot_of(person_hash), axis=0)
+        hopeless = (priority > known[:, 0]) & _is_of(known, rows.person)
         return rows.take(np.flatnonzero(~hopeless)) if hopeless.any() else rows
 
 
-def _is_used_up(priorities: np.ndarray, people: np.ndarray, words: int) -> bool:
-    taken = np.count_nonzero(priorities != _NOTHING)
-    return len(people) < words or bool(2 * taken > _SLOTS)
+def _slot_of(person_hash: np.ndarray) -> np.ndarray:
+    return (person_hash >> _SLOT_SHIFT).view(np.int64)
+
+
+def _is_of(known: np.ndarray, person: np.ndarray) -> np.ndarray:
+    """Return which slots have these people; a missing second word is 0."""
+    same = known[:, 1] == person[0]
+    second = person[1] if len(person) > 1 else 0
+    if known.shape[1] > 2:
+        return np.asarray(same & (known[:, 2] == second))
+    return np.asarray(same & (second == 0)) if len(person) > 1 else same
+
+
+def _is_used_up(slots: np.ndarray, words: int) -> bool:
+    taken = np.count_nonzero(slots[:, 0] != _NOTHING)
+    return slots.shape[1] < 2 * words or bool(2 * taken > _SLOTS)
 
 
 def _note(
-    slots: tuple[np.ndarray, np.ndarray],
-    person_hash: np.ndarray,
-    person: np.ndarray,
-    priority: np.ndarray,
+    slots: np.ndarray, person_hash: np.ndarray, person: np.ndarray, priority: np.ndarray
 ) -> None:
     """Write people, in the order of their hashes, into slots that are free or theirs."""
-    priorities, people = slots
-    slot = (person_hash >> _SLOT_SHIFT).view(np.int64)
-    known = priorities.take(slot)
-    theirs = (pick(people, slot) == person).all(axis=0)
-    theirs |= known == _NOTHING
+    slot = _slot_of(person_hash)
+    known = slots.take(slot, axis=0)
+    theirs = _is_of(known, person)
+    theirs |= known[:, 0] == _NOTHING
     chosen = np.flatnonzero(theirs & changes(slot[None]))
-    slot = slot[chosen]
-    people[:, slot] = pick(person, chosen)
-    priorities[slot] = np.minimum(known[chosen], priority[chosen])
+    slot, words = slot[chosen], slots.shape[1] // 2
+    whole = table.two_words(person) if len(person) < words else person
+    slots[slot, 1 : 1 + words] = pick(whole, chosen).T
+    slots[slot, 0] = np.minimum(known[chosen, 0], priority[chosen])

@@ -90,8 +90,10 @@ class Bounder:
         """Return the hash of each line's person and the priority of its pair: shape (2, n)."""
         if table.hashes is not None:
             return table.hashes
-        person_hash = self.person_hash(table)
-        return np.stack([person_hash, self.priority(table, person_hash)])
+        hashes = np.empty((2, len(table)), np.uint64)
+        hashes[0] = self.person_hash(table)
+        hashes[1] = self.priority(table, hashes[0])
+        return hashes
 
     def _order_pairs(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
         """Return the order of the lines by pair, and where pairs begin."""

@@ -262,24 +262,56 @@ def test_lines_are_told_hopeless_only_by_lines_of_their_own_person():
     assert filter_.drop(many) is not None and filter_._slots is None  # nothing was made to learn in
     filter_.renew(1)
     filter_.learn(many)
-    priorities, people = filter_._slots
-    taken = np.flatnonzero(priorities != accumulator._NOTHING)
-    assert 0.35 * len(priorities) < len(taken) < 0.45 * len(priorities)  # 1 - exp(-1/2) = 0.393
-    hashes = bounder.person_hash(Table(people[:, taken], people[:, taken], taken, []))
+    slots = filter_._slots
+    taken = np.flatnonzero(slots[:, 0] != accumulator._NOTHING)
+    assert 0.35 * len(slots) < len(taken) < 0.45 * len(slots)  # 1 - exp(-1/2) = 0.393
+    people = slots[taken, 1:2].T
+    hashes = bounder.person_hash(Table(people, people, taken, []))
     assert (hashes >> accumulator._SLOT_SHIFT == taken.astype(np.uint64)).all()
     worse = many.take(slice(None))
     worse.hashes = np.stack([many.hashes[0], np.full(1 << 19, accumulator._NOTHING)])
     assert len(filter_.drop(worse)) == (1 << 19) - len(taken)
     assert len(filter_.drop(many)) == 1 << 19
     filter_.renew(1)
-    assert filter_._slots[0] is priorities
+    assert filter_._slots is slots
     more = bounder.reduce(Table(words + (1 << 20), words, np.ones(1 << 19, np.int64), []))
     filter_.learn(more)
-    assert (people[:, taken] == filter_._slots[1][:, taken]).all()
+    assert (people == filter_._slots[taken, 1:2].T).all()
     filter_.renew(1)
-    assert filter_._slots[0] is not priorities
+    assert filter_._slots is not slots
     filter_.renew(2)
-    assert len(filter_._slots[1]) == 2
+    assert filter_._slots.shape[1] == 4
+
+
+def test_who_reads_a_slot_that_is_half_written_finds_nobody_whose_slot_it_is():
+    bounder = Bounder(ContributionBounds(1), (), b"key")
+    for words in (1, 2):
+        filter_ = accumulator._Hopeless(bounder)
+        filter_.renew(words)
+        filter_._slots[:, 0] = 0  # as if all priorities, and nothing else, were written
+        for second in ((), (0,), (1,))[: 2 * words - 1]:
+            numbers = np.arange(1000, dtype=np.uint64)
+            people = np.stack([numbers, *(np.full(1000, word, np.uint64) for word in second)])
+            lines = bounder.hashed(Table(people, people[:1], np.ones(1000, np.int64), []))
+            lines.hashes[1] = accumulator._NOTHING
+            assert len(filter_.drop(lines)) == 1000
+
+
+def test_people_of_one_word_and_of_two_are_compared_in_full():
+    bounder = Bounder(ContributionBounds(1), (), b"key")
+    one = np.arange(1000, dtype=np.uint64)[None]
+    short = bounder.reduce(Table(one, one, np.ones(1000, np.int64), []))
+    for words in (1, 2):
+        filter_ = accumulator._Hopeless(bounder)
+        filter_.renew(words)
+        filter_.learn(short)
+        for second, left in ((None, 0), (0, 0), (1, 1000)):
+            people = one if second is None else np.concatenate([one, one * 0 + np.uint64(second)])
+            again = Table(people, one, np.ones(1000, np.int64), [])
+            hashes = bounder.person_hash(short.take(np.argsort(short.person[0])))
+            again.hashes = np.stack([hashes, np.full(1000, accumulator._NOTHING)])
+            dropped = 1000 - len(filter_.drop(again))
+            assert dropped == (0 if left else len(np.unique(accumulator._slot_of(hashes))))
 
 
 def test_names_of_partitions_stay_with_their_lines(monkeypatch, pool):
