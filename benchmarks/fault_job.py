@@ -4,11 +4,12 @@
 
 The first reader writes down each row that it sees, at once. The second does the same behind a
 shuffle, and slowly, so that there is time to kill something between the two. The third writes the
-file that a job writes. Each row of the input holds the word CANARY: a file that has it has rows.
+file that a job writes, and the job is run and cleaned up after as those of `pipelines` are. Each row of the input holds the word CANARY: a file that has it has rows.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,9 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
+from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.io.write_rows import WriteRows
+from pipelines import stopping, terminal
 
 CANARY = "canary-5f1d"
 DAYS = tuple(range(8))
@@ -56,13 +59,16 @@ def main(words: Sequence[str]) -> None:
         ["day"],
         partitions=dp.PublicPartitions(DAYS),
     )
-    with beam.Pipeline(options=PipelineOptions(list(words[1:]))) as pipeline:
-        released = pipeline | beam.Create(rows) | release
-        _ = released | "First" >> beam.ParDo(Show(str(folder / FIRST)))
-        shuffled = released | "Shuffle" >> beam.Reshuffle()
-        _ = shuffled | "Second" >> beam.ParDo(Show(str(folder / SECOND), PAUSE))
-        _ = released | "Write" >> WriteRows(str(folder / OUTPUT), COLUMNS)
+    pipeline = beam.Pipeline(options=PipelineOptions(list(words[1:])))
+    released = pipeline | beam.Create(rows) | release
+    _ = released | "First" >> beam.ParDo(Show(str(folder / FIRST)))
+    shuffled = released | "Shuffle" >> beam.Reshuffle()
+    _ = shuffled | "Second" >> beam.ParDo(Show(str(folder / SECOND), PAUSE))
+    _ = released | "Write" >> WriteRows(str(folder / OUTPUT), COLUMNS)
+    with stopping.cleaning(functools.partial(whole_files.remove_unfinished, str(folder / OUTPUT))):
+        terminal.run(pipeline, "Reading")
 
 
 if __name__ == "__main__":
+    stopping.watch()
     main(sys.argv[1:])

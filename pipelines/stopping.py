@@ -25,6 +25,7 @@ PATIENCE = 10.0
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not known to Windows
 SIGNALS = [signal.Signals[name] for name in _NAMES if name in signal.Signals.__members__]
 _PROGRAM = "beam-dp-aggregate"
+_ending = threading.Lock()
 _cleanings: list[Callable[[Collection[int]], None]] = []
 
 
@@ -116,13 +117,29 @@ def _stop(number: int, frame: types.FrameType | None) -> NoReturn:
     """
     for other in SIGNALS:
         signal.signal(other, signal.SIG_IGN)  # a second Ctrl-C does not break off the cleaning
+    end(128 + number)
+
+
+def end(code: int) -> NoReturn:
+    """Clean and end the process with a code, from any of its threads; nothing more is printed.
+
+    Args:
+        code: what the process ends with, unless another thread ends it already.
+    """
+    while not _ending.acquire(timeout=PATIENCE):
+        pass
     with open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), 2)  # other threads may fail now
     sys.addaudithook(_refuse_processes)
     cleaner = threading.Thread(target=_clean, daemon=True)
     cleaner.start()
     cleaner.join(PATIENCE)
-    os._exit(128 + number)
+    os._exit(code)
+
+
+def is_ending() -> bool:
+    """Return whether a thread of this process ends it."""
+    return _ending.locked()
 
 
 def _excepted(

@@ -14,11 +14,15 @@ from collections.abc import Iterator
 import apache_beam as beam
 
 import beam_dp as dp
-from pipelines import failures, progress_line, quick_runs
+from pipelines import failures, lost_workers, progress_line, quick_runs, stopping
 from pipelines.arguments import language
 
 PATIENCE = 1.0
 _STANDARD_ERROR = 2
+LOST = (
+    "error: a worker process was killed, or ended by itself, so the run failed; the system kills "
+    "those that take too much memory: give fewer --direct_num_workers"
+)
 _OURS = (dp.UnknownColumns, dp.UnusualParameters)
 _terminal = [_STANDARD_ERROR]  # the last one is the operator's
 _lines: list[progress_line.Line] = []
@@ -133,7 +137,7 @@ def run(
     """
     try:
         shown = contextlib.nullcontext() if quiet else _shown(made, first, reads)
-        with shown, hushed(), quick_runs.short_waits():
+        with shown, hushed(), quick_runs.short_waits(), lost_workers.noticed(_end):
             made.run().wait_until_finish()
     except failures.RAISED as error:
         if isinstance(error, KeyboardInterrupt):
@@ -142,6 +146,18 @@ def run(
             sys.stderr.write("".join(traceback.format_exception(error)))
         runner = type(made.runner).__name__
         sys.exit(f"error: {failures.explain(error, runner, show_errors)}")
+
+
+def _end() -> None:
+    """Say that a worker is lost, and end: its runner waits for it, in the main thread.
+
+    A Ctrl-C at a terminal ends the workers too: then that signal, which may take a moment to come
+    here, ends the job.
+    """
+    time.sleep(PATIENCE)
+    if not stopping.is_ending():
+        say(LOST)
+    stopping.end(1)
 
 
 def announce(words: str, done: object) -> str:
