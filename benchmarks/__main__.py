@@ -21,9 +21,12 @@ others from running.
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from collections.abc import Sequence
+
+from benchmarks import NO_READER, speed
 
 PROGRAMS = (
     "accuracy",
@@ -63,11 +66,22 @@ def commands(words: Sequence[str]) -> list[list[str]]:
     return [["benchmarks.accuracy"], ["benchmarks.speed", "--all", *words], *_OTHERS]
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Run the programs and return 1 if one of them failed."""
-    programs = ([sys.executable, "-m", *program] for program in commands(sys.argv[1:]))
-    codes = [subprocess.run(program, check=False).returncode for program in programs]
-    return int(any(codes))
+    asked = sys.argv[1:] if words is None else words
+    if asked and asked[0] not in PROGRAMS:
+        line = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
+        line.formatter_class = argparse.RawDescriptionHelpFormatter
+        line.epilog = f"The options are those of benchmarks.speed:\n{speed.parser().format_help()}"
+        line.parse_known_args(asked)
+        speed.parser().parse_args(["--all", *asked])  # refused now, not after an hour
+    failed = 0
+    for program in commands(asked):
+        code = subprocess.run([sys.executable, "-m", *program], check=False).returncode
+        if code == NO_READER:
+            return code
+        failed = failed or code
+    return int(failed != 0)
 
 
 if __name__ == "__main__":

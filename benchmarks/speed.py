@@ -211,7 +211,8 @@ def sizes(text: str) -> list[int]:
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line: one option per part."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options = argparse.ArgumentParser("python -m benchmarks.speed")
+    options.description = __doc__.splitlines()[0]
     options.add_argument("--all", action="store_true", help="every part")
     for name, part in PARTS.items():
         if name in LINES:

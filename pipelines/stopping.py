@@ -1,7 +1,8 @@
 """Ctrl-C and SIGTERM: a stopped job ends at once, says nothing, and leaves nothing behind.
 
 It exits with 128 and the number of the signal: 130 after Ctrl-C, 143 after SIGTERM, 129 where the
-terminal is closed. No exception is raised for a signal: functions of users may catch it, Beam would
+terminal is closed; and 141, that of SIGPIPE, when nobody reads its table any more (`| head`), which
+is printed after the files are whole. No exception is raised for a signal: functions of users may catch it, Beam would
 blame the element that it held, and both would print where they were.
 """
 
@@ -24,6 +25,7 @@ from typing import NoReturn
 PATIENCE = 10.0
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not known to Windows
 SIGNALS = [signal.Signals[name] for name in _NAMES if name in signal.Signals.__members__]
+NO_READER = 141
 _PROGRAM = "beam-dp-aggregate"
 _ending = threading.Lock()
 _cleanings: list[Callable[[Collection[int]], None]] = []
@@ -49,7 +51,7 @@ def watch() -> None:
         _job.process, _job.path = os.getpid(), path
         tempfile.tempdir = os.environ["TMPDIR"] = path
         _cleanings.append(_delete)
-        atexit.register(_delete)
+        atexit.register(_finish)
         for number in SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, _stop)
@@ -75,6 +77,16 @@ def _delete(processes: Collection[int] = ()) -> None:
     """Delete the directory, unless this process is a fork of the job."""
     if os.getpid() == _job.process:
         shutil.rmtree(_job.path, ignore_errors=True)
+
+
+def _finish() -> None:
+    """Delete the directory at the end of a process that was not stopped."""
+    _delete()
+    if os.getpid() == _job.process:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os._exit(NO_READER)
 
 
 def _leave() -> None:
@@ -148,6 +160,8 @@ def _excepted(
     """Say what was not caught in one line, or whole to who asks: its text may quote data."""
     if issubclass(kind, KeyboardInterrupt):  # runners can have handlers too
         _stop(signal.SIGINT, None)
+    if issubclass(kind, BrokenPipeError):
+        end(NO_READER)
     if "--show_errors" in sys.argv:
         sys.__excepthook__(kind, error, trace)
     else:

@@ -33,11 +33,12 @@ def show(path: str, columns: dict[str, Any], page: str | None = None) -> TextTab
     known = {COLUMNS: columns, **record}
     columns_there = width()
     shown = text_table(table_of(path, columns), known, columns_there, place=path, plan=_PLAN)
+    reported = _reported(path, page) if page else None  # first: the table's reader may go away
     _print(str(shown))
     for line in _noise(record):
         _print(line if columns_there is None else textwrap.fill(line, max(columns_there, _NARROW)))
-    if page:
-        _print(_reported(path, page))
+    if reported is not None:
+        _print(reported)
     return shown
 
 

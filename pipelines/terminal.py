@@ -29,8 +29,12 @@ _lines: list[progress_line.Line] = []
 
 
 def say(words: str) -> None:
-    """Print words for the operator on standard error, also while that is held back."""
-    os.write(_terminal[-1], f"{words}\n".encode())
+    """Print words for the operator on standard error, also while that is held back.
+
+    The run goes on if nobody reads them any more.
+    """
+    with contextlib.suppress(BrokenPipeError):
+        os.write(_terminal[-1], f"{words}\n".encode())
 
 
 @contextlib.contextmanager

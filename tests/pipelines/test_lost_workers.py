@@ -1,6 +1,7 @@
 """The thread that waits for a worker is heard when it fails, once, and no other thread is."""
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -53,5 +54,6 @@ def test_a_run_that_waits_for_a_lost_worker_ends_with_one_line(
         def wait_until_finish(self) -> None:
             """A stage that has ended."""
 
-    terminal.run(Waiting(), "Reading")
+    waiting: Any = Waiting()
+    terminal.run(waiting, "Reading")
     assert codes == [1] and capfd.readouterr().err == f"Reading\n{terminal.LOST}\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import terminal
+from pipelines import stopping, terminal
 
 ROOT = Path(__file__).parents[2]
 PROCESSES = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
@@ -294,6 +294,32 @@ def test_who_imports_a_job_keeps_its_signals_and_its_temporary_folder() -> None:
 def test_a_job_that_ends_by_itself_leaves_no_temporary_folder(start: Callable[..., Job]) -> None:
     job = start(["-m", "pipelines.aggregate", *ASKED[:4], "--count", "--plan"])
     assert job.process.wait(LONGEST) == 0 and list(job.temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_job_whose_reader_went_away_ends_quietly_with_whole_files(
+    unbuffered: str, tmp_path: Path
+) -> None:
+    """Two processes, for what is held until the end fails there, and what is not at once."""
+    (tmp_path / "visits.csv").write_text("visitor,spent\n1,2\n")
+    written = ["--output", "out.csv", "--report", "out.html"] if unbuffered else ["--plan"]
+    files = ["--input", "visits.csv", *written, "--person", "visitor", "--epsilon", "1", "--count"]
+    paths = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered}
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines.aggregate", *files],
+        cwd=tmp_path,
+        env={**os.environ, **paths},
+        stdout=writer,
+        stderr=subprocess.PIPE if unbuffered else writer,
+        check=False,
+    )
+    os.close(writer)
+    assert done.returncode == stopping.NO_READER and b"rror" not in (done.stderr or b"")
+    if unbuffered:
+        assert len((tmp_path / "out.csv").read_text().splitlines()) == 2
+        assert (tmp_path / "out.html").read_text().rstrip().endswith("</html>")
 
 
 EARLY = """

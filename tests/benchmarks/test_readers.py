@@ -1,0 +1,51 @@
+"""Programs that print for nobody end quietly, and help runs no benchmark."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import NO_READER
+from benchmarks import __main__ as everything
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("words", [["benchmarks"], ["benchmarks.speed"], ["benchmarks", "start"]])
+def test_help_for_nobody(words: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", *words, "--help"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONUNBUFFERED": ""},
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (NO_READER, b"")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(["--help"], 0), (["-h"], 0), (["--nonsense"], 2), (["no_such"], 2)]
+)
+def test_words_that_name_no_benchmark_run_none(
+    words: list[str], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(everything, "commands", lambda _: pytest.fail("a benchmark would run"))
+    with pytest.raises(SystemExit) as stopped:
+        everything.main(words)
+    assert stopped.value.code == code
+    said = capsys.readouterr()
+    assert "--growth" in said.out + said.err
+
+
+def test_nothing_more_is_run_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet = ["-c", f"import os; os._exit({NO_READER})"]
+    monkeypatch.setattr(everything, "commands", lambda _: [quiet, ["no such program"]])
+    run = subprocess.run
+    monkeypatch.setattr(subprocess, "run", lambda words, **_: run([words[0], *quiet], check=False))
+    assert everything.main([]) == NO_READER
