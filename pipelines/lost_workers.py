@@ -1,4 +1,4 @@
-"""A worker process that is killed fails its job: Beam's in-memory runner would wait for it for ever.
+"""A worker process that is killed fails its job: Beam's in-memory runner would wait for ever.
 
 With `--direct_running_mode=multi_processing` a thread of that runner waits for each worker. It
 raises an error when the worker ends otherwise than well, as where the system ran out of memory, and

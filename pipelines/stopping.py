@@ -2,8 +2,8 @@
 
 It exits with 128 and the number of the signal: 130 after Ctrl-C, 143 after SIGTERM, 129 where the
 terminal is closed; and 141, that of SIGPIPE, when nobody reads its table any more (`| head`), which
-is printed after the files are whole. No exception is raised for a signal: functions of users may catch it, Beam would
-blame the element that it held, and both would print where they were.
+is printed when the files are whole. No exception is raised for a signal: functions of users may
+catch it, Beam would blame the element that it held, and both would print where they were.
 """
 
 import atexit

@@ -6,13 +6,16 @@ and other sizes, would not use that memory but add to it. A worker's machine mus
 memory as the peak, so returning it is worth some milliseconds.
 """
 
+import contextlib
 import ctypes
 import functools
+import math
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent import futures
+from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
 
@@ -64,14 +67,56 @@ if hasattr(os, "register_at_fork"):
 def threads() -> int:
     """Return how many threads a process uses for its columns: `THREADS`, or its cores, up to 8.
 
-    A container's share of the processor is not seen here; more threads than cores do no harm.
+    A container whose share of the processor is limited has no more cores than its share.
     """
     given = os.environ.get(THREADS, "")
     if given.isascii() and given.isdigit() and 0 < int(given) <= MOST_THREADS:
         return int(given)
+    return min(cores(), MOST_CORES)
+
+
+def cores(root: Path = Path("/")) -> int:
+    """Return how many cores this process may use, by its affinity and its control groups.
+
+    Args:
+        root: where `proc` and `sys` are.
+    """
+    here = getattr(os, "process_cpu_count", None)  # from Python 3.13 on, with its own option
     affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
-    return min(cores, MOST_CORES)
+    if here is not None:
+        seen = here() or 1
+    else:
+        seen = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    return max(1, min([seen, *(math.ceil(share) for share in _shares(root))]))
+
+
+def _shares(root: Path) -> Iterator[float]:
+    """Yield each limit of the processor's time that holds for this process, in cores; Linux only.
+
+    A limit holds for all groups below. In a container the path of a group can be that of the host:
+    then only the top of what is mounted is there, which is the container's own group.
+    """
+    try:
+        groups = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return
+    for line in groups:
+        number, kind, path = (*line.split(":", 2), "", "")[:3]
+        if number and (kind == "" or "cpu" in kind.split(",")):  # version 2, version 1
+            top = root / "sys/fs/cgroup" / ("cpu" if kind else "")
+            group = PurePosixPath(path.lstrip("/"))
+            for folder in (group, *group.parents):
+                yield from _share(top / folder)
+
+
+def _share(folder: Path) -> Iterator[float]:
+    """Yield the limit of one group, in either version of its files, if it has one."""
+    for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
+        with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
+            words = " ".join((folder / name).read_text(encoding="ascii") for name in names)
+            quota, period = map(int, words.split())
+            if quota > 0 and period > 0:
+                yield quota / period
 
 
 def pool() -> futures.ThreadPoolExecutor | None:
