@@ -69,7 +69,8 @@ def transform(options: argparse.Namespace, asked: Sequence[Metric]) -> dp.Privat
     )
     batches = isinstance(keys, dp.PublicPartitions) and options.top_partitions is None
     size = options.partition_rows
-    further = {"partition_rows": size, "batches": batches, "plain_names": True}
+    further: dict[str, Any] = {"partition_rows": size, "shards": options.shards}
+    further |= {"batches": batches, "plain_names": True}
     return dp.PrivateAggregate(person, asked, budget, options.partition, bounds, keys, **further)
 
 

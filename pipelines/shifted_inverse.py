@@ -58,7 +58,7 @@ def steps(options: argparse.Namespace) -> tuple[dp.RemovalLoss, Search, Candidat
     outputs = options.candidates.mirrored() if mirrored else options.candidates
     search = build_search(options.search or dp.AboveThreshold, share, BETA, outputs.size)
     person, partition, cap = people.person(options), options.partition, search.cap(outputs.size)
-    size = {"partition_rows": options.partition_rows}
+    size = {"partition_rows": options.partition_rows, "shards": options.shards}
     loss = dp.RemovalLoss(statistic, person, partition, cap, bounds, keys, **size)
     return loss, search, outputs
 

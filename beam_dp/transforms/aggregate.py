@@ -29,6 +29,7 @@ from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.draws.draws_folder import Draws
 from beam_dp.transforms.draws.draws_options import draws_of
 from beam_dp.transforms.guarding import trial, unusual
+from beam_dp.transforms.inputs import shard_number
 from beam_dp.transforms.partitions import (
     Partitions,
     PrivatePartitions,
@@ -45,7 +46,6 @@ from beam_dp.transforms.reach.summarise_reached import SummariseReached
 from beam_dp.transforms.steps import barrier, block_votes, eligibility, guards, output_rows
 from beam_dp.transforms.steps import draw as drawing
 from beam_dp.transforms.steps import summarise as summarising
-from beam_dp.transforms.steps.collect import SHARDS
 
 _OWNER = "PrivateAggregate"
 
@@ -88,7 +88,8 @@ class PrivateAggregate(
             substitution, where it is the number of public partitions.
         partitions: `PublicPartitions([...])` or `PrivatePartitions()`; None: private ones if
             there are partition columns.
-        shards: how many parts the people are cut into on the way; a power of two.
+        shards: how many parts the people are cut into on the way, a power of two; None: by the size
+            of the input and the number of workers (see `inputs.shard_number`).
         partition_rows: the most rows that one partition has, if you know; rows of the same person
             with the same value count once. It is only compared with what one worker can compute
             (`mechanisms.planning.partition_rows`, for metrics that need rows or owners).
@@ -113,7 +114,7 @@ class PrivateAggregate(
     partition: Sequence[str] = ()
     bounds: ContributionBounds | None = None
     partitions: Partitions | None = None
-    shards: int = SHARDS
+    shards: int | None = None
     partition_rows: int | None = None
     batches: bool = False
     columns: Sequence[str] | None = None
@@ -150,6 +151,7 @@ class PrivateAggregate(
         known_columns.declared(_OWNER, self.columns, self._wanted)
         block_votes.check(self._model.measures)
         partition_rows.check_rows(_OWNER, self.partition_rows, self.metrics, bool(self._others))
+        shard_number.check(_OWNER, self.shards)
 
     def _check_output(self) -> None:
         """Refuse metrics that workers cannot release, and names that the output cannot have."""

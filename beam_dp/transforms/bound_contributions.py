@@ -31,10 +31,10 @@ from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import plain_values, row_fields
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.row_fields import FieldLists
+from beam_dp.transforms.inputs import shard_number
 from beam_dp.transforms.partitions import check_bounds, check_public, public_keys
 from beam_dp.transforms.public.public_partitions import PublicPartitions
 from beam_dp.transforms.steps import guards, output_rows
-from beam_dp.transforms.steps.collect import SHARDS, check_shards
 from beam_dp.transforms.steps.output_rows import row_type
 
 _OWNER = "BoundContributions"
@@ -209,7 +209,8 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
         partitions: public partitions; rows of other partitions are dropped first.
         key: up to 64 bytes that decide which rows stay, for runs that must agree; None: drawn
             afresh. It adds no privacy and no noise depends on it.
-        shards: how many parts the people are cut into; a power of two.
+        shards: how many parts the people are cut into on the way, a power of two; None: by the size
+            of the input and the number of workers (see `inputs.shard_number`).
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:
@@ -222,7 +223,7 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
     values: Sequence[str] = ()
     partitions: PublicPartitions | None = None
     key: bytes | None = None
-    shards: int = SHARDS
+    shards: int | None = None
     columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
@@ -251,7 +252,7 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
                 _OWNER, "key", "be 1 to 64 bytes", "Leave it out to draw one."
             )
         self.partitions = check_public(_OWNER, self.partition, self.partitions)
-        check_shards(_OWNER, self.shards)
+        shard_number.check(_OWNER, self.shards)
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Collect lines, group them by person, settle the bounds, and restore the rows."""
@@ -263,7 +264,9 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
         index = (Column("", Role.VALUE, Fraction(1)),)
         layout = Layout(self.person, self._partition, index, public, key)
         bounder = Bounder(self.bounds, (), key, keep_rows=True)
-        collect = _CollectRows(layout, self._wanted, bounder, self.shards)
+        collect = _CollectRows(
+            layout, self._wanted, bounder, shard_number.number_of(pcoll, self.shards)
+        )
         named = output_rows.field_names(self._wanted, ())
         settle = _SettleRows(bounder, named, len(layout.names) - 1)
         kind = row_type([(name, Any) for name in named])

@@ -13,7 +13,6 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.options import refuse
 from beam_dp.transforms.aggregate import OneMetric
 from beam_dp.transforms.partitions import Partitions
-from beam_dp.transforms.steps.collect import SHARDS
 
 _OWNER = "PreprocessSensitivity"
 _TAKEN = ("column", "name", "unit", "weight", "method")
@@ -59,7 +58,8 @@ class PreprocessSensitivity(OneMetric):
         epsilons: the public epsilons that may be in that column.
         last_by: for "last": the column that says when a row was (numbers, dates, times).
         sensitivity: "auto", or Delta in the scale of the statistic; None: that of the statistic.
-        shards: how many parts the people are cut into; a power of two.
+        shards: how many parts the people are cut into on the way, a power of two; None: by the size
+            of the input and the number of workers (see `inputs.shard_number`).
         partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
@@ -80,7 +80,7 @@ class PreprocessSensitivity(OneMetric):
     last_by: str | None = None
     person_epsilon: str | None = None
     epsilons: Sequence[float] | None = None
-    shards: int = SHARDS
+    shards: int | None = None
     partition_rows: int | None = None
     columns: Sequence[str] | None = None
 

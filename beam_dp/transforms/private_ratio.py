@@ -9,7 +9,6 @@ from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.ratio import Comparison, Ratio
 from beam_dp.transforms.aggregate import OneMetric
 from beam_dp.transforms.partitions import Partitions
-from beam_dp.transforms.steps.collect import SHARDS
 
 
 @dataclasses.dataclass(eq=False)
@@ -32,7 +31,8 @@ class PrivateRatio(OneMetric):
         per: "row" or "person".
         method: as in `Ratio`.
         neighbours: "add-remove", or "substitution".
-        shards: how many parts the people are cut into; a power of two.
+        shards: how many parts the people are cut into on the way, a power of two; None: by the size
+            of the input and the number of workers (see `inputs.shard_number`).
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:
@@ -51,7 +51,7 @@ class PrivateRatio(OneMetric):
     per: str = "row"
     method: str = "kulesza_suresh_wang"
     neighbours: str = "add-remove"
-    shards: int = SHARDS
+    shards: int | None = None
     columns: Sequence[str] | None = None
 
     def _metric(self) -> Metric:

@@ -21,6 +21,7 @@ from beam_dp.transforms import known_columns, release_record
 from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.inputs import shard_number
 from beam_dp.transforms.partitions import (
     check_bounds,
     check_public,
@@ -28,7 +29,6 @@ from beam_dp.transforms.partitions import (
 )
 from beam_dp.transforms.public.public_partitions import PublicPartitions
 from beam_dp.transforms.steps import (
-    collect,
     draw,
     eligibility,
     guards,
@@ -36,7 +36,6 @@ from beam_dp.transforms.steps import (
     settle,
     summarise,
 )
-from beam_dp.transforms.steps.collect import SHARDS
 from beam_dp.transforms.steps.output_rows import row_type
 
 _OWNER = "RemovalLoss"
@@ -107,7 +106,8 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
         removals: K; `search.cap(candidates.size)` is enough for a search.
         bounds: how much of the data one person may reach.
         partitions: public partitions; None: every partition that has rows (which is not private).
-        shards: how many parts the people are cut into; a power of two.
+        shards: how many parts the people are cut into on the way, a power of two; None: by the size
+            of the input and the number of workers (see `inputs.shard_number`).
         partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
@@ -124,7 +124,7 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
     removals: int = 100
     bounds: ContributionBounds | None = None
     partitions: PublicPartitions | None = None
-    shards: int = SHARDS
+    shards: int | None = None
     partition_rows: int | None = None
     columns: Sequence[str] | None = None
 
@@ -148,7 +148,7 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
         eligibility.check([self.statistic])
         several = bool(self._others)
         partition_rows.check_rows(_OWNER, self.partition_rows, [self.statistic], several)
-        collect.check_shards(_OWNER, self.shards)
+        shard_number.check(_OWNER, self.shards)
         output_rows.check_names(_OWNER, self.partition, ())
         checks.require(
             "profile" not in self.partition,

@@ -17,11 +17,11 @@ from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.draws.draws_options import draws_of
 from beam_dp.transforms.guarding import trial, unusual
+from beam_dp.transforms.inputs import shard_number
 from beam_dp.transforms.partitions import PrivatePartitions, reach_of
 from beam_dp.transforms.steps import barrier, guards, output_rows
 from beam_dp.transforms.steps import draw as drawing
 from beam_dp.transforms.steps import summarise as summarising
-from beam_dp.transforms.steps.collect import SHARDS
 
 _OWNER = "SelectPartitions"
 
@@ -41,7 +41,8 @@ class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[b
         budget: with a delta above 0.
         bounds: must limit the partitions of one person.
         pre_threshold: never name a partition with fewer people than this.
-        shards: how many parts the people are cut into; a power of two.
+        shards: how many parts the people are cut into on the way, a power of two; None: by the size
+            of the input and the number of workers (see `inputs.shard_number`).
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
     Raises:
@@ -56,7 +57,7 @@ class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[b
     budget: Budget
     bounds: ContributionBounds
     pre_threshold: int = 1
-    shards: int = SHARDS
+    shards: int | None = None
     columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
@@ -75,6 +76,7 @@ class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[b
         reach = reach_of(_OWNER, self.bounds, private)
         self._program = compile_program((), self.budget, reach, selection=private.request())
         known_columns.declared(_OWNER, self.columns, (self.person, *self._partition))
+        shard_number.check(_OWNER, self.shards)
         self._once = guards.Once()
         self._drawn: barrier.Drawn | None = None
 

@@ -15,7 +15,6 @@ from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
 from beam_dp.transforms.aggregate import OneMetric
 from beam_dp.transforms.partitions import Partitions
-from beam_dp.transforms.steps.collect import SHARDS
 
 _OWNER = "ShiftedInverse"
 
@@ -47,7 +46,8 @@ class ShiftedInverse(OneMetric):
             "auto" for the smallest proved shift; None: the search of the statistic, if it has one,
             else `AboveThreshold`.
         beta: how often the guarantee may fail; None: that of the statistic, by default 5%.
-        shards: how many parts the people are cut into; a power of two.
+        shards: how many parts the people are cut into on the way, a power of two; None: by the size
+            of the input and the number of workers (see `inputs.shard_number`).
         partition_rows: the most rows that one partition has, if you know: see `PrivateAggregate`.
         columns: all columns that the rows have, if these are dicts: see `PrivateAggregate`.
 
@@ -67,7 +67,7 @@ class ShiftedInverse(OneMetric):
     candidates: Candidates | None = None
     search: SearchKind | None = None
     beta: float | None = None
-    shards: int = SHARDS
+    shards: int | None = None
     partition_rows: int | None = None
     columns: Sequence[str] | None = None
 

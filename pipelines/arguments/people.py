@@ -53,6 +53,9 @@ def add(made: argparse.ArgumentParser, several_owners: bool) -> None:
     people.add_argument("--bounds", metavar="NAME=N", help=_BOUNDS, **limits)
     size = "the most rows of a partition, if you know: refused if they are too many for one worker"
     people.add_argument("--partition_rows", type=words.whole, metavar="N", help=size)
+    parts = "how many parts the people are cut into on the way, a power of two up to 65536"
+    left_out = "left out: by the size of the input and the workers. It changes no result"
+    people.add_argument("--shards", type=words.whole, metavar="N", help=f"{parts}; {left_out}")
 
 
 def person(options: argparse.Namespace) -> str | list[str]:

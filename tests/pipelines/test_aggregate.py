@@ -424,6 +424,7 @@ def test_units_candidates_and_options_reach_the_metrics_that_have_them() -> None
 @pytest.mark.parametrize("flag", ["--count", "--max=a", "--distinct_count=a"])
 def test_the_size_of_a_partition_reaches_the_transform(flag: str) -> None:
     assert parsed(flag, "--partition_rows", "1000").partition_rows == 1000
+    assert parsed(flag, "--shards", "128").shards == 128 and parsed(flag).shards is None
 
 
 def test_a_search_for_several_owners_is_one_from_below() -> None:

@@ -1,7 +1,7 @@
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.pvalue import PBegin
+from apache_beam.pvalue import PBegin, PCollection
 from apache_beam.runners.runner import PipelineResult, PipelineRunner
 from apache_beam.transforms.ptransform import PTransform
 
@@ -21,3 +21,7 @@ class Pipeline:
 
 class AppliedPTransform:
     full_label: str
+    parent: AppliedPTransform | None
+    transform: PTransform[Any, Any] | None
+    @property
+    def inputs(self) -> tuple[PCollection[Any] | PBegin, ...]: ...

@@ -141,6 +141,10 @@ class ReadFrame(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
             pbegin | "Start" >> beam.Impulse() | "Rows" >> typed, self.columns
         )
 
+    def size_in_bytes(self) -> int:
+        """Return the size of the columns that have types."""
+        return sum(batch.nbytes for batch in _held[self.token].batches)
+
 
 def _rows(_: bytes, token: str) -> Iterator[pa.RecordBatch | dict[str, Any]]:
     return _held[token].rows()

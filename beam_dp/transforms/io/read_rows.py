@@ -96,6 +96,11 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         )
         return known_columns.remember(rows, self.columns)
 
+    def size_in_bytes(self) -> int:
+        """Return the size of the files; raises what file systems raise that cannot tell."""
+        matched = FileSystems.match([_beside(part) for part in self.pattern.split(",")])
+        return sum(file.size_in_bytes for one in matched for file in one.metadata_list)
+
     def here(self) -> Iterator[Any]:
         """Yield the same elements in this process, for files that are public and small."""
         headers.check(self.pattern, self._extension, self.columns, self.quotes)
@@ -170,9 +175,7 @@ def matched_files(pattern: str) -> list[str]:
     Raises:
         ValueError: no file matches, or the files cannot be listed.
     """
-    local = FileSystems.get_scheme(pattern) is None
-    # Beam finds no file for a glob without a folder: name the current folder.
-    [result] = FileSystems.match([os.path.join(".", pattern) if local else pattern])
+    [result] = FileSystems.match([_beside(pattern)])
     paths = sorted(file.path for file in result.metadata_list)
     checks.require(
         bool(paths),
@@ -183,3 +186,9 @@ def matched_files(pattern: str) -> list[str]:
         "directory are directory/*.parquet.",
     )
     return paths
+
+
+def _beside(pattern: str) -> str:
+    """Return a pattern with a folder: Beam finds no file for a local glob without one."""
+    local = FileSystems.get_scheme(pattern) is None
+    return os.path.join(".", pattern) if local else pattern

@@ -34,7 +34,7 @@ from beam_dp.transforms.public.collected_partitions import KeysAsSide
 from beam_dp.transforms.reach.reduce_shards import STEPS, ReduceShards
 from beam_dp.transforms.steps import block_votes, settle, summarise
 from beam_dp.transforms.steps.barrier import stored
-from beam_dp.transforms.steps.collect import SHARDS, collecting
+from beam_dp.transforms.steps.collect import collecting
 
 Summarised = tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[ReachChoice]]
 """Summaries by bucket, and the choice of the bound."""
@@ -102,7 +102,7 @@ class SummariseReached:
         bounder: the bounding of the run, up to the last step of the ladder.
         programs: the search, and the program for each bound.
         buckets: how many parts the partitions are cut into.
-        shards: how many parts the people are cut into.
+        shards: how many parts the people are cut into; None: see `inputs.shard_number`.
         noise: the randomness; only tests pass another.
         draws: what keeps the draws of the run.
         listed: the side input of the public keys, if the pipeline collects them.
@@ -112,7 +112,7 @@ class SummariseReached:
     bounder: Bounder
     programs: Programs
     buckets: int = 1
-    shards: int = SHARDS
+    shards: int | None = None
     noise: Noise = dataclasses.field(default_factory=Noise)
     draws: Draws = dataclasses.field(default_factory=Barriers)
     listed: KeysAsSide = dataclasses.field(default_factory=KeysAsSide)

@@ -17,7 +17,6 @@ from apache_beam.utils.windowed_value import WindowedValue
 from beam_dp.mechanisms.bounding.accumulator import Accumulator
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.building import quick_steps
@@ -25,10 +24,10 @@ from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import row_fields
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.inputs import shard_number
 from beam_dp.transforms.public.collected_partitions import KeysAsSide
 from beam_dp.transforms.steps import runtime
 
-SHARDS = 64
 _BLOB_LINES = 1 << 15
 _NOTHING: Iterator[tuple[int, bytes]] = iter(())
 
@@ -126,21 +125,11 @@ class CollectListed(Collect):
         return super().process(element)
 
 
-def check_shards(owner: str, shards: object) -> None:
-    """Refuse values that are no number of shards."""
-    checks.require(
-        type(shards) is int and 1 <= shards <= 1 << 16 and shards & (shards - 1) == 0,
-        owner,
-        "shards",
-        f"be a power of two from 1 to 65536, not {shards!r}",
-    )
-
-
 def collecting(
     rows: beam.PCollection[Any],
     layout: Layout,
     bounder: Bounder,
-    shards: int,
+    shards: int | None,
     listed: KeysAsSide,
 ) -> "beam.ParDo[Any, tuple[int, bytes]]":
     """Return the step that suits the elements of `rows`; check the types of known fields.
@@ -149,7 +138,7 @@ def collecting(
         rows: the rows.
         layout: which columns hold what.
         bounder: the bounding of the run.
-        shards: how many parts the people are cut into; a power of two.
+        shards: how many parts the people are cut into, a power of two; None: by `shard_number`.
         listed: the side input of the public keys, if the pipeline collects them.
     """
     collect = collector(rows, layout, bounder, shards, bool(listed))
@@ -157,10 +146,15 @@ def collecting(
 
 
 def collector(
-    rows: beam.PCollection[Any], layout: Layout, bounder: Bounder, shards: int, late: bool = False
+    rows: beam.PCollection[Any],
+    layout: Layout,
+    bounder: Bounder,
+    given: int | None,
+    late: bool = False,
 ) -> Collect:
     """Return the DoFn of that step; `late`: for public keys that are a side input."""
-    check_shards("Summarise", shards)
+    shard_number.check("Summarise", given)
+    shards = shard_number.number_of(rows, given)
     layouts.check_types(layout, known_columns.types_of(rows))
     if late:
         return CollectListed(layout, bounder, shards)

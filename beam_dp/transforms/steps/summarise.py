@@ -24,7 +24,7 @@ from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.public.collected_partitions import KeysAsSide
 from beam_dp.transforms.steps import block_votes
-from beam_dp.transforms.steps.collect import SHARDS, collecting
+from beam_dp.transforms.steps.collect import collecting
 from beam_dp.transforms.steps.settle import SHARED, Packed, Settle
 
 Lines = TypeVar("Lines")
@@ -42,7 +42,7 @@ class Summarise(
         measures: what is summarised per partition.
         shared: what is summarised over all partitions.
         buckets: how many parts the partitions are cut into.
-        shards: how many parts the people are cut into.
+        shards: how many parts the people are cut into; None: see `inputs.shard_number`.
         listed: the side input of the public keys, if the pipeline collects them.
     """
 
@@ -51,7 +51,7 @@ class Summarise(
     measures: tuple[Measure | Relation, ...]
     shared: tuple[Measure, ...] = ()
     buckets: int = 1
-    shards: int = SHARDS
+    shards: int | None = None
     listed: KeysAsSide = dataclasses.field(default_factory=KeysAsSide)
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[tuple[int, Iterable[bytes]]]:

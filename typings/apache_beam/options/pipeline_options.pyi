@@ -14,3 +14,13 @@ class StandardOptions(PipelineOptions):
 class GoogleCloudOptions(PipelineOptions):
     temp_location: str | None
     template_location: str | None
+
+class DirectOptions(PipelineOptions):
+    direct_num_workers: int | None
+
+class FlinkRunnerOptions(PipelineOptions):
+    parallelism: int | None
+
+class WorkerOptions(PipelineOptions):
+    num_workers: int | None
+    max_num_workers: int | None

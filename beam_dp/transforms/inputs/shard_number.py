@@ -1,0 +1,126 @@
+"""Into how many shards the people are cut: enough for the size of the input, and for all workers.
+
+A shard is a part of the people, by a keyed hash; one worker settles the bounds of all its lines at
+once. So the memory for a shard, and how many workers have work, depend on the number:
+
+    shards = the power of two from 64 to 65,536 that is not below
+             max(bytes of the input / 32 MiB, 4 * workers)
+
+*Why 32 MiB.* To settle a line of a person in a partition takes 130 to 144 bytes of memory. Parquet
+has 14 bytes per row of two integers and a number, CSV about 20: so 32 MiB hold 2.4 million rows. If
+each were a line of its own, a shard would need 350 MB, which the workers of all engines have; rows
+of one person in one partition are merged, which leaves far fewer. Each bundle sends each shard a
+header of 176 bytes, which is why there are not more shards.
+
+*Why 4 times the workers.* Shards have a common size up to chance; 4 for each worker let none wait
+for long.
+
+*What is known.* The sizes of the files that `ReadRows` and Beam's own readers of files match, the
+bytes of a table in memory, and the options of the runner, when the pipeline is built. Where nothing
+is known there are 64.
+
+*What it tells.* Nothing of it is released. The number decides which lines travel together, and what
+is computed of the lines of a person does not depend on that: the same key and the same noise give
+the same bits for every number, so the distribution of the output does not depend on it either. But
+the number is seen by who sees the job: the size of the input, which that person can see as well.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any, Protocol, runtime_checkable
+
+import apache_beam as beam
+from apache_beam.io.filebasedsource import FileBasedSource
+from apache_beam.options.pipeline_options import DirectOptions, FlinkRunnerOptions, WorkerOptions
+from apache_beam.pipeline import AppliedPTransform
+
+from beam_dp.mechanisms.numerics import checks
+
+FEWEST, MOST = 64, 1 << 16
+BYTES = 32 << 20
+PER_WORKER = 4
+UNKNOWN = (OSError, RuntimeError, ValueError, ImportError)
+"""What file systems and sources raise whose size cannot be known when the pipeline is built."""
+
+
+@runtime_checkable
+class Sized(Protocol):
+    """A transform that reads something whose size may be known when the pipeline is built."""
+
+    def size_in_bytes(self) -> int:
+        """Return the size; an error of `UNKNOWN` says that it is not known."""
+
+
+def check(owner: str, shards: object) -> None:
+    """Refuse values that are no number of shards; None is a number that is chosen here."""
+    checks.require(
+        shards is None
+        or (type(shards) is int and 1 <= shards <= MOST and shards & (shards - 1) == 0),
+        owner,
+        "shards",
+        f"be a power of two from 1 to {MOST}, not {shards!r}",
+    )
+
+
+def number_of(rows: beam.PCollection[Any], given: int | None = None) -> int:
+    """Return the number of shards of a release of some rows.
+
+    Args:
+        rows: the rows.
+        given: the number, where the caller has chosen it.
+    """
+    if given is not None:
+        return given
+    wanted = max(math.ceil(size_of(rows) / BYTES), PER_WORKER * workers_of(rows.pipeline))
+    return min(MOST, 1 << (max(FEWEST, wanted) - 1).bit_length())
+
+
+def workers_of(pipeline: beam.Pipeline) -> int:
+    """Return how many workers the options of a pipeline name, 0 if none do."""
+    options = pipeline.options
+    on_cloud = options.view_as(WorkerOptions)
+    named = (
+        options.view_as(DirectOptions).direct_num_workers,
+        options.view_as(FlinkRunnerOptions).parallelism,
+        on_cloud.num_workers,
+        on_cloud.max_num_workers,
+    )
+    return max([0, *(number for number in named if number is not None)])
+
+
+def size_of(rows: beam.PCollection[Any]) -> int:
+    """Return the bytes of what rows are made of, as far as that is known."""
+    seen: set[AppliedPTransform] = set()
+    waiting: list[Any] = [rows]
+    size = 0
+    while waiting:
+        applied: AppliedPTransform | None = waiting.pop().producer
+        source = next(filter(_is_source, _with_parents(applied)), applied)
+        if source is None or source in seen:
+            continue
+        seen.add(source)
+        if _is_source(source):
+            size += _bytes_of(source.transform)
+        else:
+            waiting += source.inputs
+    return size
+
+
+def _with_parents(applied: AppliedPTransform | None) -> Iterator[AppliedPTransform]:
+    while applied is not None:
+        yield applied
+        applied = applied.parent
+
+
+def _is_source(applied: AppliedPTransform) -> bool:
+    made = applied.transform
+    return isinstance(made, Sized) or isinstance(getattr(made, "source", None), FileBasedSource)
+
+
+def _bytes_of(made: Any) -> int:
+    try:
+        return int(
+            made.size_in_bytes() if isinstance(made, Sized) else made.source.estimate_size() or 0
+        )
+    except UNKNOWN:
+        return 0
