@@ -6,7 +6,7 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.internal import pickler
-from apache_beam.options.pipeline_options import StandardOptions
+from apache_beam.options.pipeline_options import DebugOptions, StandardOptions
 from apache_beam.transforms import trigger, window
 from apache_beam.transforms.core import Windowing
 
@@ -25,6 +25,9 @@ RUNNERS = (
 """Runners whose GroupByKey is a barrier and whose bundles finish: the transforms rely on both."""
 RECOMPUTING = ("SparkRunner", "FlinkRunner", "PortableRunner")
 """Runners that may compute the steps before a GroupByKey again, after a failure."""
+
+SAMPLING, NO_EXCEPTIONS = "enable_data_sampling", "disable_always_on_exception_sampling"
+"""Beam's experiments: workers keep elements; they keep none, even of those that fail."""
 
 
 def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
@@ -49,6 +52,7 @@ def check_input(owner: str, rows: beam.PCollection[Any]) -> None:
     )
     _check_windowing(owner, rows.windowing)
     _check_runner(owner, rows.pipeline)
+    _without_samples(owner, rows.pipeline)
 
 
 def _check_windowing(owner: str, windowing: Windowing) -> None:
@@ -95,6 +99,23 @@ def _check_runner(owner: str, pipeline: beam.Pipeline) -> None:
         f"be one of {', '.join(RUNNERS)}, not {runner}: others are known to drop what "
         "a bundle holds at its end, or to draw noise again for each consumer",
     )
+
+
+def _without_samples(owner: str, pipeline: beam.Pipeline) -> None:
+    """Refuse that a runner shows elements, and have it show none of those that fail.
+
+    Dataflow's service asks the workers to keep each element that made a step fail, unless the job
+    says otherwise.
+    """
+    options = pipeline.options.view_as(DebugOptions)
+    checks.require(
+        SAMPLING not in (options.experiments or ()),
+        owner,
+        "the pipeline",
+        f"run without --experiments={SAMPLING}, which keeps rows for the monitoring page",
+        "Leave it out.",
+    )
+    options.add_experiment(NO_EXCEPTIONS)
 
 
 def may_recompute(pipeline: beam.Pipeline) -> bool:

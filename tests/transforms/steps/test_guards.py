@@ -5,8 +5,9 @@ from typing import Any
 
 import apache_beam as beam
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import DebugOptions, PipelineOptions
 from apache_beam.runners.direct.direct_runner import BundleBasedDirectRunner
+from apache_beam.runners.worker.data_sampler import DataSampler
 from apache_beam.testing import test_stream
 from apache_beam.transforms import trigger, window
 
@@ -142,3 +143,28 @@ def test_once() -> None:
     once.use("Owner")
     with pytest.raises(ValueError, match="Owner: each object must be applied once"):
         once.use("Owner")
+
+
+def test_a_job_that_keeps_rows_to_show_them_is_refused(transform: beam.PTransform) -> None:
+    for words in (["enable_data_sampling"], ["other,enable_data_sampling"]):
+        options = PipelineOptions(["--runner=FnApiRunner", *(f"--experiments={w}" for w in words)])
+        rows = beam.Pipeline(options=options) | beam.Create([{"person": 1, "day": 1}])
+        with pytest.raises(ValueError, match="without --experiments=enable_data_sampling"):
+            rows | transform
+
+
+@pytest.mark.parametrize("given", [[], ["other"], ["enable_always_on_exception_sampling"]])
+def test_no_element_is_kept_that_made_a_step_fail(
+    given: list[str], transform: beam.PTransform
+) -> None:
+    """What Beam's own worker makes of the options that a job is sent with."""
+    words = [f"--experiments={word}" for word in given]
+    options = PipelineOptions(["--runner=FnApiRunner", *words])
+    pipeline = beam.Pipeline(options=options)
+    rows = pipeline | beam.Create([{"person": 1, "day": 1}])
+    assert (DataSampler.create(pipeline.options) is None) == ("enable" not in str(given))
+    _ = rows | transform
+    sent = PipelineOptions.from_dictionary(pipeline.options.get_all_options())
+    sent.view_as(DebugOptions).add_experiment("enable_always_on_exception_sampling")  # the service
+    assert DataSampler.create(sent) is None
+    assert set(given) < set(sent.view_as(DebugOptions).experiments)

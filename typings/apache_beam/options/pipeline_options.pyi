@@ -24,3 +24,7 @@ class FlinkRunnerOptions(PipelineOptions):
 class WorkerOptions(PipelineOptions):
     num_workers: int | None
     max_num_workers: int | None
+
+class DebugOptions(PipelineOptions):
+    experiments: list[str] | None
+    def add_experiment(self, experiment: str) -> None: ...
