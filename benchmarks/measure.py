@@ -11,14 +11,17 @@ of the start to the child, so a big parent would hide the peak of a small child.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
 from typing import IO
 
@@ -40,12 +43,17 @@ class Run:
 
 @dataclass
 class Contestant:
-    """One line of a table: a command, the rows it reads, and its runs so far."""
+    """One line of a table: a command, the rows it reads, and its runs so far.
+
+    One that may fail takes its failure as its line: with too many rows for the memory, say.
+    """
 
     name: str
     command: Sequence[str]
     rows: int
     once: bool = False
+    may_fail: bool = False
+    failure: str = ""
     runs: list[Run] = field(default_factory=list)
 
     @property
@@ -86,8 +94,12 @@ def _ratio(mine: Sequence[float], theirs: Sequence[float]) -> float:
     return median(one / other for one, other in zip(mine, theirs, strict=True))
 
 
-def run(command: Sequence[str]) -> Run:
+def run(command: Sequence[str], first_to_go: bool = False) -> Run:
     """Run a command to its end and return what it took.
+
+    Args:
+        command: the words.
+        first_to_go: whether Linux kills this process before all others if memory is short.
 
     Raises:
         RuntimeError: it failed; the message ends with what it wrote to its error stream.
@@ -95,13 +107,22 @@ def run(command: Sequence[str]) -> Run:
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         start = time.perf_counter()
         process = subprocess.Popen(command, stdout=output, stderr=errors)
+        if first_to_go:
+            with contextlib.suppress(OSError):
+                Path(f"/proc/{process.pid}/oom_score_adj").write_text("1000")
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            raise RuntimeError(f"{' '.join(command)} failed:\n{text(errors)[-2000:]}")
+            said = f"{ending(process.returncode)}:\n{text(errors)[-2000:]}"
+            raise RuntimeError(f"{' '.join(command)} failed, {said}")
         peak = usage.ru_maxrss * KERNEL_UNIT
         return Run(wall, usage.ru_utime + usage.ru_stime, peak, last_object(text(output)))
+
+
+def ending(code: int) -> str:
+    """Return in words how a process ended that failed."""
+    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"with code {code}"
 
 
 def text(file: IO[bytes]) -> str:
@@ -120,9 +141,21 @@ def interleave(contestants: Sequence[Contestant], rounds: int) -> None:
     """Run every contestant once per round, those marked `once` in the first round only."""
     for number in range(rounds):
         for contestant in contestants:
-            if number == 0 or not contestant.once:
-                contestant.runs.append(run(contestant.command))
-                progress(f"{contestant.name}, round {number + 1}: {contestant.runs[-1].wall:.2f} s")
+            if not contestant.failure and (number == 0 or not contestant.once):
+                progress(f"{contestant.name}, round {number + 1}: {one_run(contestant)}")
+
+
+def one_run(contestant: Contestant) -> str:
+    """Run a contestant once; return what to say of it."""
+    try:
+        contestant.runs.append(run(contestant.command, contestant.may_fail))
+    except RuntimeError as error:
+        if not contestant.may_fail:
+            raise
+        contestant.runs.clear()
+        contestant.failure = str(error).splitlines()[0].rpartition(" failed, ")[2].rstrip(":")
+        return f"failed, {contestant.failure}"
+    return f"{contestant.runs[-1].wall:.2f} s"
 
 
 def progress(line: str) -> None:
@@ -146,6 +179,11 @@ def table(title: str, contestants: Sequence[Contestant], reference: Contestant) 
 
 def line(contestant: Contestant, reference: Contestant) -> str:
     """Return a contestant's line of the table."""
+    if contestant.failure:
+        empty = [""] * (len(HEAD) - 3)
+        return row(
+            [contestant.name, f"{contestant.rows:,}", *empty, f"failed, {contestant.failure}"]
+        )
     ratio, inside = contestant.ratio(reference), contestant.inner_ratio(reference)
     inner, result = contestant.inner(), contestant.runs[-1].result
     cells = [

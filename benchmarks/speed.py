@@ -1,8 +1,9 @@
-"""Compare whole processes on the same rows: beam_dp, Polars and PipelineDP.
+"""Compare whole processes on the same rows: beam_dp, Polars, DuckDB and PipelineDP.
 
     python -m benchmarks.speed --all                     every table (an hour or so)
     python -m benchmarks.speed --polars --scale 0.01     one table, a hundredth of the rows
     python -m benchmarks.speed --growth 1,10             some lines of a table
+    python -m benchmarks.speed --billion                 a billion rows, once (some 15 GB of disk)
 
 All processes do the same: read one Parquet file, keep 3 partitions per person, sum and count per
 partition, write one CSV file. Wall time includes the interpreter's start and the imports. Polars
@@ -22,11 +23,12 @@ from pathlib import Path
 
 from benchmarks.measure import Contestant, interleave, table
 
-MILLION = 1_000_000
+MILLION, BILLION = 10**6, 10**9
 GROWTH = (1, 3, 10, 30, 100)
 PARTITIONS = (10, 100, 1000, 10_000, 100_000, 1_000_000)
 STEEP = (10, 100)
 LINES = {"growth": GROWTH, "partitions": PARTITIONS, "steep": STEEP}
+BY_NAME = ("billion",)
 POLARS_WAYS = ("aggregate", "window", "threshold")
 
 
@@ -64,6 +66,10 @@ class Bench:
             for way in POLARS_WAYS
         ]
 
+    def duckdb(self, file: tuple[str, int]) -> Contestant:
+        """Return DuckDB on a file."""
+        return self._contestant("DuckDB", self.peer_python, "benchmarks.peers.duckdb_bounded", file)
+
     def pipelinedp(self, name: str, file: tuple[str, int], *options: str) -> Contestant:
         """Return PipelineDP on a file; it is run once, for it takes long."""
         module = "benchmarks.peers.pipelinedp_beam"
@@ -74,7 +80,8 @@ class Bench:
     def show(self, title: str, contestants: list[Contestant], first: int = 1) -> None:
         """Run the contestants and print their table; the fastest of the first ones is its 1.00."""
         interleave(contestants, self.rounds)
-        reference = min(contestants[:first], key=lambda one: one.wall)
+        ended = [one for one in contestants[:first] if one.runs] or contestants[-1:]
+        reference = min(ended, key=lambda one: one.wall)
         sys.stdout.write(f"{table(title, contestants, reference)}\n")
         sys.stdout.flush()
 
@@ -128,6 +135,20 @@ def growth(bench: Bench) -> None:
     contestants = [bench.ours("beam_dp", file) for file in files]
     bench.show("Growth with the rows", contestants)
     sys.stdout.write(f"{slopes(contestants)}\n\n")
+
+
+def billion(bench: Bench) -> None:
+    """A billion rows, each program once; the file takes 14 GB of build/bench, and minutes to make.
+
+    A program that needs more memory than there is fails, and its line says so.
+    """
+    file = bench.file(BILLION)
+    peers = [*bench.polars(file), bench.duckdb(file)]
+    for peer in peers:
+        peer.may_fail = peer.once = True
+    contestants = [*peers, bench.ours("beam_dp", file)]
+    contestants[-1].once = True
+    bench.show(f"{file[1]:,} rows, Polars and DuckDB", contestants, first=len(peers))
 
 
 def partitions(bench: Bench) -> None:
@@ -186,6 +207,7 @@ PARTS: dict[str, Callable[[Bench], None]] = {
         pipelinedp,
         pipelinedp_long,
         growth,
+        billion,
         partitions,
         people,
         heavy,
@@ -213,13 +235,14 @@ def parser() -> argparse.ArgumentParser:
     """Return the command line: one option per part."""
     options = argparse.ArgumentParser("python -m benchmarks.speed")
     options.description = __doc__.splitlines()[0]
-    options.add_argument("--all", action="store_true", help="every part")
+    options.add_argument("--all", action="store_true", help="every part but --billion")
     for name, part in PARTS.items():
         if name in LINES:
             some = {"nargs": "?", "type": sizes, "const": LINES[name], "metavar": "SIZE,..."}
             options.add_argument(f"--{name}", help=part.__doc__, **some)
         else:
-            options.add_argument(f"--{name}", action="store_true", help=part.__doc__)
+            first = (part.__doc__ or "").partition("\n")[0]
+            options.add_argument(f"--{name}", action="store_true", help=first)
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--scale", type=float, default=1.0, help="share of the full rows")
     options.add_argument("--peer_python", default=sys.executable, help="interpreter with the peers")
@@ -230,10 +253,11 @@ def main(words: Sequence[str] | None = None) -> None:
     """Run the parts that the command line names."""
     line = parser()
     given = line.parse_args(words)
-    asked = [part for name, part in PARTS.items() if given.all or getattr(given, name)]
+    every = {name: given.all and name not in BY_NAME for name in PARTS}
+    asked = [part for name, part in PARTS.items() if every[name] or getattr(given, name)]
     if not asked:
         line.error(f"name a part: --all or any of {', '.join(f'--{name}' for name in PARTS)}.")
-    lines = {name: getattr(given, name) or every for name, every in LINES.items()}
+    lines = {name: getattr(given, name) or whole for name, whole in LINES.items()}
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "released.csv"
         bench = Bench(given.rounds, given.scale, given.peer_python, output, **lines)

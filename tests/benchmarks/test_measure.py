@@ -39,7 +39,7 @@ def test_the_peak_is_that_of_the_process_alone() -> None:
 
 
 def test_a_failure_says_what_the_process_said() -> None:
-    with pytest.raises(RuntimeError, match="failed:\n(.|\n)*no such luck"):
+    with pytest.raises(RuntimeError, match="failed, with code 1:\n(.|\n)*no such luck"):
         measure.run(python("raise SystemExit('no such luck')"))
 
 
@@ -54,7 +54,7 @@ def test_the_result_is_the_object_of_the_last_line(output: str, found: dict[str,
 def test_rounds_are_interleaved(monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []
 
-    def run(command: list[str]) -> Run:
+    def run(command: list[str], first_to_go: bool) -> Run:
         order.extend(command)
         return Run(1.0, 1.0, 1, {})
 
@@ -97,3 +97,27 @@ def test_who_tells_no_seconds_after_the_imports_has_no_ratio_of_them() -> None:
 
 def test_what_was_run_once_is_compared_by_medians() -> None:
     assert timed("once", 1, 3.0).ratio(timed("often", 1, 1.0, 2.0, 9.0)) == 1.5
+
+
+def test_one_that_may_fail_has_its_failure_as_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    commands = {"killed": kill, "failing": "raise SystemExit(3)", "well": "pass"}
+    contestants = [
+        Contestant(name, python(code), 10, may_fail=True) for name, code in commands.items()
+    ]
+    measure.interleave(contestants, 2)
+    assert [len(one.runs) for one in contestants] == [0, 0, 2]
+    said = measure.table("Some", contestants, contestants[-1]).splitlines()[4:]
+    assert [line.strip("| ").split(" | ")[-1] for line in said[:2]] == [
+        "failed, killed by SIGKILL", "failed, with code 3"
+    ]  # fmt: skip
+    assert all(line.count("|") == said[2].count("|") for line in said[:2])
+    contestants[0].may_fail, contestants[0].failure = False, ""
+    with pytest.raises(RuntimeError, match="failed, killed by SIGKILL"):
+        measure.interleave(contestants[:1], 1)
+
+
+def test_what_may_fail_is_killed_first_where_memory_is_short() -> None:
+    read = "open('/proc/self/oom_score_adj').read()"
+    program = f"import json, time; time.sleep(0.3); print(json.dumps({{'at': int({read})}}))"
+    assert measure.run(python(program), first_to_go=True).result == {"at": 1000}

@@ -15,7 +15,11 @@ from benchmarks.data import Shape
 from benchmarks.measure import Contestant, Run
 
 ROOT = Path(__file__).parents[2]
-PEERS = {"polars": "polars_bounded", "pipeline_dp": "pipelinedp_beam"}
+PEERS = {
+    "polars": "polars_bounded",
+    "duckdb": "duckdb_bounded",
+    "pipeline_dp": "pipelinedp_beam",
+}
 MISSING = [name for name in PEERS if importlib.util.find_spec(name) is None]
 
 
@@ -80,6 +84,39 @@ def test_a_table_may_be_asked_for_in_parts(
     shown.clear()
     speed.main(["--growth"])
     assert len(shown) == 1 and len(shown[0][1]) == len(speed.GROWTH)
+
+
+def test_a_billion_rows_are_one_file_and_peers_that_may_fail(recorder: Recorder) -> None:
+    speed.billion(recorder)
+    [(_, contestants, first)] = shown
+    assert {one.rows for one in contestants} == {10**9} and len(contestants) == 5 and first == 4
+    assert [one.may_fail for one in contestants] == [True] * 4 + [False]
+    assert all(one.once for one in contestants)
+
+
+def test_a_table_whose_peers_all_failed_is_shown(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    lost = [sys.executable, "-c", "raise MemoryError"]
+    well = Contestant("ours", [sys.executable, "-c", "pass"], 1, once=True)
+    bench = speed.Bench(2, 1.0, sys.executable, tmp_path / "released.csv")
+    bench.show("Lost", [Contestant("lost", lost, 1, True, True), well], first=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert "failed, with code 1" in lines[4] and " 1.00 | " in lines[5]
+
+
+def test_everything_is_without_what_is_asked_for_by_name(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+    monkeypatch.setattr(
+        speed, "PARTS", {name: lambda _, name=name: ran.append(name) for name in speed.PARTS}
+    )
+    speed.main(["--all"])
+    assert set(ran) == set(speed.PARTS) - {"billion"}
+    ran.clear()
+    speed.main(["--billion"])
+    assert ran == ["billion"]
 
 
 def test_one_person_has_all_rows_beside_many(recorder: Recorder) -> None:
@@ -147,6 +184,18 @@ def bounded(module: object, small: Path, capsys: pytest.CaptureFixture[str]) -> 
         assert sorted(sizes) == sorted(min(size, 3) for size in whole)
 
 
+def counted(module: object, small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Assert that every way keeps at most 3 of 5 partitions of each person, and all that have 3."""
+    for way in module.WAYS:
+        output = small.with_suffix(".csv")
+        module.main(["--input", str(small), "--output", str(output), "--max_partitions", "5"])
+        whole = json.loads(capsys.readouterr().out)
+        module.main(["--input", str(small), "--output", str(output), "--way", way])
+        found = json.loads(capsys.readouterr().out)
+        assert whole["partitions"] == found["partitions"] == 5 and whole["counted"] == 3000
+        assert 0.4 * 3000 < found["counted"] < 3000
+
+
 def private(module: object, small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Assert that the peer releases every public partition."""
     output = small.with_suffix(".csv")
@@ -166,7 +215,7 @@ def test_a_peer_runs_or_says_how_to_install_it(
         assert line.startswith(f"{name} is not here: python -m pip install --editable '.[bench]'")
         assert "--peer_python" in line
     else:
-        check = bounded if name == "polars" else private
+        check = {"polars": bounded, "duckdb": counted}.get(name, private)
         check(importlib.import_module(module), small, capsys)
 
 

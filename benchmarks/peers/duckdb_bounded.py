@@ -1,0 +1,63 @@
+"""DuckDB: keep 3 random partitions of every person, then sum and count per partition; no privacy.
+
+    python -m benchmarks.peers.duckdb_bounded --input rows.parquet --output sums.csv
+
+What does not fit into memory goes to a folder beside the output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import peers
+from benchmarks.measure import INNER
+
+duckdb = peers.imported("duckdb")
+
+GROUPS = """
+    SELECT person, partition, sum(value) AS sum, count(*) AS count, random() AS place
+    FROM read_parquet(?) GROUP BY person, partition
+"""
+WAYS = {
+    "window": """
+        SELECT * FROM groups
+        QUALIFY row_number() OVER (PARTITION BY person ORDER BY place) <= ?
+    """
+}
+"""Ways to keep a uniform sample of each person's groups."""
+TOTALS = "SELECT partition, sum(sum)::DOUBLE, sum(count)::BIGINT FROM kept GROUP BY partition"
+
+
+def totals(path: str, limit: int, way: str, folder: Path) -> list[tuple[object, float, int]]:
+    """Return each partition with its sum and its count."""
+    query = f"WITH groups AS ({GROUPS}), kept AS ({WAYS[way]}) {TOTALS}"
+    with duckdb.connect(config={"temp_directory": str(folder / "spilled")}) as connection:
+        return connection.execute(query, [path, limit]).fetchall()
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Run on one file, write the table, print how many rows and partitions it holds."""
+    started = time.perf_counter()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--input", required=True)
+    parser.add_argument("--output", required=True)
+    parser.add_argument("--max_partitions", type=int, default=3)
+    parser.add_argument("--way", choices=list(WAYS), default="window")
+    arguments = parser.parse_args(words)
+    output = Path(arguments.output)
+    rows = totals(arguments.input, arguments.max_partitions, arguments.way, output.parent)
+    with output.open("w", newline="") as file:
+        csv.writer(file).writerows([("partition", "sum", "count"), *rows])
+    seconds = round(time.perf_counter() - started, 3)
+    result = {"partitions": len(rows), "counted": sum(row[2] for row in rows), INNER: seconds}
+    sys.stdout.write(f"{json.dumps(result)}\n")
+
+
+if __name__ == "__main__":
+    main()
