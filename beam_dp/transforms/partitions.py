@@ -23,8 +23,9 @@ class PrivatePartitions:
     """Select the partitions to release privately, by the number of their people.
 
     A partition with few people is kept with a small probability: with one person alone, at most
-    the partition's share of delta (optimal truncated geometric selection: `TruncatedGeometric`).
-    Needs a delta above 0.
+    the partition's share of delta. Where the budget is spent as epsilon, that is optimal truncated
+    geometric selection (`TruncatedGeometric`); as rho, a threshold for a noisy number of people
+    (`GaussianThreshold`), which needs fewer. Needs a delta above 0.
 
     Args:
         pre_threshold: never release a partition with fewer people than this.

@@ -26,8 +26,10 @@ from beam_dp.mechanisms.clips.histogram_noise import HistogramNoise
 from beam_dp.mechanisms.metrics.clipped import ClippedRequest
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.gaussian_threshold import GaussianThreshold
 from beam_dp.mechanisms.noise.partition_selection import TruncatedGeometric
 from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.noise.tails import gaussian_bound
 from beam_dp.mechanisms.numerics import hashing, integers
 from beam_dp.mechanisms.planning import allocation, program
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
@@ -128,6 +130,15 @@ def nan_never_becomes_a_number() -> bool:
     units = fixed_point.values_to_units([math.nan, 3.0, math.inf, -math.inf], Fraction(1))
     missing = integers.is_missing(units, integers.LOWEST)
     return missing.tolist() == [True, False, False, False] and units[1] == 3
+
+
+def noise_names_one_person_as_rarely_as_delta_says() -> bool:
+    """The chance that noise is above the threshold for one person, by its whole distribution."""
+    chosen = GaussianThreshold(Fraction(1, 200), Fraction(1, 1000))
+    noise = np.arange(-500, 501)
+    weights = np.exp(-(noise**2) / (2 * float(chosen.variance)))
+    beyond = weights[noise > chosen.slack].sum() / weights.sum()
+    return bool(beyond <= 1e-3)
 
 
 def partitions_are_kept_as_rarely_as_delta_says() -> bool:
@@ -431,6 +442,10 @@ def _everything(person, limit):
     return np.ones(person.shape[1], bool)
 
 
+def _undoubled_alarm(self):
+    return gaussian_bound(self.variance, 4 * self.delta)
+
+
 CLIPPED, SETTLE, KEEP = ClippedRequest.clipped, Bounder.settle, TruncatedGeometric.keep
 SHARE_OUT, ADD = allocation.share_out, AdditiveNoise.add
 PEOPLE, DRAW, NOISY = histograms.summarise_people, ClipChoice.draw, ClippedSum._noisy
@@ -516,6 +531,13 @@ MUTANTS = [
         "keep",
         _one_more,
         partitions_are_kept_as_rarely_as_delta_says,
+    ),
+    Mutant(
+        "20 threshold for noise, at twice delta",
+        GaussianThreshold,
+        "slack",
+        property(_undoubled_alarm),
+        noise_names_one_person_as_rarely_as_delta_says,
     ),
     Mutant("21 rows for people", PartitionView, "people", _rows, selection_counts_people),
     *(

@@ -107,6 +107,16 @@ class TruncatedGeometric:
         entries: int = _table(self.epsilon, self.delta).shape[1]
         return self.pre_threshold - 1 + entries
 
+    @property
+    def name(self) -> str:
+        """The mechanism, for the plan."""
+        return "truncated geometric selection"
+
+    @property
+    def certainty(self) -> str:
+        """From how many people on a partition is kept, and how surely."""
+        return f"kept for sure from {self.threshold} people on"
+
     def probability(self, people: int) -> Fraction:
         """Return the exact probability that a partition of `people` people is kept."""
         table = _table(self.epsilon, self.delta)
@@ -188,23 +198,31 @@ def _growth(epsilon: Fraction) -> int:
     return max(1 << _GROWTH_BITS, math.floor(below * (1 << _GROWTH_BITS)))
 
 
-def _check_size(epsilon: Fraction, delta: Fraction) -> None:
-    """Refuse parameters whose table would be too long.
+def halfway(epsilon: Fraction, delta: Fraction) -> float:
+    """Return about how many people more than one keep a partition half of the time.
 
     By the closed form of the paper's Theorem 1 the first branch is left after about
-    ln(1 + tanh(epsilon/2) (1 - delta) / delta) / epsilon steps, and the second, its mirror
-    image, takes as many.
+    ln(1 + tanh(epsilon/2) (1 - delta) / delta) / epsilon steps.
     """
     rate = float(min(epsilon, _MOST_EPSILON))
     odds = Fraction(math.tanh(rate / 2)) * (1 - delta) / delta
+    if not rate:  # below all floats
+        return math.inf
     if odds < 1:
-        log = math.log1p(odds)
-    else:
-        log = math.log(odds.numerator + odds.denominator) - math.log(odds.denominator)
+        return math.log1p(odds) / rate
+    return (math.log(odds.numerator + odds.denominator) - math.log(odds.denominator)) / rate
+
+
+def _check_size(epsilon: Fraction, delta: Fraction) -> None:
+    """Refuse parameters whose table would be too long.
+
+    The second branch of the recurrence, the mirror image of the first, takes as many steps.
+    """
+    people = halfway(epsilon, delta)
     checks.require(
-        2 * log < _MOST_ENTRIES * rate,
+        2 * people < _MOST_ENTRIES,
         "TruncatedGeometric",
         "the probabilities",
-        f"settle within 2^20 people, not {2 * log:.3g} / {rate:.3g}",
+        f"settle within 2^20 people, not {2 * people:.3g}",
         "Raise epsilon or delta, or let each person into fewer partitions.",
     )

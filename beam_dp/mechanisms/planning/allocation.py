@@ -19,7 +19,6 @@ from fractions import Fraction
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.intervals import root_below
 from beam_dp.mechanisms.releases.request import Request
 
 
@@ -105,8 +104,3 @@ def _smaller(
     pure = sum(math.sqrt(2) * reach / (float(budget.amount) * share) for share in shares)
     zcdp = sum(math.sqrt(reach / (2 * float(rho) * share)) for share in shares)
     return Budget.zcdp(rho, kept) if zcdp < pure else budget
-
-
-def epsilon_of(cost: Budget) -> Fraction:
-    """Return an epsilon that the cost pays for: epsilon-DP is epsilon^2/2-zCDP."""
-    return root_below(2 * cost.amount) if cost.is_zcdp else cost.amount

@@ -173,17 +173,15 @@ def _selection_row(program: Program) -> PlanRow:
     epsilon, rho, delta = _cost(program, SELECTION)
     selection = program.selection
     assert selection is not None
-    mechanism = "truncated geometric selection"
-    error = f"kept for sure from {selection.threshold} people on"
     return PlanRow(
         metric="(partitions)",
-        mechanism=mechanism,
+        mechanism=selection.name,
         epsilon=epsilon,
         rho=rho,
         delta=delta,
         noise_scale="-",
         shift=0,
-        expected_error=error,
+        expected_error=selection.certainty,
     )
 
 

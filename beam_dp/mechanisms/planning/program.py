@@ -16,11 +16,10 @@ from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.clips.choice import Choice
 from beam_dp.mechanisms.metrics.base import Metric, Output
-from beam_dp.mechanisms.noise.partition_selection import TruncatedGeometric
+from beam_dp.mechanisms.noise.gaussian_threshold import Selection, best_selection
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import (
     SelectionRequest,
-    epsilon_of,
     share_out,
     weights_of,
 )
@@ -59,7 +58,7 @@ class Program:
     columns: tuple[Column, ...]
     fields: tuple[Field, ...]
     steps: tuple[Step, ...]
-    selection: TruncatedGeometric | None
+    selection: Selection | None
     entries: tuple[tuple[str, Budget, int], ...]
     budget: Budget
     asked: Budget
@@ -197,7 +196,7 @@ def compile_program(
     selector = None
     if selection is not None:
         cost = account.spend(SELECTION, shares[None], reach)
-        selector = TruncatedGeometric(epsilon_of(cost), cost.delta, selection.pre_threshold)
+        selector = best_selection(cost, selection.pre_threshold)
     columns = columns_of(asked, others)
     context = Context(columns, reach=reach, depth=depth, partitions=partitions)
     wanted = {request: share for request, share in shares.items() if request is not None}

@@ -7,7 +7,6 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.planning.allocation import (
     SelectionRequest,
-    epsilon_of,
     share_out,
     weights_of,
 )
@@ -51,9 +50,3 @@ def test_a_selection_has_all_delta_or_half_beside_requests_that_want_some() -> N
 def test_a_selection_needs_a_delta() -> None:
     with pytest.raises(ValueError, match="^PrivatePartitions: delta must be above 0"):
         share_out(dp.Budget(1.0), {}, 1, SelectionRequest(Fraction(1), 1))
-
-
-def test_an_epsilon_that_a_cost_pays_for() -> None:
-    assert epsilon_of(dp.Budget(Fraction(1, 3))) == Fraction(1, 3)
-    found = epsilon_of(dp.Budget.zcdp(2))
-    assert found**2 / 2 <= 2 and found > 2 - Fraction(1, 2**40)

@@ -122,7 +122,8 @@ def test_a_plan_draws_nothing_and_reads_no_data(monkeypatch):
 def test_the_selection_says_from_when_on_it_is_sure():
     row = plan(Budget(1.0, 1e-6), selected=True).rows[0]
     program = compile_program(ASKED, Budget(1.0, 1e-6), 3, selection=REQUEST)
-    assert row.expected_error == f"kept for sure from {program.selection.threshold} people on"
+    assert program.selection is not None and row.mechanism == program.selection.name
+    assert row.expected_error == program.selection.certainty
     assert "delta" in row.cells[1]
 
 

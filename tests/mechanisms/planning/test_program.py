@@ -19,6 +19,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_totals, default_values
 from beam_dp.mechanisms.metrics import base, extremes, totals
 from beam_dp.mechanisms.metrics.quotients import mean
+from beam_dp.mechanisms.noise.gaussian_threshold import GaussianThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.intervals import root_below
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
@@ -149,6 +150,9 @@ def check_selection(program: Program, selection: SelectionRequest | None) -> Non
     chosen = program.selection
     assert times == program.reach and chosen.pre_threshold == selection.pre_threshold
     assert chosen.delta == cost.delta and chosen.delta * program.reach == program.budget.delta
+    if isinstance(chosen, GaussianThreshold):
+        assert cost.is_zcdp and chosen.rho == cost.amount
+        return
     spent = chosen.epsilon**2 / 2 if cost.is_zcdp else chosen.epsilon
     assert (1 - Fraction(1, 2**40)) * cost.amount <= spent <= cost.amount
 
