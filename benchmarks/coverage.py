@@ -186,6 +186,7 @@ def asked(quick: bool, files: Sequence[File]) -> Iterator[Question]:
     yield from questions.other_budgets(sizes[1:])
     layouts = questions.SMALL_LAYOUTS if quick else questions.LAYOUTS
     yield from questions.many_partitions(layouts)
+    yield from questions.selected(questions.SELECTED_LAYOUTS[: 1 if quick else None])
     for file in files:
         yield from questions.of_file(file)
 

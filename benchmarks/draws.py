@@ -19,18 +19,22 @@ import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.clips.choice import Choice
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.reach_programs import Programs
-from beam_dp.mechanisms.reach import ladder
+from beam_dp.mechanisms.reach import ladder, partition_number
+from beam_dp.mechanisms.releases.released import Released
 from beam_dp.mechanisms.summaries import histograms, owner_lines
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from benchmarks.suites import Rows
 
 _KEY = bytes(32)
 LEAST = 10
+BUCKETS = 8
+"""Privately selected partitions are drawn in so many parts, as in a job (`steps.draw`)."""
 
 
 class Interval(NamedTuple):
@@ -42,6 +46,7 @@ class Interval(NamedTuple):
         high: the upper end; inf where nothing was released.
         people: the rank error that is stated, in people; inf where none is.
         empty: whether nothing was released.
+        absent: whether the partition was not selected; it is `empty` too.
     """
 
     value: np.ndarray
@@ -49,6 +54,7 @@ class Interval(NamedTuple):
     high: np.ndarray
     people: np.ndarray
     empty: np.ndarray
+    absent: np.ndarray
 
 
 class Releases(abc.ABC):
@@ -92,11 +98,37 @@ class Summarised(Releases):
         clips = ()
         if self.people is not None:
             clips = self.program.choose_clips(self.people, Noise())
-        drawn = self.program.release(self.cells, clips, Noise())
-        numbers = self.program.combine(drawn, self.program.sums(drawn))
+        parts = [self._part(places, clips) for places in self._buckets]
+        sums = np.sum([self.program.sums(drawn) for _, drawn in parts], axis=0)
         names = [output.name for output in self.program.outputs]
-        columns = dict(zip(names, numbers, strict=True))
-        return [interval(columns, metric.output) for metric in self.program.metrics]
+        columns = {name: np.full(self.cells.size, np.nan) for name in names}
+        absent = np.ones(self.cells.size, bool)
+        for kept, drawn in parts:
+            absent[kept] = False
+            for name, numbers in zip(names, self.program.combine(drawn, sums), strict=True):
+                columns[name][kept] = numbers
+        return [interval(columns, metric.output, absent) for metric in self.program.metrics]
+
+    @property
+    def _buckets(self) -> list[np.ndarray]:
+        """The partitions of each bucket; all in one where they are public."""
+        places = np.arange(self.cells.size)
+        if self.program.selection is None:
+            return [places]
+        bucket = np.random.default_rng(0).integers(BUCKETS, size=len(places))
+        return [places[bucket == number] for number in range(BUCKETS)]
+
+    def _part(
+        self, places: np.ndarray, clips: tuple[Choice, ...]
+    ) -> tuple[np.ndarray, tuple[Released, ...]]:
+        """Draw the partitions of a bucket: those that are kept, and their numbers."""
+        if self.program.selection is None:
+            return places, self.program.release(self.cells, clips, Noise())
+        view, chosen = self.cells.select(places), self.program.chosen
+        kept = self.program.select(view, Noise())
+        guess = partition_number.FEW if chosen is None else chosen.guess
+        asked = view.select(kept).of_about(partition_number.about(len(kept), BUCKETS, guess))
+        return places[kept], self.program.release(asked, clips, Noise())
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -129,20 +161,32 @@ class Searched(Releases):
         return dataclasses.replace(self.settled[chosen.reach], program=program).draw()
 
 
-def interval(columns: Mapping[str, np.ndarray], name: str) -> Interval:
-    """Return the output columns of one metric; one without an interval says nothing of values."""
+def interval(
+    columns: Mapping[str, np.ndarray], name: str, absent: np.ndarray | None = None
+) -> Interval:
+    """Return the output columns of one metric; one without an interval says nothing of values.
+
+    Args:
+        columns: the output columns by name.
+        name: the metric's.
+        absent: which partitions were not selected; None: all were.
+    """
     found = np.asarray(columns[name], float)
     empty, unknown = np.isnan(found), np.full(found.shape, np.inf)
+    absent = np.zeros(found.shape, bool) if absent is None else absent
     stated = columns.get(f"{name}_low", -unknown), columns.get(f"{name}_high", unknown)
     people = columns.get(f"{name}_rank_error", unknown)
-    low, high, people = (np.asarray(column, float) for column in (*stated, people))
-    return Interval(np.where(empty, 0.0, found), low, high, people, empty)
+    low, high, people = (
+        np.where(absent, nothing, np.asarray(column, float))
+        for column, nothing in zip((*stated, people), (-np.inf, np.inf, np.inf), strict=True)
+    )
+    return Interval(np.where(empty, 0.0, found), low, high, people, empty, absent)
 
 
 def summarise(
     rows: Rows, metrics: Sequence[Metric], budget: dp.Budget, depth: int | None = None
 ) -> Releases:
-    """Bound and summarise rows by the library's code, for public partitions.
+    """Bound and summarise rows by the library's code, as `rows.selected` says how they are grouped.
 
     Args:
         rows: what is read.
@@ -156,7 +200,7 @@ def summarise(
         partition=["partition"],
         metrics=metrics,
         bounds=dp.ContributionBounds(reach, rows_per_partition=depth),
-        partitions=dp.PublicPartitions([*range(rows.partitions)]),
+        partitions=None if rows.selected else dp.PublicPartitions([*range(rows.partitions)]),
         budget=budget,
     )
     program, model, bounds = aggregate._program, aggregate._model, aggregate._bounds

@@ -1,13 +1,16 @@
 """Measure questions: errors beside the best fixed clip's, and whether intervals hold the truth.
 
 Errors are divided by the expert's for the same data before draws of data are put together. What is
-said of several partitions is the mean over them.
+said of several partitions is the mean over them. Of privately selected partitions those count that
+are released most of the time, each where it is; the expert knows which these are, and spends on the
+numbers what is left beside a share for their selection.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -23,6 +26,7 @@ SEEN = 40
 PRESENT = 60
 """At epsilon 1: people who are too few for a clip, even if all have the same number."""
 GAP = 8.0
+NONE_SELECTED = "hopeless: no partition is selected most of the time"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +54,10 @@ class Result:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sample:
-    """The releases of one statistic for one draw of the data: arrays (runs, partitions)."""
+    """The releases of one statistic for one draw of the data: arrays (runs, partitions).
+
+    Where a partition was not released, all numbers are NaN.
+    """
 
     errors: np.ndarray
     inside: np.ndarray
@@ -78,24 +85,39 @@ def measure(question: Question, runs: int, seeds: int) -> list[Result]:
 
 def sample(question: Question, rows: Rows, statistic: Statistic, drawn: Interval) -> Sample:
     """Compare releases with the truth of all rows."""
+    often = np.flatnonzero(drawn.absent.mean(axis=0) < 0.5)
+    if not len(often):  # nothing is released: all say 0
+        drawn = drawn._replace(absent=np.zeros_like(drawn.absent))
+    elif rows.selected:
+        rows, drawn = rows.only(often), Interval(*(column[:, often] for column in drawn))
     truth = statistic.truth(rows)
-    part, reach = 1 / len(question.asked), rows.reach or 3
+    part, reach = 1 / (len(question.asked) + rows.selected), rows.reach or 3
     shared = 1 if statistic.apart else rows.partitions
     best = statistic.best(rows, question.budget, part)
     slack = 1e-9 * abs(truth)
     here = np.bincount(rows.per_pair(None)[0], minlength=rows.partitions)
+    inside = (drawn.low <= truth + slack) & (drawn.high >= truth - slack)
+    empty = np.isinf(drawn.low) & np.isinf(drawn.high)
+    errors, inside, halves, empty = (
+        np.where(drawn.absent, np.nan, column)
+        for column in (abs(drawn.value - truth), inside, (drawn.high - drawn.low) / 2, empty)
+    )
     return Sample(
-        errors=abs(drawn.value - truth),
-        inside=(drawn.low <= truth + slack) & (drawn.high >= truth - slack),
-        halves=(drawn.high - drawn.low) / 2,
-        empty=np.isinf(drawn.low) & np.isinf(drawn.high),
+        errors=errors,
+        inside=inside,
+        halves=halves,
+        empty=empty,
         best=best,
         seen=here >= least_people(question.budget, reach),
-        mark=mark(
+        mark=NONE_SELECTED
+        if not len(often)
+        else mark(
             statistic.amounts(rows),
             best,
             shared,
-            noise_rate(question.budget, shared * reach, part / statistic.numbers),
+            noise_rate(
+                question.budget, None if rows.selected else shared, reach, part / statistic.numbers
+            ),
         ),
     )
 
@@ -111,25 +133,39 @@ def result(question: Question, name: str, samples: list[Sample]) -> Result:
     is_marked = 2 * len(marks) > len(samples)
     samples = [one for one in samples if is_marked or not one.mark]
     alone = samples[0].errors.shape[1] == 1
-    halves = np.concatenate([one.halves / one.best for one in samples])
-    errors = np.concatenate([one.errors / one.best for one in samples])
-    error = float(np.quantile(errors, QUANTILE) if alone else errors.mean())
-    widths = [width(one) for one in samples] if not alone else [float(np.median(halves)) / error]
+    bests = [one.best for one in samples]
+    halves, errors = together(samples, "halves", bests), together(samples, "errors", bests)
+    error = float(np.nanquantile(errors, QUANTILE) if alone else np.nanmean(errors))
+    widths = [width(one) for one in samples] if not alone else [float(np.nanmedian(halves)) / error]
     return Result(
         question,
         name,
         error,
-        float(np.mean(np.concatenate([one.inside for one in samples]))),
+        float(np.nanmean(together(samples, "inside"))),
         geometric(widths),
-        float(np.mean(np.concatenate([one.empty for one in samples]))),
+        float(np.nanmean(together(samples, "empty"))),
         marks[0] if is_marked else "",
+    )
+
+
+def together(samples: list[Sample], name: str, divisors: Sequence[float] = ()) -> np.ndarray:
+    """Return what all samples found, in one row.
+
+    Args:
+        samples: one for each draw of the data.
+        name: of an attribute.
+        divisors: by what that of each sample is divided; empty: by nothing.
+    """
+    by = divisors or [1.0] * len(samples)
+    return np.concatenate(
+        [getattr(one, name).ravel() / each for one, each in zip(samples, by, strict=True)]
     )
 
 
 def width(one: Sample) -> float:
     """Return half the intervals over the 95% errors, over the partitions that have people."""
-    errors = np.quantile(one.errors, QUANTILE, axis=0)
-    halves = np.median(one.halves, axis=0)
+    errors = np.nanquantile(one.errors, QUANTILE, axis=0)
+    halves = np.nanmedian(one.halves, axis=0)
     seen = one.seen & (errors > 0)
     return geometric(halves[seen] / errors[seen]) if seen.any() else math.nan
 
@@ -168,7 +204,7 @@ def mark(amounts: np.ndarray, best: float, partitions: int, rate: float) -> str:
     return ""
 
 
-def noise_rate(budget: dp.Budget, pairs: int, part: float = 1.0) -> float:
+def noise_rate(budget: dp.Budget, partitions: int | None, reach: int, part: float = 1.0) -> float:
     """Return how well people are seen, beside epsilon 1 in one partition.
 
     Many partitions share one look at the people, for which a smaller share of the budget is spent;
@@ -176,10 +212,22 @@ def noise_rate(budget: dp.Budget, pairs: int, part: float = 1.0) -> float:
 
     Args:
         budget: the whole.
-        pairs: the number of partitions times how many a person is in.
+        partitions: how many there are; None: they are selected privately.
+        reach: how many a person is in.
         part: of the budget, what the number gets.
     """
-    share = part * min(0.4, max(1 / 32, 0.8 / math.sqrt(pairs)))
-    if budget.is_zcdp or budget.delta:
-        return SEEN / (6.4 / math.sqrt(2 * share * float(budget.to_zcdp().amount)))
-    return float(budget.amount) * share / 0.4
+    share = 1 / 8
+    if partitions is not None:
+        share = min(0.4, max(1 / 32, 0.8 / math.sqrt(partitions * reach)))
+    if is_gaussian(budget, reach):
+        rho = float(budget.to_zcdp().amount)
+        return SEEN / (6.4 / math.sqrt(2 * part * share * rho))
+    return part * float(budget.amount) * share / 0.4
+
+
+def is_gaussian(budget: dp.Budget, reach: int) -> bool:
+    """Return whether Gaussian noise is the smaller one, of those that the budget allows."""
+    if budget.is_zcdp or not budget.delta:
+        return budget.is_zcdp
+    rho, epsilon = float(budget.to_zcdp().amount), float(budget.amount)
+    return math.sqrt(reach / (2 * rho)) < math.sqrt(2) * reach / epsilon

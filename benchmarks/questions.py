@@ -237,15 +237,42 @@ def many_partitions(layouts: Sequence[tuple[int, Layout]]) -> Iterator[Question]
         yield Question("a clip for each partition", kind, head, rows, (OWN_CLIPS,))
 
 
+SELECTED_LAYOUTS = (
+    (10_000, Layout(10)),
+    (10_000, Layout(100, 1, True)),
+    (100_000, Layout(100, 3, True)),
+)
+
+
+def selected(layouts: Sequence[tuple[int, Layout]]) -> Iterator[Question]:
+    """Yield sums of privately selected partitions, with a bound on how many a person has."""
+    for size, layout in layouts:
+        for kind in SUITE:
+            rows = functools.partial(privately, suites.spread, kind, size, layout)
+            head = f"{size:,}: {layout.name}"
+            yield Question("selected partitions", kind, head, rows, (SUM,), APPROXIMATE)
+
+
+def privately(make: Callable[..., Rows], *arguments: object) -> Rows:
+    """Return rows whose partitions are selected privately."""
+    return dataclasses.replace(make(*arguments), selected=True)
+
+
 def of_file(file: File) -> Iterator[Question]:
     """Yield counts and sums of a file as a whole, and by each column of groups."""
     for group, rows in suites.read(file).items():
         found = dataclasses.replace(rows, reach=None if group else 1)
         head = f"by {group}, {rows.partitions} partitions" if group else "in all"
-        asked = [COUNT, *(Total(name, dp.Sum(name), column=name) for name in file.values)]
+        asked = [
+            COUNT,
+            *(Total(name, dp.Sum(name, name="total"), column=name) for name in file.values),
+        ]
         for one in asked:
-            words = "files", f"{file.name}: {one.name}", head
-            yield Question(*words, functools.partial(same, found), (one,), seeds=1)
+            words, rows = (f"{file.name}: {one.name}", head), functools.partial(same, found)
+            yield Question("files", *words, rows, (one,), seeds=1)
+            if group:
+                rows = functools.partial(privately, same, found)
+                yield Question("files, selected", *words, rows, (one,), APPROXIMATE, seeds=1)
 
 
 def same(rows: Rows, seed: int) -> Rows:

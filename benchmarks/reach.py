@@ -15,16 +15,27 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
+from scipy import stats
 
+import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.noise.gaussian_threshold import GaussianThreshold, Selection
+from beam_dp.mechanisms.noise.partition_selection import TruncatedGeometric
 from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.allocation import SelectionRequest
+from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.planning.reach_programs import Programs, Question
 from beam_dp.mechanisms.reach import ladder, looks
 from beam_dp.mechanisms.reach import reach_choice as choice
+from beam_dp.mechanisms.reach.looks import noise_scale
 from beam_dp.mechanisms.reach.reach_choice import StepNoise
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -49,6 +60,8 @@ OTHERS: dict[str, Draw] = {
     "negative binomial": lambda random, n: random.negative_binomial(1, 1 / 20, n) + 1,
     "80% 2, 20% 15": lambda random, n: np.where(random.random(n) < 0.2, 15, 2),
 }
+SELECTED = Budget(1, Fraction(1, 10**6))
+"""Privately selected partitions need delta."""
 SUITES = {"kinds": (KINDS, (7, 50, 1_000)), "other kinds": (OTHERS, (5, 20, 150, 1_000))}
 
 
@@ -105,6 +118,48 @@ def data_of(draw: Draw, people: int, partitions: int, exponent: float, seed: int
     return Data(reaches, kept[-1] - kept)
 
 
+def kept_chance(selection: Selection, people: np.ndarray) -> np.ndarray:
+    """Return with which chance partitions with so many people are selected."""
+    if isinstance(selection, GaussianThreshold):
+        beyond = (1.5 + selection.slack - people) / math.sqrt(selection.variance)
+        return np.where(people > 0, stats.norm.sf(beyond), 0.0)
+    assert isinstance(selection, TruncatedGeometric)
+    table = [float(selection.probability(count)) for count in range(selection.threshold + 1)]
+    return np.array(table)[np.minimum(people, selection.threshold)]
+
+
+def selected_error(data: Data, program: Program) -> float:
+    """Return the mean error of numbers of people of partitions that are selected privately.
+
+    A partition that is not selected says 0, and errs by all its people.
+    """
+    assert program.selection is not None
+    [spending] = program.steps[0].release.spends
+    noise = StepNoise(noise_scale(spending.cost), spending.cost.is_zcdp)
+    lost, people = data.lost[min(program.reach, len(data.lost) - 1)], data.lost[0]
+    kept = kept_chance(program.selection, people - lost)
+    errors = np.array([noise.error(float(bias)) for bias in lost])
+    return float((kept * errors + (1 - kept) * people).sum())
+
+
+def selected_ratio(data: Data, draws: int) -> float:
+    """Return the mean error of the private choice over that of the best fixed bound."""
+    question = Question((dp.PeopleCount(),), SELECTED, selection=SelectionRequest(Fraction(1), 1))
+    tried = ladder.edges_up_to(len(data.lost) - 1)
+    best = min(selected_error(data, question.program(SELECTED, bound)) for bound in tried)
+    programs = Programs(question, ladder.edges_up_to(None))
+    counts = ladder.people_per_step(data.reaches, programs.edges)
+    known: dict[tuple[int, Fraction], float] = {}
+    errors = []
+    for _ in range(draws):
+        chosen = programs.choose(counts, Noise())
+        key = chosen.reach, chosen.look.share
+        if key not in known:
+            known[key] = selected_error(data, programs.at(chosen))
+        errors.append(known[key])
+    return float(np.mean(errors)) / best
+
+
 def noise_at(left: Budget, bound: int) -> StepNoise:
     """Return the noise of one count per partition."""
     if left.is_zcdp:
@@ -152,6 +207,24 @@ def cells(
     return found
 
 
+def report_selected(suite: str, draws: int) -> None:
+    """Print a table for privately selected partitions; no goal is promised there."""
+    kinds, partitions = SUITES[suite]
+    sys.stdout.write(f"\n{suite}, partitions selected privately: geometric mean (worst cell)\n\n")
+    heads = [f"P={count}, {size} sizes" for count in partitions for size in SIZES]
+    sys.stdout.write(f"| people | {' | '.join(heads)} |\n|{'---|' * (len(heads) + 1)}\n")
+    for people in GOALS:
+        texts = []
+        for count, exponent in itertools.product(partitions, SIZES.values()):
+            found = [
+                selected_ratio(data_of(draw, people, count, exponent, 100 * people + number), draws)
+                for number, draw in enumerate(kinds.values())
+            ]
+            texts.append(f"{middle(found):.2f} ({max(found):.1f})")
+        sys.stdout.write(f"| {people:,} | {' | '.join(texts)} |\n")
+        sys.stdout.flush()
+
+
 def middle(ratios: Sequence[float]) -> float:
     """Return the geometric mean."""
     return float(np.exp(np.mean(np.log(ratios))))
@@ -188,6 +261,8 @@ def main(words: Sequence[str] | None = None) -> int:
     # Without a public number of partitions no goal is promised; the figures are shown.
     for suite in SUITES:
         report(suite, False, draws)
+    for suite in SUITES:
+        report_selected(suite, draws)
     return int(bool(misses))
 
 

@@ -35,6 +35,7 @@ class Rows:
         columns: the values by name; NaN where there is none.
         partitions: how many partitions there are.
         reach: the most partitions that a person has rows in, which is public; None: nobody knows.
+        selected: whether partitions are selected privately; else the list of them is public.
     """
 
     person: np.ndarray
@@ -42,6 +43,7 @@ class Rows:
     columns: dict[str, np.ndarray]
     partitions: int = 1
     reach: int | None = 1
+    selected: bool = False
 
     @property
     def people(self) -> int:
@@ -62,6 +64,14 @@ class Rows:
         columns = {name: values[keep] for name, values in self.columns.items()}
         left = dataclasses.replace(self, person=self.person[keep], partition=self.partition[keep])
         return dataclasses.replace(left, columns=columns, reach=most)
+
+    def only(self, places: np.ndarray) -> Rows:
+        """Return the rows of some partitions, which are numbered 0, 1, ... anew."""
+        keep = np.isin(self.partition, places)
+        partition = np.searchsorted(places, self.partition[keep])
+        columns = {name: values[keep] for name, values in self.columns.items()}
+        left = dataclasses.replace(self, person=self.person[keep], partition=partition)
+        return dataclasses.replace(left, columns=columns, partitions=len(places))
 
     def per_pair(self, column: str | None) -> tuple[np.ndarray, np.ndarray]:
         """Return the partition and the total of each person in each of theirs.

@@ -134,14 +134,19 @@ def test_files_are_asked_about_by_group(tmp_path: Path) -> None:
     lines = [f"{person},{person % 3},{person}.5" for person in range(200)]
     path.write_text("\n".join(["who,day,spent", *lines]))
     asked = list(questions.of_file(suites.File.of(f"{path}:who:day:spent")))
-    assert [(one.data, one.people) for one in asked] == [
-        (f"shop: {name}", head)
-        for head in ("in all", "by day, 3 partitions")
-        for name in ("count", "spent")
+    by_day = "by day, 3 partitions"
+    assert [(one.family, one.data, one.people) for one in asked] == [
+        *(("files", f"shop: {name}", "in all") for name in ("count", "spent")),
+        *(
+            (family, f"shop: {name}", by_day)
+            for name in ("count", "spent")
+            for family in ("files", "files, selected")
+        ),
     ]
-    rows = asked[3].make(0)
+    rows, selected = asked[4].make(0), asked[5].make(0)
     assert rows.reach is None and rows.partitions == 3
-    assert asked[3].asked[0].truth(rows).sum() == pytest.approx(sum(range(200)) + 100)
+    assert selected.selected and not rows.selected and asked[5].budget.delta
+    assert asked[4].asked[0].truth(rows).sum() == pytest.approx(sum(range(200)) + 100)
 
 
 def test_statistics_are_left_to_their_module(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,9 @@ def fixed(truth: np.ndarray, errors: np.ndarray, half: float) -> Interval:
     """Return releases that err by so much, (runs,) for all partitions, with such intervals."""
     values = truth[None] + errors[:, None]
     nobody = np.zeros(values.shape, bool)
-    return Interval(values, values - half, values + half, np.full(values.shape, np.inf), nobody)
+    return Interval(
+        values, values - half, values + half, np.full(values.shape, np.inf), nobody, nobody
+    )
 
 
 def test_errors_coverage_and_width_are_those_of_the_releases(
@@ -126,11 +128,32 @@ def test_of_several_draws_of_the_data_those_that_are_marked_are_left_out() -> No
 
 
 def test_who_is_seen_depends_on_the_budget() -> None:
-    assert measured.noise_rate(questions.PURE, 1) == 1.0
-    assert measured.noise_rate(dp.Budget(0.5), 1) == 0.5
-    assert measured.noise_rate(questions.PURE, 1, 0.25) == 0.25
-    assert measured.noise_rate(questions.PURE, 10**6) == pytest.approx(1 / 32 / 0.4)
-    assert 0.5 < measured.noise_rate(questions.ZCDP, 1) < 1.0
+    assert measured.noise_rate(questions.PURE, 1, 1) == 1.0
+    assert measured.noise_rate(dp.Budget(0.5), 1, 1) == 0.5
+    assert measured.noise_rate(questions.PURE, 1, 1, 0.25) == 0.25
+    assert measured.noise_rate(questions.PURE, 10**6, 1) == pytest.approx(1 / 32 / 0.4)
+    assert measured.noise_rate(questions.PURE, None, 1) == pytest.approx(1 / 8 / 0.4)
+    assert 0.5 < measured.noise_rate(questions.ZCDP, 1, 1) < 1.0
+    # With delta, pure noise for one partition, Gaussian for many.
+    assert measured.noise_rate(questions.APPROXIMATE, 1, 1) == 1.0
+    assert measured.is_gaussian(questions.APPROXIMATE, 100)
+
+
+def test_of_selected_partitions_those_count_that_are_released() -> None:
+    """Two partitions of 2,000 people are always kept at epsilon 1, two of 3 people never.
+
+    (The chance of the one is 1 - e^-900 or so, that of the other below 10^-5.)
+    """
+    place = np.repeat([0, 1, 2, 3], [2000, 3, 3, 2000])
+    person = np.arange(len(place))
+    rows = Rows(person, place, {"v": np.ones(len(place))}, 4, 1, selected=True)
+    asked = dataclasses.replace(question(rows, SUM), budget=questions.APPROXIMATE)
+    [found] = measured.measure(asked, 40, 1)
+    assert found.mark == "" and found.empty == 0 and 0.5 < found.inside <= 1
+    assert 0.5 < found.error < 10
+    few = dataclasses.replace(rows.only(np.array([1, 2])), selected=True)
+    asked = dataclasses.replace(question(few, SUM), budget=questions.APPROXIMATE)
+    assert measured.measure(asked, 5, 1)[0].mark == measured.NONE_SELECTED
 
 
 def test_experts_of_totals_and_means_know_the_rows() -> None:

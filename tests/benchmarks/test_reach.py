@@ -1,9 +1,16 @@
 """The benchmark of the chosen bound: its errors are those that a simulation finds."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
+import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.allocation import SelectionRequest
+from beam_dp.mechanisms.planning.reach_programs import Question
 from beam_dp.mechanisms.reach import ladder
 from benchmarks import reach
 
@@ -47,6 +54,30 @@ def test_the_choice_is_never_better_than_the_best_and_seldom_far_from_it() -> No
         # The choice itself costs a part of the budget. (A mean of 20 above 1.5: none in 1,000.)
         assert 1 < reach.ratio(data, budget, 50, True, 20) < 1.5
     assert len(ladder.edges_up_to(50)) == 12
+
+
+def selection_question() -> Question:
+    return Question((dp.PeopleCount(),), reach.SELECTED, selection=SelectionRequest(Fraction(1), 1))
+
+
+def test_the_error_of_selected_partitions_is_the_mean_of_drawn_ones() -> None:
+    """1,500 draws of 20 partitions, half of them near the threshold: 3% is 6 deviations."""
+    data = reach.data_of(reach.KINDS["Poisson(2) + 1"], 600, 20, 1.0, 5)
+    for bound in (1, 6):
+        program = selection_question().program(reach.SELECTED, bound)
+        kept = data.lost[0] - data.lost[bound]
+        errors = []
+        for _ in range(1500):
+            named = program.selection.keep(kept, Noise())
+            [spending] = program.steps[0].release.spends
+            noise = AdditiveNoise(spending.cost).add(kept, np.ones_like(kept), Noise())
+            errors.append(abs(np.where(named, noise, 0) - data.lost[0]).sum())
+        assert reach.selected_error(data, program) == pytest.approx(np.mean(errors), rel=0.03)
+
+
+def test_the_choice_for_selected_partitions_is_looked_at() -> None:
+    data = reach.data_of(reach.KINDS["Poisson(2) + 1"], 10_000, 50, 0.0, 3)
+    assert 1 < reach.selected_ratio(data, 5) < 2
 
 
 def test_a_missed_goal_is_an_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
