@@ -141,8 +141,8 @@ def run(
     if released is None:
         sys.stdout.write(f"{plan.text(table.width())}\n")
     sys.stdout.write(charging.told(balance, foreseen=options.plan))
-    if released == 0:
-        sys.stdout.write(NOTHING.format(plan.rows[0].expected_error))
+    if released == 0 and (said := table.selection(options.output)):
+        sys.stdout.write(NOTHING.format(said))
     return 0
 
 

@@ -42,6 +42,15 @@ def show(path: str, columns: dict[str, Any], page: str | None = None) -> TextTab
     return shown
 
 
+def selection(path: str) -> str | None:
+    """Return from how many people on a partition is named, by the record of a released file.
+
+    None: the partitions were public.
+    """
+    said: str | None = _record(path)["selection"]
+    return said
+
+
 def _record(path: str) -> dict[str, Any]:
     """Return the record that the job wrote beside its file."""
     with FileSystems.open(whole_files.beside(path)) as file:
