@@ -19,24 +19,29 @@ _STOP_PEOPLE, _STOP_EARLY = 5_000, 40.0
 _LEAST = Fraction(1, 32)
 
 
-def shares(partitions: int | None, reach: int, two_looks: bool) -> tuple[Fraction, ...]:
+def shares(
+    partitions: int | None, reach: int, two_looks: bool, about: int | None = None
+) -> tuple[Fraction, ...]:
     """Return the shares of the budget for the looks at the histogram, by public parameters.
 
     The clip of one partition decides about its number alone, and gets two fifths, or a fourth where
     a first look is enough. That of P partitions is chosen with the same draw for all of them, and
     what is lost by a clip that is a little off is shared out: 0.8 / sqrt(P reach), between 1/32 and
-    2/5, measured best. Where P is not known, an eighth errs by little for 10 to 1,000 of them.
+    2/5, measured best. Where P is not known, a guess stands in its place; without one, an eighth
+    errs by little for 10 to 1,000 of them.
 
     Args:
         partitions: P; None: unknown.
         reach: how many of them one person can reach.
         two_looks: whether a first look may be enough.
+        about: a guess of P where it is unknown; None: there is none.
     """
-    if partitions is None:
+    number = partitions or about
+    if number is None:
         return (Fraction(1, 8),)
-    if partitions * reach == 1:
+    if partitions == reach == 1:
         return (EARLY, FULL) if two_looks else (FULL,)
-    share = Fraction(0.8 / (partitions * reach) ** 0.5).limit_denominator(1000)
+    share = Fraction(0.8 / (number * reach) ** 0.5).limit_denominator(1000)
     return (min(FULL, max(_LEAST, share)),)
 
 

@@ -114,7 +114,9 @@ class ClippedRequest(ColumnRequest):
                 shared=self.clipping.shared,
                 anchored=self.anchored and self.clipping.candidates is None,
                 bounded=context.depth is not None,
-                numbers=(context.partitions or _UNKNOWN) if self.clipping.shared else 1,
+                numbers=(context.partitions or context.about or _UNKNOWN)
+                if self.clipping.shared
+                else 1,
                 alpha=context.alpha,
                 early=self.early,
             ),
@@ -126,7 +128,7 @@ class ClippedRequest(ColumnRequest):
             return (self.clipping.share,)
         pure = not share.is_zcdp
         if self.clipping.shared:
-            return shares(context.partitions, context.reach, pure)
+            return shares(context.partitions, context.reach, pure, context.about)
         return shares(1, 1, pure and context.partitions == 1)
 
     def release(self, context: Context, made: ClippedSum) -> ClippedSum:

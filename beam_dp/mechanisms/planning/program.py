@@ -173,6 +173,7 @@ def compile_program(
     selection: SelectionRequest | None = None,
     others: Sequence[str] = (),
     partitions: int | None = None,
+    about: int | None = None,
 ) -> Program:
     """Share the budget out and return the program.
 
@@ -184,6 +185,7 @@ def compile_program(
         selection: how to select partitions; None for public ones.
         others: the columns of further owners, where rows have several.
         partitions: how many partitions there are; None: unknown.
+        about: a guess of it, from what was released; None: there is none.
 
     Raises:
         ValueError: when delta is needed and 0, a column has two units, or a metric refuses.
@@ -198,7 +200,7 @@ def compile_program(
         cost = account.spend(SELECTION, shares[None], reach)
         selector = best_selection(cost, selection.pre_threshold)
     columns = columns_of(asked, others)
-    context = Context(columns, reach=reach, depth=depth, partitions=partitions)
+    context = Context(columns, reach=reach, depth=depth, partitions=partitions, about=about)
     wanted = {request: share for request, share in shares.items() if request is not None}
     steps = build(asked, wanted, context, account)
     return Program(

@@ -55,8 +55,14 @@ class Question:
     selection: SelectionRequest | None = None
     partitions: int | None = None
 
-    def program(self, budget: Budget, reach: int) -> Program:
-        """Return the program for a bound, with what is left of the budget."""
+    def program(self, budget: Budget, reach: int, about: int | None = None) -> Program:
+        """Return the program for a bound, with what is left of the budget.
+
+        Args:
+            budget: what is left.
+            reach: the bound.
+            about: a guess of the number of partitions where it is unknown; None: none.
+        """
         return compile_program(
             self.asked,
             budget,
@@ -64,6 +70,7 @@ class Question:
             depth=self.depth,
             selection=self.selection,
             partitions=self.partitions,
+            about=about,
         )
 
     def counted(self) -> Budget:
@@ -93,7 +100,7 @@ class Programs:
     def __init__(self, question: Question, edges: tuple[int, ...]) -> None:
         self._question, self._edges = question, edges
         self._budget = question.counted()
-        self._compiled: dict[tuple[int, Fraction], Program] = {}
+        self._compiled: dict[tuple[int, Fraction, int | None], Program] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Programs, (self._question, self._edges)
@@ -139,13 +146,19 @@ class Programs:
         """
         return self.program(self._edges[0], SECOND)
 
-    def program(self, reach: int, share: Fraction) -> Program:
-        """Return the program for a bound, where the search has spent a share of the budget."""
-        key = reach, share
+    def program(self, reach: int, share: Fraction, about: int | None = None) -> Program:
+        """Return the program for a bound, where the search has spent a share of the budget.
+
+        Args:
+            reach: the bound.
+            share: what the search has spent.
+            about: its guess of the number of partitions; None: none.
+        """
+        key = reach, share, about
         if key not in self._compiled:
             left = left_after(self._budget, share)
             spent = self._budget.without_delta().scaled(share)
-            program = self._question.program(left, reach)
+            program = self._question.program(left, reach, about)
             entries = ((SEARCH, spent, 1), *program.entries)
             self._compiled[key] = dataclasses.replace(
                 program, entries=entries, asked=self._question.budget
@@ -156,7 +169,9 @@ class Programs:
         """Return the program for what the search chose; None: `model`."""
         if chosen is None:
             return self.model
-        return dataclasses.replace(self.program(chosen.reach, chosen.look.share), chosen=chosen)
+        about = None if self._question.partitions else _power(chosen.guess)
+        program = self.program(chosen.reach, chosen.look.share, about)
+        return dataclasses.replace(program, chosen=chosen)
 
     def noise_at(self, share: Fraction, reach: int) -> StepNoise:
         """Return the noise per partition and unit at a bound: the mean over what is released.
@@ -225,6 +240,11 @@ def compile_programs(
     if len(possible) <= 1:
         return question.program(budget, edges[0])
     return Programs(question, possible)
+
+
+def _power(number: float) -> int:
+    """Return the power of two next to a number: few programs are compiled."""
+    return 1 << max(0, round(math.log2(number)))
 
 
 def _is_possible(programs: Programs, reach: int) -> bool:

@@ -28,6 +28,8 @@ class Context:
         reach: the most partitions that a person can have rows in.
         depth: the most rows per person and partition; None: unknown.
         partitions: how many partitions there are; None: unknown.
+        about: about how many there are, by what was released before; None: no guess. It decides
+            shares only, never what a person can add.
         alpha: the chance that the noise strays further than an interval says.
         asker: the class of the metric whose request is built, for messages.
         output: the output column of that metric, for messages.
@@ -38,6 +40,7 @@ class Context:
     reach: int = 1
     depth: int | None = None
     partitions: int | None = None
+    about: int | None = None
     alpha: Fraction = ALPHA
     asker: str = ""
     output: str = ""

@@ -30,8 +30,12 @@ def test_the_shares_follow_the_partitions():
     assert shares(1, 1, True) == (EARLY, FULL) == (Fraction(1, 4), Fraction(2, 5))
     assert shares(1, 1, False) == (FULL,)
     assert shares(None, 1, True) == shares(None, 9, False) == (Fraction(1, 8),)
+    assert shares(1, 1, True, 50) == (EARLY, FULL) and shares(None, 1, True, 1) == (FULL,)
     for partitions in (1, 2, 3, 4, 5, 10, 100, 1000, 10**6):
         for reach in (1, 2, 7):
+            # A guess takes the place of the number where that is unknown, and only there.
+            assert shares(None, reach, True, partitions)[-1] == shares(partitions, reach, True)[-1]
+            assert shares(7, reach, True, partitions) == shares(7, reach, True)
             if partitions * reach == 1:
                 continue
             [share] = shares(partitions, reach, True)

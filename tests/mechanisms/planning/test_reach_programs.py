@@ -190,6 +190,28 @@ def test_the_choice_reaches_the_program_and_survives_a_pickle():
     assert copy.at(pickle.loads(pickle.dumps(chosen))).entries == program.entries
 
 
+def test_the_guess_of_the_number_of_partitions_shares_the_budget_out_anew():
+    """10^6 people in 2 partitions each: many partitions are guessed, which want a small share."""
+    programs = compile_programs([dp.Sum("v")], Budget(1, 1e-6), None, selection=SELECTION)
+    counts = np.zeros(len(LADDER), np.int64)
+    shares = []
+    for people in (20_000, 10**6):
+        counts[1] = people
+        chosen = programs.choose(counts, ZeroNoise())
+        program, alike = programs.at(chosen), programs.program(chosen.reach, chosen.look.share)
+        assert program.measures == alike.measures and program.fields == alike.fields
+        assert program.selection == alike.selection and program.budget == alike.budget
+        assert sum(cost.amount * times for _, cost, times in program.entries) == 1
+        costs = {label: cost.amount for label, cost, _ in program.entries}
+        [clip] = [cost for label, cost in costs.items() if label.endswith("clip")]
+        assert clip != alike.steps[0].release.looks[-1].amount
+        shares.append(clip)
+    assert shares[0] > shares[1]
+    public = compile_programs([dp.Sum("v")], Budget(1), None, partitions=50)
+    chosen = public.choose(counts, ZeroNoise())
+    assert public.at(chosen).entries == public.program(chosen.reach, chosen.look.share).entries
+
+
 def test_few_people_pay_for_a_second_look():
     programs = compile_programs([dp.PeopleCount()], Budget(1), 7, partitions=7)
     chosen = programs.choose(np.array([300, 0, 0, 0, 0, 0]), Noise())
