@@ -55,7 +55,7 @@ class BaseLosses(NamedTuple):
     amounts: np.ndarray
 
     def chosen(self, kept: np.ndarray) -> BaseLosses:
-        """Return some of the lines."""
+        """Return some of the lines, named by flags or places."""
         return BaseLosses(self.groups[kept], self.people[kept], self.amounts[kept])
 
 
@@ -128,6 +128,18 @@ class RemovalBounds:
         first = np.flatnonzero(np.diff(key, prepend=-1))
         groups, person = np.divmod(key[first], people)
         return BaseLosses(groups, person, integers.segment_sums(weights, first))
+
+    @functools.cached_property
+    def _firsts(self) -> np.ndarray:
+        """Where the lines of each group start, and the end."""
+        return np.searchsorted(self.lines.groups, np.arange(len(self.sums) + 1))
+
+    def lines_of(self, groups: np.ndarray) -> BaseLosses:
+        """Return the lines of these groups: time is taken for them alone."""
+        starts, ends = self._firsts[groups], self._firsts[groups + 1]
+        lengths = ends - starts
+        ahead = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
+        return self.lines.chosen(ahead + np.arange(len(ahead)))
 
     @functools.cached_property
     def unit(self) -> int:
@@ -226,7 +238,7 @@ class RemovalBounds:
     def lowers(self, guess: Weights, removals: int, bits: int) -> np.ndarray:
         """Return lower bounds of LP[0..removals], times 2^bits, as Python integers."""
         program, weights = self.program, self._feasible(guess, bits)
-        lines = self.lines.chosen(weights.groups[self.lines.groups] > 0)
+        lines = self.lines_of(np.flatnonzero(weights.groups > 0))
         loads = integers.sums_at(
             lines.people,
             integers.product(lines.amounts, weights.groups[lines.groups]),

@@ -36,7 +36,7 @@ from beam_dp.mechanisms.optimization.removal_bounds import (
 )
 from beam_dp.mechanisms.optimization.removal_game import RemovalGame
 from beam_dp.mechanisms.optimization.removal_program import RemovalProgram
-from beam_dp.mechanisms.optimization.removal_proposals import Guess, RemovalProposals
+from beam_dp.mechanisms.optimization.removal_proposals import INSIDE, Guess, RemovalProposals
 
 _LEAST, _MOST = 30, 44  # bits that are kept of bounds
 _NARROW = 62  # bits of a number that numpy holds
@@ -125,7 +125,7 @@ class RemovalLevels:
         if self.program.numbers > _TINY:
             if self._played(k):
                 return
-            for way in range(len(highs_model.WAYS)):
+            for way in self._ways:
                 if self._guessed(k, way):
                     return
         value = self.program.solved(k)
@@ -148,6 +148,13 @@ class RemovalLevels:
                 break
         return decided
 
+    @property
+    def _ways(self) -> list[int]:
+        """How programs are solved, in this order: with many groups by interior points first."""
+        program, groups = self.program, len(self.bounds.sums)
+        shared = len(program.shared) >= _MANY and groups >= _FEW
+        return [INSIDE] * shared + list(range(len(highs_model.WAYS)))
+
     @functools.cached_property
     def _playable(self) -> bool:
         """Whether the game is known to be fast where HiGHS is slow."""
@@ -161,11 +168,11 @@ class RemovalLevels:
         return RemovalGame.of(self.bounds, self.removals)
 
     def _guessed(self, k: int, way: int) -> bool:
-        """Compute B[k] by guesses of HiGHS; return whether they came close enough."""
+        """Compute B[k] by guesses; return whether they came close enough."""
         for guess, proposal in self.proposals.guesses(k, way, self.bits):
             touched, lines = self.proposals.touched, self.proposals.lines
             decided = self._decides(guess, k, touched, lines)
-            if guess.bits == self.bits:
+            if guess.bits == self.bits and (decided or way != INSIDE):
                 people = self.proposals.joined.people
                 loads = self.proposals.loads(proposal)[people] + proposal.removed[people]
                 order = np.argsort(-loads, kind="stable")[: self.removals]

@@ -25,6 +25,7 @@ import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.optimization.highs_model import HighsModel, Solution
+from beam_dp.mechanisms.optimization.interior import interior_points
 from beam_dp.mechanisms.optimization.removal_bounds import (
     BaseLosses,
     RemovalBounds,
@@ -39,6 +40,9 @@ _DIGITS = 48  # bits that are read of a float
 _FAR = 1e15  # no proposal is as large
 _STEP = 40  # bits that one step of a refinement adds
 _STEPS = 6
+_PART, _NEAR = 1e-3, 0.9  # who is removed by more, or has a larger part of the price, plays
+INSIDE = -1
+"""A way beside those of HiGHS: interior points."""
 
 
 class Proposal(NamedTuple):
@@ -69,6 +73,13 @@ class Guess(NamedTuple):
     bits: int
 
 
+class _Cast(NamedTuple):
+    """Who plays for some k, and what is left then."""
+
+    people: np.ndarray
+    left: float
+
+
 @dataclass
 class RemovalProposals:
     """Make proposals for one program; earlier calls change their speed only.
@@ -82,6 +93,7 @@ class RemovalProposals:
     joined: Joined
     _model: HighsModel = field(default_factory=HighsModel, repr=False)
     _fresh: bool = True
+    _casts: dict[int, _Cast] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, bounds: RemovalBounds, removals: int) -> RemovalProposals:
@@ -101,13 +113,16 @@ class RemovalProposals:
             bits: the precision of the first guess, at most 48.
         """
         solution = None
-        for solution in self._solutions(removals, way):
+        inside = way == INSIDE
+        for solution in self._inside(removals) if inside else self._solutions(removals, way):
             proposal, cut = self._read(solution), _DIGITS - bits
             point = ExactPoint(_wide(solution.values), _wide(solution.prices), _DIGITS)
             guess = self._guess(ExactPoint(point.values >> cut, point.prices >> cut, bits))
             self._joins(proposal)
+            if inside:
+                self._remember(removals, proposal)
             yield guess, proposal
-        if solution is None or self._fresh:
+        if solution is None or self._fresh or inside:
             return
         matrix = self._matrix
         yield self._guess(point), proposal
@@ -126,6 +141,7 @@ class RemovalProposals:
 
     def _solutions(self, removals: int, way: int) -> Iterator[Solution]:
         """Yield solutions for k until nobody and nothing has joined since, or HiGHS fails."""
+        self._fresh = self._fresh or not self._model.columns
         while True:
             if self._fresh:
                 matrix = self._matrix
@@ -140,6 +156,45 @@ class RemovalProposals:
             yield solution
             if not self._fresh:
                 return
+
+    def _inside(self, removals: int) -> Iterator[Solution]:
+        """Yield interior points for k, closer where nobody and nothing has joined since."""
+        self._recast(removals)
+        self._model, self._fresh = HighsModel(), True
+        while self._fresh:
+            for solution in interior_points.proposals(self._matrix, removals):
+                self._fresh = False
+                yield solution
+                if self._fresh:
+                    break
+
+    def _recast(self, removals: int) -> None:
+        """Begin with those who play for the nearest k that were solved before.
+
+        More is left without fewer people: groups that have less from the start do not matter.
+        """
+        below = max((k for k in self._casts if k <= removals), default=None)
+        above = min((k for k in self._casts if k >= removals), default=None)
+        if above is None:
+            return
+        casts = [self._casts[k].people for k in (below, above) if k is not None]
+        groups = np.flatnonzero(self.bounds.sums >= self._casts[above].left)
+        groups = np.intersect1d(self.joined.groups, groups)
+        people = functools.reduce(np.union1d, casts)
+        if len(groups) and len(people):
+            self.joined = self.joined._replace(people=people, groups=groups)
+            self._forget()
+
+    def _remember(self, removals: int, proposal: Proposal) -> None:
+        """Note who plays for k, for others that are near."""
+        near = self.loads(proposal) >= _NEAR * proposal.price
+        plays = np.flatnonzero((proposal.removed[:-1] > _PART) | near)
+        people = np.intersect1d(plays, proposal.joined.people)
+        self._casts[removals] = _Cast(people, proposal.left)
+
+    def _forget(self) -> None:
+        for name in ("touched", "lines"):
+            self.__dict__.pop(name, None)
 
     def _read(self, solution: Solution) -> Proposal:
         unit, joined = self.bounds.unit, self.joined
@@ -185,9 +240,11 @@ class RemovalProposals:
 
     def loads(self, proposal: Proposal) -> np.ndarray:
         """Return the loads of all people, about."""
-        program, lines, joined = self.bounds.program, self.bounds.lines, proposal.joined
+        program, joined = self.bounds.program, proposal.joined
+        lines = self.bounds.lines_of(np.flatnonzero(proposal.groups))
         amounts = lines.amounts.astype(np.float64) * proposal.groups[lines.groups]
-        loads = np.bincount(lines.people, amounts, program.people + 1)
+        loads = np.zeros(program.people + 1)
+        loads += np.bincount(lines.people, amounts, len(loads))
         for rows, sign in ((self.bounds.base[joined.values], -1.0), (joined.rows, 1.0)):
             owners = np.where((rows >= 0)[:, None], program.owners[rows], -1)
             np.add.at(loads, owners.ravel(), np.repeat(sign * proposal.amounts, owners.shape[1]))
@@ -208,7 +265,7 @@ class RemovalProposals:
             np.append(old.rows, rows),
         )
         if len(people):
-            del self.touched, self.lines
+            self._forget()
 
     def _groups(self, proposal: Proposal, excess: np.ndarray) -> np.ndarray:
         """Return groups of which more is left."""
@@ -229,7 +286,10 @@ class RemovalProposals:
         base = removed[owners[bounds.base[joined.values]]].sum(axis=1)
         there = removed[owners[joined.rows]].sum(axis=1)
         np.maximum.at(known, joined.values, np.where(joined.rows < 0, base - 1, base - there))
-        able = np.flatnonzero(excess > known[touched.values] + _SLACK)
+        seen = np.zeros(len(bounds.sums), np.bool_)
+        seen[joined.groups] = True
+        seen = seen[bounds.program.groups[touched.values]]
+        able = np.flatnonzero(seen & (excess > known[touched.values] + _SLACK))
         if not len(able):
             return able, able
         taken = removed[owners[touched.rows]].sum(axis=1)

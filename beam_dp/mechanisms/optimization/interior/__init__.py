@@ -1,0 +1,1 @@
+"""Interior points of removal programs with many groups: proposals in floats."""
