@@ -14,6 +14,10 @@ same B. (With a rational c some LP[k] would be such a point, and no bounds would
 *Few programs are solved.* The weights that prove a bound at k prove bounds for all k. LP is convex,
 so that above any two k it is below their chord. And whom the solution at k removes first is a good
 guess for all smaller k. The next k is the one where the bounds are farthest apart.
+
+*Few groups matter to few removals.* Leave out groups with sums of at most s, an integer, where
+LP[h] >= s. For k <= h what is left of them is at most s <= LP[h] <= LP[k], so that LP[k] is at most
+the larger of s and of LP[k] of the other groups; and it is at least both. So is B[k], for g(s) = s.
 """
 
 from __future__ import annotations
@@ -90,9 +94,27 @@ class RemovalLevels:
 
     def values(self) -> list[int]:
         """Return B[0..K]."""
+        if INSIDE in self._ways:
+            self._divide()
         while unknown := self._unknown():
             self._settle(max(unknown, key=lambda k: (self.high[k] - self.low[k], k)))
         return self._sides()[0] + [0] * self.beyond
+
+    def _divide(self) -> None:
+        """Take B of half as many removals from the groups that matter to them, if these are few."""
+        half = self.removals // 2
+        if half == 0:
+            return
+        for k in (self.removals, half):
+            if k in self._unknown():
+                self._settle(k)
+        small = self.bounds.sums <= int(self.low[half]) >> self.bits
+        if 2 * np.count_nonzero(~small) > len(small) or small.all():
+            return
+        most = int(self.bounds.sums[small].max())
+        few = RemovalLevels(self.program.of_groups(~small), half - 1).values()
+        for k, level in enumerate(few):
+            self.known.setdefault(k, max(level, most))
 
     def _unknown(self) -> list[int]:
         """Return all k whose B[k] is not known."""

@@ -42,6 +42,21 @@ class RemovalProgram:
         """How many people there may be."""
         return int(self.owners.max()) + 1
 
+    def of_groups(self, kept: np.ndarray) -> RemovalProgram:
+        """Return the program of the groups with these flags, of which there is one at least."""
+        values = kept[self.groups]
+        rows = values[self.values]
+        owners = self.owners[rows]
+        known = np.zeros(self.people + 1, np.bool_)
+        known[owners] = True
+        known[-1] = False
+        return RemovalProgram(
+            np.where(owners < 0, -1, (np.cumsum(known) - 1)[owners]),
+            (np.cumsum(values) - 1)[self.values[rows]],
+            self.weights[values],
+            (np.cumsum(kept) - 1)[self.groups[values]],
+        )
+
     @functools.cached_property
     def shared(self) -> np.ndarray:
         """The rows of values with several rows or owners; others stay by 1 - r_i, at least 0."""

@@ -33,3 +33,13 @@ def test_the_largest_group_counts(triangle):
     owners, values, weights, _ = triangle
     program = RemovalProgram(owners, values, weights * 3, np.arange(3))
     assert [program.solved(k) for k in range(3)] == [3, 1, 0]
+
+
+def test_the_program_of_some_groups_has_their_rows_and_people(triangle):
+    # Without the group of the middle row: one row of the people 0 and 1, and one of 1 and 2.
+    owners, values, weights, _ = triangle
+    program = RemovalProgram(owners + 1, values, weights * 3, np.arange(3))
+    some = program.of_groups(np.array([True, False, True]))
+    assert some.owners.tolist() == [[0, 1], [1, 2]] and some.weights.tolist() == [3, 3]
+    assert some.values.tolist() == some.groups.tolist() == [0, 1]
+    assert [some.solved(k) for k in range(2)] == [3, 0]

@@ -1,5 +1,7 @@
 """Interior points: as far apart as they say from what HiGHS finds, and never matter otherwise."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -81,6 +83,26 @@ def test_those_who_play_for_one_k_are_joined_by_those_of_others(inside):
     for levels, k in zip(alone, (2, 7), strict=True):
         levels._settle(k)
         assert levels.known[k] == several[k]
+
+
+def test_few_removals_leave_the_groups_that_matter(inside):
+    """Rows of one group count 30 times: the others are too small to matter to one removal."""
+    generator, divided, of_groups = np.random.default_rng(7), [], RemovalProgram.of_groups
+    programs = [shared_rows(generator, 20, 16, 6) for _ in range(8)]
+    programs = [
+        dataclasses.replace(program, weights=program.weights * (1 + 29 * (program.groups < 1)))
+        for program in programs
+    ]
+    exact = [[removal_levels.rounded(*program.solved(k).as_integer_ratio()) for k in range(5)]
+             for program in programs]  # fmt: skip
+
+    def counted(program, kept):
+        divided.append(kept)
+        return of_groups(program, kept)
+
+    inside.setattr(RemovalProgram, "of_groups", counted)
+    assert [RemovalLevels(program, 4).values() for program in programs] == exact
+    assert len(divided) >= 3
 
 
 @pytest.mark.parametrize("wrong", [-1.0, 0.0, 3.0, np.nan, np.inf])
