@@ -223,7 +223,11 @@ def test_a_unit_a_size_and_a_geometric_grid_reach_the_steps() -> None:
     words = ["--person", "p", "--epsilon", "1", "--sum_of_squares", "a:9", "--candidates=1:64:x2"]
     options, _ = shifted_inverse.parser().read([*words, "--partition_rows", "100", "--shards", "2"])
     loss, _, outputs = shifted_inverse.steps(options)
-    assert list(outputs) == [1, 2, 4, 8, 16, 32, 64] and loss.partition_rows == 100 and loss.shards == 2
+    assert (
+        list(outputs) == [1, 2, 4, 8, 16, 32, 64]
+        and loss.partition_rows == 100
+        and loss.shards == 2
+    )
     assert loss.statistic.relaxation == "pairs" and loss.statistic.people == 9
     words = ["--person", "p", "--epsilon", "1", "--max", "a", "--candidates=1:64:1"]
     options, _ = shifted_inverse.parser().read([*words, "--unit", "a=0.5"])
