@@ -144,7 +144,7 @@ def test_a_missing_column_is_one_line(
     said = f"error: column 'spnet' must stand once in every file of '{source}'; one of them has "
     [line] = capfd.readouterr().err.splitlines()
     assert stopped.value.code == 2
-    assert line.endswith(f"{said}'visitor', 'day', 'minutes', 'spent'")
+    assert line.endswith(f"{said}'visitor', 'day', 'minutes', 'spent'. Did you mean 'spent'?")
     assert not (tmp_path / "out.csv").exists()
 
 
