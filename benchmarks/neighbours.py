@@ -243,7 +243,7 @@ def wrong_proofs(of_values: bool, roles: int, guesses: int, seed: int) -> int:
 
 def by_guesses() -> None:
     """Let programs of any size be solved by guesses first."""
-    for name in ("_TINY", "_MANY", "_FEW"):
+    for name in ("_TINY", "_MANY", "_FEW", "_VARIED"):
         setattr(removal_levels, name, 0)
 
 

@@ -64,7 +64,7 @@ def test_the_command_says_what_it_found(
 
 
 def test_by_guesses_programs_of_any_size_are_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_TINY", "_MANY", "_FEW"):
+    for name in ("_TINY", "_MANY", "_FEW", "_VARIED"):
         monkeypatch.setattr(removal_levels, name, getattr(removal_levels, name))
     assert neighbours.main(["--pairs", "4", "--only", "most frequent", "--by_guesses"]) == 0
     assert removal_levels._TINY == removal_levels._MANY == removal_levels._FEW == 0

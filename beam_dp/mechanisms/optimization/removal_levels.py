@@ -46,6 +46,7 @@ _LEAST, _MOST = 30, 44  # bits that are kept of bounds
 _NARROW = 62  # bits of a number that numpy holds
 _MANY = 1000  # rows from which HiGHS may be slower than the game
 _FEW = 64  # groups below which HiGHS is faster
+_VARIED = 1000  # groups of shared rows from which interior points are faster than HiGHS
 _TINY = 1000  # numbers in a tableau below which rational numbers are faster than HiGHS
 
 _NOTHING = Touched(*(np.zeros(0, np.int64) for _ in range(3)))
@@ -77,6 +78,9 @@ class RemovalLevels:
         self.removals = removals = removals - self.beyond
         self.bits = min(_MOST, max(_LEAST, 58 - total.bit_length()))
         self.bounds = RemovalBounds(program)
+        # Interior points come first where the simplex method is slow.
+        varied = len(self.bounds.sums) >= _VARIED
+        self.varied = varied and len(program.shared) >= _MANY
         one, top = 1 << self.bits, int(self.bounds.sums.max())
         none = np.zeros(0, np.int64)
         groups = np.zeros(len(self.bounds.sums), np.int64)
@@ -94,7 +98,7 @@ class RemovalLevels:
 
     def values(self) -> list[int]:
         """Return B[0..K]."""
-        if INSIDE in self._ways:
+        if self.varied:
             self._divide()
         while unknown := self._unknown():
             self._settle(max(unknown, key=lambda k: (self.high[k] - self.low[k], k)))
@@ -112,8 +116,9 @@ class RemovalLevels:
         if 2 * np.count_nonzero(~small) > len(small) or small.all():
             return
         most = int(self.bounds.sums[small].max())
-        few = RemovalLevels(self.program.of_groups(~small), half - 1).values()
-        for k, level in enumerate(few):
+        few = RemovalLevels(self.program.of_groups(~small), half - 1)
+        few.varied = True
+        for k, level in enumerate(few.values()):
             self.known.setdefault(k, max(level, most))
 
     def _unknown(self) -> list[int]:
@@ -172,10 +177,8 @@ class RemovalLevels:
 
     @property
     def _ways(self) -> list[int]:
-        """How programs are solved, in this order: with many groups by interior points first."""
-        program, groups = self.program, len(self.bounds.sums)
-        shared = len(program.shared) >= _MANY and groups >= _FEW
-        return [INSIDE] * shared + list(range(len(highs_model.WAYS)))
+        """How programs are solved, in this order."""
+        return [INSIDE] * self.varied + list(range(len(highs_model.WAYS)))
 
     @functools.cached_property
     def _playable(self) -> bool:

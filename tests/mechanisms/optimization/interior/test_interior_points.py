@@ -44,7 +44,7 @@ def shared_rows(generator, rows, people, groups):
 @pytest.fixture
 def inside(monkeypatch):
     """Let programs of any size be proved by interior points, and by nobody else."""
-    for name in ("_TINY", "_MANY", "_FEW"):
+    for name in ("_TINY", "_MANY", "_FEW", "_VARIED"):
         monkeypatch.setattr(removal_levels, name, 0)
     monkeypatch.setattr(removal_levels.highs_model, "WAYS", ())
     return monkeypatch
