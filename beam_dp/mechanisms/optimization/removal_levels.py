@@ -105,18 +105,21 @@ class RemovalLevels:
         return self._sides()[0] + [0] * self.beyond
 
     def _divide(self) -> None:
-        """Take B of half as many removals from the groups that matter to them, if these are few."""
-        half = self.removals // 2
-        if half == 0:
-            return
-        for k in (self.removals, half):
-            if k in self._unknown():
-                self._settle(k)
-        small = self.bounds.sums <= int(self.low[half]) >> self.bits
-        if 2 * np.count_nonzero(~small) > len(small) or small.all():
-            return
+        """Take B of few removals from the groups that matter to them, where half of all do not."""
+        last = self.removals
+        while last:
+            if last in self._unknown():
+                self._settle(last)
+            small = self.bounds.sums <= int(self.low[last]) >> self.bits
+            if 2 * np.count_nonzero(small) >= len(small) and not small.all():
+                self._take_few(last - 1, small)
+                return
+            last //= 2
+
+    def _take_few(self, removals: int, small: np.ndarray) -> None:
+        """Take B[0..removals] from the groups without these flags."""
         most = int(self.bounds.sums[small].max())
-        few = RemovalLevels(self.program.of_groups(~small), half - 1)
+        few = RemovalLevels(self.program.of_groups(~small), removals)
         few.varied = True
         for k, level in enumerate(few.values()):
             self.known.setdefault(k, max(level, most))
