@@ -2,6 +2,8 @@
 
     python -m benchmarks.ranks               the tables (two minutes); returns 1 where a goal is missed
     python -m benchmarks.ranks --runs 20     a short look
+    python -m benchmarks.ranks --only 0.9 --stray 0.03     a part of them, with fewer people who must
+                                             support an answer, and more answers where nobody is
 
 Every run draws new data. The searches are those that the metrics build, with all their defaults,
 for one row per person and epsilon 1. Errors are in people: how far p n is from the people below and
@@ -293,16 +295,42 @@ def shown(result: Result, stated: bool) -> str:
     return f"{errors}{shares}" + (f"{result.stated:8.1%}" if stated else "")
 
 
-def table(title: str, draws: dict[str, Draw], runs: int, compare: bool) -> bool:
-    """Print one table; return whether all goals are reached."""
+def strayed(
+    release: RankRelease | ExtremeRelease, stray: float | None
+) -> RankRelease | ExtremeRelease:
+    """Return a release that may stop where nobody is with another chance; None: its own."""
+    if stray is None:
+        return release
+    search = dataclasses.replace(release.search, stray=stray)
+    return dataclasses.replace(release, search=search)
+
+
+def table(
+    title: str,
+    draws: dict[str, Draw],
+    runs: int,
+    compare: bool,
+    only: str = "",
+    stray: float | None = None,
+) -> bool:
+    """Print one table; return whether all goals are reached.
+
+    Args:
+        title: what stands above it.
+        draws: the distributions.
+        runs: per distribution.
+        compare: whether what the library did before stands beside it.
+        only: a part of the names of the tasks.
+        stray: the chance to stop where nobody is; None: that of the library.
+    """
     head = f"{title:26}{'n':>7}  "
     columns = f"{'error':^12}{'absurd':>7}{'none':>8}"
     print(f"{head}{columns}{'stated':>8}{('    before: ' + columns) if compare else ''}")
     fine = True
-    for task in TASKS:
+    for task in (task for task in TASKS if only in task.name):
         some = {name: draw for name, draw in draws.items() if task.p or name not in TIES}
         count = max(5, runs // 5) if task.n > 3000 else runs
-        answer = functools.partial(now, task, task.release)
+        answer = functools.partial(now, task, strayed(task.release, stray))
         new = together([measured(task, draw, count, answer) for draw in some.values()])
         line = f"{task.name:26}{task.n:>7,}  {shown(new, True)}"
         if compare:
@@ -319,10 +347,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print both tables; return 1 where a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=_Plain)
     parser.add_argument("--runs", type=int, default=RUNS, help="per distribution (default 100)")
-    runs = parser.parse_args(arguments).runs
-    tuned = table("distributions of the tuning", TUNED, runs, compare=True)
+    parser.add_argument("--only", default="", help="a part of the names of the lines")
+    parser.add_argument("--stray", type=float, help="another chance to stop where nobody is")
+    given = parser.parse_args(arguments)
+    options = {"only": given.only, "stray": given.stray}
+    tuned = table("distributions of the tuning", TUNED, given.runs, compare=True, **options)
     print()
-    held = table("held-out distributions", HELD_OUT, runs, compare=False)
+    held = table("held-out distributions", HELD_OUT, given.runs, compare=False, **options)
     return int(not (tuned and held))
 
 

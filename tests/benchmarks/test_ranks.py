@@ -68,6 +68,10 @@ def test_a_table_is_printed_and_all_tasks_have_a_release(capsys, monkeypatch):
     assert ranks.main(["--runs", "5"]) in (0, 1)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2 * len(few) + 3
+    assert ranks.main(["--runs", "5", "--only", "largest", "--stray", "0.3"]) in (0, 1)
+    assert len(capsys.readouterr().out.splitlines()) == 2 * 2 + 3
+    [mine, theirs] = (ranks.strayed(few[1].release, stray).search for stray in (None, 0.3))
+    assert theirs == dataclasses.replace(mine, stray=0.3) and mine.stray < 0.01
 
 
 def test_a_missed_goal_is_returned(capsys, monkeypatch):

@@ -4,7 +4,7 @@
 delta-approximate epsilon^2/2-zCDP. But that is a poor use of rho: the threshold is then about
 ln(1 / delta) over the root of 2 rho. With Gaussian noise the root of ln(1 / delta) stands in its
 place. For somebody in 16 partitions (epsilon 1, half of it for one metric, delta 10^-6) a partition
-is kept half of the time with 163 people in place of 394.
+is kept half of the time with 144 people in place of 353.
 """
 
 import dataclasses
