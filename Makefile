@@ -13,7 +13,7 @@ SUITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c '$(SUITS)' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: venv test audit test-runners test-flink test-spark lint demo docs bench clean
+.PHONY: venv test audit test-runners test-flink test-spark test-dataflow lint demo docs bench clean
 
 # Tests start some hundred programs: Python keeps what it compiled, whatever it is told elsewhere.
 test audit: export PYTHONDONTWRITEBYTECODE =
@@ -48,6 +48,10 @@ test-runners: venv $(PRISM)
 test-flink test-spark: test-%: venv
 	$(BIN)/python -m tests.clusters $* $(CLUSTER) -- $(BIN)/python -m pytest tests/runners \
 		--only_endpoints --job_endpoint {endpoint} --worker {worker} --durations=25
+
+# The steps of the Dockerfile that need no container engine, and the request that Dataflow would get.
+test-dataflow: venv
+	$(BIN)/python -m tests.dataflow
 
 $(PRISM):
 	@command -v go >/dev/null || { echo "Go is needed to build Prism; or: make PRISM=/path/to/prism test-runners"; exit 1; }

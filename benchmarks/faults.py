@@ -5,12 +5,13 @@
     python -m benchmarks.faults --engines flink:spark    some engines; Linux only
 
 A job makes one release for three readers (`benchmarks.fault_job`). While it runs processes of one
-kind are killed: in turn each kind of process of the engine, and the driver. The first is killed after
-a time that is uniform over what the job takes undisturbed; the next one so after that, three in all,
-for each job that lasts so long. For half of the jobs it is half a second at most after the first
-reader has shown something, where a second draw would do the most harm. If there is no process of the kind at that moment, the next one that
-starts is killed. Afterwards the job has a minute and a half to end; then the driver is killed too. The release keeps its draws in a folder (`--draws_folder`); "flink, not kept" has none: it shows
-that a second draw would be noticed.
+kind are killed: in turn each kind of process of the engine, and the driver. The first is killed
+after a time that is uniform over what the job takes undisturbed; the next one so after that, three
+in all, for each job that lasts so long. For half of the jobs it is half a second at most after the
+first reader has shown something, where a second draw would do the most harm. If there is no process
+of the kind at that moment, the next one that starts is killed. Afterwards the job has five minutes
+to end; then the driver is killed too. The release keeps its draws in a folder (`--draws_folder`);
+"flink, not kept" has none: it shows that a second draw would be noticed.
 
 Two draws are the same with a chance below 2^-120: where a day has two rows, there were two releases.
 A leftover is a file with a row of the input, or a part of the output.

@@ -1,0 +1,1 @@
+"""What can be checked of Dataflow without the service: the image's steps, and the job's request."""
