@@ -40,7 +40,7 @@ def roles(request):
     return request.param
 
 
-@sized(15, 5_000)
+@sized(15, 2_000)
 def test_profiles_of_neighbours_interlace(roles, tries):
     generator = np.random.default_rng(roles)
     for _ in range(tries):
