@@ -42,6 +42,10 @@ def laplace_bound(rate: checks.Real, alpha: checks.Real) -> int:
     return leading_bits(threshold, 0)
 
 
+_LEAST_SQUARE, _MOST_SQUARE, _TERMS, _MARGIN = 1, 1 << 20, 100, 2.0**-20
+"""Where floats may decide, by how many terms, and by how much logarithms must differ."""
+
+
 @functools.lru_cache(maxsize=1024)
 def gaussian_bound(variance: checks.Real, alpha: checks.Real) -> int:
     """Return how far discrete Gaussian noise strays, except with probability alpha.
@@ -77,11 +81,40 @@ def _tail_is_at_most(t: int, variance: Fraction, share: Fraction) -> bool:
     """Decide Phi(-t / sqrt(variance)) <= share.
 
     The two sides are never equal: erf is transcendental at algebraic points but 0 (Siegel,
-    Shidlovskii), and t >= 1. So some precision decides.
+    Shidlovskii), and t >= 1. So some precision decides; mostly that of floats does.
     """
+    decided = _by_floats(Fraction(t * t) / variance, share)
+    if decided is not None:
+        return decided
     bits = 64
     while True:
         low, high = normal_cdf_interval(-t, variance, bits)
         if high <= share or share < low:
             return high <= share
         bits *= 2
+
+
+def _by_floats(square: Fraction, share: Fraction) -> bool | None:
+    """Decide Phi(-z) <= share for z^2 = square in floats; None where it is too close to call.
+
+    Phi(-z) / phi(z) = 1 / (z + 1 / (z + 2 / (z + 3 / ...))) for z > 0 (Laplace; Abramowitz and Stegun
+    26.2.14). All terms are positive, so it lies between any two successive convergents. Logarithms
+    are below 2^19 here, and some hundred roundings of 2^-53 move them by less than the margin.
+    """
+    if not _LEAST_SQUARE < square < _MOST_SQUARE:
+        return None
+    z = math.sqrt(square)
+    density = -float(square) / 2 - math.log(2 * math.pi) / 2
+    ends = [density - math.log(_convergent(z, terms)) for terms in (_TERMS, _TERMS + 1)]
+    asked = math.log(share.numerator) - math.log(share.denominator)
+    if max(ends) < asked - _MARGIN:
+        return True
+    return False if min(ends) > asked + _MARGIN else None
+
+
+def _convergent(z: float, terms: int) -> float:
+    """Return z + 1 / (z + 2 / (z + ... + terms / z))."""
+    tail = z
+    for term in range(terms, 0, -1):
+        tail = z + term / tail
+    return tail

@@ -154,13 +154,17 @@ def test_a_mean_beside_its_sum_and_count_is_their_quotient_and_costs_nothing(
     metrics: list[Metric],
 ) -> None:
     many = people([7] * 4000 + [30] * 500, rows=[2] * 4500)
+    widths = []
     for _ in range(5):
         found = together(metrics, many, dp.Budget(1))
+        widths.append(found[8] - found[7])
         total, count, mean = found[::3]
         assert mean == total / count
         truth = (7 * 4000 + 30 * 500) / (4500 if "person" in str(metrics[2]) else 9000)
-        assert found[7] < mean < found[8] and found[8] - found[7] < 2
+        assert found[7] < mean < found[8]
         assert abs(mean - truth) < 10  # the noise has a deviation below 1/20
+    # A clip for too few people is chosen in 2 of 1,000 draws: for all five in 3 of 10^14.
+    assert min(widths) < 2
     program = compile_program(metrics, dp.Budget(1), 1)
     assert len(program.steps) == 2
     assert sum(cost.amount * times for _, cost, times in program.entries) == 1

@@ -1,12 +1,15 @@
 """The error bounds are compared with sums over the probability mass functions."""
 
 import decimal
+import itertools
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from beam_dp.mechanisms.noise import tails
 from beam_dp.mechanisms.noise.tails import gaussian_bound, laplace_bound
+from beam_dp.mechanisms.numerics.intervals import normal_cdf_interval
 
 
 def smallest(mass, alpha):
@@ -54,3 +57,18 @@ def test_bounds_at_the_ends():
 def test_parameters_out_of_range_are_refused(bound, amount, alpha):
     with pytest.raises(ValueError, match=f"{bound.__wrapped__.__name__}: "):
         bound(amount, alpha)
+
+
+def test_floats_decide_as_intervals_do() -> None:
+    """Where floats leave no doubt, the proved intervals say the same."""
+    decided = 0
+    for t, variance, exponent in itertools.product(
+        (1, 3, 10, 40, 300), (1, 7, 500), range(2, 300, 7)
+    ):
+        share, square = Fraction(1, 3**exponent), Fraction(t * t, variance)
+        said = tails._by_floats(square, share)
+        if said is not None:
+            low, high = normal_cdf_interval(-t, Fraction(variance), 600)
+            assert said == (high <= share) and (high <= share or share < low)
+            decided += 1
+    assert decided > 300
