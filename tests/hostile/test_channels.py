@@ -109,6 +109,7 @@ def nothing(element: Any) -> Iterator[Any]:
     return iter(())
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", transforms())
 def test_120_121_122_secrets_appear_nowhere(
     name: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -158,6 +159,7 @@ def test_the_search_finds_a_leak() -> None:
     assert any(secret in text for secret in secrets)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", transforms())
 def test_122_no_counters_of_ours(name: str) -> None:
     pipeline = beam.Pipeline(runner="FnApiRunner")

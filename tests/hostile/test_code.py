@@ -238,6 +238,7 @@ WAYS: dict[str, tuple[Callable[[], beam.PTransform], str]] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", WAYS)
 def test_values_of_every_class_on_every_way(name: str) -> None:
     make, column = WAYS[name]

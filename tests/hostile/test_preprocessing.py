@@ -91,7 +91,7 @@ def check(found):
     return {name: int((moves > 0).any(axis=1).sum()) for name, moves in found.items()}
 
 
-@sized(CASES // 5, CASES)
+@sized(CASES // 15, CASES)
 def test_one_person_moves_g_of_10000_neighbours_by_at_most_delta(tries):
     assert min(check(moved(tries, PLAIN, columnar=True)).values()) > tries // 10
 

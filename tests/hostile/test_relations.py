@@ -85,6 +85,7 @@ def test_what_is_no_item_drops_and_leaves_others_alone(name: str, metric: Any) -
     assert levels(rows_of([item]), metric) == [0.0] * 5
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("items", SAME_ITEMS.values(), ids=SAME_ITEMS)
 def test_one_item_in_several_spellings_is_one(items: list[Any]) -> None:
     assert levels(rows_of(items), OF_ITEMS["distinct"])[0] == 1.0

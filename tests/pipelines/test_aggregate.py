@@ -69,6 +69,7 @@ def test_every_format_gives_the_same_keys_and_people(
     assert all(abs(row["people_count"] - PEOPLE) <= 90 for row in released)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
 def test_the_table_is_read_back_from_every_output_format(
     visits: str, tmp_path: Path, extension: str, capfd: pytest.CaptureFixture[str]
@@ -495,6 +496,7 @@ def test_rows_with_two_owners_are_read_and_released(tmp_path: Path) -> None:
 OWNERS = ("customer", "supplier", "clerk")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
 def test_rows_with_three_owners_are_read_and_released(tmp_path: Path, extension: str) -> None:
     """60 rows of 10 customers, 5 suppliers and 4 clerks; each fifth has no clerk."""

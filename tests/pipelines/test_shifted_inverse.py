@@ -119,6 +119,7 @@ def test_losses_of_rows_and_values_are_those_of_brute_force(tmp_path: Path, exte
         assert statistic in relaxed or found == list(right), statistic
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
 def test_rows_with_two_owners_disappear_with_either(tmp_path: Path, extension: str) -> None:
     rows: list[dict[str, object]] = [

@@ -170,7 +170,11 @@ def test_a_job_that_reads_is_stopped(
     job.check_end(128 + number, STAGES)
 
 
-@pytest.mark.parametrize("options", [[], PROCESSES], ids=["in memory", "processes"])
+@pytest.mark.parametrize(
+    "options",
+    [[], pytest.param(PROCESSES, marks=pytest.mark.audit)],
+    ids=["in memory", "processes"],
+)
 def test_a_terminal_stops_the_workers_too_and_a_second_time_changes_nothing(
     options: list[str], start: Callable[..., Job], endless: str
 ) -> None:
@@ -243,7 +247,11 @@ def test_an_interrupt_that_comes_as_an_exception_is_one_too(
     start(audit("total")).check_end(130, ())
 
 
-@pytest.mark.parametrize("options", [[], PROCESSES], ids=["in memory", "processes"])
+@pytest.mark.parametrize(
+    "options",
+    [[], pytest.param(PROCESSES, marks=pytest.mark.audit)],
+    ids=["in memory", "processes"],
+)
 def test_a_file_that_is_being_written_is_deleted(
     options: list[str], start: Callable[..., Job], tmp_path: Path
 ) -> None:

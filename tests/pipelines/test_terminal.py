@@ -92,7 +92,11 @@ def test_a_failure_in_a_worker_process_shows_no_data(capfd: pytest.CaptureFixtur
     assert said.err == "Reading\n" and said.out == "" and CANARY not in str(stopped.value.code)
 
 
-@pytest.mark.parametrize("options", [[], PROCESSES], ids=["in memory", "processes"])
+@pytest.mark.parametrize(
+    "options",
+    [[], pytest.param(PROCESSES, marks=pytest.mark.audit)],
+    ids=["in memory", "processes"],
+)
 def test_the_error_is_shown_to_who_asks_for_it(
     options: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:

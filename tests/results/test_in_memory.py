@@ -39,6 +39,7 @@ def written(path: Path) -> Path:
     return path
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", ["csv", "parquet", "Table", "pandas", "objects", "polars"])
 def test_every_kind_of_data_is_released(tmp_path: Path, kind: str) -> None:
     frame = TABLE.to_pandas()

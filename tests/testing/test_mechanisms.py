@@ -36,6 +36,7 @@ def released(statistic, delta=DELTA):
     return steps
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_preprocessed_statistics_move_by_delta(statistic):
     assert check_sensitivity(released(statistic), DELTA, NUMBERS) is None

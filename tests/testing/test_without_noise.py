@@ -61,6 +61,7 @@ def numbers(row: Any) -> tuple[float, ...]:
 EXACT = [(1, 5, 20.0, 4.0, 8.0), (2, 4, 16.0, 4.0, 7.0)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("runner", ["FnApiRunner", "DirectRunner"])
 @pytest.mark.parametrize("bounds", [dp.ContributionBounds(1), None], ids=["given", "chosen"])
 def test_numbers_are_exact_in_the_block(runner: str, bounds: dp.ContributionBounds | None) -> None:

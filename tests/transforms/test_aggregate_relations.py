@@ -146,7 +146,7 @@ def test_one_person_moves_every_loss_by_at_most_one(name: str) -> None:
     assert any(moves(old, new))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("bounds", ["L0", "Linf", "all"])
 @pytest.mark.parametrize("name", ONE_OWNER)
 def test_bounds_hold_in_pipelines(name: str, bounds: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ WAYS: dict[str, Any] = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("bounds", [Bounds(2), Bounds(2, 2, 3)], ids=["pairs", "all"])
 def test_every_way_keeps_the_same_rows(way: str, bounds: Bounds) -> None:

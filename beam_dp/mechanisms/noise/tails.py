@@ -97,19 +97,19 @@ def _tail_is_at_most(t: int, variance: Fraction, share: Fraction) -> bool:
 def _by_floats(square: Fraction, share: Fraction) -> bool | None:
     """Decide Phi(-z) <= share for z^2 = square in floats; None where it is too close to call.
 
-    Phi(-z) / phi(z) = 1 / (z + 1 / (z + 2 / (z + 3 / ...))) for z > 0 (Laplace; Abramowitz and Stegun
-    26.2.14). All terms are positive, so it lies between any two successive convergents. Logarithms
-    are below 2^19 here, and some hundred roundings of 2^-53 move them by less than the margin.
+    Phi(-z) / phi(z) = 1 / (z + 1 / (z + 2 / (z + 3 / ...))) for z > 0 (Laplace; Abramowitz and
+    Stegun 26.2.14). All terms are positive, so it lies between any two successive convergents.
+    Logarithms are below 2^20 here, and some hundred roundings of 2^-53 each move them by less than
+    the margin.
     """
     if not _LEAST_SQUARE < square < _MOST_SQUARE:
         return None
-    z = math.sqrt(square)
-    density = -float(square) / 2 - math.log(2 * math.pi) / 2
+    z, density = math.sqrt(square), -float(square) / 2 - math.log(2 * math.pi) / 2
     ends = [density - math.log(_convergent(z, terms)) for terms in (_TERMS, _TERMS + 1)]
     asked = math.log(share.numerator) - math.log(share.denominator)
-    if max(ends) < asked - _MARGIN:
-        return True
-    return False if min(ends) > asked + _MARGIN else None
+    if abs(asked - sum(ends) / 2) <= abs(ends[1] - ends[0]) + _MARGIN:
+        return None
+    return ends[0] < asked
 
 
 def _convergent(z: float, terms: int) -> float:

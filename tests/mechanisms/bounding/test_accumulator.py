@@ -116,6 +116,7 @@ def collide(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
     monkeypatch.setattr(hashing, "mix", lambda words, constant: real(words, constant) & kept)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("bits", [0, 1, 4])
 def test_people_who_share_a_slot_of_the_filter_are_told_apart(monkeypatch, pool, bits, threads):
@@ -129,6 +130,7 @@ def test_people_who_share_a_slot_of_the_filter_are_told_apart(monkeypatch, pool,
         assert fields_in(settled) == fields_of(bounder, reference(bounder, rows))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("bounds", "lines"),
     [

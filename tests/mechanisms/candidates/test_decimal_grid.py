@@ -179,6 +179,7 @@ def test_half_of_the_weight_between_two_bounds_is_that_of_the_distance():
     assert 0.25 < 1 - half / whole < 0.33
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("low", "high"), BOUNDS)
 def test_bounds_are_mirrored_and_pickled(low, high):
     grid = between(low, high)

@@ -71,6 +71,7 @@ def test_where_nobody_is_nobody_is_shown(noise, buckets, sides):
     assert evidence.highest(np.zeros((3, sides, buckets))).tolist() == [[-1] * sides] * 3
 
 
+@pytest.mark.sampled(3)
 @NOISES
 @pytest.mark.parametrize("sides", [1, 2])
 def test_above_people_false_alarms_are_as_rare_as_said_in_all(noise, sides):

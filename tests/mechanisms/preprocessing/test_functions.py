@@ -21,7 +21,7 @@ def called(name, values, delta, empty):
     return getattr(preprocessing, name)(values, delta, empty)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", brute.STATISTICS)
 def test_it_is_the_definition(name):
     generator = np.random.default_rng(1)

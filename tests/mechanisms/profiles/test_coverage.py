@@ -110,7 +110,7 @@ def test_owners_of_single_items_are_exact():
     assert coverage.profile(people, items, 7) == [27, 18, 11, 4, 1, 0, 0, 0]
 
 
-@sized(1_500, 10_000)
+@sized(500, 10_000)
 def test_profiles_of_10000_neighbours_interlace(tries):
     for before, after in chains(lambda sets: coverage.profile(*columns(sets), 4), tries, 4):
         assert interlaced(before, after)

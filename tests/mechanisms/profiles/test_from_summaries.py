@@ -70,7 +70,7 @@ def test_one_person_with_all_their_rows_moves_every_loss_by_at_most_one(name: st
     assert moves(before, after) == {True, False}
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("name", ONE_OWNER)
 def test_bounds_keep_it_so_in_every_partition(name: str, bounds: str) -> None:

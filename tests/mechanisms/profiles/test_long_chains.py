@@ -66,6 +66,7 @@ def chains(count: int, seed: int) -> list[Pairs]:
     ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rounds", [0, 1, 2, 64])
 def test_a_capped_count_is_the_one_flow_over_all_pairs(rounds: int, monkeypatch: Patch) -> None:
     monkeypatch.setattr(coverage, "_ROUNDS", rounds)
@@ -104,6 +105,7 @@ def interlaces(with_all: list[Fraction], without: list[Fraction]) -> bool:
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rounds", [0, 1, 64])
 def test_profiles_of_chains_interlace(rounds: int, monkeypatch: Patch) -> None:
     monkeypatch.setattr(coverage, "_ROUNDS", rounds)

@@ -50,6 +50,7 @@ def counted(rows, reach, people):
     return ladder.people_per_step(ladder.reaches_of(bounder.reduce(table)), (1, 2, reach))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("reach", [2, 3])
 @pytest.mark.parametrize("times", [1, 2])
 def test_every_person_moves_one_count_by_one(reach, times):

@@ -99,6 +99,7 @@ def test_a_step_shows_by_itself_and_by_windows():
     assert top([0, 0, 0, 0, 0, 0, 0, one]) == 7
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("partitions", "alarm"), [(50, 0.05), (None, 0.001)])
 @pytest.mark.parametrize("budget", [PURE, ZCDP])
 def test_nobody_shows_where_nobody_is(partitions, alarm, budget):
@@ -184,6 +185,7 @@ def test_an_unknown_number_of_partitions_lies_between_its_ends():
         assert min(between) <= unknown.reach <= max(between)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("budget", [PURE, ZCDP])
 @pytest.mark.parametrize("people", [10_000, 100_000])
 def test_what_is_cut_is_below_its_bound_nearly_always(budget, people):

@@ -174,6 +174,7 @@ def moves_of_neighbours(signed: bool, clip: int) -> np.ndarray:
     return more - less
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("clip", [0, 4])
 def test_one_person_moves_the_clipped_sum_by_at_most_the_clip(signed, clip):

@@ -235,6 +235,7 @@ def ranks_are_near(rows: Rows, value: float, p: Fraction, shift: float) -> bool:
     return q(value) >= -slack and (place == 0 or q(GRID[place - 1]) <= slack)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("p", ["0.5", "0.9", "0.01", "1/3"])
 def test_quantiles_of_people_are_within_their_shift(p: str) -> None:
     statistic = Statistic(dp.Quantile("value", Fraction(p)), len)
@@ -425,6 +426,7 @@ def people_above(rows: Rows, program: Program, bounds: ContributionBounds) -> li
     return people[0][::-1].cumsum()[-2::-1].tolist()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("reach", [None, 1, 2])
 def test_the_shared_clip_of_a_distinct_count_sees_everybody_once(reach: int | None) -> None:
     """It sees a person's most items in any partition; one person moves it by 0 or 1."""

@@ -93,6 +93,7 @@ def test_small_beta_costs_little():
     assert [AboveThreshold(Budget(1), beta).shift(2**64) for beta in (1e-3, 1e-6)] == [95, 128]
 
 
+@pytest.mark.sampled(19)
 @pytest.mark.parametrize("n", [2, 5, 1000, 2**20])
 @pytest.mark.parametrize("epsilon", [0.3, 1, 5])
 @pytest.mark.parametrize("beta", [1e-6, 0.05, 0.5])

@@ -125,6 +125,7 @@ def broken(rates):
     return Broken(Budget(2), 0.25, 0.4, D)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "rates",
     [
@@ -208,6 +209,7 @@ def test_the_budget_is_never_exceeded(p, n):
         assert max(first + second, share * first + (1 + share) * second) ** 2 <= 8 * epsilon
 
 
+@pytest.mark.audit
 def test_choose_follows_the_distribution():
     random = np.random.default_rng(3)
     candidates = Candidates.of(range(12))

@@ -67,6 +67,7 @@ def test_it_is_its_definition(name, rows, k):
     assert dp.down_sensitivity(metric, rows, k, person="id") == defined(f, rows, k)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["people", "count", "sum", "max", "min"])
 def test_metrics_of_one_number_per_person_take_any_number_of_people(name):
     rows = [{"id": n % 5000, "x": n % 7} for n in range(20_000)]

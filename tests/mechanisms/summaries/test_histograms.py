@@ -278,6 +278,7 @@ def shared_lines(rows: list[Row], measure: Measure) -> dict[int, int]:
     return dict(zip(summary.bucket.tolist(), summary.people.tolist(), strict=True))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "measure", [Measure(0, 0, GRID), Measure(0, 1, GRID), Measure(ROWS, 1, GRID)]
 )

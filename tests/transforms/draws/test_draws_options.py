@@ -47,6 +47,7 @@ def test_no_other_runner_needs_one(runner: str) -> None:
         built(runner)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", RELEASES)
 def test_every_draw_of_a_release_is_kept(name: str, tmp_path: Path) -> None:
     options = PipelineOptions([f"--draws_folder={tmp_path}"])

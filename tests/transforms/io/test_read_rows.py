@@ -502,6 +502,7 @@ def test_bad_rows_never_fail_and_never_show(
     assert SECRET not in caplog.text + captured.out + captured.err
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "jsonl", "jsonl.gz"])
 def test_files_are_closed(tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"rows.{kind}"

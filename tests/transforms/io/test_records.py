@@ -236,7 +236,7 @@ def test_a_bad_record_is_dropped_alone(
     assert captured.out + captured.err == ""
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("first", BAD)
 def test_two_bad_records_leave_the_others_alone(tmp_path: Path, first: str) -> None:
     # Two bad ones may be a good one together: a quote that is not closed, and a quote alone.

@@ -207,6 +207,7 @@ def test_a_place_where_nothing_can_be_written_is_refused_at_construction(tmp_pat
     assert {path.name for path in tmp_path.iterdir()} == {"file", "folder.csv", "nowhere"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name", ["out.csv", "new/deep/out.csv", f"{'a' * 251}.csv", "é" * 125 + ".csv"]
 )

@@ -215,6 +215,7 @@ def seen_by(rows: list[dict[str, Any]], **options: Any) -> Iterable[list[ReachCh
     return seen("first"), seen("second")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("repeats", [0, 1, 2])
 def test_the_choice_is_drawn_once(repeats: int) -> None:
     """Two draws agree in 11 counts of a scale above 10^6 with a chance below 10^-60."""
@@ -223,6 +224,7 @@ def test_the_choice_is_drawn_once(repeats: int) -> None:
     assert len(first) >= 1 and len(second) >= 1 and len(counts) == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("runner", ["FnApiRunner", *guards.RECOMPUTING])
 def test_a_group_by_key_stands_between_the_choice_and_all_who_read_it(runner: str) -> None:
     flags = PipelineOptions(["--cluster_never_restarts"])

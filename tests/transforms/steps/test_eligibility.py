@@ -113,7 +113,7 @@ def test_a_distinct_count_by_owners_is_released_from_below() -> None:
 NOBODY = [None, 1.5, float("nan"), b"x", [1], {}, "\ud800", object(), datetime.datetime(2020, 1, 1)]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("nobody", NOBODY, ids=lambda nobody: type(nobody).__name__)
 def test_a_row_belongs_to_those_who_are_in_its_roles_and_without_any_does_not_count(
     nobody: Any,
@@ -180,6 +180,7 @@ def test_columns_that_cannot_hold_owners_are_refused_by_name() -> None:
 VALUES = [(float("nan"), 0.0), (None, 0.0), (-5.0, 0.0), (True, 0.0), ("7", 0.0), (2, 2.0)]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("value", "added"), VALUES, ids=repr)
 def test_values_that_are_no_numbers_or_negative_add_nothing(value: Any, added: float) -> None:
     found = losses([edge(1, 2, value), edge(1, 2, 3.0)], dp.Sum("value"))

@@ -40,6 +40,7 @@ def roles(request):
     return request.param
 
 
+@pytest.mark.sampled(3)
 @sized(15, 2_000)
 def test_profiles_of_neighbours_interlace(roles, tries):
     generator = np.random.default_rng(roles)
@@ -78,6 +79,7 @@ def extension(owners, items, price):
     return float(linprog(costs, above, -np.ones(len(values))).fun)
 
 
+@pytest.mark.sampled(3)
 @sized(2, 40)
 def test_it_is_the_formula_over_all_prices_by_an_independent_solver(roles, tries):
     """No extension of so few rows is within 1e-7 of a step: those points are irrational."""

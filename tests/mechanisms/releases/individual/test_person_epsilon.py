@@ -33,6 +33,7 @@ def some_people(chance):
     return [(chance.randint(-9, 9), chance.choice([0, 1, 2, 5])) for _ in range(size)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("statistic", ["sum", "maximum", "minimum"])
 def test_no_person_moves_it_by_more_than_their_own(statistic):
     chance, moved = random.Random(statistic), 0
