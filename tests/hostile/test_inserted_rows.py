@@ -21,19 +21,19 @@ from tests.hostile.inserted.tally import Tally
 
 Insert = Callable[[random.Random, Tally, Path], None]
 PLAN: dict[str, tuple[Insert, int]] = {
-    "CSV, proper": (files.proper_csv, 15_000),
-    "CSV, raw": (files.raw_csv, 12_000),
+    "CSV, proper": (files.proper_csv, 10_000),
+    "CSV, raw": (files.raw_csv, 10_000),
     "CSV, without quotes": (files.csv_without_quotes, 10_000),
     "CSV, any bytes": (files.any_csv, 10_000),
-    "JSON Lines": (files.json_lines, 15_000),
+    "JSON Lines": (files.json_lines, 26_000),
 }
 for name in layouts.layouts():
     PLAN |= {
         f"CSV, {name}": (files.options_on("csv", name), 1_000),
         f"JSON Lines, {name}": (files.options_on("jsonl", name), 1_000),
         f"objects, {name}": (memory.python_objects(name), 4_000),
-        f"batches, {name}": (memory.record_batches(name), 2_000),
-        f"Parquet, {name}": (memory.parquet_files(name), 1_000),
+        f"batches, {name}": (memory.record_batches(name), 1_000),
+        f"Parquet, {name}": (memory.parquet_files(name), 400),
     }
 PART = 40
 

@@ -214,7 +214,7 @@ def neighbours(random, number: int):
         yield (people, items, counts), (people[kept], items[kept], counts[kept])
 
 
-@sized(300, 10_000)
+@sized(300, 5_000)
 def test_one_person_more_interlaces(tries):
     for larger, smaller in neighbours(np.random.default_rng(4), tries):
         assert interlaces(frequency.max_profile(*larger, 4), frequency.max_profile(*smaller, 4))

@@ -35,7 +35,7 @@ def way(request, monkeypatch):
 
 
 @pytest.mark.sampled(17)
-@sized(8, 200)
+@sized(8, 100)
 def test_profiles_of_neighbours_interlace(statistic, roles, way, tries):
     generator = np.random.default_rng(roles)
     for _ in range(tries):

@@ -43,7 +43,7 @@ def test_the_window_recursion_is_wrong_for_unequal_deltas(f, values, deltas, exa
 
 
 @pytest.mark.sampled(3)
-@sized(500, 5_000)
+@sized(500, 2_500)
 @pytest.mark.parametrize("f", [brute.mean, brute.median, brute.trimmed_mean, max, min])
 def test_classes_are_exact(f, tries):
     generator = np.random.default_rng(1)

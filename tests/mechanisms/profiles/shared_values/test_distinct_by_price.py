@@ -41,7 +41,7 @@ def roles(request):
 
 
 @pytest.mark.sampled(3)
-@sized(15, 2_000)
+@sized(15, 1_000)
 def test_profiles_of_neighbours_interlace(roles, tries):
     generator = np.random.default_rng(roles)
     for _ in range(tries):
@@ -80,7 +80,7 @@ def extension(owners, items, price):
 
 
 @pytest.mark.sampled(3)
-@sized(2, 40)
+@sized(2, 20)
 def test_it_is_the_formula_over_all_prices_by_an_independent_solver(roles, tries):
     """No extension of so few rows is within 1e-7 of a step: those points are irrational."""
     generator = np.random.default_rng(20 + roles)
