@@ -122,7 +122,7 @@ class PrivateAggregate(
 
     def __post_init__(self) -> None:
         self._owner, self._others = eligibility.check_person(_OWNER, self.person)
-        self.person = self._owner
+        self.person = eligibility.named(self._owner, self._others)
         self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
         self.metrics = check_metrics(_OWNER, self.metrics)
         if not self._others:
@@ -130,8 +130,9 @@ class PrivateAggregate(
         else:  # there is no choice: `check_several` refuses all limits
             self.bounds = self._bounds = self.bounds or ContributionBounds(None)
         self.partitions = check_partitions(_OWNER, self.partition, self.partitions)
+        self._metrics = self.metrics  # as they are released
         if self._others:
-            self.metrics = eligibility.check_several(
+            self._metrics = eligibility.check_several(
                 _OWNER, self.metrics, self._bounds, self.partitions
             )
         if type(self.budget) is not Budget:
@@ -150,15 +151,15 @@ class PrivateAggregate(
         self._wanted = (self._owner, *self._partition, *read)
         known_columns.declared(_OWNER, self.columns, self._wanted)
         block_votes.check(self._model.measures)
-        partition_rows.check_rows(_OWNER, self.partition_rows, self.metrics, bool(self._others))
+        partition_rows.check_rows(_OWNER, self.partition_rows, self._metrics, bool(self._others))
         shard_number.check(_OWNER, self.shards)
 
     def _check_output(self) -> None:
         """Refuse metrics that workers cannot release, and names that the output cannot have."""
-        eligibility.check(self.metrics)
+        eligibility.check(self._metrics)
         output_rows.check_batches(_OWNER, self.batches, self.partitions)
         output_rows.check_names(
-            _OWNER, self.partition, self.metrics, self.batches, self.plain_names
+            _OWNER, self.partition, self._metrics, self.batches, self.plain_names
         )
 
     def _compile(self, budget: Budget) -> Program | Programs:
@@ -166,7 +167,7 @@ class PrivateAggregate(
         selection = asked.request() if isinstance(asked, PrivatePartitions) else None
         if self._bounds.is_automatic:
             return compile_programs(
-                self.metrics,
+                self._metrics,
                 budget,
                 limit_of(self._bounds, self.partitions),
                 depth=self._bounds.depth,
@@ -174,7 +175,7 @@ class PrivateAggregate(
                 partitions=partition_count(self.partitions),
             )
         return compile_program(
-            self.metrics,
+            self._metrics,
             budget,
             reach_of(_OWNER, self._bounds, self.partitions),
             depth=self._bounds.depth,
@@ -239,7 +240,7 @@ class PrivateAggregate(
         draw = barrier.DrawOnce(
             self._program, places, noise, chosen=chosen, draws=draws, listed=listed
         )
-        released = output_rows.OutputRows(self.partition, self.metrics, layout, self.batches)
+        released = output_rows.OutputRows(self.partition, self._metrics, layout, self.batches)
         rows = summaries | "ReleaseNumbers" >> draw | "NameColumns" >> released
         self._drawn = draw.drawn
         return rows

@@ -130,7 +130,7 @@ class RemovalLoss(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.R
 
     def __post_init__(self) -> None:
         self._owner, self._others = eligibility.check_person(_OWNER, self.person)
-        self.person = self._owner
+        self.person = eligibility.named(self._owner, self._others)
         self.partition = self._partition = checks.columns(_OWNER, "partition", self.partition)
         checks.positive_integer(_OWNER, "removals", self.removals)
         checks.require(

@@ -7,16 +7,13 @@ What does not fit into memory goes to a folder beside the output.
 
 from __future__ import annotations
 
-import argparse
 import csv
-import json
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import peers
-from benchmarks.measure import INNER
 
 duckdb = peers.imported("duckdb")
 
@@ -44,19 +41,14 @@ def totals(path: str, limit: int, way: str, folder: Path) -> list[tuple[object, 
 def main(words: Sequence[str] | None = None) -> None:
     """Run on one file, write the table, print how many rows and partitions it holds."""
     started = time.perf_counter()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--input", required=True)
-    parser.add_argument("--output", required=True)
-    parser.add_argument("--max_partitions", type=int, default=3)
+    parser = peers.options(__doc__)
     parser.add_argument("--way", choices=list(WAYS), default="window")
     arguments = parser.parse_args(words)
     output = Path(arguments.output)
     rows = totals(arguments.input, arguments.max_partitions, arguments.way, output.parent)
     with output.open("w", newline="") as file:
         csv.writer(file).writerows([("partition", "sum", "count"), *rows])
-    seconds = round(time.perf_counter() - started, 3)
-    result = {"partitions": len(rows), "counted": sum(row[2] for row in rows), INNER: seconds}
-    sys.stdout.write(f"{json.dumps(result)}\n")
+    sys.stdout.write(peers.told(len(rows), sum(row[2] for row in rows), started))
 
 
 if __name__ == "__main__":

@@ -57,10 +57,7 @@ def build(pipeline: beam.Pipeline, arguments: argparse.Namespace) -> None:
 def main(words: Sequence[str] | None = None) -> None:
     """Run on one file and print how many rows and partitions were released."""
     started = time.perf_counter()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--input", required=True)
-    parser.add_argument("--output", required=True)
-    parser.add_argument("--max_partitions", type=int, default=3)
+    parser = peers.options(__doc__)
     parser.add_argument("--public", type=int, default=1000, help="0: select partitions privately")
     arguments, beam_arguments = parser.parse_known_args(words)
     with beam.Pipeline(runner="FnApiRunner", options=PipelineOptions(beam_arguments)) as pipeline:

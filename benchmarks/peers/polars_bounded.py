@@ -8,14 +8,11 @@ one is the fastest depends on the data: the benchmark runs all and compares with
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
 
 from benchmarks import peers
-from benchmarks.measure import INNER
 
 pl = peers.imported("polars")
 
@@ -55,19 +52,14 @@ WAYS = {"aggregate": aggregate, "window": window, "threshold": threshold}
 def main(words: Sequence[str] | None = None) -> None:
     """Run one way on one file, write the table, print how many rows and partitions it holds."""
     started = time.perf_counter()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--input", required=True)
-    parser.add_argument("--output", required=True)
-    parser.add_argument("--max_partitions", type=int, default=3)
+    parser = peers.options(__doc__)
     parser.add_argument("--way", choices=list(WAYS), default="aggregate")
     arguments = parser.parse_args(words)
     bounded = WAYS[arguments.way](grouped(arguments.input), arguments.max_partitions)
     totals = bounded.group_by("partition").agg(pl.col("sum").sum(), pl.col("count").sum())
     table = totals.collect(engine="streaming")
     table.write_csv(arguments.output)
-    seconds = round(time.perf_counter() - started, 3)
-    result = {"partitions": table.height, "counted": table["count"].sum(), INNER: seconds}
-    sys.stdout.write(f"{json.dumps(result)}\n")
+    sys.stdout.write(peers.told(table.height, table["count"].sum(), started))
 
 
 if __name__ == "__main__":

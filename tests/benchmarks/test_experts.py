@@ -19,8 +19,8 @@ UNKNOWN = np.array([np.inf])
 
 
 def released(value: float, people: float = math.inf) -> Interval:
-    one = np.array([value])
-    return Interval(one, one - 1, one + 1, np.array([people]), np.array([False]))
+    one, no = np.array([value]), np.array([False])
+    return Interval(one, one - 1, one + 1, np.array([people]), no, no)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,9 @@ def test_what_is_stated_is_true_or_not() -> None:
     median, largest = NAMED["median"], NAMED["largest"]
     assert median.inside(TEN, released(8.0, 2)).all() and not median.inside(TEN, released(8, 1))
     assert largest.inside(TEN, released(9.5)).all() and not largest.inside(TEN, released(8.5))
-    nothing = Interval(*(np.array([part]) for part in (0.0, -np.inf, np.inf, 0.0)), UNKNOWN > 0)
+    nothing = Interval(
+        *(np.array([part]) for part in (0.0, -np.inf, np.inf, 0.0)), UNKNOWN > 0, UNKNOWN < 0
+    )
     assert median.inside(TEN, nothing).all() and largest.inside(TEN, nothing).all()
 
 

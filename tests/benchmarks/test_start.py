@@ -30,7 +30,7 @@ def test_a_missed_goal_fails(
 ) -> None:
     spent = {"import apache_beam": 1.0, "--plan": seconds}
 
-    def run(command: list[str]) -> Run:
+    def run(command: list[str], first_to_go: bool) -> Run:
         return Run(1.5, next(spent[word] for word in command if word in spent), 7 << 20, {})
 
     monkeypatch.setattr(measure, "run", run)

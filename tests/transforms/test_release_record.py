@@ -65,6 +65,17 @@ def test_it_stands_beside_the_file_and_holds_no_data(tmp_path: Path, batches: bo
     assert set(record["versions"]) >= {"python", "apache-beam", "numpy", "pyarrow"}
 
 
+def test_all_who_are_protected_are_named() -> None:
+    """Rows of several owners: the record, and so the page, must not name the first one alone."""
+    several = dp.PrivateAggregate(["who", "by"], [dp.Count()], dp.Budget(1.0))
+    assert release_record.facts(several, None)["parameters"]["person"] == ["who", "by"]
+    again = dataclasses.replace(several, budget=dp.Budget(0.5))
+    assert release_record.facts(again, None)["parameters"]["person"] == ["who", "by"]
+    assert release_record.facts(release_of(), None)["parameters"]["person"] == "who"
+    loss = dp.RemovalLoss(dp.Sum("spent"), ["who", "by"])
+    assert loss.person == ("who", "by") and dp.RemovalLoss(dp.Count(), "who").person == "who"
+
+
 def test_parquet_holds_it_too(tmp_path: Path) -> None:
     for name, batches in (("a.parquet", False), ("b.parquet", True)):
         record = recorded(tmp_path / name, batches=batches)

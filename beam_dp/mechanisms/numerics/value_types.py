@@ -47,3 +47,14 @@ def of_all(values: Sequence[object]) -> set[type]:
         values = [value for value in values if type(value) is not kind]
     addresses = {*map(id, kinds), *map(id, map(type, values))}
     return {_KNOWN.get(address, object) for address in addresses}
+
+
+def is_utf8(text: str) -> bool:
+    """Return whether a text can be written: a lone surrogate, half a character, cannot."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -238,8 +238,9 @@ class RemovalProposals:
     def _matrix(self) -> RemovalMatrix:
         return RemovalMatrix(self.bounds, self.joined, self.lines)
 
+    @np.errstate(all="ignore")
     def loads(self, proposal: Proposal) -> np.ndarray:
-        """Return the loads of all people, about."""
+        """Return the loads of all people, about; whatever a solver gives, nothing is warned of."""
         program, joined = self.bounds.program, proposal.joined
         lines = self.bounds.lines_of(np.flatnonzero(proposal.groups))
         amounts = lines.amounts.astype(np.float64) * proposal.groups[lines.groups]

@@ -33,7 +33,7 @@ def plain(value: Any) -> Plain:
         value = value.item()
     if value_types.of(value) in _PLAIN:
         known: Plain = value
-        return known if type(known) is not str or _is_utf8(known) else None
+        return known if type(known) is not str or value_types.is_utf8(known) else None
     if type(value) is datetime.datetime and value_types.of(value.tzinfo) in value_types.ZONES:
         return kind.__name__, value.isoformat()
     if type(value) is datetime.date:
@@ -74,15 +74,6 @@ def to_list(column: pa.Array) -> list[object]:
         return [None] * len(column)
     listed: list[object] = column.to_pylist()
     return listed
-
-
-def _is_utf8(text: str) -> bool:
-    """Return whether a text can be written: a lone surrogate, half a character, cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _is_held(kind: pa.DataType) -> bool:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 
+from beam_dp.mechanisms.numerics import value_types
 from beam_dp.transforms.io import open_files, records
 
 _PLAIN = frozenset((int, float, bool))
@@ -55,13 +56,5 @@ def _object(line: bytes) -> dict[str, object] | None:
 
 def _plain(value: object) -> object:
     if isinstance(value, str):
-        return value if value.isascii() or _is_text(value) else None
+        return value if value_types.is_utf8(value) else None
     return value if type(value) in _PLAIN else None
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -28,6 +28,11 @@ def check_person(owner: str, person: object) -> tuple[str, tuple[str, ...]]:
     return names[0], tuple(names[1:])
 
 
+def named(owner: str, others: tuple[str, ...]) -> str | tuple[str, ...]:
+    """Return the columns of `check_person` as a caller names them, for all who read the transform."""
+    return (owner, *others) if others else owner
+
+
 def check_several(
     owner: str,
     asked: Sequence[Metric],

@@ -41,6 +41,7 @@ def proposals(matrix: RemovalMatrix, removals: int) -> Iterator[Solution]:
         yield _solution(matrix, program, point, rows)
 
 
+@np.errstate(all="ignore")
 def _solution(
     matrix: RemovalMatrix, program: InteriorProgram, point: InteriorPoint, rows: np.ndarray
 ) -> Solution:

@@ -105,6 +105,7 @@ def test_few_removals_leave_the_groups_that_matter(inside):
     assert len(divided) >= 3
 
 
+@pytest.mark.filterwarnings("error")  # a warning would show that floats ended
 @pytest.mark.parametrize("wrong", [-1.0, 0.0, 3.0, np.nan, np.inf])
 def test_points_that_lie_or_stall_leave_it_to_others(inside, wrong):
     program = shared_rows(np.random.default_rng(6), 10, 5, 2)
