@@ -3,7 +3,7 @@
     python -m benchmarks.speed --all                     every table (an hour or so)
     python -m benchmarks.speed --polars --scale 0.01     one table, a hundredth of the rows
     python -m benchmarks.speed --growth 1,10             some lines of a table
-    python -m benchmarks.speed --billion                 a billion rows, once (some 15 GB of disk)
+    python -m benchmarks.speed --sizes                   the README's table, up to a billion rows
 
 All processes do the same: read one Parquet file, keep 3 partitions per person, sum and count per
 partition, write one CSV file. Wall time includes the interpreter's start and the imports. Polars
@@ -23,12 +23,17 @@ from pathlib import Path
 
 from benchmarks.measure import Contestant, interleave, table
 
-MILLION, BILLION = 10**6, 10**9
+MILLION = 10**6
 GROWTH = (1, 3, 10, 30, 100)
 PARTITIONS = (10, 100, 1000, 10_000, 100_000, 1_000_000)
 STEEP = (10, 100)
-LINES = {"growth": GROWTH, "partitions": PARTITIONS, "steep": STEEP}
-BY_NAME = ("billion",)
+SIZES = (1, 10, 100, 1000)
+REPEATED = 100
+"""Up to so many million rows the table of sizes has rounds; more rows are run once."""
+SMALL_ENOUGH_FOR_ALL = 10
+"""Up to so many million rows PipelineDP ends within minutes."""
+LINES = {"growth": GROWTH, "partitions": PARTITIONS, "steep": STEEP, "sizes": SIZES}
+BY_NAME = ("sizes",)
 POLARS_WAYS = ("aggregate", "window", "threshold")
 
 
@@ -36,7 +41,8 @@ POLARS_WAYS = ("aggregate", "window", "threshold")
 class Bench:
     """How to run: interleaved rounds, the share of the full rows, the peers' interpreter.
 
-    `growth`, `partitions` and `steep` are the lines of these tables: million rows, partitions.
+    `growth`, `partitions`, `steep` and `sizes` are the lines of these tables: million rows,
+    partitions.
     """
 
     rounds: int
@@ -46,6 +52,7 @@ class Bench:
     growth: Sequence[int] = GROWTH
     partitions: Sequence[int] = PARTITIONS
     steep: Sequence[int] = STEEP
+    sizes: Sequence[int] = SIZES
 
     def file(self, rows: int, *options: str) -> tuple[str, int]:
         """Return the path of a generated file (made unless it is there) and its number of rows."""
@@ -137,18 +144,26 @@ def growth(bench: Bench) -> None:
     sys.stdout.write(f"{slopes(contestants)}\n\n")
 
 
-def billion(bench: Bench) -> None:
-    """A billion rows, each program once; the file takes 14 GB of build/bench, and minutes to make.
+def sizes(bench: Bench) -> None:
+    """1 to 1,000 million rows beside Polars, DuckDB and, up to 10 million, PipelineDP.
 
-    A program that needs more memory than there is fails, and its line says so.
+    A billion rows are run once; the file takes 14 GB of build/bench, and half an hour to make. A
+    program that needs more memory than there is fails, and its line says so.
     """
-    file = bench.file(BILLION)
-    peers = [*bench.polars(file), bench.duckdb(file)]
-    for peer in peers:
-        peer.may_fail = peer.once = True
-    contestants = [*peers, bench.ours("beam_dp", file)]
-    contestants[-1].once = True
-    bench.show(f"{file[1]:,} rows, Polars and DuckDB", contestants, first=len(peers))
+    lines = []
+    for size in bench.sizes:
+        file = bench.file(size * MILLION)
+        peers = [*bench.polars(file), bench.duckdb(file)]
+        reference = len(peers)
+        lines.append(bench.ours("beam_dp", file))
+        if size <= SMALL_ENOUGH_FOR_ALL:
+            peers.append(bench.pipelinedp("PipelineDP on Beam", file))
+        for peer in peers:
+            peer.may_fail = True
+        for contestant in (*peers, lines[-1]):
+            contestant.once |= size > REPEATED
+        bench.show(f"{file[1]:,} rows", [*peers, lines[-1]], first=reference)
+    sys.stdout.write(f"{slopes(lines)}\n\n")
 
 
 def partitions(bench: Bench) -> None:
@@ -207,7 +222,7 @@ PARTS: dict[str, Callable[[Bench], None]] = {
         pipelinedp,
         pipelinedp_long,
         growth,
-        billion,
+        sizes,
         partitions,
         people,
         heavy,
@@ -226,7 +241,7 @@ def slopes(contestants: list[Contestant]) -> str:
     return f"Seconds per further million rows, from line to line: {', '.join(costs)}."
 
 
-def sizes(text: str) -> list[int]:
+def numbers(text: str) -> list[int]:
     """Return whole numbers with commas between."""
     return [int(word) for word in text.split(",")]
 
@@ -235,13 +250,13 @@ def parser() -> argparse.ArgumentParser:
     """Return the command line: one option per part."""
     options = argparse.ArgumentParser("python -m benchmarks.speed")
     options.description = __doc__.splitlines()[0]
-    options.add_argument("--all", action="store_true", help="every part but --billion")
+    options.add_argument("--all", action="store_true", help="every part but --sizes")
     for name, part in PARTS.items():
+        first = (part.__doc__ or "").partition("\n")[0]
         if name in LINES:
-            some = {"nargs": "?", "type": sizes, "const": LINES[name], "metavar": "SIZE,..."}
-            options.add_argument(f"--{name}", help=part.__doc__, **some)
+            some = {"nargs": "?", "type": numbers, "const": LINES[name], "metavar": "SIZE,..."}
+            options.add_argument(f"--{name}", help=first, **some)
         else:
-            first = (part.__doc__ or "").partition("\n")[0]
             options.add_argument(f"--{name}", action="store_true", help=first)
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--scale", type=float, default=1.0, help="share of the full rows")
