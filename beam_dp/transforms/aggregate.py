@@ -130,9 +130,8 @@ class PrivateAggregate(
         else:  # there is no choice: `check_several` refuses all limits
             self.bounds = self._bounds = self.bounds or ContributionBounds(None)
         self.partitions = check_partitions(_OWNER, self.partition, self.partitions)
-        self._metrics = self.metrics  # as they are released
         if self._others:
-            self._metrics = eligibility.check_several(
+            self.metrics = eligibility.check_several(
                 _OWNER, self.metrics, self._bounds, self.partitions
             )
         if type(self.budget) is not Budget:
@@ -151,15 +150,15 @@ class PrivateAggregate(
         self._wanted = (self._owner, *self._partition, *read)
         known_columns.declared(_OWNER, self.columns, self._wanted)
         block_votes.check(self._model.measures)
-        partition_rows.check_rows(_OWNER, self.partition_rows, self._metrics, bool(self._others))
+        partition_rows.check_rows(_OWNER, self.partition_rows, self.metrics, bool(self._others))
         shard_number.check(_OWNER, self.shards)
 
     def _check_output(self) -> None:
         """Refuse metrics that workers cannot release, and names that the output cannot have."""
-        eligibility.check(self._metrics)
+        eligibility.check(self.metrics)
         output_rows.check_batches(_OWNER, self.batches, self.partitions)
         output_rows.check_names(
-            _OWNER, self.partition, self._metrics, self.batches, self.plain_names
+            _OWNER, self.partition, self.metrics, self.batches, self.plain_names
         )
 
     def _compile(self, budget: Budget) -> Program | Programs:
@@ -167,7 +166,7 @@ class PrivateAggregate(
         selection = asked.request() if isinstance(asked, PrivatePartitions) else None
         if self._bounds.is_automatic:
             return compile_programs(
-                self._metrics,
+                self.metrics,
                 budget,
                 limit_of(self._bounds, self.partitions),
                 depth=self._bounds.depth,
@@ -175,7 +174,7 @@ class PrivateAggregate(
                 partitions=partition_count(self.partitions),
             )
         return compile_program(
-            self._metrics,
+            self.metrics,
             budget,
             reach_of(_OWNER, self._bounds, self.partitions),
             depth=self._bounds.depth,
@@ -240,7 +239,7 @@ class PrivateAggregate(
         draw = barrier.DrawOnce(
             self._program, places, noise, chosen=chosen, draws=draws, listed=listed
         )
-        released = output_rows.OutputRows(self.partition, self._metrics, layout, self.batches)
+        released = output_rows.OutputRows(self.partition, self.metrics, layout, self.batches)
         rows = summaries | "ReleaseNumbers" >> draw | "NameColumns" >> released
         self._drawn = draw.drawn
         return rows

@@ -69,7 +69,7 @@ def test_all_who_are_protected_are_named() -> None:
     """Rows of several owners: the record, and so the page, must not name the first one alone."""
     several = dp.PrivateAggregate(["who", "by"], [dp.Count()], dp.Budget(1.0))
     assert release_record.facts(several, None)["parameters"]["person"] == ["who", "by"]
-    again = dataclasses.replace(several, budget=dp.Budget(0.5))
+    again = dataclasses.replace(several, metrics=[dp.Count()], budget=dp.Budget(0.5))
     assert release_record.facts(again, None)["parameters"]["person"] == ["who", "by"]
     assert release_record.facts(release_of(), None)["parameters"]["person"] == "who"
     loss = dp.RemovalLoss(dp.Sum("spent"), ["who", "by"])

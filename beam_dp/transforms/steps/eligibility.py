@@ -29,7 +29,7 @@ def check_person(owner: str, person: object) -> tuple[str, tuple[str, ...]]:
 
 
 def named(owner: str, others: tuple[str, ...]) -> str | tuple[str, ...]:
-    """Return the columns of `check_person` as a caller names them, for all who read the transform."""
+    """Return the columns of `check_person` as a caller names them."""
     return (owner, *others) if others else owner
 
 
