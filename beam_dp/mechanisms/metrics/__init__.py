@@ -1,4 +1,4 @@
-"""What a user can ask for. A metric is one file and one line of `REGISTRY`.
+"""What a user can ask for. A metric is one file, and one line of `REGISTRY` with its import.
 
 The command lines make their flags of it, and messages name the metrics that can do what was asked;
 all else is asked of the metric itself (`base.Metric`).
