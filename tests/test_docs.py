@@ -284,7 +284,7 @@ def test_the_ideal_search_is_better_only_for_very_many_candidates() -> None:
     assert tables.ideal(rho, 450) < above.shift(2**450)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1, 10])
 @pytest.mark.parametrize("delta", [1e-12, 1e-6])
 def test_a_delta_makes_no_shift_smaller_up_to_2_256_candidates(epsilon, delta) -> None:

@@ -69,7 +69,7 @@ def released(pattern: str, transform: beam.PTransform) -> dict[Any, Any]:
     return {row.day: row for row in seen}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "extension",
     [

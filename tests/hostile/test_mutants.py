@@ -183,7 +183,7 @@ def mutated(mutate: Callable[[Patch], None]) -> Iterator[None]:
         yield
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_the_check_passes_and_kills_its_mutant(name: str) -> None:
     check, mutate = MUTANTS[name]

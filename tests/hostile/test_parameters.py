@@ -42,7 +42,7 @@ def test_what_could_not_be_drawn_is_refused(make, message):
     assert message in str(refused.value)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("metric", FINE.values(), ids=FINE)
 def test_what_is_taken_is_drawn(metric):
     """In seconds, whatever comes out; the data do not matter."""

@@ -75,7 +75,7 @@ def rows_of(items: list[Any]) -> list[dict[str, Any]]:
     return [{"person": person, "item": item} for person, item in enumerate(items)]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(33)
 @pytest.mark.parametrize("metric", OF_ITEMS.values(), ids=OF_ITEMS)
 @pytest.mark.parametrize("name", NO_ITEMS)
 def test_what_is_no_item_drops_and_leaves_others_alone(name: str, metric: Any) -> None:

@@ -143,7 +143,7 @@ METRICS = [dp.Mean("value"), dp.Mean("value", per="person", name="mean_person"),
 METRICS += [dp.Min("value"), dp.Sum("value"), dp.Sum("value", one_sided=True, name="one_sided")]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("size", [0, 1, 50])
 @pytest.mark.parametrize("value", [None, 0.0, 7.0, math.inf, 10**3000], ids=lambda v: str(v)[:9])
 def test_62_63_means_and_extremes_are_well_formed(size: int, value: object) -> None:

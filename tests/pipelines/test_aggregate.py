@@ -54,6 +54,7 @@ def test_the_job_releases_a_table_and_says_what_it_cost(
     assert said.err == "Reading and bounding\nWriting\n"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl"])
 def test_every_format_gives_the_same_keys_and_people(
     tmp_path: Path, rows: list[dict[str, object]], extension: str

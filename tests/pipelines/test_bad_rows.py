@@ -50,7 +50,7 @@ def near(found: list[float]) -> bool:
     return len(found) == 3 and all(abs(count - PEOPLE) <= 5 for count in found)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("extension", ["csv", "csv.gz"])
 @pytest.mark.parametrize("case", BAD)
 def test_a_bad_row_costs_itself_only(

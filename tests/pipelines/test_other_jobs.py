@@ -43,7 +43,7 @@ def test_rates_per_country(clicks, tmp_path, per, bound):
     assert rates == pytest.approx(expected) and 0 < rates["fr"] < 1
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     "words", [("true", "false"), ("True", "False"), ("1.0", "0.0"), ("1", "0")]
 )
@@ -196,7 +196,7 @@ def functions(monkeypatch) -> str:
     return "functions_of_a_user"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("claimed", "code"), [("1", 0), ("0.5", 1), ("0", 1), (None, 0)])
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_the_claim_is_checked(functions, tmp_path, capsys, claimed, code, kind):
@@ -277,7 +277,7 @@ FAILING = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("job", FAILING, ids=lambda job: job.__name__)
 def test_every_job_shows_the_error_of_a_run_on_purpose(job, functions, tmp_path, capfd):
     damaged = tmp_path / "damaged.csv.gz"

@@ -26,7 +26,7 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return write(tmp_path / f"in.{request.param}", rows)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize(
     ("metric", "truth"), [("sum", 400.0), ("max", 3.0), ("min", 0.0), ("median", 2.0)]
 )

@@ -140,7 +140,7 @@ def reading(
 STAGES = ("Reading and bounding", "Writing")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("name", "options", "number", "wait"),
     [

@@ -422,7 +422,7 @@ ASKED = [
 ]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(21)
 @pytest.mark.parametrize("budget", BUDGETS, ids=" ".join)
 def test_no_call_at_the_edges_is_answered_in_python(
     budget: list[str], capfd: pytest.CaptureFixture[str]

@@ -106,7 +106,7 @@ def check(profile: list[float], rows: Rows, statistic: Statistic) -> None:
     assert profile == [float(level) for level in statistic.direct(rows)]
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(33)
 @pytest.mark.parametrize("form", ["dict", "Arrow", "both"])
 @pytest.mark.parametrize("name", PIPED)
 def test_losses_are_those_of_all_sets_of_people(name: str, form: str) -> None:
@@ -126,7 +126,7 @@ def test_losses_are_those_of_all_sets_of_people(name: str, form: str) -> None:
     check(found(in_form(few, form), statistic, ())[None], few, statistic)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", PIPED)
 def test_order_and_shards_change_nothing(name: str) -> None:
     statistic = PIPED[name]
@@ -136,7 +136,7 @@ def test_order_and_shards_change_nothing(name: str) -> None:
     assert found(in_form(rows, "both"), statistic, shards=1) == expected
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", PIPED)
 def test_one_person_moves_every_loss_by_at_most_one(name: str) -> None:
     statistic = PIPED[name]
@@ -146,7 +146,7 @@ def test_one_person_moves_every_loss_by_at_most_one(name: str) -> None:
     assert any(moves(old, new))
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize("bounds", ["L0", "Linf", "all"])
 @pytest.mark.parametrize("name", ONE_OWNER)
 def test_bounds_hold_in_pipelines(name: str, bounds: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +162,7 @@ def test_bounds_hold_in_pipelines(name: str, bounds: str, monkeypatch: pytest.Mo
     moves(*losses)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", PIPED)
 def test_repeated_bundles_count_once(name: str) -> None:
     """What is seen is stored once or more often, always the same."""
@@ -220,7 +220,7 @@ TRUTH = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("form", ["dict", "Arrow"])
 @pytest.mark.parametrize(
     ("kind", "owners"),
@@ -270,7 +270,7 @@ ITEMS = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", ITEMS)
 def test_items_of_every_type_are_the_same_items(kind: str) -> None:
     """Integers, their decimal text and decimals of each width; null is no item."""

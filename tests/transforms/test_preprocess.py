@@ -50,7 +50,7 @@ CASES = {
 PERSONS = {"mean": stdlib.fmean, "sum": sum, "max": max, "min": min}
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(21)
 @pytest.mark.parametrize("person_value", PERSONS)
 @pytest.mark.parametrize("name", CASES)
 def test_with_a_large_budget_the_truth_comes_out(name, person_value):

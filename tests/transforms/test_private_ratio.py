@@ -39,7 +39,7 @@ CASES = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("columnar", [False, True], ids=["dicts", "batches"])
 @pytest.mark.parametrize("per", ["row", "person"])
 @pytest.mark.parametrize("name", CASES)
@@ -58,7 +58,7 @@ def test_with_a_large_budget_the_truth_comes_out(name, per, columnar):
         assert abs(row[f"ratio_{column}"] - expected) < 1e-9
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("method", ["auto", "local_sensitivity", "naive", "kulesza_suresh_wang"])
 @pytest.mark.parametrize("neighbours", ["add-remove", "substitution"])
 def test_every_method_stays_within_its_interval(method, neighbours):

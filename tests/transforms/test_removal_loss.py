@@ -65,6 +65,7 @@ def profiles(given: list[Any], statistic: Any, **options: Any) -> dict[str, list
     return {row.day: list(row.profile) for row in seen}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_losses_are_those_of_all_sets_of_people(name: str) -> None:
     metric, statistic = STATISTICS[name]
@@ -78,7 +79,7 @@ def test_losses_are_those_of_all_sets_of_people(name: str) -> None:
         assert all(loss[place] > 6 for place in range(len(loss)) if place not in low)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_one_more_person_moves_every_loss_by_at_most_one_upwards(name: str) -> None:
     metric, _ = STATISTICS[name]

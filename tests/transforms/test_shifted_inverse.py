@@ -11,7 +11,7 @@ PLENTY = dp.Budget(60.0)
 ROWS = [{"person": n, "value": n % 50, "day": "a"} for n in range(2000)]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize(
     "search", [dp.AboveThreshold, dp.ExponentialMechanism, dp.NoisyBinarySearch]
 )

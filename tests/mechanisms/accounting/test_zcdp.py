@@ -47,7 +47,7 @@ def best_log_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
         return log_delta(rho, epsilon, 1 + low)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("rho", "epsilon"), [(0.01, 1), (0.5, 3), (1e-6, 0.01), (40, 50), (2, 1)])
 def test_delta_is_the_least_over_a_fine_grid_of_orders(rho: float, epsilon: float) -> None:
     grid = (1 + Decimal(k) ** 3 / 10**6 for k in range(1, 3000))

@@ -70,7 +70,7 @@ def test_ints_that_are_no_floats_are_looked_up_exactly(wide):
     assert [grid.index(value) for value in values.tolist()] == expected
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "unit", [1, Fraction(1, 100), 5, Fraction(1, 3), 2**200, Fraction(1, 2**200)]
 )

@@ -52,7 +52,7 @@ def half_first(room, weights, people, items):
     return np.arange(len(people)) % 2 == 0
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("patience", [1, 2, 12])
 @pytest.mark.parametrize("first", [None, none_first, half_first])
 def test_it_is_the_flow_on_all_pairs(first, patience, monkeypatch):

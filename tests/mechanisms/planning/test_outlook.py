@@ -59,6 +59,7 @@ def test_what_is_hopeless_is_announced_with_what_helps() -> None:
     assert "coarser" not in outlook(100, partitions=1).warning
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_the_people_needed_are_those_from_whom_on_it_is_narrow(place: int) -> None:
     needed = outlook(1000).expected[place].needed

@@ -75,7 +75,7 @@ def moves(f, values, empty):
     )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", brute.STATISTICS)
 def test_where_the_plan_says_so_the_statistic_is_unchanged(name):
     """And one part in a hundred less is not always enough, so that the rules are not idle."""

@@ -38,7 +38,7 @@ def wrong(name, count, seed, most=7):
     return mistakes
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", brute.STATISTICS)
 @sized(1_000, 5_000)
 def test_g_is_that_of_all_subsets_of_5000_databases(name, tries):
@@ -77,7 +77,7 @@ def test_the_search_for_the_best_window_misses_none(sample):
         assert variances.least(whole, price) == best
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", brute.STATISTICS)
 def test_one_person_moves_each_of_10000_neighbours_by_at_most_delta(name):
     for statistic, generator in releases(name, 4):

@@ -139,6 +139,7 @@ def test_the_same_safe_items_at_all_levels_would_break_it(monkeypatch):
     assert not interlaced(*(coverage.profile(*columns(s), removals) for s in (before, after)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("cap", [1, 2, 3])
 def test_a_capped_count_moves_by_at_most_the_cap(cap):
     def statistic(sets):

@@ -41,7 +41,7 @@ KEY = bytes(range(32))
 FREE = ContributionBounds(None)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(21)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_profiles_are_those_of_all_sets_of_people(name: str) -> None:
     """Exact where that is claimed; else B[0] is, and no B[k] is above the exact one."""
@@ -60,7 +60,7 @@ def test_profiles_are_those_of_all_sets_of_people(name: str) -> None:
         assert list(found[day]) == list(statistic.direct(data[day]))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_one_person_with_all_their_rows_moves_every_loss_by_at_most_one(name: str) -> None:
     """1,000 databases, 200 of rows with several owners; a new person's rows may touch anybody."""
@@ -70,7 +70,7 @@ def test_one_person_with_all_their_rows_moves_every_loss_by_at_most_one(name: st
     assert moves(before, after) == {True, False}
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("name", ONE_OWNER)
 def test_bounds_keep_it_so_in_every_partition(name: str, bounds: str) -> None:
@@ -88,7 +88,7 @@ def test_bounds_keep_it_so_in_every_partition(name: str, bounds: str) -> None:
         assert max(reached.values()) > 2
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(21)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_how_rows_are_cut_and_ordered_changes_nothing(name: str) -> None:
     statistic = STATISTICS[name]
@@ -101,7 +101,7 @@ def test_how_rows_are_cut_and_ordered_changes_nothing(name: str) -> None:
         assert profiles(rows, statistic, **cut) == expected
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", ONE_OWNER)
 def test_bounded_rows_do_not_depend_on_cuts(name: str) -> None:
     statistic = ONE_OWNER[name]
@@ -210,6 +210,7 @@ MUTANTS: dict[str, tuple[Callable[[], None], Callable[[Patch], None]]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_are_noticed(name: str) -> None:
     check, mutate = MUTANTS[name]

@@ -68,7 +68,7 @@ def test_one_person_more_interlaces(tries):
     assert wrong > tries // 10
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("skew", [1.2, 2.0])
 @pytest.mark.parametrize("k", [1, 50, 100_000, 199_999, 200_001])
 def test_large_partitions_meet_the_definition_of_the_loss(skew, k):

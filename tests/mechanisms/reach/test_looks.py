@@ -70,7 +70,7 @@ def worst(kind, enough, counts=(3, 4)):
     return max(excess)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("enough", [-1, 1, 3, 4, 9])
 def test_no_outcome_tells_more_than_its_look_costs(enough):
     assert worst(TwoLooks, enough) == pytest.approx(0, abs=1e-9)  # and the cost is tight

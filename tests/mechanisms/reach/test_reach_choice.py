@@ -51,7 +51,7 @@ def slow_choice(counts, edges, noise, partitions, top):
     return best[1]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("partitions", [2, 7, 50, 1000, 5000])
 @pytest.mark.parametrize("gauss", [False, True])
 def test_the_bound_is_the_one_of_least_expected_error(partitions, gauss):

@@ -142,7 +142,7 @@ def test_several_quantiles_are_rows_of_numbers():
     assert np.abs(np.array(values) - alone).max() <= 20  # ties: any value of a gap is right
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     "metric",
     [

@@ -102,7 +102,7 @@ def rounded(value: float) -> float:
     return GRID[min(GRID.index(value), GRID.size - 1)]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(21)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_searched_statistics_are_within_their_shift(name: str) -> None:
     """At most f, and at least its profile at `shift` removals, which is 1 or 0 here.
@@ -250,6 +250,7 @@ def test_quantiles_of_people_are_within_their_shift(p: str) -> None:
         assert (low, high) == (-math.inf, math.inf)  # a rank says nothing of a distance
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("p", ["0.5", "0.9", "0.01", "1/3"])
 def test_quantiles_of_rows_are_within_their_shift(p: str) -> None:
     """The count is exact here but for e^-100: 2,000 pay for it, and clips are below 64."""

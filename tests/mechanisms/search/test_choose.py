@@ -53,7 +53,7 @@ def test_it_says_why():
     )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_every_alternative_works_beyond_2_to_the_1000(budget):
     candidates = Candidates.linear(0, 2**1030, 1)

@@ -28,6 +28,7 @@ def stops(rate: float, limit: int) -> list[float]:
 
 
 # 4 e^-2.4 = 0.363 < 1/e: thinned. The others are not, or hardly ever stop.
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("unit", "multiple", "limit"),
     [(Fraction(3, 5), 4, 4), (Fraction(1, 2), 1, 3), (Fraction(1), 3, 7)],

@@ -130,7 +130,7 @@ def test_profiles_are_the_best_removals_of_all_sets_of_people(statistic):
             assert profile.loss(candidates) == losses
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("statistic", STATISTICS, ids=lambda s: type(s).__name__)
 def test_keeping_less_changes_nothing_of_what_is_kept(statistic):
     generator = random.Random(2)
@@ -150,6 +150,7 @@ def test_keeping_less_changes_nothing_of_what_is_kept(statistic):
 
 @pytest.mark.sampled(2)
 # 10,000 neighbours at once: 10,000 partitions with people of their own, of whom one leaves each.
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("statistic", STATISTICS, ids=lambda s: type(s).__name__)
 def test_profiles_interlace_and_losses_move_together_by_one(statistic):
     generator = random.Random(3)

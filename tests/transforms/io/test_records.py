@@ -236,7 +236,7 @@ def test_a_bad_record_is_dropped_alone(
     assert captured.out + captured.err == ""
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("first", BAD)
 def test_two_bad_records_leave_the_others_alone(tmp_path: Path, first: str) -> None:
     # Two bad ones may be a good one together: a quote that is not closed, and a quote alone.
@@ -342,7 +342,7 @@ def many_rows() -> bytes:
     return HEADER + b"".join(b"%d,%d\n" % (n, random_.getrandbits(60)) for n in range(100_000))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("damage", ["cut", "end cut", "middle", "check sum", "garbage"])
 def test_a_damaged_gzip_file_is_refused_whatever_its_rows_hold(tmp_path: Path, damage: str) -> None:
     packed = gzip.compress(many_rows())
@@ -382,7 +382,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(42)
 @pytest.mark.parametrize("case", HOSTILE)
 @pytest.mark.parametrize("sizes", [(1 << 10, 1 << 16, 1 << 12), (1 << 8, 1 << 10, 1 << 10)])
 @pytest.mark.parametrize("start", [b"", b'"', b'a,"\n', b'""a,"'])

@@ -75,7 +75,7 @@ def test_parquet_has_the_types_of_the_schema(tmp_path: Path) -> None:
     assert [tuple(row.values()) for row in table.to_pylist()] == sorted(ROWS)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("rows", [ROWS, ROWS[::-1], [*ROWS[1:], ROWS[0]]])
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_order_of_the_rows_leaves_no_trace(
@@ -250,7 +250,7 @@ except OSError as error:
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("old", [None, b"mine"])
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_a_disk_that_is_full_leaves_what_was_there(

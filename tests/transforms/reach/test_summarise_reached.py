@@ -142,7 +142,7 @@ def released(rows: list[dict[str, Any]], **given: Any) -> list[dict[str, Any]]:
     return seen("rows")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("budget", [SURE, dp.Budget.zcdp(1e9), dp.Budget(1e5, 1e-6)])
 @pytest.mark.parametrize("rows", [visits(), visits(2, 20)])
 def test_with_a_large_budget_the_default_cuts_nobody(

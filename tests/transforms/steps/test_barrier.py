@@ -74,7 +74,7 @@ def barrier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(guards, "RECOMPUTING", ("FnApiRunner",))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.usefixtures("barrier")
 @pytest.mark.parametrize("repeats", [0, 1, 2])
 def test_two_consumers_and_repeated_bundles_see_the_same_numbers(repeats: int) -> None:

@@ -43,7 +43,7 @@ METRICS = [
 ]  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.output)
 def test_a_pair_has_no_direction_and_an_owner_no_spelling(metric: Any) -> None:
     """17 and "17" are one, in either place, beside text of which identities have two words."""
@@ -113,7 +113,7 @@ def test_a_distinct_count_by_owners_is_released_from_below() -> None:
 NOBODY = [None, 1.5, float("nan"), b"x", [1], {}, "\ud800", object(), datetime.datetime(2020, 1, 1)]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("nobody", NOBODY, ids=lambda nobody: type(nobody).__name__)
 def test_a_row_belongs_to_those_who_are_in_its_roles_and_without_any_does_not_count(
     nobody: Any,

@@ -106,6 +106,7 @@ def release(**options: Any) -> dp.PrivateAggregate:
     )  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_a_file_of_batches_is_that_of_their_rows(tmp_path: Path, kind: str) -> None:
     """One release, read twice: its batches, and the same as rows."""

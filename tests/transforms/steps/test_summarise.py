@@ -127,7 +127,7 @@ def tables(rows: Sequence[Visit], size: int) -> list[pa.Table]:
     return [table.slice(start, size) for start in range(0, len(table), size)]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_gives_the_same_bits(way: str, expected: dict[int, Any]) -> None:
     assert WAYS[way]() == expected

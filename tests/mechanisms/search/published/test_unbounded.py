@@ -78,6 +78,7 @@ def failure(search: UnboundedSearch, losses: tuple[int, ...], less: int = 0) -> 
     return 1 - sum(chances[i] for i in kept)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("epsilon", "beta"), [(6, 0.3), (8, 0.05), (4, 0.5)])
 def test_the_shift_of_the_answer_is_kept_but_for_beta_on_all_profiles(epsilon, beta):
     search = UnboundedSearch(Budget(epsilon), beta, typical=2)
