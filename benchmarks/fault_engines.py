@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.clusters import cluster, flink, spark
 
-RESTARTS = 10
+RESTARTS = 40
 PATIENCE = 60.0
 PYTHON_WORKER, EXECUTOR = "tests.clusters.worker", "CoarseGrainedExecutorBackend"
 
@@ -103,8 +103,8 @@ def on_flink(keeps: bool) -> Iterator[Engine]:
 
 @contextlib.contextmanager
 def on_spark() -> Iterator[Engine]:
-    """Spark, which tries tasks again by default."""
-    with spark.started() as running:
+    """Spark, which tries tasks again."""
+    with spark.started(attempts=RESTARTS) as running:
 
         def executor(_: int) -> bool:
             below = (running.processes.number(name) for name in running.workers)

@@ -14,11 +14,12 @@ WORKERS = ("worker 1", "worker 2")
 
 
 @contextlib.contextmanager
-def started(keep: bool = False) -> Iterator[cluster.Cluster]:
+def started(keep: bool = False, attempts: int = 4) -> Iterator[cluster.Cluster]:
     """Run a cluster while the context lasts.
 
     Args:
         keep: whether the logs stay.
+        attempts: how often Spark tries a task before its job fails; 4 is its default.
     """
     program = java.java()
     jars = artefacts.class_path("spark")
@@ -45,7 +46,7 @@ def started(keep: bool = False) -> Iterator[cluster.Cluster]:
             run = [f"{deploy}.worker.Worker", *small, "--work-dir", str(folder)]
             url = f"spark://localhost:{at}"
             started.start(name, [*jvm, "-cp", jars, *run, url], environment)
-        settings = [f"-Dspark.{name}={value}" for name, value in _settings().items()]
+        settings = [f"-Dspark.{name}={value}" for name, value in _settings(attempts).items()]
         driver = "org.apache.beam.runners.spark.SparkJobServerDriver"
         own = {"spark_master_url": f"spark://localhost:{at}"}
         server = cluster.job_server(driver, started.folder, (job, artifact, expansion), **own)
@@ -76,10 +77,12 @@ def _home(folder: Path, jars: str) -> Path:
     return home
 
 
-def _settings() -> dict[str, str]:
+def _settings(attempts: int) -> dict[str, str]:
     return {
         "driver.host": "localhost",
         "ui.enabled": "false",
+        "task.maxFailures": str(attempts),
+        "stage.maxConsecutiveAttempts": str(attempts),
         "executor.cores": "1",
         "executor.memory": "512m",
         "executor.extraJavaOptions": " ".join(java.options()),
