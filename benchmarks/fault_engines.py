@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.clusters import cluster, flink, spark
 
-RESTARTS = 40
+RESTARTS = 20
 PATIENCE = 60.0
 PYTHON_WORKER, EXECUTOR = "tests.clusters.worker", "CoarseGrainedExecutorBackend"
 
