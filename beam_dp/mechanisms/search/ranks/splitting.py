@@ -25,7 +25,7 @@ TAIL = Fraction(1, 5)
 
 _ROOT = Fraction(11, 9)
 """By how much the part of the first level is larger than that of others where it is a search by
-weights, as all others err with it; by how much it is smaller where it is a walk, which errs less."""
+weights, as all others err with it; or smaller, where it is a walk, which errs less."""
 
 Indexes = tuple[int | None, ...]
 
@@ -55,8 +55,8 @@ class SplitSearch:
     The middle p is searched among all people. Its answer y splits them: what people have at or
     below y is searched for the smaller p, what they have above y for the larger ones, with p
     relative to the part; and so on, in floor(log2 m) + 1 levels for m quantiles. The first level
-    has 11 / 9 times as much of the budget as every other, or 9 / 11 times. The release is epsilon-DP (rho-zCDP for
-    `Budget.zcdp(rho)`) when one person is added or removed.
+    has 11 / 9 times as much of the budget as every other, or 9 / 11 times, if its p is near an end.
+    The release is epsilon-DP (rho-zCDP for `Budget.zcdp(rho)`) when one person is added or removed.
 
     Proof. Given the answers of the levels above, the parts of one level are fixed. A person's rows
     are divided among them: a_1 + a_2 + ... <= 1 of a person. A search of the level's epsilon is

@@ -1,4 +1,4 @@
-"""TailSearch: a quantile near an end, the k-th largest and the largest, by a walk from the outside."""
+"""TailSearch: a quantile near an end, the k-th largest and the largest, by a walk from outside."""
 
 import math
 from dataclasses import dataclass
@@ -62,8 +62,8 @@ class TailSearch(NodeSearch):
 
     A `FirstLook` of the rate e3 comes before. Where it sees that many people, some 250 / epsilon,
     are at or above an edge, L is low up to `STEP` candidates above that edge, and rises from there
-    on: as the data's scale is known, fewer people are enough. Else L is the same for all candidates.
-    Where it sees so few people that the floor is above s n + h, then s counts as 0.
+    on: as the data's scale is known, fewer people are enough. Else L is the same everywhere. Where
+    it sees so few people that the floor is above s n + h, then s counts as 0.
 
     The answer is released if B = n - A(y) + eta >= t, with discrete Laplace noise eta of the rate
     e2, or where the first look sees many people; so is B, which says how far the rank may be off.
@@ -264,10 +264,16 @@ class TailSearch(NodeSearch):
             most = floor_of(rate, outer, float(1 - _NEAR) * self._walked)
             floor = min(most, floor_of(rate, size, float(_NEAR) * self._walked))
         early = math.log(outer) / ((_EARLIER if sight.edge is None else _EARLY) * float(rate))
-        more, least, highest = map(rounded_up, (self._asked + early, floor, most))
-        behind = rounded_up(exceeded(NOBODY, float(rate)))
-        many = sight.edge is not None or sight.people >= self._many(outer)
-        return Levels(rate, share, more, least, highest, cuts, behind, many)
+        return Levels(
+            rate,
+            share,
+            more=rounded_up(self._asked + early),
+            floor=rounded_up(floor),
+            most=rounded_up(most),
+            cuts=cuts,
+            behind=rounded_up(exceeded(NOBODY, float(rate))),
+            many=sight.edge is not None or sight.people >= self._many(outer),
+        )
 
     def _prepared(self, node: Node, candidates: Candidates) -> tuple[Line, int]:
         outer = _outer(candidates, node.first, node.stop, self.upper)

@@ -20,12 +20,12 @@ candidate changes by the factor e^(e c_j), c_j = g_j - d_j. Let phi be the map f
 this slope between H(j - 1) and H(j). It maps the interval of the i-th one for the first data to
 that for the others, so P'(i) is the integral of f(phi(u)) e^(e c_i) over the first interval, where
 P(i) has f(u). On it phi(u) / u is a mean of e^(e c_j), j <= i: at most e^(e g_i), as
-c_j <= g_j <= g_i, and at least e^(-e d_i), as -c_j <= d_j <= d_i. f does not rise, and u^2 f(u) does
-not fall: so f(r u) / f(u) is at most r^-2 for r < 1, else 1, and at least r^-2 for r > 1, else 1.
-Hence P'(i) / P(i) is at most e^(e (g_i - d_i)) e^(2 e d_i), and at least
-e^(e (g_i - d_i)) e^(-2 e g_i). P(U > h) = 1 - h / 2 up to h = 1, and 1 / (2 h) from there on: it
-does not rise, and h P(U > h) does not fall. So P(U > r h) / P(U > h) is from 1 / r to 1, or from 1
-to 1 / r for r < 1, and r is from e^(-e s) to e^e at the end of the walk.
+c_j <= g_j <= g_i, and at least e^(-e d_i), as -c_j <= d_j <= d_i. f does not rise, and u^2 f(u)
+does not fall: so f(r u) / f(u) is from 1 to r^-2 for r < 1, and from r^-2 to 1 for r > 1. Hence
+P'(i) / P(i) is at most e^(e (g_i - d_i)) e^(2 e d_i), and at least e^(e (g_i - d_i)) e^(-2 e g_i).
+P(U > h) = 1 - h / 2 up to h = 1, and 1 / (2 h) from there on: it does not rise, and h P(U > h) does
+not fall. So P(U > r h) / P(U > h) is from 1 / r to 1, or from 1 to 1 / r for r < 1, and r is from
+e^(-e s) to e^e at the end of the walk.
 
 Nothing falls faster than f to both sides under this theorem, so the middle has most. A geometric
 noise for the level and another one for each candidate, as in `AboveThreshold`, is wider.

@@ -16,7 +16,8 @@ from beam_dp.mechanisms.search.ranks.levels import (
 
 def test_the_floor_rises_at_cuts_up_to_the_most():
     numbers = map(Fraction, (3, 10, 13))
-    levels = Levels(Fraction(1, 2), Fraction(0), *numbers, (70, 40), Fraction(5), True)
+    rest = {"cuts": (70, 40), "behind": Fraction(5), "many": True}
+    levels = Levels(Fraction(1, 2), Fraction(0), *numbers, **rest)
     step = math.log(4) / 0.5
     found = [levels.floor_at(place) for place in (99, 70, 69, 40, 39, 0)]
     assert found == pytest.approx([10, 10, 10 + step, 10 + step, 13, 13])
