@@ -301,8 +301,7 @@ def test_parts_that_share_people_are_noticed(monkeypatch):
 @pytest.mark.audit
 def test_every_level_needs_its_own_part_of_the_budget():
     class AllForEachLevel(SplitSearch):
-        @property
-        def each(self):
+        def level_cost(self, level):
             return self.cost
 
     assert Audit(AllForEachLevel(Budget(2), (0.25, 0.5, 0.75), D)).worst(DATABASES[::5])[0] > 2.2
