@@ -19,8 +19,8 @@ from beam_dp.mechanisms.search.ranks.first_look import Line, Sight
 from beam_dp.mechanisms.search.ranks.node import Node
 from beam_dp.mechanisms.search.ranks.tail import NOBODY, STRAY, TailSearch
 
-SIZE = 4_000
-# DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.0545.
+SIZE = 2_000
+# DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.077.
 TOLERANCE = math.sqrt(math.log(2e10) / (2 * SIZE))
 GRID = default_values(Fraction(1, 10**6))
 
