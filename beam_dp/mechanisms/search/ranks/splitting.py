@@ -23,6 +23,10 @@ _OWNER = "SplitSearch"
 TAIL = Fraction(1, 5)
 """Up to this share, and from 1 less it on, a walk from the outside errs less than weights."""
 
+_ROOT = Fraction(11, 9)
+"""By how much the part of the first level is larger than that of others where it is a search by
+weights, as all others err with it; or smaller, where it is a walk, which errs less."""
+
 Indexes = tuple[int | None, ...]
 
 
@@ -50,9 +54,9 @@ class SplitSearch:
 
     The middle p is searched among all people. Its answer y splits them: what people have at or
     below y is searched for the smaller p, what they have above y for the larger ones, with p
-    relative to the part; and so on, in floor(log2 m) + 1 levels for m quantiles. Each level has the
-    same part of the budget. The release is epsilon-DP (rho-zCDP for `Budget.zcdp(rho)`) when one
-    person is added or removed.
+    relative to the part; and so on, in floor(log2 m) + 1 levels for m quantiles. The first level
+    has 11 / 9 times as much of the budget as every other, or 9 / 11 times, if its p is near an end.
+    The release is epsilon-DP (rho-zCDP for `Budget.zcdp(rho)`) when one person is added or removed.
 
     Proof. Given the answers of the levels above, the parts of one level are fixed. A person's rows
     are divided among them: a_1 + a_2 + ... <= 1 of a person. A search of the level's epsilon is
@@ -102,10 +106,11 @@ class SplitSearch:
         """How many searches of one person's rows follow each other."""
         return len(self.shares).bit_length()
 
-    @property
-    def each(self) -> Budget:
-        """What the searches of one level may spend together."""
-        return self.cost.scaled(Fraction(1, self.levels))
+    def level_cost(self, level: int) -> Budget:
+        """Return what the searches of one level may spend together; the first one is 0."""
+        middle = self._exact[len(self.shares) // 2]
+        root = _ROOT if TAIL < middle < 1 - TAIL else 1 / _ROOT
+        return self.cost.scaled((Fraction(1) if level else root) / (root + self.levels - 1))
 
     def choose_from(
         self, profile: RankProfile, candidates: Candidates, noise: Noise = SYSTEM_NOISE
@@ -117,7 +122,7 @@ class SplitSearch:
 
     def answers(self, node: Node, candidates: Candidates, noise: Noise) -> list[Answer]:
         """Return the answer for each share, for the node of all candidates: a private draw."""
-        return self._choose(node, self._exact, candidates, noise)
+        return self._choose(node, self._exact, candidates, noise, 0)
 
     def distribution(self, profile: RankProfile, candidates: Candidates) -> dict[Indexes, float]:
         """Return the exact probabilities of all lists of indexes (None for none), for audits.
@@ -126,42 +131,50 @@ class SplitSearch:
             ValueError: for more than 64 candidates.
         """
         node = audited(_OWNER, profile, candidates, self.resolution)
-        return self._chances(node, self._exact, candidates)
+        return self._chances(node, self._exact, candidates, 0)
 
     @property
     def usual_errors(self) -> list[int]:
         """How far each rank is off in 95% of draws where people are many; by measurement."""
-        return [math.ceil(error) for error in self._usual(self._exact)]
+        return [math.ceil(error) for error in self._usual(self._exact, 0)]
 
-    def _usual(self, shares: tuple[Fraction, ...]) -> list[float]:
+    def _usual(self, shares: tuple[Fraction, ...], level: int) -> list[float]:
         if not shares:
             return []
         middle = len(shares) // 2
-        own = float(self._search(shares[middle]).usual_error)
-        below, above = (self._usual(rest) for _, rest, _ in _parts(_NOBODY, shares, 0))
+        own = float(self._search(shares[middle], level).usual_error)
+        parts = _parts(_NOBODY, shares, 0)
+        below, above = (self._usual(rest, level + 1) for _, rest, _ in parts)
         weights = _weights(shares)
         pairs = zip([*below, 0.0, *above], weights, strict=True)
         errors = [math.hypot(error, own * weight) for error, weight in pairs]
         return errors
 
-    def _search(self, p: Fraction) -> CentralSearch | TailSearch:
+    def _search(self, p: Fraction, level: int) -> CentralSearch | TailSearch:
         """Return the search of one node."""
-        return quantile_search(self.each, p, self.resolution, self.stray)
+        return quantile_search(self.level_cost(level), p, self.resolution, self.stray)
 
     @property
     def _exact(self) -> tuple[Fraction, ...]:
         return tuple(checks.decimal(_OWNER, "a share", share) for share in self.shares)
 
     def _choose(
-        self, node: Node, shares: tuple[Fraction, ...], candidates: Candidates, noise: Noise
+        self,
+        node: Node,
+        shares: tuple[Fraction, ...],
+        candidates: Candidates,
+        noise: Noise,
+        level: int,
     ) -> list[Answer]:
         if not shares:
             return []
         middle = len(shares) // 2
-        search = self._search(shares[middle])
+        search = self._search(shares[middle], level)
         answer = search.choose_at(node, candidates, noise)
         below, above = (
-            [Answer()] * count if part is None else self._choose(part, rest, candidates, noise)
+            [Answer()] * count
+            if part is None
+            else self._choose(part, rest, candidates, noise, level + 1)
             for part, rest, count in _parts(node, shares, answer.place)
         )
         if answer.place is None:
@@ -170,17 +183,19 @@ class SplitSearch:
         return [_carried(each, answer.error * weight) for each, weight in pairs]
 
     def _chances(
-        self, node: Node, shares: tuple[Fraction, ...], candidates: Candidates
+        self, node: Node, shares: tuple[Fraction, ...], candidates: Candidates, level: int
     ) -> dict[Indexes, float]:
         """Return the probabilities of all answers of a node."""
         if not shares:
             return {(): 1.0}
-        search = self._search(shares[len(shares) // 2])
+        search = self._search(shares[len(shares) // 2], level)
         found: dict[Indexes, float] = {}
         for place, chance in enumerate(search.chances_at(node, candidates)):
             index = None if place == node.size else node.first + place
             below, above = (
-                {(None,) * count: 1.0} if part is None else self._chances(part, rest, candidates)
+                {(None,) * count: 1.0}
+                if part is None
+                else self._chances(part, rest, candidates, level + 1)
                 for part, rest, count in _parts(node, shares, index)
             )
             for left, one in below.items():

@@ -1,9 +1,8 @@
-"""TailSearch: a quantile far out, the k-th largest or the largest, by a walk from the outside."""
+"""TailSearch: a quantile near an end, the k-th largest and the largest, by a walk from outside."""
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,112 +11,95 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.search.common import check, check_share
-from beam_dp.mechanisms.search.draws import first_stop
 from beam_dp.mechanisms.search.rank_search import RESOLUTION, alone
+from beam_dp.mechanisms.search.ranks.first_look import (
+    FirstLook,
+    Line,
+    Sight,
+    level_for,
+    stretches,
+)
+from beam_dp.mechanisms.search.ranks.levels import (
+    Levels,
+    exceeded,
+    floor_of,
+    laplace_at_least,
+    rounded_up,
+)
 from beam_dp.mechanisms.search.ranks.node import Answer, Node, NodeSearch, epsilon_of
-from beam_dp.mechanisms.search.stop_chances import stop_chances
+from beam_dp.mechanisms.search.ranks.weight_walk import WeightWalk
 
 _OWNER = "TailSearch"
 STRAY = 0.008
 """The default chance to stop where nobody is."""
 NOBODY = 0.005
 """The chance to take nobody for somebody behind the answer."""
-COUNTED = Fraction(1, 20)
-"""The part of epsilon for the number of people."""
+LOOKED = Fraction(1, 20)
+"""The part of epsilon for the first look."""
+_MISLED = Fraction(1, 100)  # the part of `stray` for edges where nobody is
+_NEAR = Fraction(3, 4)  # the part of the rest for candidates near an edge; what is left is for all
 _FEW = 0.01  # the chance to take so few people as the floor for many
-_EARLY = 3.25  # measured: a walk over N candidates stops about ln N / (3.25 e2) people early
+_EARLY, _EARLIER = 3.2, 2.4
+"""Measured: a walk over N candidates stops about ln N / (3.2 e2) people early; where people are
+few, and more candidates lie between them, ln N / (2.4 e2)."""
 _SPREAD = 6  # measured: the 95% error of the rank, times epsilon
+_SURE = math.log(25)  # Laplace noise of rate e exceeds this / e with a chance of 2%, on one side
 _UNSURE = 4  # Laplace noise of rate e2 exceeds 4 / e2 with a chance of 1%, on one side
-_FINE = 1 << 40  # levels are multiples of 1 / 2^40 of a person
-
-
-class _Walk(NamedTuple):
-    """Runs of candidates in the order of the walk, and what people have from each of them on."""
-
-    reached: np.ndarray
-    begins: np.ndarray
-    lengths: np.ndarray
-
-
-class _Levels(NamedTuple):
-    """What is public: the rates of the noises, per person, and levels, in people.
-
-    Attributes:
-        first: e1.
-        second: e2.
-        third: e3.
-        more: rank + h.
-        floor: L.
-        behind: t.
-        many: t'.
-    """
-
-    first: Fraction
-    second: Fraction
-    third: Fraction
-    more: Fraction
-    floor: Fraction
-    behind: Fraction
-    many: Fraction
+_GRAINS = 1 << 10  # a person is worth so many units of a level at least
 
 
 @dataclass(frozen=True)
 class TailSearch(NodeSearch):
     """Walk from the top to the first candidate with enough people at or above it; or answer none.
 
-    With n people, A(y) of them at or above y (each with their share of rows there), P(Geo(e) = k) =
-    (1 - e^-e) e^(-e k), rho ~ Geo(e1), nu_y ~ Geo(e2), y is the first candidate from the top with
+    With n people, A(y) of them at or above y (each with their share of rows there), s the share,
 
-        A(y) + nu_y >= T + rho,   T = max(s n + rank + h, L),   s the share.
+        T(y) = max(s n + rank - 1/2 + h, L(y)),
 
-    It is released if B = n - A(y) + eta >= t or n + eta' >= t', with discrete Laplace noise of
-    the rates e2 and e3; so is B, which says how far the rank may be off. Otherwise, and where
-    the walk passes all candidates, the answer is none: too few people. `upper=False` is the mirror
-    image: at or below, from the bottom. All is epsilon-DP (rho-zCDP for `Budget.zcdp(rho)`) when
-    one person is added or removed.
+    the walk is a `WeightWalk` of the levels T and the rate e2: it stops about where A(y) reaches
+    T(y), but for Laplace noise of the rate e2. h is by how much it stops early, as candidates before
+    y weigh too: measured. L, the *floor*, is the least number of people that
+    it stops for. Where it is reached, the answer has a lower rank than was asked for.
 
-    L, the *floor*, is the least number of people that the walk stops for. Where it is reached, the
-    answer has a lower rank than was asked for: no private answer can rest on fewer.
+    A `FirstLook` of the rate e3 comes before. Where it sees that many people, some 250 / epsilon,
+    are at or above an edge, L is low up to `STEP` candidates above that edge, and rises from there
+    on: as the data's scale is known, fewer people are enough. Else L is the same everywhere. Where
+    it sees so few people that the floor is above s n + h, then s counts as 0.
 
-    Theorem. Let one more person have a in all (1; less in a part of a `Node`), x' with and x
-    without them. For every outcome and some d from 0 to s, ln P_x / P_x' is at most
-    a max((1 - d) e1, (1 + d) e2), and ln P_x' / P_x is at most a (d e1 + e2).
+    The answer is released if B = n - A(y) + eta >= t, with discrete Laplace noise eta of the rate
+    e2, or where the first look sees many people; so is B, which says how far the rank may be off.
+    Otherwise, and where the walk passes all candidates, the answer is none: too few people.
+    `upper=False` is the mirror image: at or below, from the bottom. All is epsilon-DP (rho-zCDP for
+    `Budget.zcdp(rho)`) when one person is added or removed.
 
-    Proof. Let a = 1, else all below is a times that. Let g_i from 0 to 1 be what the person has at
-    or above y_i; T moves by some d from 0 to s, and q_i = A(y_i) - T by c_i = g_i - d. Both g_i and
-    c_i do not fall along the walk. With F(r) = P(nu >= r) = e^(-e2 max(r, 0)), it stops at i with
-    W_x(i) = sum_r P(rho = r) prod_{j < i} (1 - F(r - q_j)) F(r - q_i).
+    Theorem. Let one more person have a in all (1; less in a part of a `Node`). The logarithm of the
+    ratio of any chance with and without them is at most a (e3 + (1 + s) e2), up and down.
 
-    1. W_x / W_x'. If c_i >= 0, in W_x' replace r by r + c_i, which costs e^(-e1 c_i): as
-       c_j <= c_i, no earlier candidate is passed less, and r + c_i - q'_i = r - q_i. If c_i < 0, so
-       are all c_j before: with the same r, no earlier one is passed less, and the stop costs
-       e^(-e2 |c_i|).
-    2. W_x' / W_x. In W_x replace r by r + z, z = max(0, -c_0) <= d, which costs e^(-e1 z): as
-       c_j >= c_0 >= -z, no earlier one is passed less, and the stop costs e^(-e2 (z + c_i)), with
-       z + c_i <= g_i: it is g_i - g_0 or g_i - d.
-    3. n - A(y_i) moves by 1 - g_i, so each B costs e^(-e2 (1 - g_i)) at most, both ways. Where the
-       person counts in the walk, they do not count in B.
+    Proof. Let a = 1, else all below is a times that. The first look costs e3. Given what it saw,
+    let g_i from 0 to 1 be what the person has at or above the i-th candidate y_i. T(y_i) moves by
+    some d_i: by s where s n + ... is the larger one, by 0 where L(y_i) is, by something
+    between where they change places. As L does not rise along the walk, d_i does not fall. So a
+    stop at y_i costs e2 (g_i + d_i) (the theorem of `WeightWalk`). n - A(y_i) moves by 1 - g_i, so
+    each B costs e2 (1 - g_i). Together e2 (1 + d_i). To pass all candidates costs e2.
 
-    1 and 3 together cost max(e1 (g - d), e2 (d - g)) + e2 (1 - g): piecewise linear in g, at
-    most e1 (1 - d) at g = 1, e2 (1 - d) at g = d, and e2 (1 + d) at g = 0. 2 and 3 cost
-    e1 d + e2 g + e2 (1 - g). To pass all candidates is as 1 and 2 without the stop. The noisy n
-    costs e3 more, both ways.
+    *Rates.* e3 is a twentieth of epsilon, and f the rest: e2 = f / (1 + s). zCDP: the log ratio
+    ranges over an interval of length 2 (e3 + (1 + s) e2) = eta = sqrt(8 rho); see `epsilon_of`.
 
-    *Rates.* Let f be epsilon less a twentieth, and e3 that twentieth. Pure: e1 = f,
-    e2 = (1 - s) f. zCDP: the log ratio ranges over an interval of length
-    max(e1 + e2, (2 + d) e2 + d e1) + 2 e3, at most eta = sqrt(8 rho) for f and e3 of eta / 2,
-    e1 = (1 + s) f, e2 = (1 - s) f; see `epsilon_of`.
-
-    *The floor.* Where nobody is, one of M candidates stops the walk with a chance of at most
-    M c e^(-e2 L) = `stray`, c = (1 - e^-e1) / (1 - e^-(e1 + e2)). Of candidates on both sides of 0,
-    M is the number of those on the outer side: for data beyond 0 it is up to twice as likely.
+    *The floor.* Where nobody is, M candidates of the floor L stop the walk with a chance of at most
+    M e^(-e2 L) / 2, which is `stray` less a hundredth. That hundredth is the chance to see an edge
+    where nobody is. Without an edge, of candidates on both sides of 0, M is the number of those on
+    the outer side: for data beyond 0 it is up to twice as likely. With an edge, a quarter of the
+    chance is for these, and three quarters for stretches of candidates above the edge: each one is
+    twice as long as the one before, and weighs a quarter for each candidate, so all weigh twice as
+    much as the first one. L is the lower one of both.
 
     *Few people.* A walk that has passed everybody may stop far from all data. With nobody behind,
     B >= t has a chance of 0.5%, t = ln(1 / (0.005 (1 + e^-e2))) / e2. Where nearly all have one
-    value nobody is behind it either: then many people do, t' = L + ln(1 / (0.01 (1 + e^-e3))) / e3.
+    value nobody is behind it either: then many people do, L + ln(1 / (2 * 0.01)) / e3 by the first
+    look.
 
     All is in integers: shares in units of 1 / D (rounded down), s = a / b, levels in units of
-    1 / (b D). *Rank error*: measured, not proved; see `rank_error`.
+    1 / (b D) or finer. *Rank error*: measured, not proved; see `rank_error`.
 
     Args:
         budget: what one choice may spend.
@@ -131,8 +113,8 @@ class TailSearch(NodeSearch):
         TypeError: if budget is no Budget.
         ValueError: for numbers out of range.
 
-    Source: the sparse vector technique with one-sided noise (see `AboveThreshold`, `RankSearch`);
-    the second step costs nothing more, as a person is on one side of the answer.
+    Source: the sparse vector technique, of which `WeightWalk` is a form with one noise; the count
+    behind costs nothing more, as a person is on one side of the answer.
     """
 
     budget: Budget
@@ -152,8 +134,11 @@ class TailSearch(NodeSearch):
         checks.positive_integer(_OWNER, "resolution", self.resolution)
 
     def floor(self, candidates: Candidates) -> int:
-        """Return how many people must be at or above a candidate, about, for the walk to stop."""
-        return math.ceil(self._levels(_outer(candidates, 0, candidates.size, self.upper)).floor)
+        """Return how many people must be at or above a candidate, about, for the walk to stop.
+
+        It is fewer where the first look sees many people.
+        """
+        return math.ceil(self._few(_outer(candidates, 0, candidates.size, self.upper)).floor)
 
     @property
     def usual_error(self) -> int:
@@ -162,7 +147,7 @@ class TailSearch(NodeSearch):
 
     def is_floored(self, candidates: Candidates) -> bool:
         """Return whether the floor is above `rank`, so that it alone says where the walk stops."""
-        levels = self._levels(_outer(candidates, 0, candidates.size, self.upper))
+        levels = self._few(_outer(candidates, 0, candidates.size, self.upper))
         return levels.more <= levels.floor
 
     def rank_error(self, candidates: Candidates, behind: int = 0) -> int:
@@ -172,123 +157,165 @@ class TailSearch(NodeSearch):
             candidates: the public outputs.
             behind: B, how many people are behind the answer.
         """
-        levels = self._levels(_outer(candidates, 0, candidates.size, self.upper))
-        return self._error(levels, behind * self.resolution)
+        levels = self._few(_outer(candidates, 0, candidates.size, self.upper))
+        return self._error(levels, 0, behind * self.resolution)
 
     def choose_at(self, node: Node, candidates: Candidates, noise: Noise) -> Answer:
         """Return one candidate of a node, or none: a private draw."""
-        levels, walk = self._prepared(node, candidates)
-        rho = int(noise.geometric(levels.first / self._unit, 1)[0])
-        needs = integers.add(self._needs(node, levels, walk), alone(rho))
-        stop = first_stop(levels.second / self._unit, needs, walk.lengths, noise)
+        line, outer = self._prepared(node, candidates)
+        levels = self._levels(outer, self._look(outer).see(line, noise))
+        begins, walk = self._walk(line, levels)
+        stop = walk.stop(noise)
         if stop is None:
             return Answer()
-        total = int(node.sums[-1])
-        behind = self._noisy(total - int(walk.reached[stop.run]), levels.second, noise)
-        many = self._noisy(total, levels.third, noise) >= self._units(levels.many)
-        if behind < self._units(levels.behind) and not many:
+        behind = line.total - int(line.reached(begins)[stop.run])
+        behind += int(noise.discrete_laplace(levels.rate / self.resolution, 1)[0])
+        if behind < self._units(levels.behind) and not levels.many:
             return Answer()
-        index = self._index(int(walk.begins[stop.run]) + stop.passed, node)
-        return Answer(index, self._error(levels, behind))
+        place = int(begins[stop.run]) + stop.passed
+        index = node.stop - 1 - place if self.upper else node.first + place
+        return Answer(index, self._error(levels, place, behind))
 
     def chances_at(self, node: Node, candidates: Candidates) -> list[float]:
         """Return the probabilities of the candidates of a node, and of none."""
-        levels, walk = self._prepared(node, candidates)
-        needs = np.repeat(self._needs(node, levels, walk), walk.lengths).tolist()
-        rates = (float(rate / self._unit) for rate in (levels.first, levels.second))
-        stops = stop_chances(needs, *rates)
-        total = int(node.sums[-1])
-        seconds, thirds = (float(r / self.resolution) for r in (levels.second, levels.third))
-        least, many = self._units(levels.behind), self._units(levels.many) - total
-        found, lost = [], []
-        reached = np.repeat(walk.reached, walk.lengths).tolist()
-        for stop, people in zip(stops[:-1], reached, strict=True):
-            few = laplace_at_least(1 - (least - total + people), seconds)
-            here = laplace_at_least(least - total + people, seconds)
-            found.append(stop * (here + few * laplace_at_least(many, thirds)))
-            lost.append(stop * few * laplace_at_least(1 - many, thirds))
-        none = math.fsum([*lost, stops[-1]])
-        return [*(found[::-1] if self.upper else found), none]
+        line, outer = self._prepared(node, candidates)
+        found = np.zeros(node.size + 1)
+        for sight, chance in self._look(outer).chances(line):
+            levels = self._levels(outer, sight)
+            begins, walk = self._walk(line, levels)
+            behind = line.total - np.repeat(line.reached(begins), walk.lengths)
+            kept = np.array([self._kept(levels, int(units)) for units in behind])
+            stops = chance * np.array(walk.chances())
+            found[:-1] += stops[:-1] * kept[:, 0]
+            found[-1] += stops[-1] + stops[:-1] @ kept[:, 1]
+        ordered = found[-2::-1] if self.upper else found[:-1]
+        return [float(each) for each in (*ordered, found[-1])]
 
     @property
     def _share(self) -> Fraction:
         return checks.decimal(_OWNER, "share", self.share)
 
     @property
-    def _unit(self) -> int:
-        """How many units of a level one person is worth."""
-        return self.resolution * self._share.denominator
-
-    def _levels(self, outer: int) -> _Levels:
-        """Return the rates and levels for so many candidates that nobody may be near."""
-        first, second, third = self._rates
-        a, b, c = float(first), float(second), float(third)
-        ratio = math.expm1(-a) / math.expm1(-a - b)
-        floor = max(0.0, math.log(outer * ratio / float(self.stray))) / b
-        more = self.rank + math.log(outer) / (_EARLY * b)
-        many = floor + _exceeded(_FEW, c)
-        levels = (more, floor, _exceeded(NOBODY, b), many)
-        return _Levels(first, second, third, *map(_rounded_up, levels))
+    def _asked(self) -> float:
+        """How many people shall be reached beside the share: with k - 1/2 the k-th is the first."""
+        return max(0.0, self.rank - 0.5)
 
     @property
-    def _rates(self) -> tuple[Fraction, Fraction, Fraction]:
-        """e1, e2 and e3."""
-        epsilon, share, zcdp = epsilon_of(self.budget), self._share, self.budget.is_zcdp
-        half = epsilon / 2 if zcdp else epsilon
-        walked = half * (1 - COUNTED)
-        first = walked * (1 + share) if zcdp else walked
-        return first, walked * (1 - share), half * COUNTED
+    def _unit(self) -> int:
+        """How many units of a level one person is worth."""
+        return self.resolution * self._share.denominator * self._grain
 
-    def _noisy(self, units: int, rate: Fraction, noise: Noise) -> int:
-        """Return a number in units of 1 / D with discrete Laplace noise."""
-        return units + int(noise.discrete_laplace(rate / self.resolution, 1)[0])
+    @property
+    def _grain(self) -> int:
+        return max(1, _GRAINS // self.resolution)
+
+    @property
+    def _rates(self) -> tuple[Fraction, Fraction]:
+        """f and e3."""
+        epsilon = epsilon_of(self.budget)
+        half = epsilon / 2 if self.budget.is_zcdp else epsilon
+        return half * (1 - LOOKED), half * LOOKED
+
+    def _few(self, outer: int) -> Levels:
+        """Return the levels where the first look has seen nothing."""
+        return self._levels(outer, Sight(None, Fraction(0)))
+
+    def _look(self, outer: int) -> FirstLook:
+        """Return the first look: for an edge; whether s n counts; whether people are many."""
+        _, third = self._rates
+        level = level_for(third, outer, float(self.stray * _MISLED))
+        asked = {self._enough(outer), self._many(outer)} if self._share else {self._many(outer)}
+        questions = sorted(asked, reverse=True)
+        return FirstLook(third, rounded_up(level), questions, self.resolution)
+
+    def _many(self, outer: int) -> Fraction:
+        """Return how many people are more than the floor by far."""
+        rate, third = self._rates
+        few = floor_of(rate / (1 + self._share), outer, self._walked)
+        return rounded_up(few + max(0.0, -math.log(2 * _FEW)) / float(third))
+
+    def _enough(self, outer: int) -> Fraction:
+        """Return for how many people s n + h is above the floor, or not much below.
+
+        Where s n + h is above it by more than the usual error, people are taken for fewer with a
+        chance of 2%.
+        """
+        rate, third = self._rates
+        early = math.log(outer) / (_EARLIER * float(rate))
+        above = max(0.0, floor_of(rate, outer, self._walked) - early - self._asked)
+        surely = (above + self.usual_error) / float(self._share) - _SURE / float(third)
+        return rounded_up(max(0.0, min(above / float(self._share), surely)))
+
+    @property
+    def _walked(self) -> float:
+        """The chance that a walk stops where nobody is."""
+        return float(self.stray * (1 - _MISLED))
+
+    def _levels(self, outer: int, sight: Sight) -> Levels:
+        """Return the rates and levels after a first look."""
+        rate, _ = self._rates
+        share = self._share
+        if share and sight.edge is None and sight.people < self._enough(outer):
+            share = Fraction(0)
+        rate /= 1 + share
+        floor = most = floor_of(rate, outer, self._walked)
+        cuts: tuple[int, ...] = ()
+        if sight.edge is not None:
+            cuts, size = stretches(sight.edge)
+            most = floor_of(rate, outer, float(1 - _NEAR) * self._walked)
+            floor = min(most, floor_of(rate, size, float(_NEAR) * self._walked))
+        early = math.log(outer) / ((_EARLIER if sight.edge is None else _EARLY) * float(rate))
+        return Levels(
+            rate,
+            share,
+            more=rounded_up(self._asked + early),
+            floor=rounded_up(floor),
+            most=rounded_up(most),
+            cuts=cuts,
+            behind=rounded_up(exceeded(NOBODY, float(rate))),
+            many=sight.edge is not None or sight.people >= self._many(outer),
+        )
+
+    def _prepared(self, node: Node, candidates: Candidates) -> tuple[Line, int]:
+        outer = _outer(candidates, node.first, node.stop, self.upper)
+        return Line.of(node, self.upper), outer
+
+    def _walk(self, line: Line, levels: Levels) -> tuple[np.ndarray, WeightWalk]:
+        """Return where each run of equal T - A(y) begins, and the walk over them."""
+        begins = np.sort(np.concatenate([[0], line.places, np.array(levels.cuts, np.int64)]))
+        begins = begins[np.append(True, np.diff(begins) > 0)]
+        parts = self._share.denominator * self._grain
+        asked = int(levels.share * parts * line.total) + math.ceil(levels.more * self._unit)
+        rises = [levels.floor_at(cut - 1) for cut in levels.cuts]
+        floors = [
+            math.ceil(rounded_up(each) * self._unit) for each in (float(levels.floor), *rises)
+        ]
+        needs = [max(asked, each) for each in floors]
+        beyond = np.searchsorted(-np.array(levels.cuts, np.int64), -begins, side="left")
+        level = integers.narrow(np.array(needs, object))[beyond]
+        reached = integers.product(line.reached(begins), alone(parts))
+        lengths = np.diff(np.append(begins, line.size))
+        return begins, WeightWalk(levels.rate / self._unit, integers.add(level, -reached), lengths)
+
+    def _kept(self, levels: Levels, behind: int) -> tuple[float, float]:
+        """Return the chance that an answer with so many units behind it is released, or is not."""
+        least, rate = self._units(levels.behind) - behind, float(levels.rate / self.resolution)
+        both = laplace_at_least(least, rate), laplace_at_least(1 - least, rate)
+        return (1.0, 0.0) if levels.many else both
 
     def _units(self, people: Fraction) -> int:
         return math.ceil(people * self.resolution)
 
-    def _prepared(self, node: Node, candidates: Candidates) -> tuple[_Levels, _Walk]:
-        levels = self._levels(_outer(candidates, node.first, node.stop, self.upper))
-        return levels, (_down if self.upper else _up)(node)
-
-    def _needs(self, node: Node, levels: _Levels, walk: _Walk) -> np.ndarray:
-        """Return T - A(y) of each run, in units."""
-        total, unit = int(node.sums[-1]), self._unit
-        asked = self._share.numerator * total + round(levels.more * unit)
-        level = alone(max(asked, math.ceil(levels.floor * unit)))
-        return integers.add(level, -integers.product(walk.reached, alone(self._share.denominator)))
-
-    def _error(self, levels: _Levels, behind: int) -> int:
+    def _error(self, levels: Levels, place: int, behind: int) -> int:
         """Return the error of the rank, for a noisy number behind, in units of 1 / D.
 
         Where the floor is above what is asked for, the answer has about the floor's rank. There are
         s n people asked for, s / (1 - s) of those behind at least, but for the noise of 4 / e2.
         """
-        people = behind / self.resolution - _UNSURE / float(levels.second)
+        people = behind / self.resolution - _UNSURE / float(levels.rate)
         share = float(self._share)
         asked = self.rank + max(0.0, share / (1 - share) * people)
-        return max(self.usual_error, math.ceil(float(levels.floor) - asked))
-
-    def _index(self, place: int, node: Node) -> int:
-        """Return the index of a candidate by its place in the walk."""
-        return node.stop - 1 - place if self.upper else node.first + place
-
-
-def _up(node: Node) -> _Walk:
-    """Return the walk from the bottom: what people have at or below."""
-    begins = np.append(node.first, node.buckets)
-    lengths = np.diff(np.append(begins, node.stop))
-    filled = lengths > 0
-    return _Walk(node.sums[filled], (begins - node.first)[filled], lengths[filled])
-
-
-def _down(node: Node) -> _Walk:
-    """Return the walk from the top: what people have at or above."""
-    ends = np.append(node.buckets + 1, node.stop)[::-1]
-    lengths = -np.diff(np.append(ends, node.first))
-    filled = lengths > 0
-    sums = node.sums
-    reached = integers.add(sums[-1:], -sums)[::-1]
-    return _Walk(reached[filled], (node.stop - ends)[filled], lengths[filled])
+        return max(self.usual_error, math.ceil(levels.floor_at(place) - asked))
 
 
 def _outer(candidates: Candidates, first: int, stop: int, upper: bool) -> int:
@@ -296,19 +323,3 @@ def _outer(candidates: Candidates, first: int, stop: int, upper: bool) -> int:
     zero = min(max(candidates.index(0), first), stop)
     outer = stop - zero if upper else zero - first
     return outer or stop - first
-
-
-def _rounded_up(people: float) -> Fraction:
-    return Fraction(math.ceil(people * _FINE), _FINE)
-
-
-def _exceeded(chance: float, rate: float) -> float:
-    """Return what discrete Laplace noise is at least with so small a chance, or a little more."""
-    return max(0.0, -math.log(chance * (1 + math.exp(-rate)))) / rate
-
-
-def laplace_at_least(least: int, rate: float) -> float:
-    """Return P(eta >= least) of the discrete Laplace distribution."""
-    if least > 0:
-        return math.exp(-rate * least) / (1 + math.exp(-rate))
-    return 1 - math.exp(-rate * (1 - least)) / (1 + math.exp(-rate))

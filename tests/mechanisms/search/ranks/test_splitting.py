@@ -45,7 +45,12 @@ def test_which_search_takes_which_p():
 @pytest.mark.parametrize(("count", "levels"), [(1, 1), (2, 2), (3, 2), (4, 3), (7, 3), (8, 4)])
 def test_levels(count, levels):
     search = SplitSearch(Budget(1), [Fraction(i + 1, 10) for i in range(count)])
-    assert search.levels == levels and search.each == Budget(Fraction(1, levels))
+    assert search.levels == levels
+    costs = [search.level_cost(level) for level in range(levels)]
+    assert sum(cost.epsilon for cost in costs) == 1 and len(set(costs[1:])) <= 1
+    if levels > 1:  # of two or three the middle one is 0.2: a walk
+        ratio = costs[1].epsilon / costs[0].epsilon
+        assert ratio == (Fraction(11, 9) if count in (2, 3) else Fraction(9, 11))
 
 
 def test_one_share_is_the_search_itself():

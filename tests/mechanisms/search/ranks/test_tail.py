@@ -14,10 +14,13 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.search import RankProfile, increments
 from beam_dp.mechanisms.search.rank_search import RESOLUTION
+from beam_dp.mechanisms.search.ranks import first_look
+from beam_dp.mechanisms.search.ranks.first_look import Line, Sight
+from beam_dp.mechanisms.search.ranks.node import Node
 from beam_dp.mechanisms.search.ranks.tail import NOBODY, STRAY, TailSearch
 
-SIZE = 4_000
-# DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.0545.
+SIZE = 2_000
+# DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.077.
 TOLERANCE = math.sqrt(math.log(2e10) / (2 * SIZE))
 GRID = default_values(Fraction(1, 10**6))
 
@@ -36,49 +39,67 @@ def at_least(least: int, rate: float) -> float:
     return (1 - q) / (1 + q) * math.fsum(terms)
 
 
+def beyond(level: float) -> float:
+    """Return P(U > level), ln U of Laplace's distribution of scale 1."""
+    side = math.exp(-abs(math.log(level))) / 2
+    return side if level > 1 else 1 - side
+
+
+def stops(rate: float, excesses) -> list[float]:
+    """Return the chance of each stop, and that to pass all: excesses are A - T."""
+    left = [1.0, *map(beyond, np.cumsum(np.exp(rate * np.array(excesses, float))))]
+    return [*(-np.diff(left)), left[-1]]
+
+
 def brute(search: TailSearch, values, points) -> list[float]:
-    """Return the probabilities of the docstring, for whole people and s = 0 or 1 / 2."""
-    levels = search._levels(len(points))
-    first, second = float(levels.first), float(levels.second)
-    parts = 2 if search.share else 1  # a person in units
-    q1, q2 = math.exp(-first / parts), math.exp(-second / parts)
-    asked = float(search.share) * len(values) * parts + round(levels.more * parts)
-    level = max(asked, math.ceil(levels.floor * parts))
+    """Return the probabilities of the docstring, for whole people."""
+    n, size = len(values), len(points)
     order = points[::-1] if search.upper else points
+    beyond_all = [sum(v >= y if search.upper else v <= y for v in values) for y in order]
+    look = search._look(size)
+    places = list(range(first_look.STEP, size, first_look.STEP))
+    least = [math.ceil(look.level)] * len(places) + [math.ceil(each) for each in look.questions]
+    people = [beyond_all[place] for place in places] + [n] * len(look.questions)
+    seen = stops(float(look.rate), [a - t for a, t in zip(people, least, strict=True)])
     found = dict.fromkeys([*points, None], 0.0)
-    for rho in range(400 * parts):
-        left = (1 - q1) * q1**rho
-        for y in order:
-            beyond = sum(v >= y if search.upper else v <= y for v in values)
-            stop = min(1.0, q2 ** (level + rho - parts * beyond))
-            behind = at_least(math.ceil(levels.behind) - (len(values) - beyond), second)
-            many = at_least(math.ceil(levels.many) - len(values), float(levels.third))
-            kept = 1 - (1 - behind) * (1 - many)
-            found[y] += left * stop * kept
-            found[None] += left * stop * (1 - kept)
-            left *= 1 - stop
-        found[None] += left
+    for chance, (sight, _) in zip(seen, look.chances(LINE), strict=True):
+        levels = search._levels(size, sight)
+        asked = float(levels.share) * n + float(levels.more)
+        needs = [max(asked, levels.floor_at(place)) for place in range(size)]
+        walked = stops(float(levels.rate), [a - t for a, t in zip(beyond_all, needs, strict=True)])
+        for y, stop, here in zip(order, walked[:-1], beyond_all, strict=True):
+            behind = at_least(math.ceil(levels.behind) - (n - here), float(levels.rate))
+            kept = 1.0 if levels.many else behind
+            found[y] += chance * stop * kept
+            found[None] += chance * stop * (1 - kept)
+        found[None] += chance * walked[-1]
     return list(found.values())
 
 
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize(("share", "rank"), [(0, 0), (0, 3), (Fraction(1, 2), 0)])
+LINE = Line.of(Node.of(whole([0]), 6), True)
+"""Somebody: what can be seen does not depend on them."""
+
+
+@pytest.mark.parametrize("share", [0, Fraction(1, 2), Fraction(1, 10)])
 @pytest.mark.parametrize("upper", [True, False])
-@pytest.mark.parametrize("size", [0, 2, 15])
-def test_the_distribution_is_the_formula(share, rank, upper, size):
+@pytest.mark.parametrize("size", [0, 2, 15, 70])
+def test_the_distribution_is_the_formula(share, upper, size, monkeypatch):
+    monkeypatch.setattr(first_look, "STEP", 2)
     points = [0, 1, 2, 3, 5, 8]
     candidates = Candidates.of(points)
     values = np.random.default_rng(size).choice(points, size)
-    search = TailSearch(Budget(1.5), share, rank, upper, 0.3, 1)
+    search = TailSearch(Budget(1.5), share, 3, upper, 0.3, 1)
     found = search.distribution(whole(candidates.indexes(values)), candidates)
-    assert found == pytest.approx(brute(search, values, points), rel=1e-9, abs=1e-14)
+    # Levels are rounded up to 1 / 1024 of a person.
+    assert found == pytest.approx(brute(search, values, points), rel=3e-3, abs=1e-12)
 
 
 @pytest.mark.parametrize(
     ("share", "rank", "upper"),
     [(0.1, 0, True), pytest.param(0, 2, False, marks=pytest.mark.audit)],
 )
-def test_choose_follows_the_distribution(share, rank, upper):
+def test_choose_follows_the_distribution(share, rank, upper, monkeypatch):
+    monkeypatch.setattr(first_look, "STEP", 3)
     random = np.random.default_rng(3)
     people, buckets = random.integers(0, 14, 30), random.integers(0, 12, 30)
     profile = RankProfile(*increments(people, buckets, np.ones(30, np.int64), 6), 6)
@@ -106,14 +127,14 @@ def test_both_directions_are_mirror_images():
 
 def test_the_budget_is_spent_as_the_theorem_allows():
     for share, epsilon in itertools.product([0, 0.1, Fraction(1, 3)], [Fraction(1, 3), 10**400]):
-        levels = TailSearch(Budget(epsilon), share)._levels(1000)
-        first, second, third = levels[:3]
-        s = Fraction(str(share))
-        for d in (0, s):
-            assert max((1 - d) * first, (1 + d) * second, d * first + second) + third <= epsilon
-        first, second, third = TailSearch(Budget.zcdp(epsilon), share)._levels(1000)[:3]
-        for d in (0, s):
-            reach = max((1 - d) * first, (1 + d) * second) + d * first + second + 2 * third
+        pure, zcdp = (TailSearch(each(epsilon), share) for each in (Budget, Budget.zcdp))
+        for people in (0, 10**9):
+            sight = Sight(None, Fraction(people))
+            one, other = (search._levels(1000, sight) for search in (pure, zcdp))
+            exact = Fraction(str(share))
+            assert one.share in ({exact} if people else {0, exact})
+            assert pure._look(1000).rate + (1 + one.share) * one.rate <= epsilon
+            reach = 2 * (zcdp._look(1000).rate + (1 + other.share) * other.rate)
             assert 0 < reach**2 <= 8 * epsilon
 
 
@@ -159,20 +180,42 @@ def test_few_people_have_no_extreme(upper, n):
 
 def test_the_floor_and_the_stated_error():
     search = TailSearch(Budget(1), stray=1e-3)
-    first = 0.95  # a twentieth is for the number of people
-    ratio = (1 - math.exp(-first)) / (1 - math.exp(-2 * first))
-    assert search.floor(GRID) == math.ceil(math.log(190_000 * ratio / 1e-3) / first) == 20
+    rate = 0.95  # a twentieth is for the first look
+    assert search.floor(GRID) == math.ceil(math.log(190_000 / (2 * 0.99e-3)) / rate) == 20
     assert search.rank_error(GRID) == search.rank_error(GRID, 10**6) == 20
     assert TailSearch(Budget(1), rank=100).rank_error(GRID) == 6
     assert TailSearch(Budget(Fraction(1, 5)), rank=100).rank_error(GRID) == 30
     # A tenth of 1,000 people is far above the floor of 20, a tenth of 20 is not.
-    tenth = TailSearch(Budget(1), 0.1)
+    tenth = TailSearch(Budget(1), 0.1, stray=1e-3)
     assert tenth.floor(GRID) == 20
-    assert (tenth.rank_error(GRID, 900), tenth.rank_error(GRID, 18)) == (6, 19)
+    assert (tenth.rank_error(GRID, 900), tenth.rank_error(GRID, 18)) == (6, 18)
     # Of candidates on one side of 0 all count.
     ten = Candidates.of(range(1, 11))
-    expected = math.log(10 * ratio / STRAY) / first
-    assert search.floor(ten) >= TailSearch(Budget(1)).floor(ten) == math.ceil(expected)
+    expected = math.log(10 / (2 * 0.99 * STRAY)) / rate
+    assert TailSearch(Budget(1)).floor(ten) == math.ceil(expected)
+
+
+def test_with_an_edge_the_floor_is_lower_near_it():
+    search = TailSearch(Budget(1))
+    levels = search._levels(190_000, Sight(180_000, Fraction(200)))
+    # All stretches weigh 2 of the first one.
+    near = math.log(2 * 4096 / (2 * 0.75 * 0.99 * STRAY)) / 0.95
+    assert levels.many and near - 0.2 < levels.floor <= near
+    assert levels.floor + 2 < search.floor(GRID)
+    floors = [levels.floor_at(place) for place in range(0, 190_000, 10_000)]
+    assert floors == sorted(floors, reverse=True)
+    assert floors[-1] == levels.floor
+    far = math.log(190_000 / (2 * 0.25 * 0.99 * STRAY)) / 0.95
+    assert floors[0] == pytest.approx(far)
+    assert floors[17] == pytest.approx(float(levels.floor) + math.log(4) / 0.95)
+
+
+def test_few_people_have_no_share():
+    # Of so few people a tenth is below the floor: what is left of s pays for less noise.
+    search = TailSearch(Budget(1), 0.1)
+    few, many = (search._levels(190_000, Sight(None, Fraction(n))) for n in (100, 150))
+    assert (few.share, many.share) == (0, Fraction(1, 10))
+    assert few.rate == Fraction(19, 20) and many.rate == few.rate / Fraction(11, 10)
 
 
 def test_one_candidate():
