@@ -57,9 +57,9 @@ class TailSearch(NodeSearch):
         T(y) = max(s n + rank - 1/2 + h, L(y)),
 
     the walk is a `WeightWalk` of the levels T and the rate e2: it stops about where A(y) reaches
-    T(y), but for Laplace noise of the rate e2. h is by how much it stops early, as candidates before
-    y weigh too: measured. L, the *floor*, is the least number of people that
-    it stops for. Where it is reached, the answer has a lower rank than was asked for.
+    T(y), but for Laplace noise of the rate e2. h is by how much it stops early, as the candidates
+    before y weigh too: measured. L, the *floor*, is the least number of people that it stops for.
+    Where it is reached, the answer has a lower rank than was asked for.
 
     A `FirstLook` of the rate e3 comes before. Where it sees that many people, some 250 / epsilon,
     are at or above an edge, L is low up to `STEP` candidates above that edge, and rises from there
