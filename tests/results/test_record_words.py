@@ -118,6 +118,9 @@ def test_an_error_that_could_not_be_shown_is_not_called_of_little_use() -> None:
     series = Series("count", "", (shown(6_033_404, 5_540_000.0, float("inf")),))
     metrics = [ShownMetric("Count", "", (series,))]
     said = " ".join([*record_words.reading(metrics), *record_words.doubts(series)])
-    assert "* beside an open interval: their error could not be shown, and may be small" in said
+    assert (
+        "* beside an open interval: their error could not be shown, and may be small or large"
+        in said
+    )
     assert "Marked with * and not hollow" in said and "little use" not in said
     assert not [each for each in record_words.warnings(record(), metrics, 1) if "little" in each]
