@@ -21,13 +21,16 @@ above LP[k], and so is B[k]; B[0] is exact. B[k] > LP[k] - c.
 * `distinct`: F = sum over items of the largest z_t of the rows of the item.
 * `kth_largest`: the loss of y is the least k with B[k] <= rank - 1 for the total number of rows
   above y. Fewer rows are above a larger y, so that the loss falls with y, and interlaces as B does.
+  No row below B[K] matters.
   (The largest of rows with two roles has the fractional cover of `owner_pairs` instead.)
 
 *Sizes*, K = 620, processor seconds of one core, for 1.8 million order lines of 80,000 customers and
 10,000 suppliers: their number 2 s, the most frequent of 50 quantities 7 s, of 730 ship dates 17 s,
-1.6 million different prices 25 s, the largest price 2 s; 685,000 triangles of 300,000 people 4 s;
-the most frequent of 3,333 parts that are all about as frequent, in 100,000 order lines with 1,000
-clerks too, 83 s.
+1.6 million different prices 25 s, the largest price 2 s; with 1,000 clerks too the 100th largest
+price 40 s, and the most frequent of 3,333 parts that are all about as frequent, in 100,000 order
+lines, 83 s; 685,000 triangles of 300,000 people 4 s.
+`kth_largest` solves up to K programs of somewhat more than k rows or K people: where k is a large
+part of millions of rows, as for a median of rows, seconds are needed for each of them.
 `distinct` is slow, hours and more, where most items have many rows of people who are alike: then
 nothing but parts of everybody is optimal, and the program cannot be made small. The default of
 distinct counts is `shared_values.distinct_by_price`, which is near it, and takes seconds there.
