@@ -9,6 +9,10 @@ which they leave one by one in a random order. A violation is a pair whose profi
 B'[k + 1] <= B[k] <= B'[k], or rise. Then come proofs from guesses that are wrong on purpose: bounds
 of the linear program that are not on its two sides, which the simplex method in rational numbers
 tells. The command returns 1 if there is a violation.
+
+Rational numbers solve programs of this size, so that no line meets the solvers of larger ones but
+those that are forced to: `by interior points`, and `by price, by guesses` (a first-order method,
+flows and HiGHS). With `--by_guesses` all lines of linear programs are.
 """
 
 from __future__ import annotations
@@ -22,10 +26,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 
 from beam_dp.mechanisms.optimization import removal_levels
+from beam_dp.mechanisms.optimization.packing import packing_cells
 from beam_dp.mechanisms.optimization.removal_bounds import RemovalBounds, Weights
 from beam_dp.mechanisms.optimization.removal_program import RemovalProgram
 from beam_dp.mechanisms.profiles import (
@@ -36,6 +42,7 @@ from beam_dp.mechanisms.profiles import (
     shared_rows,
     vertex_cover,
 )
+from beam_dp.mechanisms.profiles.shared_values import distinct_by_price
 
 REMOVALS, PEOPLE, BITS = 5, 6, 20
 EVERY = (1, 2, 3, 4)
@@ -116,6 +123,22 @@ def _frequent_of_one(rows: Rows) -> Sequence[int]:
     return frequency.max_profile(owned.owners[0], owned.items, owned.weights, REMOVALS)
 
 
+def forced(
+    profile: Callable[[Rows], Sequence[Any]], module: Any, **limits: int
+) -> Callable[[Rows], Sequence[Any]]:
+    """Return a profile for which a module of the library has other limits, while it is computed."""
+
+    def of_rows(rows: Rows) -> Sequence[Any]:
+        with mock.patch.multiple(module, **limits):
+            return profile(rows)
+
+    return of_rows
+
+
+def _by_price(rows: Rows) -> Sequence[int]:
+    return distinct_by_price.profile(rows.owners, rows.items, REMOVALS)
+
+
 SHARED = {
     "total": Statistic(lambda rows: shared_rows.total(rows.owners, rows.weights, REMOVALS), total),
     "count": Statistic(
@@ -140,10 +163,18 @@ STATISTICS = {
         (1,),
     ),
     "third largest, by one": Statistic(_largest_of_one, ranked(3).exact, (1,)),
+    "distinct, by price": Statistic(_by_price, distinct),
+    "distinct, by price, by guesses": Statistic(
+        forced(_by_price, packing_cells, _TINY=0), distinct
+    ),
+    "most frequent, by interior points": Statistic(
+        forced(SHARED["most frequent"].profile, removal_levels, _TINY=0, _MANY=0, _VARIED=0),
+        most_frequent,
+    ),
     "total, by a flow": Statistic(_of_pairs(owner_pairs.profile, "weights"), total, (2,)),
     "distinct, by covers": Statistic(_of_pairs(vertex_cover.profile, "items"), distinct, (2,)),
 }
-"""Also those of one or two owners that are used in place of these."""
+"""Also those that are used in place of these, and solvers that only larger programs have."""
 
 
 def some_rows(

@@ -110,6 +110,15 @@ def _frequent(owners: Sequence[str], item: str) -> Any:
     )
 
 
+def _largest(owners: Sequence[str], k: int) -> Any:
+    return _of_lines(
+        owners,
+        lambda people, rows: shared_rows.kth_largest(
+            people, rows["price"], np.ones(people.shape[1], np.int64), k, REMOVALS, -math.inf
+        ),
+    )
+
+
 def _distinct(owners: Sequence[str], item: str) -> Any:
     return _of_lines(
         owners, lambda people, rows: distinct_by_price.profile(people, rows[item], REMOVALS)
@@ -141,15 +150,10 @@ def _triangles() -> Any:
 
 
 QUESTIONS: dict[str, tuple[float, Callable[[], Any]]] = {
-    "largest price": (
-        10,
-        lambda: _of_lines(
-            _TWO,
-            lambda people, rows: shared_rows.kth_largest(
-                people, rows["price"], np.ones(people.shape[1], np.int64), 1, REMOVALS, -math.inf
-            ),
-        ),
-    ),
+    "largest price": (10, lambda: _largest(_TWO, 1)),
+    "largest price, three owners": (300, lambda: _largest(_THREE, 1)),
+    "100th largest price": (300, lambda: _largest(_TWO, 100)),
+    "100th largest price, three owners": (300, lambda: _largest(_THREE, 100)),
     "count": (
         300,
         lambda: _of_lines(_TWO, lambda people, _: shared_rows.total(people, None, REMOVALS)),

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from beam_dp.results.plain_text import plain, width
-from beam_dp.results.shown_numbers import MARK, ShownNumber
+from beam_dp.results.shown_numbers import ShownNumber
 
 MOST = 30
 """How many partitions are drawn, the largest first."""
@@ -91,7 +91,7 @@ def _bars(points: Sequence[ChartPoint]) -> str:
     drawn = largest(points)
     labels, size = _Labels(), len(drawn)
     names = [each.label for each in drawn]
-    values = [each.number.cells[0] + MARK * each.number.is_of_little_use for each in drawn]
+    values = [each.number.cells[0] + each.number.mark for each in drawn]
     left = min(_LABEL, max(map(width, map(plain, names)))) * _COLUMN + 0.2
     right = max(map(len, values)) * _COLUMN + 0.2
     figure, axes = _figure(size * _ROW + 0.45, left, right, top=0.05)

@@ -123,6 +123,8 @@ def reading(metrics: Sequence[ShownMetric]) -> tuple[str, ...]:
         said.append(f"Up to n people above or below: {shown_numbers.PASSED_OVER}.")
     if any(number.is_of_little_use for number in numbers):
         said.append(f"{MARK}: of little use: {shown_numbers.OF_LITTLE_USE}.")
+    if any(number.is_not_shown for number in numbers):
+        said.append(f"{MARK} beside an open interval: {shown_numbers.NOT_SHOWN}.")
     said.append(
         "Digits that would be noise are rounded away; the file of the release has all of them."
     )
@@ -197,6 +199,8 @@ def doubts(series: Series) -> tuple[str, ...]:
     if any(number.is_of_little_use for number in series.numbers):
         hollow = f"Hollow, and marked with {MARK}: of little use."
         said.append(f"{hollow} An arrow: the interval goes on beyond the picture.")
+    if any(number.is_not_shown for number in series.numbers):
+        said.append(f"Marked with {MARK} and not hollow: the error could not be shown.")
     if any(number.is_open for number in series.numbers):
         said.append("Dotted: nothing is known on that side.")
     return tuple(said)

@@ -14,8 +14,13 @@ import math
 UNKNOWN = "?"
 MISSING = "-"
 MARK = "*"
-OF_LITTLE_USE = "missing, or with an interval that is open or as wide as the number"
+OF_LITTLE_USE = "missing, or with an interval as wide as the number"
 """What a mark says."""
+NOT_SHOWN = (
+    "their error could not be shown, and may be small or large: nothing is known on one side or "
+    "both, for that would tell of a few people"
+)
+"""What a mark says of other numbers."""
 PASSED_OVER = (
     "so many people may be beyond the number, and nobody can tell how far. It is marked unless a "
     "people_count beside it is ten times as large, or larger"
@@ -52,18 +57,28 @@ class ShownNumber:
 
     @property
     def is_of_little_use(self) -> bool:
-        """Whether it is missing, or its interval is open or as wide as it is far from 0.
-
-        A largest number tells nothing of how far it is from the truth, but its interval may be open
-        where only few people are beyond it.
-        """
+        """Whether it is missing, or its interval is as wide as it is far from 0."""
         if self.value is None:
             return True
         if self.rank is not None:
             return not math.isfinite(self.rank)
-        if self.low is None or self.high is None:
-            return not (self.few and self.passes_over)
-        return not abs(self.value - self.low) + abs(self.value - self.high) < abs(self.value)
+        ends = [end for end in (self.low, self.high) if end is not None]
+        return bool(ends) and not sum(abs(self.value - end) for end in ends) < abs(self.value)
+
+    @property
+    def is_not_shown(self) -> bool:
+        """Whether nobody can tell if it is of use, as its interval is open.
+
+        That of a largest number may be open where only few people are beyond it.
+        """
+        if self.is_of_little_use or self.rank is not None:
+            return False
+        return None in (self.low, self.high) and not (self.few and self.passes_over)
+
+    @property
+    def mark(self) -> str:
+        """The mark of a number that is of little use, or whose error is not shown."""
+        return MARK * (self.is_of_little_use or self.is_not_shown)
 
     @property
     def passes_over(self) -> bool:
@@ -86,7 +101,7 @@ class ShownNumber:
 
     def __str__(self) -> str:
         value, low, high = self.cells
-        marked = value + MARK * self.is_of_little_use
+        marked = value + self.mark
         if self.value is None:
             return marked
         if self.passes_over:

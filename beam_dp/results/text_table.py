@@ -2,14 +2,14 @@
 
 import dataclasses
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from beam_dp.results.plain_text import plain, width
 from beam_dp.results.released_metrics import Series, keys_of, metrics_of
-from beam_dp.results.shown_numbers import OF_LITTLE_USE, PASSED_OVER, UNKNOWN
+from beam_dp.results.shown_numbers import MARK, NOT_SHOWN, OF_LITTLE_USE, PASSED_OVER, UNKNOWN
 from beam_dp.transforms.release_record import COLUMNS
 
 ROWS = 50
@@ -30,6 +30,7 @@ class TextTable:
         rows: how many rows the released table has.
         left_out: rows and columns that are not shown, in words.
         doubtful: for each column of numbers, in how many rows it is of little use.
+        open: the same, in how many its error could not be shown.
         empty: the columns of numbers that are missing in every row.
         ranked: whether quantiles are among the numbers.
         passing: whether numbers that may pass over people are among them.
@@ -43,6 +44,7 @@ class TextTable:
     rows: int
     left_out: tuple[str, ...]
     doubtful: dict[str, int]
+    open: dict[str, int]
     empty: tuple[str, ...]
     ranked: bool
     passing: bool
@@ -64,15 +66,12 @@ class TextTable:
 
     @property
     def _doubts(self) -> list[str]:
-        said = []
-        found = {name: count for name, count in self.doubtful.items() if count}
-        if found:
-            each = ", ".join(f"{count} of {plain(name)}" for name, count in found.items())
-            marked, numbers = sum(found.values()), self.rows * len(self.doubtful)
-            said.append(
-                f"* {marked} of {numbers} numbers are of little use: {OF_LITTLE_USE}: {each}. More "
-                f"people per partition, fewer metrics or a larger budget would help: {self.plan}"
-            )
+        said = [
+            f"{MARK} {count} are of little use: {OF_LITTLE_USE}: {each}. More people per "
+            f"partition, fewer metrics or a larger budget would help: {self.plan}"
+            for count, each in self._counted(self.doubtful)
+        ]
+        said += [f"{MARK} {count}: {NOT_SHOWN}: {each}" for count, each in self._counted(self.open)]
         if self.empty and self.rows:
             said.append(
                 f"{', '.join(map(plain, self.empty))}: no number could be released. There are too "
@@ -80,6 +79,13 @@ class TextTable:
                 "1,234.5 and text are none)"
             )
         return said
+
+    def _counted(self, marked: dict[str, int]) -> Iterator[tuple[str, str]]:
+        """Yield how many numbers have a mark, and of which columns, if some have."""
+        found = {name: count for name, count in marked.items() if count}
+        if found:
+            numbers = f"{sum(found.values())} of {self.rows * len(marked)} numbers"
+            yield numbers, ", ".join(f"{count} of {plain(name)}" for name, count in found.items())
 
     @property
     def lines(self) -> list[str]:
@@ -142,8 +148,9 @@ def text_table(
         tuple(cells),
         len(table),
         tuple(left),
-        {each.name: _doubtful(each) for each in series},
-        tuple(each.name for each in series if all(n.value is None for n in each.numbers)),
+        doubtful={each.name: sum(n.is_of_little_use for n in each.numbers) for each in series},
+        open={each.name: sum(n.is_not_shown for n in each.numbers) for each in series},
+        empty=tuple(each.name for each in series if all(n.value is None for n in each.numbers)),
         ranked=any(each.is_ranked for each in seen),
         passing=any(each.passes_over for each in seen),
         unknown=any(map(_is_open, seen)),
@@ -169,10 +176,6 @@ def _listed(names: Sequence[str]) -> str:
     some = ", ".join(map(plain, names[:3]))
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"{len(names)} more number{'s' * (len(names) > 1)} per row ({some}{more})"
-
-
-def _doubtful(series: Series) -> int:
-    return sum(number.is_of_little_use for number in series.numbers)
 
 
 def _is_open(series: Series) -> bool:

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.optimization import removal_bounds, removal_levels
+from beam_dp.mechanisms.optimization.interior import interior_points
+from beam_dp.mechanisms.optimization.packing import packing_cells
 from benchmarks import neighbours
-from benchmarks.neighbours import SHARED, Rows, Statistic
+from benchmarks.neighbours import SHARED, STATISTICS, Rows, Statistic
 
 
 def test_neighbours_differ_by_one_person() -> None:
@@ -68,3 +70,28 @@ def test_by_guesses_programs_of_any_size_are_guessed(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(removal_levels, name, getattr(removal_levels, name))
     assert neighbours.main(["--pairs", "4", "--only", "most frequent", "--by_guesses"]) == 0
     assert removal_levels._TINY == removal_levels._MANY == removal_levels._FEW == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "solver"),
+    [
+        ("most frequent, by interior points", interior_points, "proposals"),
+        ("distinct, by price, by guesses", packing_cells, "PackingProposals"),
+    ],
+)
+def test_the_solvers_of_large_programs_are_met_where_they_are_forced_only(
+    name: str, module: object, solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, known = [], getattr(module, solver)
+
+    def recorded(*given: object) -> object:
+        asked.append(given)
+        return known(*given)
+
+    monkeypatch.setattr(module, solver, recorded)
+    for line, met in ((name.rsplit(",", 1)[0], False), (name, True)):
+        for roles in range(1, 5):
+            asked.clear()
+            assert neighbours.violations(STATISTICS[line], roles, 20, 1) == 0
+            assert bool(asked) == met
+    assert removal_levels._TINY == packing_cells._TINY == 1000

@@ -66,6 +66,16 @@ def test_a_number_of_little_use_is_hollow() -> None:
     assert "5.0*" in " ".join(texts(charts.bars(bad)))
 
 
+def test_a_number_whose_error_is_not_shown_is_marked_and_not_hollow() -> None:
+    dashes = [
+        charts.bars([ChartPoint("open", shown(50.0, low, float("inf")))]).count("stroke-dasharray")
+        for low in (40.0, 0.0)
+    ]
+    assert dashes == [1, 2]  # the interval alone, and the bar too
+    [point] = [ChartPoint("", shown(50.0, 40.0, float("inf")))]
+    assert "50.0*" in texts(charts.bars([point]))
+
+
 def test_an_axis_begins_at_0_where_the_numbers_are_not_far_from_it() -> None:
     near, far = points([10.0, 60.0]), points([950.0, 960.0, 1000.0])
     assert charts.begins_at_zero(near) and not charts.begins_at_zero(far)

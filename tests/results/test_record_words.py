@@ -4,7 +4,8 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.results import record_words
-from beam_dp.results.released_metrics import metrics_of
+from beam_dp.results.released_metrics import Series, ShownMetric, metrics_of
+from beam_dp.results.shown_numbers import shown
 from tests.results.releases import made, record
 
 MADE = {"a": "5", "b": "6"}
@@ -110,3 +111,16 @@ def test_a_heading_names_the_input() -> None:
         "4 statistics of 2 partitions, released on 2"
     )
     assert " of all rows, " in record_words.summary(record(partitioned=False), 1)
+
+
+def test_an_error_that_could_not_be_shown_is_not_called_of_little_use() -> None:
+    """6 million rows of 1,000 clerks: nothing is known above, and the number may be close."""
+    series = Series("count", "", (shown(6_033_404, 5_540_000.0, float("inf")),))
+    metrics = [ShownMetric("Count", "", (series,))]
+    said = " ".join([*record_words.reading(metrics), *record_words.doubts(series)])
+    assert (
+        "* beside an open interval: their error could not be shown, and may be small or large"
+        in said
+    )
+    assert "Marked with * and not hollow" in said and "little use" not in said
+    assert not [each for each in record_words.warnings(record(), metrics, 1) if "little" in each]

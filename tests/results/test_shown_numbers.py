@@ -58,11 +58,14 @@ def test_a_quantile_has_a_rank(value: float, rank: float, text: str) -> None:
         ((100, 80, 140), False),
         ((-100, -140, -80), False),
         ((100, 40, 140), True),
-        ((100, -INF, INF), True),
+        ((100, -INF, INF), False),
+        ((0, -INF, INF), False),
         ((NAN, -INF, INF), True),
         ((12, 0, INF), True),
-        ((177.2, 177.1, INF), True),
-        ((5, -INF, 5.5), True),
+        ((12, 1, INF), False),
+        ((177.2, 177.1, INF), False),
+        ((5, -INF, 5.5), False),
+        ((5, -INF, 10.5), True),
         ((0, -1, 1), True),
         ((0, 0, 0), True),
         ((100.0, 80.5, 120), False),
@@ -71,7 +74,11 @@ def test_a_quantile_has_a_rank(value: float, rank: float, text: str) -> None:
 def test_a_number_says_nothing_where_its_interval_is_as_wide(
     numbers: tuple[float, float, float], little: bool
 ) -> None:
-    assert shown(*numbers).is_of_little_use == little
+    number = shown(*numbers)
+    assert number.is_of_little_use == little
+    # It is never both, and an open interval is marked in any case.
+    assert number.is_not_shown == (not little and math.isinf(numbers[2] - numbers[1]))
+    assert number.mark == "*" * (little or number.is_not_shown)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +95,9 @@ def test_a_number_says_nothing_where_its_interval_is_as_wide(
 def test_a_largest_number_is_of_use_where_few_people_are_beyond_it(
     numbers: tuple[float, float, float], people: int | None, text: str
 ) -> None:
-    assert str(shown(*numbers, beyond=242, people=people)) == text
+    number = shown(*numbers, beyond=242, people=people)
+    assert str(number) == text
+    assert number.is_not_shown == ("*" in text and "-*" not in text)
 
 
 FLOATS = st.floats(-1e12, 1e12)

@@ -61,6 +61,12 @@ def test_nothing_is_said_where_all_is_well() -> None:
 def test_an_open_end_is_explained() -> None:
     shown = text_table(table([("a", 177.2, 177.1, INF, 1.0, 1.0, 2.0, 1.0, 3.0)]), RECORD)
     assert "177.2* [177.1, ?]" in str(shown) and "?: nothing is known on that side" in shown.remarks
+    assert shown.doubtful["sum"] == 0 and shown.open == {"sum": 1, "median": 0, "max": 0}
+    assert shown.remarks[-1].startswith("* 1 of 3 numbers: their error could not be shown, and may")
+    assert (
+        shown.remarks[-1].endswith(": 1 of sum")
+        and "as wide as the number: 1 of max." in shown.remarks[-2]
+    )
 
 
 def test_a_legend_is_there_only_for_what_is_shown() -> None:
@@ -91,7 +97,7 @@ def test_people_that_a_largest_number_passes_over_are_told() -> None:
     first, second = (row[0] for row in shown.cells)
     assert first == "39.70* (up to 242 people above)"
     assert second == "39.70 (up to 242 people above)"
-    assert shown.doubtful["max"] == 1
+    assert shown.open["max"] == 1
     assert any(line.startswith("(up to n people above or below): ") for line in shown.remarks)
     assert not any(line.startswith("?") for line in shown.remarks)
 

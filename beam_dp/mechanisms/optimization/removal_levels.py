@@ -68,7 +68,11 @@ def rounded(numerator: int, denominator: int) -> int:
 
 
 class RemovalLevels:
-    """Bounds of LP[0..K], times 2^bits, that come closer until B of both is the same."""
+    """Bounds of LP[0..K], times 2^bits, that come closer until B of both is the same.
+
+    Attributes:
+        order: whom the last solution removes first.
+    """
 
     def __init__(self, program: RemovalProgram, removals: int) -> None:
         """Begin with what is known without a solution."""
@@ -88,6 +92,7 @@ class RemovalLevels:
         self.low = self.bounds.lowers(Weights(groups, none, none, none), removals, self.bits)
         self.high = np.full(removals + 1, top * one, object)
         self.known: dict[int, int] = {0: top}
+        self.order = none
         if removals == program.people:
             self.high[removals] = 0
 
@@ -129,13 +134,14 @@ class RemovalLevels:
         low, high = self._sides()
         return [k for k in range(self.removals + 1) if low[k] != high[k]]
 
-    def loss(self, level: int) -> int:
-        """Return the least k with B[k] <= level, K + 1 if there is none."""
+    def loss(self, level: int, first: int = 0) -> int:
+        """Return the least k from `first` on with B[k] <= level, K + 1 if there is none."""
         while True:
             low, high = self._sides()
             least = next((k for k, value in enumerate(low) if value <= level), self.removals + 1)
             most = next((k for k, value in enumerate(high) if value <= level), self.removals + 1)
-            if least == most:
+            least = max(least, first)
+            if least >= most:
                 return least
             self._settle((least + most) // 2)
 
@@ -230,8 +236,15 @@ class RemovalLevels:
         best = max(int(lows[k]), int(self.low[k]) << finer)
         return best, min(high, int(self.high[k]) << finer)
 
+    def remove(self, order: np.ndarray) -> None:
+        """Take the bounds of removing people in an order that may be a good one."""
+        chosen = np.zeros(self.program.people, np.bool_)
+        chosen[order[: self.removals]] = True
+        self._extend(order[: self.removals], self.bounds.touched(chosen))
+
     def _extend(self, order: np.ndarray, touched: Touched) -> None:
         """Take the bounds that whole removals in an order give for all k."""
+        self.order = order
         whole = self.bounds.left_in_turn(order, touched)
         size = len(whole)
         self.high[:size] = np.minimum(self.high[:size], whole.astype(object) << self.bits)

@@ -35,6 +35,7 @@ from beam_dp.mechanisms.optimization.removal_bounds import (
 from beam_dp.mechanisms.optimization.removal_matrix import ExactPoint, Joined, RemovalMatrix
 
 _FIRST = 64  # groups to begin with, and people beyond those that can be removed
+_SMALL = 5000  # rows of a program that HiGHS sees from the start
 _SLACK = 1e-8  # what is beyond its bound by less does not join
 _DIGITS = 48  # bits that are read of a float
 _FAR = 1e15  # no proposal is as large
@@ -101,8 +102,11 @@ class RemovalProposals:
         groups = np.argsort(-bounds.sums, kind="stable")[:_FIRST]
         lines = bounds.lines.chosen(np.isin(bounds.lines.groups, groups))
         loads = np.bincount(lines.people, lines.amounts.astype(np.float64), bounds.program.people)
-        people, none = np.argsort(-loads, kind="stable")[: removals + _FIRST], np.zeros(0, np.int64)
-        return cls(bounds, Joined(people, groups, none, none))
+        people = np.argsort(-loads, kind="stable")[: removals + _FIRST]
+        # Of a small program of rows nearly all that are shared would join, a few at a time.
+        small = len(bounds.sums) == 1 and len(bounds.starts) == len(bounds.program.values) <= _SMALL
+        values = bounds.program.shared if small else np.zeros(0, np.int64)
+        return cls(bounds, Joined(people, groups, values, np.full(len(values), -1)))
 
     def guesses(self, removals: int, way: int, bits: int) -> Iterator[tuple[Guess, Proposal]]:
         """Yield guesses for k = `removals`, each closer, until HiGHS fails.

@@ -21,13 +21,16 @@ above LP[k], and so is B[k]; B[0] is exact. B[k] > LP[k] - c.
 * `distinct`: F = sum over items of the largest z_t of the rows of the item.
 * `kth_largest`: the loss of y is the least k with B[k] <= rank - 1 for the total number of rows
   above y. Fewer rows are above a larger y, so that the loss falls with y, and interlaces as B does.
+  No row below B[K] matters.
   (The largest of rows with two roles has the fractional cover of `owner_pairs` instead.)
 
 *Sizes*, K = 620, processor seconds of one core, for 1.8 million order lines of 80,000 customers and
 10,000 suppliers: their number 2 s, the most frequent of 50 quantities 7 s, of 730 ship dates 17 s,
-1.6 million different prices 25 s, the largest price 2 s; 685,000 triangles of 300,000 people 4 s;
-the most frequent of 3,333 parts that are all about as frequent, in 100,000 order lines with 1,000
-clerks too, 83 s.
+1.6 million different prices 25 s, the largest price 2 s; with 1,000 clerks too the 100th largest
+price 40 s, and the most frequent of 3,333 parts that are all about as frequent, in 100,000 order
+lines, 83 s; 685,000 triangles of 300,000 people 4 s.
+`kth_largest` solves up to K programs of somewhat more than k rows or K people: where k is a large
+part of millions of rows, as for a median of rows, seconds are needed for each of them.
 `distinct` is slow, hours and more, where most items have many rows of people who are alike: then
 nothing but parts of everybody is optimal, and the program cannot be made small. The default of
 distinct counts is `shared_values.distinct_by_price`, which is near it, and takes seconds there.
@@ -36,6 +39,8 @@ distinct counts is `shared_values.distinct_by_price`, which is near it, and take
 once. An empty role (-1) is nobody's. A row of which all roles are empty belongs to nobody whom its
 loss could protect, and is left out: it is left out of x and x' alike.
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -115,6 +120,7 @@ class _Ranked:
         values: the different items, falling.
         ends: how many rows have one of the first items.
         totals: how many rows the first ones stand for.
+        order: whom the last program that was solved removes first.
     """
 
     def __init__(
@@ -127,48 +133,70 @@ class _Ranked:
         self.owners, self.k, self.removals = np.ascontiguousarray(self.rows.T), k, removals
         self.values, self.ends = items[last], last + 1
         self.totals = integers.running_sums(counts)
+        self.order = np.zeros(0, np.int64)
 
     def levels(self) -> list[int]:
         """Return per number of removals the place of an item in `values`, -1 beyond all of them.
 
         B[r] is the item at the first place j with loss(j + 1) > r, loss(j) being that of the rows
-        of the first j items. All r are bisected at once.
+        of the first j items. Their program is a part of that of more rows, so that the loss never
+        falls with j, and rows beyond a loss above K matter to no r. So prefixes grow twofold until
+        there is one; in between all r are bisected at once.
         """
         found = [-1] * (self.removals + 1)
-        nodes = [(0, self.removals + 1, 0, len(self.values))]
+        nodes = list(self._doubled())
         while nodes:
             first, stop, low, high = nodes.pop()
             if first == stop:
                 continue
             if low == high:
-                found[first:stop] = [low if low < len(self.values) else -1] * (stop - first)
+                found[first:stop] = [low] * (stop - first)
                 continue
             middle = (low + high) // 2
-            split = min(max(self._loss(middle + 1), first), stop)
+            split = self._loss(middle + 1, first, stop)
             nodes += [(first, split, low, middle), (split, stop, middle + 1, high)]
         return found
 
-    def _loss(self, size: int) -> int:
-        """Return the least r so that r removals leave fewer than k rows of the first items."""
+    def _doubled(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yield from which r to before which B[r] is from which place to which: prefixes double."""
+        first, low, rows = 0, 0, self.k + self.removals
+        while first <= self.removals and low < len(self.values):
+            size = max(low + 1, int(np.searchsorted(self.ends, rows, "right")))
+            split = self._loss(size, first, self.removals + 1)
+            yield first, split, low, size - 1
+            first, low, rows = split, size, 2 * int(self.ends[size - 1])
+
+    def _loss(self, size: int, first: int, stop: int) -> int:
+        """Return the least r so that r removals leave fewer than k rows of the first items.
+
+        Args:
+            size: how many items.
+            first: the least answer; given for a loss below it.
+            stop: the largest answer; given for a loss above it.
+        """
         rows = int(self.ends[size - 1])
         owners, counts = self.rows[:rows], self.counts[:rows]
         if self.totals[rows - 1] < self.k:
-            return 0
-        if self._apart(self.owners[:, :rows]) >= self.k + self.removals:
-            return self.removals + 1
+            return first
+        # One removal takes at most one of the rows that are apart: k + r of them leave k.
+        apart = self._apart(self.owners[:, :rows], self.k + stop - 1)
+        first = max(first, apart - self.k + 1)
+        if stop == 1 or first >= stop:
+            return stop
         program = RemovalProgram(owners, np.arange(rows), counts, np.zeros(rows, np.int64))
-        return RemovalLevels(program, self.removals).loss(self.k - 1)
+        levels = RemovalLevels(program, stop - 1)
+        levels.remove(self.order[self.order < program.people])
+        loss = levels.loss(self.k - 1, first)
+        self.order = levels.order
+        return loss
 
-    def _apart(self, owners: np.ndarray) -> int:
+    def _apart(self, owners: np.ndarray, wanted: int) -> int:
         """Return how many rows there are, at least, no two of which have a common owner.
 
-        One removal takes at most one of them: k + r of them leave k rows without any r people.
-        Those are taken that are the first of all of their owners, again and again. There are no
-        more of them than people.
+        Those are taken that are the first of all of their owners, again and again, until so many
+        are known as are wanted. There are no more of them than people.
         """
-        wanted, apart = self.k + self.removals, 0
-        if wanted > int(self.owners.max()) + 1:
-            return 0
+        apart, wanted = 0, min(wanted, int(owners.max()) + 1)
         owners = owners[:, : 8 * wanted * len(owners)]
         while apart < wanted and owners.shape[1]:
             index = np.arange(owners.shape[1])

@@ -107,10 +107,10 @@ class DirectRelease(Release):
 
     def released(self, values: list[Number]) -> Released:
         """Return drawn values, with what is known of the truth by them."""
-        below = np.array([self._below(value) for value in values], np.float64)
+        below = np.array([self.below(value) for value in values], np.float64)
         return Released.at_least(as_array(values), below, self.profiler.sign)
 
-    def _below(self, value: Number) -> float:
+    def below(self, value: Number) -> float:
         """Return how far the truth may be on the side that is known.
 
         It is above the candidate before the released one, which is f rounded up at most.

@@ -106,8 +106,25 @@ class TwoPhase(Release):
     Each phase is private for every outcome of the phases before, which decides how it goes on, and
     their costs add up. But for the noise the released number is between f and f without its `shift`
     most important people, both cut to the span of the candidates; how much these people add is not
-    known. So only the lower end of the interval is finite (`_below`). It is -inf too where the
-    one-sided search was used, and where the floor is the lowest candidate.
+    known. So only the lower end of the interval is finite (`_below`), and it is -inf where the
+    number shows nothing beyond the lowest candidate.
+
+    *No upper end.* Let the noisy output H be an upper end of f, at least f with probability
+    1 - alpha for every database, and one person be able to add any amount to f. Take a database x,
+    q = P_x(H < inf), any c < q, and T with P_x(H < T) > c. To x' one person adds T. Then
+    P_x'(H < f(x')) >= P_x'(H < T) > e^-epsilon c, so that alpha >= e^-epsilon q: H is finite with a
+    chance of alpha e^epsilon at most, 14% at epsilon 1 and alpha = 5%, whatever the data are and
+    however much of the budget is spent on it. A clip of people who own their rows alone has an
+    estimate in its place (`clips.loss`): a histogram of what each of them adds, of which a person
+    moves one bucket, and that it goes on falling. With several owners one person may move what
+    everybody adds. What moves little is how many people a price cuts on average up to the next one,
+    (E(2 D) - E(D)) / D, by -1 to 2, as E(2 D) moves by 0 to 2 D, and E(D) by 0 to D. With a part s
+    of epsilon it would be known to 6 / (s epsilon) people, of D each; the noise of the number alone
+    is 5 D / epsilon. So a tenth of the budget for it gives an end 12 times as far away as the
+    noise, which still says nothing of people who count for more than 2 D.
+
+    *If nobody moves f by more than D*, and so B[k] >= f - k D, no term of E(D) is below f: the last
+    one is not, as B[K] <= L but for `FLOOR_BETA`. Then the truth is as near above as below.
 
     Attributes:
         profiler: the statistic.
@@ -164,29 +181,30 @@ class TwoPhase(Release):
     def draw_one(self, profile: Profile, noise: Noise) -> tuple[Number, float]:
         """Return the value for one profile, and how far the truth may be beyond it."""
         floor = self.search.choose(profile, self.candidates, noise)
-        lowest = floor == self.candidates[0]
-        if lowest and self.blank:
-            return self._searched(profile, _sum(self.prices.cost, self.noise_cost), noise), math.inf
+        if floor == self.candidates[0] and self.blank:
+            return self._searched(profile, _sum(self.prices.cost, self.noise_cost), noise)
         extension = ProfileExtension.of(profile.values, floor, self.candidates[-1], self.unit)
         usual = self._top(floor)
         chosen = self.prices.choose(extension, self._top(0), usual, noise)
         if chosen is None or chosen > usual:
-            return self._searched(profile, self.noise_cost, noise), math.inf
+            return self._searched(profile, self.noise_cost, noise)
         value, error = self._noisy(extension, price_at(chosen), noise)
-        below = math.inf if lowest else self._below(value, error, floor)
-        return value * self.profiler.sign + 0, below  # never -0.0
+        return value * self.profiler.sign + 0, self._below(value, error, floor)  # never -0.0
 
     def _below(self, value: Number, error: float, floor: Number) -> float:
         """Return how far below a value f may be.
 
-        The floor L is at most f rounded up to the candidates, so that f is above the candidate
-        before L. Where L is not above f the extension is not either, and f is at least the value
-        without its noise; where L is, the extension is L. So a number above L is at most f.
+        Where the floor L is not above f the extension is not either, and f is at least the value
+        without its noise; where L is, the extension is L. So a number above L is at most f. L is at
+        most f rounded up to the candidates, so that f is above the candidate before L; of the
+        lowest one that says nothing.
         """
         if value - error > floor:
             return error
-        before = self.candidates[self.candidates.index(floor) - 1]
-        return max(0.0, float(Fraction(value) - Fraction(before)))
+        place = self.candidates.index(floor)
+        if not place:
+            return math.inf
+        return max(0.0, float(Fraction(value) - Fraction(self.candidates[place - 1])))
 
     @property
     def least_shift(self) -> int:
@@ -194,11 +212,12 @@ class TwoPhase(Release):
         left = _sum(self.prices.cost, self.noise_cost)
         return AboveThreshold(left, self.beta).shift(self.candidates.size)
 
-    def _searched(self, profile: Profile, rest: Budget, noise: Noise) -> Number:
-        """Return the value from below, for the budget that the first phases left."""
+    def _searched(self, profile: Profile, rest: Budget, noise: Noise) -> tuple[Number, float]:
+        """Return the value from below, for the budget that the first phases left, as `draw_one`."""
         search = AboveThreshold(rest, self.beta, gate=self.blank)
-        below = DirectRelease(self.profiler, search, self.candidates, self.blank)
-        return below.draw_one(profile, noise)
+        from_below = DirectRelease(self.profiler, search, self.candidates, self.blank)
+        value = from_below.draw_one(profile, noise)
+        return value, from_below.below(value)
 
     def _noisy(self, extension: Extension, most: int, noise: Noise) -> tuple[Number, float]:
         """Return the extension at a price with noise, and how far that is off."""
@@ -225,12 +244,12 @@ class TwoPhase(Release):
 
     def describe(self) -> Description:
         """Describe the noise in clips, and the way of the release for few people."""
-        few = self.search.shift(self.candidates.size)
-        reason = f"an open interval where fewer than about {few} people are"
-        if self.blank:
-            reason += f", and from below: at most {self.least_shift} of them are passed over"
         clipped = clip_then_noise("each partition", AdditiveNoise(self.noise_cost), self.shift)
-        return clipped._replace(reason=reason)
+        if not self.blank:
+            return clipped
+        few = self.search.shift(self.candidates.size)
+        reason = f"from below where fewer than about {few} people are: at most "
+        return clipped._replace(reason=f"{reason}{self.least_shift} of them are passed over")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -246,8 +265,8 @@ class TwoPhaseDistinct(Release):
 
     The lower end of the interval is the number less its noise: what is released is, but for noise,
     between f and f without its `shift` most important people (f the relaxed one, see
-    `profiles.coverage`). It is -inf where the released number does not show that there are more
-    than `shift` people, or where no price was good enough. The upper end is always inf.
+    `profiles.coverage`), and never above f. It is -inf where no price was good enough, for that may
+    be so because the number for D = 1 was far off. The upper end is always inf (`TwoPhase`).
 
     Attributes:
         relation: who owns which value.
@@ -308,8 +327,7 @@ class TwoPhaseDistinct(Release):
         adder, price = AdditiveNoise(self.noise_cost), price_at(chosen)
         value = round(Fraction(_whole(fine, price, adder, noise), PARTS))
         bound = Fraction(adder.bound(price, self.alpha), PARTS) + Fraction(1, 2)  # and rounding
-        shown = price <= PARTS * most and (value - bound) * PARTS > price * self.shift
-        return value, float(bound) if shown else math.inf
+        return value, float(bound)
 
     def describe(self) -> Description:
         """Describe the noise in clips."""

@@ -61,3 +61,15 @@ def test_what_a_point_leaves_is_exact(zoom):
     assert limits.high[columns] == pytest.approx(most)
     assert limits.low[1] == pytest.approx(-7 * scale / 2**40)
     assert right.max() < columns
+
+
+def test_rows_of_a_small_program_are_seen_from_the_start(monkeypatch):
+    """Which changes nothing but the time: whoever has not joined would."""
+    program = some_rows(np.random.default_rng(4))
+    bounds = RemovalBounds(program)
+    shared = np.flatnonzero((program.owners >= 0).sum(axis=1) > 1)
+    assert RemovalProposals.of(bounds, 5).joined.values.tolist() == shared.tolist()
+    expected = RemovalLevels(program, 5).values()
+    monkeypatch.setattr("beam_dp.mechanisms.optimization.removal_proposals._SMALL", 299)
+    assert RemovalProposals.of(bounds, 5).joined.values.tolist() == []
+    assert RemovalLevels(program, 5).values() == expected

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from beam_dp.mechanisms.optimization import removal_levels
+from beam_dp.mechanisms.optimization import removal_levels, removal_program
 from beam_dp.mechanisms.optimization.highs_model import HighsModel
 from beam_dp.mechanisms.profiles import shared_rows
 from benchmarks.neighbours import REMOVALS, falls, interlace, some_rows
@@ -137,3 +137,49 @@ def test_lying_failing_and_stalling_solvers_do_not_matter(statistic, monkeypatch
         assert statistic.profile(rows) == expected
         monkeypatch.setattr(HighsModel, "solved", lambda self, way: None)
         assert statistic.profile(rows) == expected
+
+
+def ranked(rows, k, removals):
+    """The definition of the k-th largest: the first item whose rows and those above keep k."""
+    owned = rows.owned
+    losses = {
+        item: shared_rows.total(owned.owners[:, there], owned.weights[there], removals)
+        for item in sorted(set(owned.items.tolist()), reverse=True)
+        for there in [owned.items >= item]
+    }
+    return [
+        next((item for item, levels in losses.items() if levels[r] >= k), -math.inf)
+        for r in range(removals + 1)
+    ]
+
+
+@sized(40, 400)
+def test_the_kth_largest_is_that_of_its_definition(tries):
+    generator = np.random.default_rng(40)
+    for _ in range(tries):
+        rows = some_rows(generator, int(generator.integers(1, 5)), most=12)
+        k, removals = generator.integers(1, 9, 2).tolist()
+        if k > 1 or len(rows.owners) != 2:
+            found = shared_rows.kth_largest(*rows, k, removals, -math.inf)
+            assert found == ranked(rows, k, removals)
+
+
+@pytest.mark.parametrize(("k", "most"), [(1, 64), (20, 256)])
+def test_rows_far_below_the_kth_largest_are_left_out(k, most, monkeypatch):
+    """20,000 rows of 40 clerks, each with two others: of few removals the largest rows decide."""
+    generator, sizes = np.random.default_rng(41), []
+    people = [generator.integers(0, 40, 20_000), *generator.integers(40, 2_000, (2, 20_000))]
+    owners, items = np.stack(people), np.arange(20_000)
+
+    def recorded(*given):
+        sizes.append(len(given[1]))
+        return removal_program.RemovalProgram(*given)
+
+    monkeypatch.setattr(shared_rows, "RemovalProgram", recorded)
+    ones = np.ones(20_000, np.int64)
+    found = shared_rows.kth_largest(owners, items, ones, k, 12, -math.inf)
+    assert found[0] == 20_000 - k and found == sorted(found, reverse=True)
+    assert 0 < max(sizes) <= most
+    # None of the others matters.
+    few = slice(20_000 - 2 * most, None)
+    assert found == shared_rows.kth_largest(owners[:, few], items[few], ones[few], k, 12, -math.inf)

@@ -196,7 +196,7 @@ def test_a_searched_maximum_or_minimum_is_in_its_interval(
         release = DirectRelease(Sign(sign), one, GRID)
         chances = np.array(one.distribution(Profile(PROFILES[name]), GRID))
         values = np.array([sign * candidate for candidate in GRID])
-        below = np.array([release._below(value) for value in values.tolist()])
+        below = np.array([release.below(value) for value in values.tolist()])
         found = Released.at_least(values, below, sign)
         held = (found.low <= truth) & (truth <= found.high)
         assert chances[held].sum() >= 0.95 - 1e-12

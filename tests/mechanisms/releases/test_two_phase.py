@@ -386,7 +386,7 @@ def test_where_hundreds_have_each_value_the_number_is_exact():
 
 
 def test_the_rest_is_searched_where_no_price_is_good_enough():
-    """With much budget the search finds the truth, but has no bound on a distance."""
+    """With much budget the search finds the truth, which is above the candidate before."""
     candidates = Candidates.linear(0, 8, 1)
     metric = dp.MaxFrequency("x", search="two_phase", candidates=candidates)
     _, release = release_of(metric, GENEROUS)
@@ -397,16 +397,19 @@ def test_the_rest_is_searched_where_no_price_is_good_enough():
             return None
 
     release = dataclasses.replace(release, prices=Never(Budget(1.0)))
-    assert release.draw_one(Profile([8] * 600), Noise()) == (8, math.inf)
+    assert release.draw_one(Profile([8] * 600), Noise()) == (8, 1)  # of the candidate before
 
 
-def test_the_lower_end_of_the_interval_holds():
-    """f is above it but for 5%: sums of 2,000 people."""
-    values = [*range(1, 2001)]
-    candidates = Candidates.rounded(1 << 40, 17)
-    _, release = release_of(dp.MaxFrequency("x", search="two_phase", candidates=candidates))
-    profile = Profile(sum_profile(values, release.removals))
-    runs = 200
+@pytest.mark.parametrize("people", [2000, 100])
+@pytest.mark.parametrize("metric", [dp.MaxFrequency("x"), dp.Max("x", search="two_phase")])
+def test_the_lower_end_of_the_interval_holds(metric, people):
+    """f is above it but for 5%: sums of people, and their largest; 100 are below the floor."""
+    counts = isinstance(metric, dp.MaxFrequency)
+    _, release = release_of(metric)
+    values = [*range(1001, 1001 + people)]
+    levels = (sum_profile if counts else max_profile)(values, release.removals)
+    profile = Profile([level or release.candidates[0] for level in levels])
+    runs = 100
     drawn = [release.draw_one(profile, Noise()) for _ in range(runs)]
     failed = sum(value - below > profile.values[0] for value, below in drawn)
     # Hoeffding: 5% become more than 5% + d with a chance of e^(-2 n d^2) = 1e-10.
@@ -436,6 +439,13 @@ class _Ends:
         return candidates[self.place] if isinstance(candidates, Candidates) else self.place
 
 
+class _Unsearched(TwoPhase):
+    """Two phases whose search from below, which fails at random, finds nothing."""
+
+    def _searched(self, profile, rest, noise):
+        return math.nan, math.inf
+
+
 COARSE = [
     Candidates.linear(0, 12, 3), Candidates.of([0, 1, 2.5, 7, 9, 12]), Candidates.linear(-6, 12, 1)
 ]  # fmt: skip
@@ -449,12 +459,13 @@ def failures(listed):
     """
     failed, middle = 0, Fraction(7, 2) if listed else 5
     for candidates, f, sign in itertools.product(
-        COARSE if listed else COARSE[::2], (1, 2, middle, 8, 11), (1, -1)
+        COARSE if listed else COARSE[::2], (-9, 1, 2, middle, 8, 11), (1, -1)
     ):
         metric = dp.MaxFrequency("x", search="two_phase", candidates=candidates)
         _, release = release_of(metric)
+        release = _Unsearched(**vars(release))
         release = dataclasses.replace(release, profiler=_Signed(sign), unit=UNIT, listed=listed)
-        profile = Profile([f, f - 1, f - 1, 0 if f < 8 else 7])
+        profile = Profile([f, f - 1, f - 1, min(0, f - 1) if f < 8 else 7])
         for floor, price in itertools.product(range(candidates.index(f) + 1), range(3)):
             ends = dataclasses.replace(release, search=_Ends(floor), prices=_Ends(price))
             bound = two_phase.AdditiveNoise(release.noise_cost).bound(
@@ -481,12 +492,13 @@ def test_few_people_are_searched_with_what_is_left():
     _, release = release_of(dp.Max("x", search="two_phase"))
     profile = Profile([float(1000 - k) for k in range(100)] + [-math.inf] * release.removals)
     drawn = [release.draw_one(profile, Noise()) for _ in range(40)]
-    assert all(error == math.inf for _, error in drawn)
     # beta = 5% are beyond f or pass over more people than the shift of nine tenths of the budget
     # (a grid of 0.025% rounds up by less than one): of 40 more than 20 are with a chance below
     # (40 over 21) 0.05^21 < 1e-15.
     most = AboveThreshold(Budget(Fraction(9, 10))).shift(release.candidates.size)
     assert sum(1000 - most <= value <= 1001 for value, _ in drawn) >= 20
+    # A candidate, and the one before it is at most f: 0.025% apart.
+    assert sum(0 < error < 1 and value - error <= 1000 for value, error in drawn) >= 20
 
 
 @pytest.mark.parametrize("budget", [Budget(1.0), Budget.zcdp(0.5)])
@@ -561,13 +573,42 @@ def test_nobody_and_few_are_blank_and_not_far_below_the_data():
 
 
 def test_few_people_of_a_count_are_not_searched():
-    """The lowest candidate is 0, which is a true floor: clip and noise do, with an open interval."""
+    """The lowest candidate is 0, which is a true floor: clip and noise do."""
     _, release = release_of(dp.MaxFrequency("x"))
     profile = Profile(sum_profile([10] * 100, 100) + [0] * release.removals)
     drawn = [release.draw_one(profile, Noise()) for _ in range(40)]
-    assert all(error == math.inf for _, error in drawn)
     # About 30 people are cut by nine tenths, and the noise is some clips; a search passes over 35
     # or more. A draw is further off than 500 of 1000 with a chance far below 1/10 (the price 64
     # and more has one of 1%, noise of 48 / 0.6 exceeds 500 with one of 0.002): of 40 more than 20
     # are with a chance below (40 over 21) 0.02^21 < 1e-24.
     assert sum(abs(value - 1000) <= 500 for value, _ in drawn) >= 20
+
+
+def test_a_thousand_who_own_most_of_it_have_a_lower_end_that_is_of_use():
+    """1,000 clerks of 60 rows each, a third of the budget: the floor is 0, and 451 may be cut."""
+    _, release = release_of(dp.MaxFrequency("x"), Budget(Fraction(1, 3)))
+    assert release.removals > 1000
+    profile = Profile(sum_profile([60] * 1000, release.removals))
+    drawn = [release.draw_one(profile, Noise()) for _ in range(40)]
+    # Nobody is cut at an eighth of the price 512, which is passed over with 1%. Noise of 512 / 0.2
+    # is within 5 of these but for e^-5, and the bound is 15.2 prices, 7,782: of 40 more than 20
+    # miss with a chance below (40 over 21) 0.04^21 < 1e-17.
+    ends = [value - error for value, error in drawn]
+    assert sum(39_000 <= end <= 60_000 for end in ends) >= 20
+    # Nobody counts for more than epsilon / 6 of the distance: the truth is as near above as below.
+    known = [(value, error) for value, error in drawn if error / 18 >= 60]
+    assert sum(value - error <= 60_000 <= value + error for value, error in known) >= 20
+
+
+def test_a_broken_number_at_a_price_of_1_shows_nothing():
+    """Where no price will do, the number of values for D = 1 stands, and no end of it."""
+    _, release = release_of(dp.DistinctCount("x"), GENEROUS)
+
+    class Never(PriceSearch):
+        def choose(self, twin, top, usual=None, noise=None):
+            return None
+
+    twin = cover([(0, 1), (1, 1), (1, 2)])
+    assert release.draw_one(twin, Noise()) == (2, pytest.approx(0.5, abs=0.1))
+    never = dataclasses.replace(release, prices=Never(Budget(1.0)))
+    assert never.draw_one(twin, Noise()) == (2, math.inf)
