@@ -57,12 +57,12 @@ def lazy(package: str, modules: Mapping[str, Sequence[str]]) -> tuple[Getter, Li
         package: the name of the package.
         modules: for each module, the names that it has.
     """
-    places = {name: module for module, names in modules.items() for name in names}
+    modules_of = {name: module for module, names in modules.items() for name in names}
     inside = {found.name for found in pkgutil.iter_modules(sys.modules[package].__path__)}
 
     def get(name: str) -> object:
-        if name in places:
-            value = getattr(_loaded(places[name]), name)
+        if name in modules_of:
+            value = getattr(_loaded(modules_of[name]), name)
         elif name in inside:
             value = _loaded(f"{package}.{name}")
         else:
@@ -71,9 +71,9 @@ def lazy(package: str, modules: Mapping[str, Sequence[str]]) -> tuple[Getter, Li
         return value
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *places, *inside})
+        return sorted({*vars(sys.modules[package]), *modules_of, *inside})
 
-    return get, names, ["__version__", *sorted(places)]
+    return get, names, ["__version__", *sorted(modules_of)]
 
 
 def _loaded(module: str) -> ModuleType:

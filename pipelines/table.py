@@ -32,7 +32,7 @@ def show(path: str, columns: dict[str, Any], page: str | None = None) -> TextTab
     record = _record(path)
     known = {COLUMNS: columns, **record}
     columns_there = width()
-    shown = text_table(table_of(path, columns), known, columns_there, place=path, plan=_PLAN)
+    shown = text_table(table_of(path, columns), known, columns_there, whole=path, plan=_PLAN)
     reported = _reported(path, page) if page else None  # first: the table's reader may go away
     _print(str(shown))
     for line in _noise(record):

@@ -97,9 +97,9 @@ def _bars(points: Sequence[ChartPoint]) -> str:
     figure, axes = _figure(size * _ROW + 0.45, left, right, top=0.05)
     zero = begins_at_zero(drawn)
     low, high = _range([each.number for each in drawn], zero)
-    for place, (_, number) in enumerate(drawn):
+    for index, (_, number) in enumerate(drawn):
         mark = _bar if zero else _dot
-        mark(axes, size - 1 - place, number, (low, high))
+        mark(axes, size - 1 - index, number, (low, high))
     axes.set_xlim(low, high)
     axes.set_ylim(-0.6, size - 0.4)
     axes.set_yticks(range(size), [labels.add(name) for name in reversed(names)])
@@ -132,9 +132,9 @@ def _line(points: Sequence[ChartPoint], positions: Sequence[float]) -> str:
     for at, (_, number) in ordered:
         _dot(axes, at, number, (low, high), upright=True)
     axes.set_ylim(low, high)
-    places = [at for at, _ in ordered]
-    margin = 0.04 * (places[-1] - places[0]) or 0.5
-    axes.set_xlim(places[0] - margin, places[-1] + margin)
+    marks = [at for at, _ in ordered]
+    margin = 0.04 * (marks[-1] - marks[0]) or 0.5
+    axes.set_xlim(marks[0] - margin, marks[-1] + margin)
     shown = _some([(at, point.label) for at, point in ordered], len(ordered), 44)
     axes.set_xticks([at for at, _ in shown], [labels.add(text, _TICK) for _, text in shown])
     _numbers(axes, "y")
@@ -159,8 +159,8 @@ def _histogram(panels: Sequence[tuple[str, Sequence[ChartPoint]]]) -> str:
     figure = Figure(figsize=(_INCHES, tall * down + 0.1))
     numbers = [number for _, bins in panels for _, number in bins]
     low, high = _range(numbers, zero=True)
-    for place, (name, bins) in enumerate(panels):
-        axes = figure.add_subplot(down, across, place + 1)
+    for index, (name, bins) in enumerate(panels):
+        axes = figure.add_subplot(down, across, index + 1)
         for at, (_, number) in enumerate(bins):
             _bar(axes, at, number, (low, high), upright=True)
         room = 50 if across == 1 else 24
@@ -173,7 +173,7 @@ def _histogram(panels: Sequence[tuple[str, Sequence[ChartPoint]]]) -> str:
             axes.set_title(labels.add(name), fontsize=9.5, fontweight="bold", loc="left")
         axes.axhline(0, color=_INK, linewidth=0.8)
         _numbers(axes, "y")
-        axes.tick_params(axis="y", labelleft=place % across == 0)
+        axes.tick_params(axis="y", labelleft=index % across == 0)
     figure.subplots_adjust(0.13, 0.3 / (tall * down), 0.98, 1 - 0.28 / (tall * down), 0.12, 0.45)
     return labels.filled(_drawn(figure))
 
@@ -242,9 +242,9 @@ def _dot(
     _interval(axes, at, number, edges, upright)
     if number.value is not None:
         face = _PAPER if number.is_of_little_use else _INK
-        place = ([at], [number.value]) if upright else ([number.value], [at])
+        index = ([at], [number.value]) if upright else ([number.value], [at])
         style: dict[str, Any] = {"markerfacecolor": face, "markeredgecolor": _INK}
-        axes.plot(*place, "o", markersize=4.5, zorder=3, **style)
+        axes.plot(*index, "o", markersize=4.5, zorder=3, **style)
 
 
 def _bar(
@@ -287,8 +287,8 @@ def _interval(
         style: dict[str, Any] = {"color": _INK, "linewidth": 1.1 if known else 0.8, "zorder": 2}
         style["linestyle"] = (0, (1, 2)) if end is None else "solid"
         marks = ("_", "|") if known else (("v", "<") if beyond < 0 else ("^", ">"))
-        place = ([at, at], span) if upright else (span, [at, at])
-        axes.plot(*place, **style)
+        index = ([at, at], span) if upright else (span, [at, at])
+        axes.plot(*index, **style)
         tip = ([at], [to]) if upright else ([to], [at])
         axes.plot(
             *tip,
@@ -300,17 +300,17 @@ def _interval(
 
 
 def _some(
-    labels: Sequence[tuple[float, str]], places: float, columns: int
+    labels: Sequence[tuple[float, str]], marks: float, columns: int
 ) -> list[tuple[float, str]]:
     """Return labels at equal steps, as many as stand side by side.
 
     Args:
         labels: where they stand, and what they say.
-        places: how many of the distances between two labels the axis has.
+        marks: how many of the distances between two labels the axis has.
         columns: how wide it is, in columns of text.
     """
     longest = max(width(plain(text, _TICK)) for _, text in labels)
-    step = math.ceil(places * (longest + 1.2) / columns)
+    step = math.ceil(marks * (longest + 1.2) / columns)
     return list(labels)[:: max(1, step)]
 
 

@@ -95,7 +95,7 @@ def positions_of(keys: Sequence[Sequence[object]]) -> list[float] | None:
     if len(keys) < _DENSE or any(len(key) != 1 for key in keys):
         return None
     found = [_position(key[0]) for key in keys]
-    positions = [place for place in found if place is not None]
+    positions = [position for position in found if position is not None]
     if len(positions) < len(keys) or len(set(positions)) < len(keys):
         return None
     days = not isinstance(keys[0][0], int) and not str(keys[0][0]).lstrip("-").isdigit()

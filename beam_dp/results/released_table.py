@@ -54,7 +54,7 @@ class Released:
         return f"{text_table(self.table, self.record, columns, '.table')}\n{self._cost}"
 
     def _repr_html_(self) -> str:
-        shown = text_table(self.table, self.record, place=".table")
+        shown = text_table(self.table, self.record, whole=".table")
         note = "\n".join([*shown.remarks, self._cost])
         return html_table(shown.names, shown.cells, note)
 

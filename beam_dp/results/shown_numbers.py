@@ -121,8 +121,8 @@ class ShownNumber:
         exponent = math.floor(math.log10(size)) + 1 - _DIGITS
         width = max(known, default=0.0) - min(known, default=0.0)
         if math.isfinite(width) and width > 0:
-            place = math.floor(math.log10(width)) - _BEYOND
-            exponent = place if len(ends) == 2 else max(place, exponent)
+            digit = math.floor(math.log10(width)) - _BEYOND
+            exponent = digit if len(ends) == 2 else max(digit, exponent)
         return max(exponent, 0) if self.whole else exponent
 
     def _written(self, number: float, rounding: str) -> str:
@@ -130,8 +130,8 @@ class ShownNumber:
         exponent = self._exponent
         if abs(number) >= 10**_LARGE or exponent < -_FINE:
             return f"{number:.4g}"
-        place = decimal.Decimal((0, (1,), exponent))
-        text = f"{decimal.Decimal(str(number)).quantize(place, rounding) + 0:,f}"
+        digit = decimal.Decimal((0, (1,), exponent))
+        text = f"{decimal.Decimal(str(number)).quantize(digit, rounding) + 0:,f}"
         known = self.low is not None or self.high is not None
         return text if known or exponent >= 0 else text.rstrip("0").rstrip(".")
 

@@ -111,7 +111,7 @@ def text_table(
     table: pa.Table,
     record: dict[str, Any],
     columns: int | None = None,
-    place: str = "the whole table",
+    whole: str = "the whole table",
     plan: str = PLAN,
     rows: int = ROWS,
 ) -> TextTable:
@@ -121,7 +121,7 @@ def text_table(
         table: the table.
         record: its record, of which the names of the columns are read.
         columns: how wide the terminal is; None: as wide as need be.
-        place: where all of it can be seen.
+        whole: where all of it can be seen.
         plan: how a reader learns beforehand what is of use.
         rows: how many rows are shown.
     """
@@ -139,10 +139,10 @@ def text_table(
     seen = series[: taken - fixed]
     beyond, left = len(table) - rows, []
     if beyond > 0:
-        left.append(f"... and {beyond:,} more rows in {place}")
+        left.append(f"... and {beyond:,} more rows in {whole}")
     if taken < len(shown):
         lost = [each.name for each in series[taken - fixed :]]
-        left.append(f"... and {_listed(lost)} in {place}: the terminal is too narrow")
+        left.append(f"... and {_listed(lost)} in {whole}: the terminal is too narrow")
     return TextTable(
         heading,
         tuple(cells),

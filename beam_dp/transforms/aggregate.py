@@ -228,16 +228,16 @@ class PrivateAggregate(
         self._once.use(_OWNER)
         public, key = public_keys(self.partitions), layouts.fresh_key()
         layout = Layout(self._owner, self._partition, self._model.columns, public, key)
-        places = drawing.BucketPartitions(
+        partitions = drawing.BucketPartitions(
             layout, drawing.bucket_count(layout, self._model.keep_rows)
         )
         listed = keys_as_side(self.partitions, self._partition, pcoll.pipeline)
         noise = trial.noise_of(pcoll.pipeline)
         if trial.is_on():
             self._program = self._compile(trial.budget_of(self.budget))
-        summaries, chosen = self._summarised(pcoll, places, draws, listed, noise)
+        summaries, chosen = self._summarised(pcoll, partitions, draws, listed, noise)
         draw = barrier.DrawOnce(
-            self._program, places, noise, chosen=chosen, draws=draws, listed=listed
+            self._program, partitions, noise, chosen=chosen, draws=draws, listed=listed
         )
         released = output_rows.OutputRows(self.partition, self.metrics, layout, self.batches)
         rows = summaries | "ReleaseNumbers" >> draw | "NameColumns" >> released
@@ -247,13 +247,13 @@ class PrivateAggregate(
     def _summarised(
         self,
         rows: beam.PCollection[Any],
-        places: drawing.BucketPartitions,
+        partitions: drawing.BucketPartitions,
         draws: Draws,
         listed: KeysAsSide,
         noise: Noise,
     ) -> tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[ReachChoice] | None]:
         """Return the summaries by bucket, and the choice of the bound if it is chosen."""
-        program, layout = self._program, places.layout
+        program, layout = self._program, partitions.layout
         model = program.model
         bounds = self._bounds
         if isinstance(program, Programs):
@@ -266,7 +266,7 @@ class PrivateAggregate(
                 layout,
                 bounder,
                 program,
-                places.buckets,
+                partitions.buckets,
                 self.shards,
                 noise=noise,
                 draws=draws,
@@ -275,7 +275,7 @@ class PrivateAggregate(
             return search.apply(rows)
         measures, shared = model.measures, model.shared_measures
         summarise = summarising.Summarise(
-            layout, bounder, measures, shared, places.buckets, self.shards, listed=listed
+            layout, bounder, measures, shared, partitions.buckets, self.shards, listed=listed
         )
         return rows | "Summarise" >> summarise, None
 

@@ -49,17 +49,17 @@ def measures_of(loss: Loss) -> tuple[Measure | Relation, ...]:
 class _Profiles(quick_steps.QuickStep):
     """Turn the summaries of a bucket into one profile per partition."""
 
-    def __init__(self, loss: Loss, places: draw.BucketPartitions, names: Sequence[str]) -> None:
-        self._loss, self._places, self._names = loss, places, tuple(names)
+    def __init__(self, loss: Loss, partitions: draw.BucketPartitions, names: Sequence[str]) -> None:
+        self._loss, self._partitions, self._names = loss, partitions, tuple(names)
         self._measures = measures_of(loss)
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[beam.Row]:
         """Take all summaries of one bucket."""
         bucket, packed = element
         summary, lines = settle.open_bucket(packed, self._measures)
-        view, partitions = self._places.cells(bucket, summary, lines)
+        view, partitions = self._partitions.cells(bucket, summary, lines)
         profiles = self._loss.profiler.profiles(view.at(len(self._measures) - 1))
-        for key, profile in zip(self._places.names(partitions), profiles, strict=True):
+        for key, profile in zip(self._partitions.names(partitions), profiles, strict=True):
             values = [float(value) for value in profile.values]
             yield beam.Row(**dict(zip(self._names, (*key, values), strict=True)))
 

@@ -95,8 +95,11 @@ class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[b
         bounder, buckets = Bounder(self.bounds, (), layout.key), drawing.bucket_count(layout)
         measures = self._program.measures
         summarise = summarising.Summarise(layout, bounder, measures, (), buckets, self.shards)
-        places, noise = drawing.BucketPartitions(layout, buckets), trial.noise_of(pcoll.pipeline)
-        draw = barrier.DrawOnce(self._program, places, noise, draws=draws)
+        partitions, noise = (
+            drawing.BucketPartitions(layout, buckets),
+            trial.noise_of(pcoll.pipeline),
+        )
+        draw = barrier.DrawOnce(self._program, partitions, noise, draws=draws)
         released = output_rows.OutputRows(self.partition, (), layout)
         rows = (
             pcoll | "Summarise" >> summarise | "ReleaseNumbers" >> draw | "NameColumns" >> released

@@ -119,7 +119,7 @@ def _range(word: str) -> list[Fraction | float]:
     first, high, step = Fraction(low), Fraction(rest[0]), Fraction(rest[1])
     count = math.floor((high - first) / step) if step > 0 else 0
     words.require(1 <= count <= _MOST_EDGES, _EDGES, word)
-    return [first + step * place for place in range(count + 1)]
+    return [first + step * number for number in range(count + 1)]
 
 
 def _edges_in(path: str, column: str) -> list[float]:

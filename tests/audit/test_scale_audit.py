@@ -15,7 +15,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import ScaleThenChoose
-from beam_dp.mechanisms.search.published.scale_then_choose import ScaledChoice, _places
+from beam_dp.mechanisms.search.published.scale_then_choose import ScaledChoice, _indexes
 from beam_dp.mechanisms.search.published.scales import Scales, scales
 from tests.audit.test_search_audit import (
     PAIRS,
@@ -49,7 +49,7 @@ class Fixed:
     scales: Scales
 
     def distribution(self, profile: Profile, candidates: Candidates) -> list[float]:
-        places = _places(profile.steps(candidates), candidates.size, self.scales.shift)
+        places = _indexes(profile.steps(candidates), candidates.size, self.scales.shift)
         return ScaledChoice(self.scales, candidates.size).distribution(places)
 
 
@@ -66,7 +66,7 @@ def places_of(losses: tuple[int, ...], shift: int) -> list[int]:
     values = [
         next((i for i, loss in enumerate(losses) if loss <= k), n) for k in range(max(losses) + 1)
     ]
-    return _places(Profile(values).steps(Candidates.of(range(n))), n, shift)
+    return _indexes(Profile(values).steps(Candidates.of(range(n))), n, shift)
 
 
 def steps_of(found: Scales, n: int) -> tuple[list, list, list]:

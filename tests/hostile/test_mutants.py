@@ -49,7 +49,7 @@ def run(noise: Noise) -> list[Any]:
     rows = [as_dict((person, f"day {person % 8}", 1.0)) for person in range(16)]
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         released = support.start(pipeline, rows) | summarise | whole
-        seen = support.keep(released | beam.FlatMap(Block.rows, whole.places.layout.public))
+        seen = support.keep(released | beam.FlatMap(Block.rows, whole.partitions.layout.public))
     return sorted(seen)
 
 
@@ -59,9 +59,9 @@ NOISE: dict[str, Callable[[], Noise]] = {"made by": Noise}
 
 def copies_of_a_step_draw_different_noise() -> None:
     _, whole = pieces(NOISE["made by"]())
-    step = pickle.dumps(draw.Draw(whole.program, whole.places, whole.noise, whole.draws))
+    step = pickle.dumps(draw.Draw(whole.program, whole.partitions, whole.noise, whole.draws))
     copies = (pickle.loads(step) for _ in range(2))
-    first, second = ([list(block.rows(whole.places.layout.public)) for _, block in
+    first, second = ([list(block.rows(whole.partitions.layout.public)) for _, block in
                       copy.process((0, []))] for copy in copies)  # fmt: skip
     assert first != second
 

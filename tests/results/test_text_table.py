@@ -104,7 +104,7 @@ def test_people_that_a_largest_number_passes_over_are_told() -> None:
 
 @pytest.mark.parametrize("columns", [10, 30, 40, 50, 200])
 def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
-    shown = text_table(table(), RECORD, columns, place="out.csv")
+    shown = text_table(table(), RECORD, columns, whole="out.csv")
     assert columns < 40 or max(map(width, str(shown).split("\n"))) <= columns
     assert shown.names[:2] == ("day", "sum")  # a key and a number are always there
     left = [line for line in shown.left_out if "in out.csv: the terminal is too narrow" in line]
@@ -116,7 +116,7 @@ def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
 
 
 def test_the_first_rows_are_shown_and_the_others_counted() -> None:
-    shown = text_table(table([(str(n), *ROWS[0][1:]) for n in range(2_060)]), RECORD, place="x.csv")
+    shown = text_table(table([(str(n), *ROWS[0][1:]) for n in range(2_060)]), RECORD, whole="x.csv")
     assert len(shown.lines) == 51 and shown.left_out == ("... and 2,010 more rows in x.csv",)
     assert shown.doubtful["max"] == 2_060
 

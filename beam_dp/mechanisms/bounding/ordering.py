@@ -88,9 +88,9 @@ def _by_word(
     return order, words, _SHORT_BITS
 
 
-def _runs(prefix: np.ndarray, places: np.ndarray) -> np.ndarray:
+def _runs(prefix: np.ndarray, indexes: np.ndarray) -> np.ndarray:
     """Return all indexes of the runs of equal entries that hold these indexes of a sorted array."""
-    values = np.unique(prefix[places])
+    values = np.unique(prefix[indexes])
     starts, ends = np.searchsorted(prefix, values), np.searchsorted(prefix, values, "right")
     sizes = ends - starts
     return np.repeat(starts - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())

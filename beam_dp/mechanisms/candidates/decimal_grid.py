@@ -168,9 +168,9 @@ def _weights_between(bounded: BoundedGrid) -> Indexes:
     """Return the weight before each of these values; every value has at least 1."""
     values, grid, (steps, rounder) = bounded._values, bounded.grid, _steps(bounded)
     weights = np.ones(len(values), np.int64)
-    places = np.minimum(np.searchsorted(grid._values, values), grid.size - 1)
-    shared = grid._values[places] == values
-    parts = [(np.flatnonzero(shared), np.diff(grid._sums)[places[shared]])]
+    indexes = np.minimum(np.searchsorted(grid._values, values), grid.size - 1)
+    shared = grid._values[indexes] == values
+    parts = [(np.flatnonzero(shared), np.diff(grid._sums)[indexes[shared]])]
     if len(steps):
         parts.append((np.searchsorted(values, steps), rounder))
     for where, amounts in parts:

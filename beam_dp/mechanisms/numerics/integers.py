@@ -85,12 +85,12 @@ def _sums_fit(column: np.ndarray) -> bool:
     return magnitude(column) < _SAFE
 
 
-def sums_at(places: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
-    """Return the exact sums by index, 0 to before `size`; `places` has the index of each entry."""
+def sums_at(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
+    """Return the exact sums by index, 0 to before `size`; `indexes` has the index of each entry."""
     if column.dtype != object and magnitude(column) >= _SAFE:
         column = widen(column)
     sums = np.zeros(size, column.dtype)
-    np.add.at(sums, places, column)
+    np.add.at(sums, indexes, column)
     return narrow(sums)
 
 

@@ -122,9 +122,9 @@ class RemovalGame:
         """The game of everybody, for no k yet."""
         lines = self.bounds.lines.chosen(self._inside)
         group = np.searchsorted(self.groups, lines.groups)
-        place = group, np.searchsorted(self.people, lines.people)
+        index = group, np.searchsorted(self.people, lines.people)
         shape = len(self.groups), len(self.people)
-        matrix = scipy_loader.matrix((lines.amounts.astype(np.float64), place), shape)
+        matrix = scipy_loader.matrix((lines.amounts.astype(np.float64), index), shape)
         return MatrixGame(matrix, self.bounds.sums[self.groups].astype(np.float64), 0, 1)
 
     @functools.cached_property
@@ -181,8 +181,8 @@ class RemovalGame:
     def _better(self, *points: Strategies) -> Strategies:
         """Return the r and the mu of the best bounds."""
         sides = [self._whole.sides(point) for point in points]
-        by_r = points[min(range(len(points)), key=lambda place: sides[place].high)]
-        by_mu = points[max(range(len(points)), key=lambda place: sides[place].low)]
+        by_r = points[min(range(len(points)), key=lambda index: sides[index].high)]
+        by_mu = points[max(range(len(points)), key=lambda index: sides[index].low)]
         return Strategies(by_r.removed, by_mu.groups, by_mu.loads, by_r.losses)
 
     def _start(self, removals: int) -> tuple[np.ndarray, np.ndarray]:

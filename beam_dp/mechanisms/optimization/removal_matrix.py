@@ -90,11 +90,11 @@ class RemovalMatrix:
     def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The entries of the matrix times the unit, their rows and their columns."""
         program, joined, lines = self.bounds.program, self.joined, self.lines
-        person = _places(joined.people, program.people + 1)
-        group = _places(joined.groups, len(self.bounds.sums))
+        person = _indexes(joined.people, program.people + 1)
+        group = _indexes(joined.groups, len(self.bounds.sums))
         actives, entry = self._values
         _, people, groups = 1, len(joined.people), len(joined.groups)
-        firsts, place = 1 + people, np.arange(len(entry))
+        firsts, index = 1 + people, np.arange(len(entry))
         parts = [
             _some(self.unit, np.zeros(people, int), 1 + np.arange(people)),
             _some(self.unit, 1 + np.arange(groups), np.zeros(groups, int)),
@@ -104,7 +104,7 @@ class RemovalMatrix:
                 1 + group[program.groups[actives]],
                 firsts + np.arange(len(actives)),
             ),
-            _some(self.unit, 1 + groups + place, firsts + entry),
+            _some(self.unit, 1 + groups + index, firsts + entry),
         ]
         for rows, sign in ((self.bounds.base[joined.values], -1), (joined.rows, 1)):
             owners = np.where((rows >= 0)[:, None], person[program.owners[rows]], -1)
@@ -215,17 +215,17 @@ def _some(number: int, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarra
     return np.full(len(rows), number), rows, columns
 
 
-def _places(names: np.ndarray, size: int) -> np.ndarray:
+def _indexes(names: np.ndarray, size: int) -> np.ndarray:
     """Return the place of each number among the names, -1 where it is not."""
-    places = np.full(size, -1)
-    places[names] = np.arange(len(names))
-    return places
+    indexes = np.full(size, -1)
+    indexes[names] = np.arange(len(names))
+    return indexes
 
 
 def _in_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the different values in the order in which they come first, and the codes of all."""
     names, first, codes = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return names[order], place[codes]
+    index = np.empty_like(order)
+    index[order] = np.arange(len(order))
+    return names[order], index[codes]

@@ -115,8 +115,8 @@ class RemovalProgram:
     def _of_rows(self, codes: np.ndarray, values: int) -> np.ndarray:
         """Return the columns of r and e in the rows of the tableau that stand for rows."""
         owned = np.zeros((len(codes), self.people), object)
-        for place, owners in enumerate(self.owners[self.shared].tolist()):
-            owned[place, [person for person in owners if person >= 0]] = 1
+        for index, owners in enumerate(self.owners[self.shared].tolist()):
+            owned[index, [person for person in owners if person >= 0]] = 1
         opens = np.diff(codes, prepend=-1) > 0
         first, others = np.flatnonzero(opens), np.flatnonzero(~opens)
         # The first row: z + sum r - e = 1. Of the others this is subtracted: slack - ... = 0.

@@ -300,8 +300,8 @@ class RemovalProposals:
         taken = removed[owners[touched.rows]].sum(axis=1)
         least = np.minimum.reduceat(taken, touched.starts)
         lengths = np.diff(np.append(touched.starts, len(touched.rows)))
-        place = _first(taken == np.repeat(least, lengths), touched.starts)
-        rows = np.where(least[able] < 1, touched.rows[place[able]], -1)
+        index = _first(taken == np.repeat(least, lengths), touched.starts)
+        rows = np.where(least[able] < 1, touched.rows[index[able]], -1)
         return touched.values[able], rows
 
     def _people(self, proposal: Proposal) -> np.ndarray:
@@ -327,5 +327,5 @@ def _largest(scores: np.ndarray, least: float, known: int) -> np.ndarray:
 
 def _first(flags: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Return where the first flag of each segment is set."""
-    place = np.where(flags, np.arange(len(flags)), len(flags))
-    return np.asarray(np.minimum.reduceat(place, starts))
+    index = np.where(flags, np.arange(len(flags)), len(flags))
+    return np.asarray(np.minimum.reduceat(index, starts))

@@ -49,9 +49,9 @@ class Expected:
         if self.number is None:
             return "-", "-", _round(self.needed)
         value, low, high = self.number.value, self.number.low, self.number.high
-        place = math.floor(math.log10(high - low)) - 1 if 0 < high - low < math.inf else 0
-        ends = f"{_to(place, low, math.floor)} to {_to(place, high, math.ceil)}"
-        return _to(place, value, round), ends, _round(self.needed)
+        digit = math.floor(math.log10(high - low)) - 1 if 0 < high - low < math.inf else 0
+        ends = f"{_to(digit, low, math.floor)} to {_to(digit, high, math.ceil)}"
+        return _to(digit, value, round), ends, _round(self.needed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,9 +235,9 @@ def _round(number: float) -> str:
     return f"{round(int(number), -digits):,}"
 
 
-def _to(place: int, number: float, rounding: Callable[[Fraction], int]) -> str:
+def _to(digit: int, number: float, rounding: Callable[[Fraction], int]) -> str:
     """Return a number rounded to a power of ten, with commas."""
     if not math.isfinite(number):
         return "?"
-    exact = Fraction(number) / Fraction(10) ** place
-    return f"{float(rounding(exact) * Fraction(10) ** place):,.{max(-place, 0)}f}"
+    exact = Fraction(number) / Fraction(10) ** digit
+    return f"{float(rounding(exact) * Fraction(10) ** digit):,.{max(-digit, 0)}f}"

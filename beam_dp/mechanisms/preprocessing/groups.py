@@ -95,7 +95,7 @@ def _ascending(units: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         return np.sort(units)
     group = np.repeat(np.arange(len(sizes)), sizes)
     if units.dtype == object:
-        order = sorted(range(len(units)), key=lambda place: (group[place], units[place]))
+        order = sorted(range(len(units)), key=lambda index: (group[index], units[index]))
         return np.asarray(units[order])
     low = int(units.min(initial=0))
     bits = (int(units.max(initial=0)) - low).bit_length()
@@ -171,12 +171,12 @@ def _within_reach(groups: Groups, grid: Grid, windows: Windows, found: np.ndarra
 
 
 def _undisputed(
-    groups: Groups, grid: Grid, windows: Windows, found: np.ndarray, places: np.ndarray
+    groups: Groups, grid: Grid, windows: Windows, found: np.ndarray, indexes: np.ndarray
 ) -> np.ndarray:
     """Return which groups have their saddle at f itself: no removal from one end wins."""
-    if not len(places):
+    if not len(indexes):
         return np.zeros(0, bool)
-    starts, sizes = groups.starts[places], groups.sizes[places]
+    starts, sizes = groups.starts[indexes], groups.sizes[indexes]
     offsets = np.cumsum(sizes) - sizes
     gone = np.arange(int(sizes.sum())) - np.repeat(offsets, sizes)
     first, stop = np.repeat(starts, sizes), np.repeat(starts + sizes, sizes)
@@ -184,16 +184,16 @@ def _undisputed(
     below = np.minimum.reduceat(windows.between(first, stop - gone) + price, offsets)
     above = np.maximum.reduceat(windows.between(first + gone, stop) - price, offsets)
     reach = sizes.astype(found.dtype) * grid.sensitivity
-    own = found[places]
+    own = found[indexes]
     near = (grid.empty + reach >= own) & (grid.empty - reach <= own)
     return np.asarray((below >= own) & (above <= own) & near, bool)
 
 
 def _one_size(
-    groups: Groups, grid: Grid, windows: Windows, places: np.ndarray
+    groups: Groups, grid: Grid, windows: Windows, indexes: np.ndarray
 ) -> np.ndarray | list[Number]:
     """Return g of the mean of groups of one size, by recursion if they are small."""
-    rows = _rows(groups, windows.values, places)
+    rows = _rows(groups, windows.values, indexes)
     if rows.shape[1] <= SMALL:
         table = dataclasses.replace(windows, values=rows)
         return recursed(table, grid.sensitivity, grid.empty)
@@ -201,14 +201,14 @@ def _one_size(
     return [settled(table, grid.sensitivity, grid.empty) for table in alone]
 
 
-def _rows(groups: Groups, values: np.ndarray, places: np.ndarray) -> np.ndarray:
-    size = int(groups.sizes[places[0]])
-    return np.asarray(values[groups.starts[places][:, None] + np.arange(size)])
+def _rows(groups: Groups, values: np.ndarray, indexes: np.ndarray) -> np.ndarray:
+    size = int(groups.sizes[indexes[0]])
+    return np.asarray(values[groups.starts[indexes][:, None] + np.arange(size)])
 
 
-def _alike(sizes: np.ndarray, places: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the indexes `places` by size, in chunks of about `_TOGETHER` values."""
-    order = places[np.argsort(sizes[places], kind="stable")]
+def _alike(sizes: np.ndarray, indexes: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield `indexes` by size, in chunks of about `_TOGETHER` values."""
+    order = indexes[np.argsort(sizes[indexes], kind="stable")]
     cuts = np.flatnonzero(np.diff(sizes[order])) + 1
     for alike in np.split(order, cuts):
         most = max(1, _TOGETHER // max(1, int(sizes[alike].max(initial=1))))

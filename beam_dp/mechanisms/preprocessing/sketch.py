@@ -93,9 +93,9 @@ class _Sketch:
         self._highs[t] = phis[index]
         return int(columns[index])
 
-    def _replies(self, places: np.ndarray, last: int) -> np.ndarray:
+    def _replies(self, positions: np.ndarray, last: int) -> np.ndarray:
         """Return the indexes up to the last, and those that leave a small window only."""
-        kept = places[: int(np.searchsorted(places, last, "right"))]
+        kept = positions[: int(np.searchsorted(positions, last, "right"))]
         return np.concatenate([kept, last - self._small[: int(np.searchsorted(self._small, last))]])
 
     def _phi(self, t: np.ndarray, s: np.ndarray) -> np.ndarray:
@@ -107,12 +107,12 @@ class _Sketch:
         return np.asarray(values + (t - s).astype(kind) * self._step)
 
 
-def _halve(places: np.ndarray, ask: _Reply, reply: _Reply) -> None:
+def _halve(positions: np.ndarray, ask: _Reply, reply: _Reply) -> None:
     """Search, by halving, for an index that is the reply to its own answer."""
-    low, high = 0, len(places) - 1
+    low, high = 0, len(positions) - 1
     while low <= high:
         middle = (low + high) // 2
-        index = int(places[middle])
+        index = int(positions[middle])
         replied = reply(ask(index))
         if replied == index:
             return

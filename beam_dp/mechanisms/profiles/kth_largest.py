@@ -167,12 +167,12 @@ def _compressed(buckets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return numbers, codes
 
 
-def _sums(places: np.ndarray, amounts: np.ndarray, size: int) -> np.ndarray:
+def _sums(indexes: np.ndarray, amounts: np.ndarray, size: int) -> np.ndarray:
     """Return the exact sum of the amounts for each of the indexes from 0 to before `size`."""
     if float(amounts.sum(dtype=np.float64)) < _FLOATS / 2:  # then floats add without rounding
-        return np.bincount(places, amounts, size).astype(np.int64)
+        return np.bincount(indexes, amounts, size).astype(np.int64)
     sums = np.zeros(size, np.int64)
-    np.add.at(sums, places, amounts)
+    np.add.at(sums, indexes, amounts)
     return sums
 
 

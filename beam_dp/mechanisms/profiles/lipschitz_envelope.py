@@ -127,17 +127,17 @@ class _Lower:
             del self.lines[index - 1]
             index -= 1
 
-    def _needed(self, place: int) -> bool:
+    def _needed(self, index: int) -> bool:
         """Return whether a line is above both of its neighbours somewhere at D >= 0."""
-        start, slope = self.lines[place]
-        if place + 1 == len(self.lines):
+        start, slope = self.lines[index]
+        if index + 1 == len(self.lines):
             return True
-        after, low = self.lines[place + 1]
+        after, low = self.lines[index + 1]
         if after >= start:
             return False
-        if place == 0:
+        if index == 0:
             return True
-        before, high = self.lines[place - 1]
+        before, high = self.lines[index - 1]
         # The line is above the one before it from D = (before - start) / (high - slope) on.
         return (before - start) * (slope - low) < (start - after) * (high - slope)
 

@@ -155,8 +155,8 @@ class PreprocessedRelease(Release):
     def _numbers(self, view: PartitionView) -> tuple[np.ndarray, np.ndarray]:
         """Return one integer per person, and the index at which each partition begins."""
         lines = view.lines(0)
-        order = np.lexsort((*lines.people, lines.places))
-        partition, person = lines.places[order], ordering.pick(lines.people, order)
+        order = np.lexsort((*lines.people, lines.indexes))
+        partition, person = lines.indexes[order], ordering.pick(lines.people, order)
         starts = np.flatnonzero(ordering.changes(partition[None]) | ordering.changes(person))
         items, counts = lines.items[order], lines.counts[order]
         numbers = of_people(self.person_value, items, counts, starts)
@@ -249,10 +249,10 @@ def grid(delta: Fraction, power: int) -> tuple[int, int]:
 
 
 def _groups(
-    numbers: np.ndarray, offsets: np.ndarray, places: np.ndarray
+    numbers: np.ndarray, offsets: np.ndarray, indexes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers of some partitions, and the index at which each partition begins."""
-    sizes = np.diff(offsets)[places]
+    sizes = np.diff(offsets)[indexes]
     ends = np.cumsum(sizes)
     inside = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes)
-    return numbers[np.repeat(offsets[places], sizes) + inside], np.concatenate([[0], ends])
+    return numbers[np.repeat(offsets[indexes], sizes) + inside], np.concatenate([[0], ends])

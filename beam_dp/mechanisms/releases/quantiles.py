@@ -110,8 +110,8 @@ class LargestOfLines:
         indexes = candidates.indexes(scale(lines.items, self.unit).astype(np.float64))
         largest = np.zeros(int(lines.people.max(initial=-1)) + 1, np.int64)
         np.maximum.at(largest, lines.people, np.minimum(indexes, candidates.size - 1))
-        places, people = np.unique(largest, return_counts=True)
-        return places, people.astype(np.int64)
+        occupied, people = np.unique(largest, return_counts=True)
+        return occupied, people.astype(np.int64)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,17 +155,17 @@ class ExtremeRelease(Release):
         """Draw one value per partition; there is no clip."""
         drawn = [
             self.search.choose_at(
-                Node.of(RankProfile(places, numbers, 1), self.candidates.size),
+                Node.of(RankProfile(occupied, numbers, 1), self.candidates.size),
                 self.candidates,
                 noise,
             )
-            for places, numbers in self._tallies(view)
+            for occupied, numbers in self._tallies(view)
         ]
         sign = self.measure.sign
         values = as_array([answer.value(self.candidates) * sign + 0 for answer in drawn])
         if self.ranked:
             return Released.ranked(values, np.array([answer.error for answer in drawn], np.float64))
-        below = np.array([self._step(answer.place) for answer in drawn], np.float64)
+        below = np.array([self._step(answer.candidate) for answer in drawn], np.float64)
         return Released.at_least(values, below, sign)
 
     def _tallies(self, view: PartitionView) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -174,9 +174,9 @@ class ExtremeRelease(Release):
             return [self.measure.tally(lines, self.candidates) for lines in view.owned(0)]
         return view.tallies(0)
 
-    def _step(self, place: int | None) -> float:
+    def _step(self, index: int | None) -> float:
         """Return how far the candidate before is; the truth is above that one."""
-        return float(self.candidates[place] - self.candidates[place - 1]) if place else math.inf
+        return float(self.candidates[index] - self.candidates[index - 1]) if index else math.inf
 
     def describe(self) -> Description:
         """Describe how many people the release passes over."""

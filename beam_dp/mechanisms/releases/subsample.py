@@ -107,8 +107,8 @@ class BlackBoxRelease(Release):
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one candidate per partition; there is no clip."""
         lines, candidates = view.lines(0), self.relation.candidates
-        order = np.argsort(lines.places, kind="stable")
-        edges = np.searchsorted(lines.places[order], np.arange(1, view.size))
+        order = np.argsort(lines.indexes, kind="stable")
+        edges = np.searchsorted(lines.indexes[order], np.arange(1, view.size))
         values = [
             self.search.choose_from(profile_of(votes), candidates, noise)
             for votes in np.split(lines.items[order], edges)[: view.size]

@@ -201,10 +201,10 @@ class TwoPhase(Release):
         """
         if value - error > floor:
             return error
-        place = self.candidates.index(floor)
-        if not place:
+        index = self.candidates.index(floor)
+        if not index:
             return math.inf
-        return max(0.0, float(Fraction(value) - Fraction(self.candidates[place - 1])))
+        return max(0.0, float(Fraction(value) - Fraction(self.candidates[index - 1])))
 
     @property
     def least_shift(self) -> int:

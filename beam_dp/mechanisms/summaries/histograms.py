@@ -184,15 +184,15 @@ def _largest(numbers: np.ndarray, starts: np.ndarray, sign: int) -> np.ndarray:
     return np.asarray(np.where(np.asarray(low + high < 0, bool), low, high))
 
 
-def _people_lines(measure: Measure, place: int, numbers: np.ndarray) -> Summary:
+def _people_lines(measure: Measure, index: int, numbers: np.ndarray) -> Summary:
     nowhere, nothing = np.zeros((1, len(numbers)), np.uint64), np.zeros(len(numbers), np.int64)
-    return _each(nowhere, measure, place, numbers, nothing, {})
+    return _each(nowhere, measure, index, numbers, nothing, {})
 
 
 def _each(
     partition: np.ndarray,
     measure: Measure,
-    place: int,
+    index: int,
     numbers: np.ndarray,
     total: np.ndarray,
     names: dict[tuple[int, int], bytes],
@@ -205,16 +205,16 @@ def _each(
         rows, width = int(partition.max()) + 1, int(bucket.max()) + 1
         if rows * width <= max(len(bucket), _DENSE) and integers.magnitude(total) < 1 << 62:
             return _dense(
-                partition[0].astype(np.int64) * width + bucket, width, place, total, names
+                partition[0].astype(np.int64) * width + bucket, width, index, total, names
             )
     ones = np.ones(len(bucket), np.int64)
-    return Summary(partition, np.full(len(bucket), place), bucket, ones, total, names)
+    return Summary(partition, np.full(len(bucket), index), bucket, ones, total, names)
 
 
 def _dense(
     cell: np.ndarray,
     width: int,
-    place: int,
+    index: int,
     total: np.ndarray,
     names: dict[tuple[int, int], bytes],
 ) -> Summary:
@@ -224,16 +224,16 @@ def _dense(
     np.add.at(totals, cell, total)
     cells = np.flatnonzero(people)
     partition = (cells // width).astype(np.uint64)[None]
-    measure = np.full(len(cells), place)
+    measure = np.full(len(cells), index)
     return Summary(partition, measure, cells % width, people[cells], totals[cells], names)
 
 
-def _lines(table: Table, measure: Measure, place: int) -> Summary:
+def _lines(table: Table, measure: Measure, index: int) -> Summary:
     present, numbers = measure.of(table)
     total = numbers if measure.additive else np.zeros(len(present), np.int64)
     whole = len(present) == len(table)
     partition = table.partition if whole else pick(table.partition, present)
-    return _each(partition, measure, place, numbers, total, table.names)
+    return _each(partition, measure, index, numbers, total, table.names)
 
 
 def concatenate(summaries: Sequence[Summary]) -> Summary:

@@ -110,7 +110,7 @@ class Relation:
 
     keep = 0
 
-    def lines(self, table: Table, place: int, key: bytes) -> "Owned":
+    def lines(self, table: Table, relation: int, key: bytes) -> "Owned":
         """Return the lines of settled rows; rows without a value have no line."""
         present = np.ones(len(table), bool)
         for column in (self.column, self.weight):
@@ -119,7 +119,7 @@ class Relation:
         table = self.latest(table.take(present))
         return Owned(
             partition=table.partition,
-            relation=np.full(len(table), place, np.int64),
+            relation=np.full(len(table), relation, np.int64),
             person=table.person if self.others else owners(table.person, key),
             others=tuple(table.values[column].view(np.uint64) for column in self.others),
             item=_items(table, self.column),
@@ -209,16 +209,16 @@ class Owned:
             names=self.names,
         )
 
-    def of(self, places: np.ndarray, size: int, relation: int) -> list[Lines]:
+    def of(self, indexes: np.ndarray, size: int, relation: int) -> list[Lines]:
         """Return the lines of one relation for each of `size` partitions.
 
         Args:
-            places: for each line, the index of its partition; -1: not wanted.
+            indexes: for each line, the index of its partition; -1: not wanted.
             size: the number of partitions.
             relation: the index of the relation.
         """
-        wanted = np.flatnonzero((places >= 0) & (self.relation == relation))
-        partitions = places[wanted]
+        wanted = np.flatnonzero((indexes >= 0) & (self.relation == relation))
+        partitions = indexes[wanted]
         if (partitions[1:] < partitions[:-1]).any():
             order = np.argsort(partitions, kind="stable")
             wanted, partitions = wanted[order], partitions[order]
@@ -244,11 +244,11 @@ def _numbered(codes: Sequence[np.ndarray]) -> np.ndarray:
     return numbers.reshape(len(codes), -1)
 
 
-def _compact(places: np.ndarray) -> np.ndarray | slice:
+def _compact(indexes: np.ndarray) -> np.ndarray | slice:
     """Return rising indexes as a slice where none is left out: a slice needs no copy."""
-    if len(places) and int(places[-1]) - int(places[0]) + 1 == len(places):
-        return slice(int(places[0]), int(places[-1]) + 1)
-    return places
+    if len(indexes) and int(indexes[-1]) - int(indexes[0]) + 1 == len(indexes):
+        return slice(int(indexes[0]), int(indexes[-1]) + 1)
+    return indexes
 
 
 def collect(table: Table, measures: Sequence[object], key: bytes) -> Owned:

@@ -16,7 +16,7 @@ from beam_dp.mechanisms.summaries.owner_lines import Lines, Owned
 class PlacedLines(NamedTuple):
     """Lines of one relation in many partitions; people are owners (see `owner_lines`)."""
 
-    places: np.ndarray
+    indexes: np.ndarray
     people: np.ndarray
     items: np.ndarray
     counts: np.ndarray
@@ -27,7 +27,7 @@ class PartitionView:
 
     Args:
         summary: reduced lines.
-        places: for each line, the index of its partition in the list; -1: not in the list.
+        indexes: for each line, the index of its partition in the list; -1: not in the list.
         size: the length of the list.
         owned: owner lines, for relations.
         owned_places: for each owner line, the index of its partition in the list.
@@ -43,13 +43,13 @@ class PartitionView:
     def __init__(
         self,
         summary: Summary,
-        places: np.ndarray,
+        indexes: np.ndarray,
         size: int,
         owned: Owned | None = None,
         owned_places: np.ndarray | None = None,
     ) -> None:
         self._summary = summary
-        self._places = places
+        self._indexes = indexes
         self._owned = Owned.nothing() if owned is None else owned
         self._owned_places = np.empty(0, np.int64) if owned_places is None else owned_places
         self.size = size
@@ -81,7 +81,7 @@ class PartitionView:
         """Return the view of the partitions at the indexes `kept`, in that order."""
         index_of = np.full(self.size + 1, -1, np.int64)
         index_of[kept] = np.arange(len(kept))
-        partitions, owned = index_of[self._places], index_of[self._owned_places]
+        partitions, owned = index_of[self._indexes], index_of[self._owned_places]
         view = PartitionView(self._summary, partitions, len(kept), self._owned, owned)
         view.total = self.total
         return view.at(self._first, self.clip)
@@ -109,9 +109,9 @@ class PartitionView:
     def histogram(self, measure: int, buckets: int) -> tuple[np.ndarray, np.ndarray]:
         """Return people and totals per partition and bucket: two arrays (size, buckets)."""
         lines = np.flatnonzero(
-            (self._summary.measure == self._first + measure) & (self._places >= 0)
+            (self._summary.measure == self._first + measure) & (self._indexes >= 0)
         )
-        cell = self._places[lines], self._summary.bucket[lines]
+        cell = self._indexes[lines], self._summary.bucket[lines]
         people = np.zeros((self.size, buckets), np.int64)
         people[cell] = self._summary.people[lines]
         total = np.zeros((self.size, buckets), self._summary.total.dtype)
@@ -121,19 +121,19 @@ class PartitionView:
     def tallies(self, measure: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return per partition the buckets with somebody in them, and how many people are there."""
         lines = np.flatnonzero(
-            (self._summary.measure == self._first + measure) & (self._places >= 0)
+            (self._summary.measure == self._first + measure) & (self._indexes >= 0)
         )
-        lines = lines[np.argsort(self._places[lines], kind="stable")]
-        edges = np.searchsorted(self._places[lines], np.arange(self.size + 1)).tolist()
+        lines = lines[np.argsort(self._indexes[lines], kind="stable")]
+        edges = np.searchsorted(self._indexes[lines], np.arange(self.size + 1)).tolist()
         parts = (lines[edges[i] : edges[i + 1]] for i in range(self.size))
         return [(self._summary.bucket[part], self._summary.people[part]) for part in parts]
 
     def cut(self, measure: int, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the total up to a last bucket per partition, and the people in higher buckets."""
         lines = np.flatnonzero(
-            (self._summary.measure == self._first + measure) & (self._places >= 0)
+            (self._summary.measure == self._first + measure) & (self._indexes >= 0)
         )
-        partition, total = self._places[lines], self._summary.total[lines]
+        partition, total = self._indexes[lines], self._summary.total[lines]
         above = self._summary.bucket[lines] > last[partition]
         people = np.zeros(self.size, np.int64)
         np.add.at(people, partition[above], self._summary.people[lines[above]])
@@ -142,9 +142,9 @@ class PartitionView:
     def people(self, measure: int) -> np.ndarray:
         """Return the number of people per partition."""
         lines = np.flatnonzero(
-            (self._summary.measure == self._first + measure) & (self._places >= 0)
+            (self._summary.measure == self._first + measure) & (self._indexes >= 0)
         )
-        return np.bincount(self._places[lines], self._summary.people[lines], self.size).astype(
+        return np.bincount(self._indexes[lines], self._summary.people[lines], self.size).astype(
             np.int64
         )
 
@@ -152,13 +152,15 @@ class PartitionView:
         """Return per partition the `size` largest numbers of single people, in falling order."""
         lines = np.flatnonzero(
             (self._summary.measure == self._first + measure)
-            & (self._places >= 0)
+            & (self._indexes >= 0)
             & (self._summary.bucket != RESIDUAL)
         )[::-1]
         largest: list[list[int]] = [[] for _ in range(self.size)]
         numbers = from_bits(self._summary.bucket[lines]).tolist()
         people = self._summary.people[lines].tolist()
-        for index, number, count in zip(self._places[lines].tolist(), numbers, people, strict=True):
+        for index, number, count in zip(
+            self._indexes[lines].tolist(), numbers, people, strict=True
+        ):
             kept = largest[index]
             kept += [number] * min(count, size - len(kept))
         return largest
@@ -167,10 +169,10 @@ class PartitionView:
         """Return the exact total per partition."""
         totals = [0] * self.size
         lines = np.flatnonzero(
-            (self._summary.measure == self._first + measure) & (self._places >= 0)
+            (self._summary.measure == self._first + measure) & (self._indexes >= 0)
         )
         amounts = self._summary.total[lines].tolist()
-        for partition, amount in zip(self._places[lines].tolist(), amounts, strict=True):
+        for partition, amount in zip(self._indexes[lines].tolist(), amounts, strict=True):
             totals[partition] += amount
         return totals
 

@@ -30,14 +30,14 @@ class TierRelation(Relation):
     tier: int
     person_value: str
 
-    def lines(self, table: Table, place: int, key: bytes) -> Owned:
+    def lines(self, table: Table, relation: int, key: bytes) -> Owned:
         """Return the lines of settled rows, among which are all rows of each person."""
         values = [*table.values, _lowest(table, self.tier)]
         kept = ~is_missing(table.values[self.column], LOWEST)
         table = dataclasses.replace(table, values=values).take(kept)
-        return self._lines_of(self.latest(table), place, key)
+        return self._lines_of(self.latest(table), relation, key)
 
-    def _lines_of(self, table: Table, place: int, key: bytes) -> Owned:
+    def _lines_of(self, table: Table, relation: int, key: bytes) -> Owned:
         pairs = np.concatenate([table.person, table.partition])
         starts = np.flatnonzero(ordering.changes(pairs)) if len(table) else _NOBODY
         numbers = person_value.of_people(
@@ -47,7 +47,7 @@ class TierRelation(Relation):
         items = np.array([max(-_WIDEST, min(_WIDEST, int(number))) for number in numbers], np.int64)
         return Owned(
             partition=heads.partition,
-            relation=np.full(len(heads), place, np.int64),
+            relation=np.full(len(heads), relation, np.int64),
             person=owners(heads.person, key),
             item=items,
             count=heads.values[-1] + 1,

@@ -52,19 +52,19 @@ class KeyList(Sequence[Key]):
             return int(pc.count_distinct(self.columns[0]).as_py())
         return len(set(self))
 
-    def kinds(self, place: int) -> set[type]:
-        """Return the types that the part of index `place` has."""
-        column = self.columns[place]
+    def kinds(self, index: int) -> set[type]:
+        """Return the types that the part of index `index` has."""
+        column = self.columns[index]
         first = column[:1].to_pylist() if isinstance(column, pa.Array) else column
         return set(map(type, first))
 
-    def take(self, places: np.ndarray) -> list[Key]:
+    def take(self, wanted: np.ndarray) -> list[Key]:
         """Return the keys at these indexes."""
-        indexes = pa.array(places)
+        indexes = pa.array(wanted)
         parts = [
             column.take(indexes).to_pylist()
             if isinstance(column, pa.Array)
-            else [column[index] for index in places.tolist()]
+            else [column[index] for index in wanted.tolist()]
             for column in self.columns
         ]
         return list(zip(*parts, strict=True))
@@ -72,8 +72,8 @@ class KeyList(Sequence[Key]):
     def __len__(self) -> int:
         return len(self.columns[0]) if self.columns else 0
 
-    def __getitem__(self, place: Any) -> Any:
-        return list(self)[place] if isinstance(place, slice) else self.take(np.array([place]))[0]
+    def __getitem__(self, index: Any) -> Any:
+        return list(self)[index] if isinstance(index, slice) else self.take(np.array([index]))[0]
 
     def __iter__(self) -> Iterator[Key]:
         lists = (

@@ -140,7 +140,7 @@ class Layout:
             return np.zeros((1, size), np.uint64), np.ones(size, bool), {}
         if self.public is None:
             return partition_keys.name_keys(columns, self.key)
-        indexes = self.public.places(columns, self.key)
+        indexes = self.public.indexes(columns, self.key)
         known = indexes >= 0
         if not known.all():
             indexes = np.maximum(indexes, 0)

@@ -56,14 +56,14 @@ class PublicKeys:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def places(self, columns: list[pa.Array], key: bytes) -> np.ndarray:
+    def indexes(self, columns: list[pa.Array], key: bytes) -> np.ndarray:
         """Return the index of each row's key in the list; -1 where it is not listed."""
         if not len(self):  # a list that the pipeline collected, of nothing
             return np.full(len(columns[0]), -1)
         identified = [ids.identify(_encoded(column), key) for column in columns]
         valid = np.logical_and.reduce([valid for _, valid in identified])
-        places = self.lookup(key).places([identity for identity, _ in identified])
-        return places if valid.all() else np.where(valid, places, -1)
+        indexes = self.lookup(key).indexes([identity for identity, _ in identified])
+        return indexes if valid.all() else np.where(valid, indexes, -1)
 
     def lookup(self, key: bytes) -> "_Lookup":
         """Return the look-up of the list, which is made once per process and run."""
@@ -126,7 +126,7 @@ class _Lookup:
         order = np.argsort(hashes)
         return order, hashes[order], words[:, order]
 
-    def places(self, identities_: list[np.ndarray]) -> np.ndarray:
+    def indexes(self, identities_: list[np.ndarray]) -> np.ndarray:
         """Return the index of each identity in the list; -1 where it is not listed."""
         if self._table is not None and len(identities_) == 1 and identities_[0].shape[0] == 1:
             # Differences wrap around: of numbers below the lowest key they are larger than any key.

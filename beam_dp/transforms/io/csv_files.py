@@ -159,7 +159,7 @@ def _without_names(header: Sequence[str]) -> str:
 
 
 def _tables(
-    rows: bytes, width: int, places: Sequence[int], form: records.Form
+    rows: bytes, width: int, indexes: Sequence[int], form: records.Form
 ) -> Iterator[pa.Table]:
     """Yield one table of the wanted cells; none if there is no row.
 
@@ -171,7 +171,7 @@ def _tables(
     # Arrow drops a byte order mark at the start of any text: here it would belong to a cell.
     rows = b"\n" + rows if rows.startswith(records.BYTE_ORDER_MARK[:1]) else rows
     names = [str(index) for index in range(width)]
-    wanted = [names[index] for index in places]
+    wanted = [names[index] for index in indexes]
     quote = '"' if form is records.Form.QUOTED_CELLS else False
     yield arrow_csv.read_csv(
         pa.BufferReader(rows),

@@ -145,8 +145,8 @@ class PublicPartitions:
             "partitions",
             f"have the columns of partition, {', '.join(columns)}, not {', '.join(self.names)}",
         )
-        places = [self.names.index(name) for name in columns]
-        return PublicPartitions(KeyList(self.keys.columns[place] for place in places), columns)
+        indexes = [self.names.index(name) for name in columns]
+        return PublicPartitions(KeyList(self.keys.columns[index] for index in indexes), columns)
 
     def __reduce__(self) -> tuple[type, tuple[KeyList, tuple[str, ...]]]:
         return PublicPartitions, (self.keys, self.names)

@@ -127,7 +127,7 @@ class DrawOnce(
 
     Attributes:
         program: the run's program, or the programs for each bound that can be chosen.
-        places: the partitions of each bucket.
+        partitions: the partitions of each bucket.
         noise: the randomness; only tests pass another.
         chosen: the choice of the bound, behind a barrier; None: the bound was given.
         draws: what keeps the draws of the run.
@@ -135,7 +135,7 @@ class DrawOnce(
     """
 
     program: Program | Programs
-    places: BucketPartitions
+    partitions: BucketPartitions
     noise: Noise = dataclasses.field(default_factory=Noise)
     chosen: beam.PCollection[ReachChoice] | None = None
     draws: Draws = dataclasses.field(default_factory=Barriers)
@@ -147,7 +147,7 @@ class DrawOnce(
     ) -> beam.PCollection[Block]:
         """Choose shared clips, if any, then draw, each with a barrier behind; combine the rest."""
         sides = [*self._clips(summaries), *self._reach]
-        drawing = Draw(self.program, self.places, self.noise, self.draws)
+        drawing = Draw(self.program, self.partitions, self.noise, self.draws)
         draw = beam.ParDo(drawing, *sides, **self.listed).with_output_types(tuple[int, Block])
         numbered = summaries | "DrawNumbers" >> draw
         if guards.may_recompute(summaries.pipeline):

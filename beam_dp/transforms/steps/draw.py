@@ -77,8 +77,8 @@ class BucketPartitions:
             return PartitionView.of_all(found, lines), _listed(
                 [partition_keys.name_of(pair, found.names) for pair in pairs]
             )
-        indexes = _places(found.partition[0], public)
-        owned_indexes = _places(lines.partition[0], public) if lines is not None else None
+        indexes = _partitions(found.partition[0], public)
+        owned_indexes = _partitions(lines.partition[0], public) if lines is not None else None
         view = PartitionView(found, indexes, len(public), lines, owned_indexes)
         keys = public.astype(np.int64)
         return view, _listed(list(self.names(keys))) if self.named else keys
@@ -116,7 +116,7 @@ def _listed(names: list[partition_keys.Key]) -> np.ndarray:
     return listed
 
 
-def _places(partition: np.ndarray, public: np.ndarray) -> np.ndarray:
+def _partitions(partition: np.ndarray, public: np.ndarray) -> np.ndarray:
     """Return the index of each line's partition in a sorted list; -1 where it is not listed."""
     if not len(public):
         return np.full(len(partition), -1, np.int64)
@@ -158,15 +158,20 @@ class Draw(quick_steps.QuickStep):
 
     Args:
         program: the run's program, or the programs for each bound that can be chosen.
-        places: the partitions of each bucket.
+        partitions: the partitions of each bucket.
         noise: the randomness.
         draws: what keeps the draws of the run.
     """
 
     def __init__(
-        self, program: Program | Programs, places: BucketPartitions, noise: Noise, draws: Draws
+        self, program: Program | Programs, partitions: BucketPartitions, noise: Noise, draws: Draws
     ) -> None:
-        self._program, self._places, self._noise, self._draws = program, places, noise, draws
+        self._program, self._partitions, self._noise, self._draws = (
+            program,
+            partitions,
+            noise,
+            draws,
+        )
 
     def process(
         self,
@@ -180,14 +185,16 @@ class Draw(quick_steps.QuickStep):
         if bucket == settle.SHARED:
             return
         name = f"bucket-{bucket}"
-        places = self._places.with_listed(keys)
-        released = self._draws.once(name, lambda: self._released(places, element, clips, chosen))
+        partitions = self._partitions.with_listed(keys)
+        released = self._draws.once(
+            name, lambda: self._released(partitions, element, clips, chosen)
+        )
         for number, block in enumerate(cut(released, BLOCK_ROWS)):
-            yield number * self._places.buckets + bucket, block
+            yield number * self._partitions.buckets + bucket, block
 
     def _released(
         self,
-        places: BucketPartitions,
+        partitions: BucketPartitions,
         element: tuple[int, Iterable[bytes]],
         clips: tuple[Choice, ...],
         chosen: ReachChoice | None,
@@ -195,7 +202,7 @@ class Draw(quick_steps.QuickStep):
         """Draw the partitions of a bucket that are kept, and their numbers."""
         program, (bucket, packed) = self._program.at(chosen), element
         summary, lines = settle.open_bucket(packed, program.measures)
-        view, names = places.cells(bucket, summary, lines)
+        view, names = partitions.cells(bucket, summary, lines)
         kept = program.select(view, self._noise)
-        asked = view.select(kept).of_about(places.total(len(kept), chosen))
+        asked = view.select(kept).of_about(partitions.total(len(kept), chosen))
         return Block.of(names[kept], program.release(asked, clips, self._noise), chosen)

@@ -188,13 +188,13 @@ def output_type(
     return row_type(list(zip(names, kinds, strict=True)))
 
 
-def _key_type(place: int, layout: Layout) -> Any:
+def _key_type(index: int, layout: Layout) -> Any:
     """Return the type of a key column, from the public list alone.
 
     Private keys come out as they are in the data, whatever the input's schema says: a coder that
     relied on the schema would fail on the first row that does not keep to it.
     """
-    kinds = layout.public.keys.kinds(place) if layout.public is not None else set()
+    kinds = layout.public.keys.kinds(index) if layout.public is not None else set()
     return kinds.pop() if len(kinds) == 1 and kinds <= {int, str, bool} else Any
 
 
@@ -249,9 +249,9 @@ def as_batch(
     return pa.RecordBatch.from_arrays([*(_part(part, indexes) for part in keys), *numbers], names)
 
 
-def _part(keys: pa.Array, places: pa.Array) -> pa.Array:
+def _part(keys: pa.Array, indexes: pa.Array) -> pa.Array:
     """Return one part of the keys at these indexes, with the type that a file of rows has."""
-    taken = keys.take(places)
+    taken = keys.take(indexes)
     return taken.cast(pa.string()) if pa.types.is_large_string(taken.type) else taken
 
 

@@ -138,7 +138,7 @@ def test_text_that_is_no_utf8_is_named_by_replacement() -> None:
     for kind in (pa.string(), pa.large_string(), pa.string_view()):
         assert names_of(column.cast(kind)) == [("\ufffd\ufffd",)] * 2 + [("ok",)]
         public = PublicKeys((("ok",),))
-        assert public.places([column.cast(kind)], KEY).tolist() == [-1, -1, 0]
+        assert public.indexes([column.cast(kind)], KEY).tolist() == [-1, -1, 0]
     assert names_of(column.dictionary_encode())[2] == ("ok",)
 
 

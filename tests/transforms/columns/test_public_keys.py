@@ -57,12 +57,12 @@ def test_public_keys_match_by_canonical_form() -> None:
     )
     expected = [0, -1, 1, -1, 2, 3, -1, 4, 5, -1, -1]
     for kind in (pa.string(), pa.large_string(), pa.string_view()):
-        assert PUBLIC.places([texts.cast(kind)], KEY).tolist() == expected
-    assert PUBLIC.places([texts.dictionary_encode()], KEY).tolist() == expected
-    assert PUBLIC.places([pa.array([1, 2, None, 0])], KEY).tolist() == [0, -1, -1, 4]
-    assert PUBLIC.places([pa.array([True, False])], KEY).tolist() == [0, 4]
-    assert PUBLIC.places([pa.array([datetime.date(2020, 1, 2)])], KEY).tolist() == [2]
-    assert PUBLIC.places([pa.nulls(1)], KEY).tolist() == [-1]
+        assert PUBLIC.indexes([texts.cast(kind)], KEY).tolist() == expected
+    assert PUBLIC.indexes([texts.dictionary_encode()], KEY).tolist() == expected
+    assert PUBLIC.indexes([pa.array([1, 2, None, 0])], KEY).tolist() == [0, -1, -1, 4]
+    assert PUBLIC.indexes([pa.array([True, False])], KEY).tolist() == [0, 4]
+    assert PUBLIC.indexes([pa.array([datetime.date(2020, 1, 2)])], KEY).tolist() == [2]
+    assert PUBLIC.indexes([pa.nulls(1)], KEY).tolist() == [-1]
 
 
 @given(st.lists(PART, min_size=1, max_size=30), st.lists(PART, max_size=8))
@@ -70,7 +70,7 @@ def test_public_places_are_those_of_the_canonical_list(listed: list[Any], asked:
     once = {ids.canonical(part): part for part in listed}
     public = PublicKeys(tuple((part,) for part in once.values()))
     for part in asked + listed:
-        places = public.places([ids.to_array([part])], KEY)
+        places = public.indexes([ids.to_array([part])], KEY)
         form = ids.canonical(part)
         assert places.tolist() == [list(once).index(form) if form in once else -1]
 
@@ -80,9 +80,9 @@ def test_public_keys_of_two_columns(listed: list[tuple[int, str]]) -> None:
     forms = {tuple(map(ids.canonical, key)): key for key in listed}
     public = PublicKeys(tuple(forms.values()))
     numbers, texts = (pa.array(part) for part in zip(*public.keys, strict=True))
-    assert public.places([numbers, texts], KEY).tolist() == list(range(len(forms)))
+    assert public.indexes([numbers, texts], KEY).tolist() == list(range(len(forms)))
     elsewhere = pa.array([text + "x" for _, text in public.keys])
-    absent = public.places([numbers, elsewhere], KEY).tolist()
+    absent = public.indexes([numbers, elsewhere], KEY).tolist()
     found = {(number, ids.canonical(text + "x")) for number, text in public.keys}
     assert all(place == -1 for place in absent) or found & set(forms)
 
@@ -96,12 +96,12 @@ def test_public_keys_that_are_one_partition_are_refused(keys_: tuple[Key, ...]) 
 def test_a_million_public_keys() -> None:
     public = PublicKeys(tuple((f"key {number}",) for number in range(1 << 17)))
     column = pa.array(["key 5", "key x", f"key {(1 << 17) - 1}"])
-    assert public.places([column], KEY).tolist() == [5, -1, (1 << 17) - 1]
+    assert public.indexes([column], KEY).tolist() == [5, -1, (1 << 17) - 1]
     start = time.perf_counter()
-    public.places([column], KEY)
+    public.indexes([column], KEY)
     assert time.perf_counter() - start < 0.05  # the table is made once
     sparse = PublicKeys(tuple((number * 1_000_003,) for number in range(1000)))
-    assert sparse.places([pa.array([0, 1, 999 * 1_000_003])], KEY).tolist() == [0, -1, 999]
+    assert sparse.indexes([pa.array([0, 1, 999 * 1_000_003])], KEY).tolist() == [0, -1, 999]
 
 
 def test_a_key_far_above_a_negative_public_key_is_not_in_the_list():
@@ -109,7 +109,7 @@ def test_a_key_far_above_a_negative_public_key_is_not_in_the_list():
     for listed in (((-1,), (1,)), ((-(2**63),), (-(2**63) + 2,))):
         public = PublicKeys(listed)
         for number in (2**63 - 1, 0, -(2**63) + 1):
-            found = public.places([pa.array([number, listed[0][0]])], b"k")
+            found = public.indexes([pa.array([number, listed[0][0]])], b"k")
             assert found.tolist() == [-1, 0]
 
 
@@ -134,7 +134,7 @@ class _Forgetful(dict):
 def test_a_table_is_found_though_other_runs_clear_the_cache():
     public = PublicKeys(((1,), (2,)))
     object.__setattr__(public, "_lookups", _Forgetful())
-    assert public.places([pa.array([2, 1, 3])], KEY).tolist() == [1, 0, -1]
+    assert public.indexes([pa.array([2, 1, 3])], KEY).tolist() == [1, 0, -1]
 
 
 def test_several_runs_with_the_same_keys_keep_their_tables():

@@ -93,7 +93,7 @@ class WithoutBarrier(beam.PTransform):
 
     def expand(self, summaries: beam.PCollection) -> beam.PCollection:
         whole = self._whole
-        draw = drawing.Draw(whole.program, whole.places, whole.noise, whole.draws)
+        draw = drawing.Draw(whole.program, whole.partitions, whole.noise, whole.draws)
         return summaries | "Draw" >> beam.ParDo(draw) | beam.Values()
 
 
@@ -282,7 +282,7 @@ def random_attributes(value: Any, depth: int = 0) -> Iterable[str]:
 
 def test_no_step_carries_randomness_from_the_build_to_the_workers() -> None:
     _, whole = pieces()
-    draw = drawing.Draw(whole.program, whole.places, whole.noise, whole.draws)
+    draw = drawing.Draw(whole.program, whole.partitions, whole.noise, whole.draws)
     assert list(random_attributes(draw)) == [] and dataclasses.fields(Noise) == ()
     copies = [pickle.loads(pickle.dumps(draw)) for _ in range(2)]
     first, second = ([list(block.rows(PUBLIC_KEYS)) for _, block in copy.process((0, []))]

@@ -157,10 +157,10 @@ def _cut(value: Fraction, windows: _Windows, tiers: _Tiers, found: _Found) -> Fr
     return max(min(value, *highs), *lows)
 
 
-def _without(windows: _Windows, place: int, shorter: tuple[int, int], found: _Found) -> Fraction:
-    """Return g with a shorter window for the class of index `place`; empty windows are (0, 0)."""
+def _without(windows: _Windows, index: int, shorter: tuple[int, int], found: _Found) -> Fraction:
+    """Return g with a shorter window for the class `index`; empty windows are (0, 0)."""
     window = shorter if shorter[0] < shorter[1] else (0, 0)
-    return found[(*windows[:place], window, *windows[place + 1 :])]
+    return found[(*windows[:index], window, *windows[index + 1 :])]
 
 
 def _of_size(sizes: Sequence[int], count: int) -> Iterator[_Windows]:

@@ -118,8 +118,8 @@ class ValueRows:
             return
         kept = np.ones(len(codes), np.bool_)
         for role in self.owners.T:
-            place = np.minimum(np.searchsorted(known, codes + role), len(known) - 1)
-            kept &= (known[place] != codes + role) | (role < 0)
+            index = np.minimum(np.searchsorted(known, codes + role), len(known) - 1)
+            kept &= (known[index] != codes + role) | (role < 0)
         kept[alone[first]] = True
         self._keep(kept)
 

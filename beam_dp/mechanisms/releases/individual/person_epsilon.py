@@ -45,10 +45,10 @@ class PersonEpsilonRelease(PreprocessedRelease):
             return self._unshown(view.size)
         levels = self._levels(view, noise)
         lines = view.lines(0)
-        order = np.argsort(lines.places, kind="stable")
+        order = np.argsort(lines.indexes, kind="stable")
         numbers = integers.widen(lines.items[order])
         tiers = np.minimum(lines.counts[order], len(self.epsilons)) - 1
-        offsets = np.searchsorted(lines.places[order], np.arange(view.size + 1))
+        offsets = np.searchsorted(lines.indexes[order], np.arange(view.size + 1))
         values = np.full(view.size, 0.0)
         for partition, level in enumerate(levels.tolist()):
             own = slice(offsets[partition], offsets[partition + 1])

@@ -77,11 +77,11 @@ class WeightedMedian(Release):
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one value per partition; there is no clip."""
         lines = view.lines(0)
-        order = np.argsort(lines.places, kind="stable")
+        order = np.argsort(lines.indexes, kind="stable")
         above = self.candidates.indexes(scale(lines.items[order], self.unit).astype(float))
         indexes = np.minimum(above, self.candidates.size - 1)
         tiers = np.minimum(lines.counts[order], len(self.epsilons)) - 1
-        edges = np.searchsorted(lines.places[order], np.arange(view.size + 1))
+        edges = np.searchsorted(lines.indexes[order], np.arange(view.size + 1))
         values = [
             self._chosen(indexes[start:end], tiers[start:end], noise)
             for start, end in itertools.pairwise(edges.tolist())

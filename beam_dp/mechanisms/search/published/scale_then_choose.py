@@ -118,7 +118,7 @@ class ScaleThenChoose:
         if candidates.size == 1:
             return candidates[0]
         mechanism = self._mechanism(candidates.size)
-        indexes = _places(profile.steps(candidates), candidates.size, mechanism.scales.shift)
+        indexes = _indexes(profile.steps(candidates), candidates.size, mechanism.scales.shift)
         return candidates[mechanism.choose(indexes, noise)]
 
     def distribution(self, profile: Profile, candidates: Candidates) -> list[float]:
@@ -131,7 +131,7 @@ class ScaleThenChoose:
         if len(losses) == 1:
             return [1.0]
         mechanism = self._mechanism(len(losses))
-        indexes = _places(profile.steps(candidates), len(losses), mechanism.scales.shift)
+        indexes = _indexes(profile.steps(candidates), len(losses), mechanism.scales.shift)
         return mechanism.distribution(indexes)
 
     def _mechanism(self, n: int) -> "ScaledChoice":
@@ -145,91 +145,91 @@ class ScaleThenChoose:
 class ScaledChoice:
     """The three steps with given parameters, over n >= 2 candidates.
 
-    In all methods `places` are the indexes s_0 >= s_1 >= ... >= s_T of the profile's values.
+    In all methods `indexes` are the indexes s_0 >= s_1 >= ... >= s_T of the profile's values.
     """
 
     scales: Scales
     n: int
 
-    def choose(self, places: Sequence[int], noise: Noise) -> int:
+    def choose(self, indexes: Sequence[int], noise: Noise) -> int:
         """Return the index of one candidate: a private draw."""
-        scale = self._draw_scale(places, noise)
-        cells = self.cells(places, scale)
+        scale = self._draw_scale(indexes, noise)
+        cells = self.cells(indexes, scale)
         groups = [(self.scales.nothing, -1), *((1, -count) for count in cells.values())]
         drawn = draw_by_score(groups, self.scales.third / 2, noise)
         if drawn == 0:
             return 0
         cell = list(cells)[drawn - 1]
-        inside = self.inside(places, cell, scale)
+        inside = self.inside(indexes, cell, scale)
         groups = [(1, -margin) for margin in inside.values()]
         return list(inside)[draw_by_score(groups, self.scales.fourth / 2, noise)]
 
-    def cells(self, places: Sequence[int], scale: int) -> dict[int, int]:
+    def cells(self, indexes: Sequence[int], scale: int) -> dict[int, int]:
         """Return per cell the number of inner values in it, for cells that hold any."""
-        inner = places[self.scales.margin : self.scales.margin + self.scales.inner]
+        inner = indexes[self.scales.margin : self.scales.margin + self.scales.inner]
         return {cell: len(list(run)) for cell, run in itertools.groupby(s >> scale for s in inner)}
 
-    def inside(self, places: Sequence[int], cell: int, scale: int) -> dict[int, int]:
+    def inside(self, indexes: Sequence[int], cell: int, scale: int) -> dict[int, int]:
         """Return the candidates of step 3 with their margins u; a cell of one index has one."""
         ends = [cell << scale]
         if scale > 0:
             ends += [ends[0] + (1 << scale - 1), ends[0] + (1 << scale)]
-        return {end: _margin(places, end) for end in ends if end < self.n}
+        return {end: _margin(indexes, end) for end in ends if end < self.n}
 
-    def scale_chances(self, places: Sequence[int]) -> list[float]:
+    def scale_chances(self, indexes: Sequence[int]) -> list[float]:
         """Return the probabilities of the scales 0..m."""
-        needs = [self.scales.alarm - crowd for crowd in self._crowds(places)]
+        needs = [self.scales.alarm - crowd for crowd in self._crowds(indexes)]
         return stop_chances(needs, float(self.scales.first), float(self.scales.second))
 
-    def cell_chances(self, places: Sequence[int], scale: int) -> dict[int | None, float]:
+    def cell_chances(self, indexes: Sequence[int], scale: int) -> dict[int | None, float]:
         """Return the probabilities of the cells of a scale, and of no cell (the key None)."""
         groups: list[tuple[int | None, int, int]] = [(None, self.scales.nothing, 1)]
-        groups += [(cell, 1, count) for cell, count in self.cells(places, scale).items()]
+        groups += [(cell, 1, count) for cell, count in self.cells(indexes, scale).items()]
         return _chances(groups, float(self.scales.third) / 2)
 
     def inside_chances(
-        self, places: Sequence[int], cell: int, scale: int
+        self, indexes: Sequence[int], cell: int, scale: int
     ) -> dict[int | None, float]:
         """Return the probabilities of the candidates of a cell."""
-        groups = [(end, 1, u) for end, u in self.inside(places, cell, scale).items()]
+        groups = [(end, 1, u) for end, u in self.inside(indexes, cell, scale).items()]
         return _chances(groups, float(self.scales.fourth) / 2)
 
-    def distribution(self, places: Sequence[int]) -> list[float]:
+    def distribution(self, indexes: Sequence[int]) -> list[float]:
         """Return the probabilities of all n candidates."""
         chances = [0.0] * self.n
-        for scale, of_scale in enumerate(self.scale_chances(places)):
-            for cell, of_cell in self.cell_chances(places, scale).items():
+        for scale, of_scale in enumerate(self.scale_chances(indexes)):
+            for cell, of_cell in self.cell_chances(indexes, scale).items():
                 if cell is None:
                     chances[0] += of_scale * of_cell
                     continue
-                for end, of_end in self.inside_chances(places, cell, scale).items():
+                for end, of_end in self.inside_chances(indexes, cell, scale).items():
                     chances[end or 0] += of_scale * of_cell * of_end
         return chances
 
-    def _draw_scale(self, places: Sequence[int], noise: Noise) -> int:
+    def _draw_scale(self, indexes: Sequence[int], noise: Noise) -> int:
         rho = int(noise.geometric(self.scales.first, 1)[0])
         count = (self.n - 1).bit_length()
         noises = noise.geometric(self.scales.second, count).tolist()
-        for scale, (crowd, nu) in enumerate(zip(self._crowds(places), noises, strict=True)):
+        for scale, (crowd, nu) in enumerate(zip(self._crowds(indexes), noises, strict=True)):
             if crowd + nu >= self.scales.alarm + rho:
                 return scale
         return count
 
-    def _crowds(self, places: Sequence[int]) -> Iterator[int]:
+    def _crowds(self, indexes: Sequence[int]) -> Iterator[int]:
         """Yield S(0), ..., S(m - 1)."""
         for scale in range((self.n - 1).bit_length()):
-            yield max(self.cells(places, scale).values())
+            yield max(self.cells(indexes, scale).values())
 
 
-def _places(steps: list[int], n: int, shift: int) -> list[int]:
+def _indexes(steps: list[int], n: int, shift: int) -> list[int]:
     """Return s_0..s_T: indexes above the top become the top, missing values the lowest index."""
     indexes = [min(step, n - 1) for step in steps[: shift + 1]]
     return indexes + [0] * (shift + 1 - len(indexes))
 
 
-def _margin(places: Sequence[int], end: int) -> int:
-    above = sum(index >= end for index in places)
-    below = sum(index <= end for index in places)
+def _margin(indexes: Sequence[int], end: int) -> int:
+    above = sum(index >= end for index in indexes)
+    below = sum(index <= end for index in indexes)
     return min(above, below)
 
 

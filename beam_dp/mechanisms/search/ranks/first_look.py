@@ -29,32 +29,32 @@ class Line(NamedTuple):
     """People in the order of a walk; private data.
 
     Attributes:
-        places: how many candidates are passed before each place where somebody is, rising.
+        indexes: how many candidates are passed before each place where somebody is, rising.
         sums: how much people have before each of these, and in all, in units of 1 / D.
         size: how many candidates there are.
     """
 
-    places: np.ndarray
+    indexes: np.ndarray
     sums: np.ndarray
     size: int
 
     @classmethod
     def of(cls, node: Node, upper: bool) -> "Line":
         """Return the people of a node, from the top or from the bottom."""
-        places, amounts = node.buckets - node.first, node.amounts
+        indexes, amounts = node.buckets - node.first, node.amounts
         if upper:
-            places, amounts = (node.size - 1 - places)[::-1], amounts[::-1]
+            indexes, amounts = (node.size - 1 - indexes)[::-1], amounts[::-1]
         sums = np.append(integers.narrow(np.array([0])), integers.running_sums(amounts))
-        return cls(places, sums, node.size)
+        return cls(indexes, sums, node.size)
 
     @property
     def total(self) -> int:
         """How much all people have."""
         return int(self.sums[-1])
 
-    def reached(self, places: np.ndarray) -> np.ndarray:
+    def reached(self, indexes: np.ndarray) -> np.ndarray:
         """Return what people have at or before each place."""
-        return np.asarray(self.sums[np.searchsorted(self.places, places, side="right")])
+        return np.asarray(self.sums[np.searchsorted(self.indexes, indexes, side="right")])
 
 
 class Sight(NamedTuple):
@@ -136,9 +136,9 @@ def stretches(edge: int) -> tuple[tuple[int, ...], int]:
     The first one has `STEP` candidates, each further one twice as many, of a quarter of the weight.
     """
     lengths = (STEP << i for i in itertools.count())
-    cuts, weight, place, part = [], 0.0, edge, 1.0
-    while place > 0:
-        length = min(next(lengths), place)
-        place, weight, part = place - length, weight + part * length, part / FARTHER
-        cuts.append(place)
+    cuts, weight, index, part = [], 0.0, edge, 1.0
+    while index > 0:
+        length = min(next(lengths), index)
+        index, weight, part = index - length, weight + part * length, part / FARTHER
+        cuts.append(index)
     return tuple(cut for cut in cuts if cut), math.ceil(weight)

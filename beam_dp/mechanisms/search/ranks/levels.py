@@ -32,9 +32,9 @@ class Levels(NamedTuple):
     behind: Fraction
     many: bool
 
-    def floor_at(self, place: int) -> float:
+    def floor_at(self, index: int) -> float:
         """Return L of a candidate."""
-        beyond = sum(place < cut for cut in self.cuts)
+        beyond = sum(index < cut for cut in self.cuts)
         return min(
             float(self.most), float(self.floor) + beyond * math.log(FARTHER) / float(self.rate)
         )

@@ -67,16 +67,16 @@ class Answer(NamedTuple):
     """What a search answers; all of it is released.
 
     Attributes:
-        place: the index of the candidate; None: there are too few people.
+        candidate: its index; None: there are too few people.
         error: how far its rank may be off, in people, in 95% of draws.
     """
 
-    place: int | None = None
+    candidate: int | None = None
     error: float = math.inf
 
     def value(self, candidates: Candidates) -> Number:
         """Return the candidate, NaN for none."""
-        return math.nan if self.place is None else candidates[self.place]
+        return math.nan if self.candidate is None else candidates[self.candidate]
 
 
 def epsilon_of(budget: Budget) -> Fraction:

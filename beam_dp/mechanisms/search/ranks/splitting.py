@@ -175,11 +175,11 @@ class SplitSearch:
             [Answer()] * count
             if part is None
             else self._choose(part, rest, candidates, noise, level + 1)
-            for part, rest, count in _parts(node, shares, answer.place)
+            for part, rest, count in _parts(node, shares, answer.candidate)
         )
-        if answer.place is None:
+        if answer.candidate is None:
             return [*below, answer, *above]
-        pairs = zip([*below, Answer(answer.place, 0.0), *above], _weights(shares), strict=True)
+        pairs = zip([*below, Answer(answer.candidate, 0.0), *above], _weights(shares), strict=True)
         return [_carried(each, answer.error * weight) for each, weight in pairs]
 
     def _chances(
@@ -190,8 +190,8 @@ class SplitSearch:
             return {(): 1.0}
         search = self._search(shares[len(shares) // 2], level)
         found: dict[Indexes, float] = {}
-        for place, chance in enumerate(search.chances_at(node, candidates)):
-            index = None if place == node.size else node.first + place
+        for at, chance in enumerate(search.chances_at(node, candidates)):
+            index = None if at == node.size else node.first + at
             below, above = (
                 {(None,) * count: 1.0}
                 if part is None
@@ -218,7 +218,7 @@ def _weights(shares: tuple[Fraction, ...]) -> list[float]:
 
 def _carried(answer: Answer, error: float) -> Answer:
     """Return an answer with the error of the ranks of its part: independent, so squares add up."""
-    if answer.place is None:
+    if answer.candidate is None:
         return answer
     return answer._replace(error=math.ceil(math.hypot(answer.error, error)))
 

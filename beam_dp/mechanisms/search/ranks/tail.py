@@ -172,9 +172,9 @@ class TailSearch(NodeSearch):
         behind += int(noise.discrete_laplace(levels.rate / self.resolution, 1)[0])
         if behind < self._units(levels.behind) and not levels.many:
             return Answer()
-        place = int(begins[stop.run]) + stop.passed
-        index = node.stop - 1 - place if self.upper else node.first + place
-        return Answer(index, self._error(levels, place, behind))
+        passed = int(begins[stop.run]) + stop.passed
+        index = node.stop - 1 - passed if self.upper else node.first + passed
+        return Answer(index, self._error(levels, passed, behind))
 
     def chances_at(self, node: Node, candidates: Candidates) -> list[float]:
         """Return the probabilities of the candidates of a node, and of none."""
@@ -282,7 +282,7 @@ class TailSearch(NodeSearch):
 
     def _walk(self, line: Line, levels: Levels) -> tuple[np.ndarray, WeightWalk]:
         """Return where each run of equal T - A(y) begins, and the walk over them."""
-        begins = np.sort(np.concatenate([[0], line.places, np.array(levels.cuts, np.int64)]))
+        begins = np.sort(np.concatenate([[0], line.indexes, np.array(levels.cuts, np.int64)]))
         begins = begins[np.append(True, np.diff(begins) > 0)]
         parts = self._share.denominator * self._grain
         asked = int(levels.share * parts * line.total) + math.ceil(levels.more * self._unit)
@@ -306,7 +306,7 @@ class TailSearch(NodeSearch):
     def _units(self, people: Fraction) -> int:
         return math.ceil(people * self.resolution)
 
-    def _error(self, levels: Levels, place: int, behind: int) -> int:
+    def _error(self, levels: Levels, passed: int, behind: int) -> int:
         """Return the error of the rank, for a noisy number behind, in units of 1 / D.
 
         Where the floor is above what is asked for, the answer has about the floor's rank. There are
@@ -315,7 +315,7 @@ class TailSearch(NodeSearch):
         people = behind / self.resolution - _UNSURE / float(levels.rate)
         share = float(self._share)
         asked = self.rank + max(0.0, share / (1 - share) * people)
-        return max(self.usual_error, math.ceil(levels.floor_at(place) - asked))
+        return max(self.usual_error, math.ceil(levels.floor_at(passed) - asked))
 
 
 def _outer(candidates: Candidates, first: int, stop: int, upper: bool) -> int:

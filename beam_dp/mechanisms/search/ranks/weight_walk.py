@@ -105,10 +105,10 @@ class WeightWalk(NamedTuple):
             return _Decided(None)
         passed = (level - before) / float(weights[run])
         unsure = band * (level / float(weights[run]) + 1)
-        place = math.floor(passed)
-        begun = not place or passed - place > unsure  # H was below the level before the run
-        sure = begun and passed - place < 1 - unsure and place < int(self.lengths[run])
-        return _Decided(Stop(run, place)) if sure else None
+        index = math.floor(passed)
+        begun = not index or passed - index > unsure  # H was below the level before the run
+        sure = begun and passed - index < 1 - unsure and index < int(self.lengths[run])
+        return _Decided(Stop(run, index)) if sure else None
 
     def _exact(self, uniform: LazyUniform, inverse: bool) -> Stop | None:
         """Return where the walk stops, by enclosures that become ever tighter."""

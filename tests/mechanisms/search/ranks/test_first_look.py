@@ -33,7 +33,7 @@ def line(buckets, amounts, size: int, upper: bool) -> Line:
 
 def test_people_are_in_the_order_of_the_walk():
     up, down = (line([2, 5, 9], [1, 3, 4], 12, upper) for upper in (False, True))
-    assert up.places.tolist() == [2, 5, 9] and down.places.tolist() == [2, 6, 9]
+    assert up.indexes.tolist() == [2, 5, 9] and down.indexes.tolist() == [2, 6, 9]
     places = np.array([0, 2, 5, 6, 11])
     assert up.reached(places).tolist() == [0, 1, 4, 4, 8]
     assert down.reached(places).tolist() == [0, 4, 4, 7, 8]
