@@ -6,12 +6,13 @@
 
 A job makes one release for three readers (`benchmarks.fault_job`). While it runs processes of one
 kind are killed: in turn each kind of process of the engine, and the driver. The first is killed
-after a time that is uniform over what the job takes undisturbed; the next one so after that, eight
-in all, for each job that lasts so long. For half of the jobs it is half a second at most after the
-first reader has shown something, where a second draw would do the most harm. If there is no process
-of the kind at that moment, the next one that starts is killed. Afterwards the job has five minutes
-to end; then the driver is killed too. The release keeps its draws in a folder (`--draws_folder`);
-"flink, not kept" has none: it shows that a second draw would be noticed.
+after a time that is uniform over what the job takes undisturbed; further ones after times that are
+uniform over a fourth of it, eight in all, for each job that lasts so long. For half of the jobs the
+first moment is half a second at most after the first reader has shown something, where a second
+draw would do the most harm. If there is no process of the kind at that moment, the next one that
+starts is killed. Afterwards the job has five minutes to end; then the driver is killed too. The
+release keeps its draws in a folder (`--draws_folder`); "flink, not kept" has none: it shows that a
+second draw would be noticed.
 
 Two draws are the same with a chance below 2^-120: where a day has two rows, there were two releases.
 A leftover is a file with a row of the input, or a part of the output.
@@ -126,8 +127,9 @@ def struck(
     if is_aimed:
         until(first.exists, driver)
     for number in range(1 if victim in (DRIVER, *engine.once) else KILLS_A_JOB):
+        most = span / 4 if number else AIMED if is_aimed else span
         with contextlib.suppress(subprocess.TimeoutExpired):
-            driver.wait(random.uniform(0.0, AIMED if is_aimed and number == 0 else span))
+            driver.wait(random.uniform(0.0, most))
         if not until(lambda: killed(engine, victim, driver), driver):
             return number
     return number + 1

@@ -40,7 +40,7 @@ import numpy as np
 
 _LONGEST = 4096
 _STREAMS = 4
-_BLOCK = 4096
+_BLOCK = 8192
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF, _REST, _ONE = np.uint64(32), np.uint64(31), np.uint64(1)
