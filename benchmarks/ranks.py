@@ -234,7 +234,7 @@ def bounds() -> str:
         "right to, in half of all releases    people who must support it: any scale, known scale"
     ]
     for name, factor in known.items():
-        some = [supported(width / math.log(factor), 0.005) for width in (span, math.log(10))]
+        some = [supported(width / (2 * math.log(factor)), 0.005) for width in (span, math.log(10))]
         lines.append(f"{name:37}{some[0]:8.1f}{some[1]:12.1f}")
     return "\n".join(lines)
 

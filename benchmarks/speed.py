@@ -147,7 +147,7 @@ def growth(bench: Bench) -> None:
 def sizes(bench: Bench) -> None:
     """1 to 1,000 million rows beside Polars, DuckDB and, up to 10 million, PipelineDP.
 
-    A billion rows are run once; the file takes 14 GB of build/bench, and half an hour to make. A
+    A billion rows are run once; the file takes 14 GB of build/bench, and 10 minutes to make. A
     program that needs more memory than there is fails, and its line says so.
     """
     lines = []

@@ -242,9 +242,9 @@ def _dot(
     _interval(axes, at, number, edges, upright)
     if number.value is not None:
         face = _PAPER if number.is_of_little_use else _INK
-        index = ([at], [number.value]) if upright else ([number.value], [at])
+        position = ([at], [number.value]) if upright else ([number.value], [at])
         style: dict[str, Any] = {"markerfacecolor": face, "markeredgecolor": _INK}
-        axes.plot(*index, "o", markersize=4.5, zorder=3, **style)
+        axes.plot(*position, "o", markersize=4.5, zorder=3, **style)
 
 
 def _bar(
@@ -287,8 +287,8 @@ def _interval(
         style: dict[str, Any] = {"color": _INK, "linewidth": 1.1 if known else 0.8, "zorder": 2}
         style["linestyle"] = (0, (1, 2)) if end is None else "solid"
         marks = ("_", "|") if known else (("v", "<") if beyond < 0 else ("^", ">"))
-        index = ([at, at], span) if upright else (span, [at, at])
-        axes.plot(*index, **style)
+        line = ([at, at], span) if upright else (span, [at, at])
+        axes.plot(*line, **style)
         tip = ([at], [to]) if upright else ([to], [at])
         axes.plot(
             *tip,
@@ -300,17 +300,17 @@ def _interval(
 
 
 def _some(
-    labels: Sequence[tuple[float, str]], marks: float, columns: int
+    labels: Sequence[tuple[float, str]], steps: float, columns: int
 ) -> list[tuple[float, str]]:
     """Return labels at equal steps, as many as stand side by side.
 
     Args:
         labels: where they stand, and what they say.
-        marks: how many of the distances between two labels the axis has.
+        steps: how many of the distances between two labels the axis has.
         columns: how wide it is, in columns of text.
     """
     longest = max(width(plain(text, _TICK)) for _, text in labels)
-    step = math.ceil(marks * (longest + 1.2) / columns)
+    step = math.ceil(steps * (longest + 1.2) / columns)
     return list(labels)[:: max(1, step)]
 
 

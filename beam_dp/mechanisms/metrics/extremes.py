@@ -96,10 +96,11 @@ class Max(_Extreme):
     """Release a value that only few people exceed, near the largest of a column.
 
     The largest values are few, and so they are protected: at epsilon 1 from 7 to 15 people, mostly
-    11, are at or above what is released (as many times 1 / epsilon). In 199 of 200 releases the
-    true maximum is at least `max_<column>_low`; nothing private says how far above it is. NaN where
-    there are too few people, fewer than about 18 / epsilon. With `search=dp.AboveThreshold` the
-    release is at most the maximum, rounded up to the candidates, with probability 1 - beta.
+    12, are at or above what is released (as many times 1 / epsilon). In 199 of 200 releases, 198
+    where it is below 0, the true maximum is at least `max_<column>_low`; nothing private says how
+    far above it is. NaN where there are too few people, fewer than about 18 / epsilon. With
+    `search=dp.AboveThreshold` the release is at most the maximum, rounded up to the candidates,
+    with probability 1 - beta.
 
     Attributes:
         column: the value column.

@@ -122,9 +122,9 @@ class RemovalGame:
         """The game of everybody, for no k yet."""
         lines = self.bounds.lines.chosen(self._inside)
         group = np.searchsorted(self.groups, lines.groups)
-        index = group, np.searchsorted(self.people, lines.people)
+        cells = group, np.searchsorted(self.people, lines.people)
         shape = len(self.groups), len(self.people)
-        matrix = scipy_loader.matrix((lines.amounts.astype(np.float64), index), shape)
+        matrix = scipy_loader.matrix((lines.amounts.astype(np.float64), cells), shape)
         return MatrixGame(matrix, self.bounds.sums[self.groups].astype(np.float64), 0, 1)
 
     @functools.cached_property

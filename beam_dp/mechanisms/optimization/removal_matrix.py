@@ -216,7 +216,7 @@ def _some(number: int, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarra
 
 
 def _indexes(names: np.ndarray, size: int) -> np.ndarray:
-    """Return the place of each number among the names, -1 where it is not."""
+    """Return the index of each number among the names, -1 where it is not."""
     indexes = np.full(size, -1)
     indexes[names] = np.arange(len(names))
     return indexes
@@ -226,6 +226,6 @@ def _in_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the different values in the order in which they come first, and the codes of all."""
     names, first, codes = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
-    index = np.empty_like(order)
-    index[order] = np.arange(len(order))
-    return names[order], index[codes]
+    new_codes = np.empty_like(order)
+    new_codes[order] = np.arange(len(order))
+    return names[order], new_codes[codes]

@@ -118,8 +118,9 @@ class LargestOfLines:
 class ExtremeRelease(Release):
     """The largest number of one per person, or the k-th largest, by `TailSearch`.
 
-    With a chance of at most `stray` the released value is above all data; else the largest number
-    is above the candidate before it. Of the k-th largest the error of its rank is released.
+    With a chance of at most `stray`, or twice that where the largest is below 0 (the smallest above
+    it), the released value is above all data; else the largest number is above the candidate before
+    it. Of the k-th largest the error of its rank is released.
     NaN: too few people.
 
     Attributes:

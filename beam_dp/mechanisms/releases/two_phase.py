@@ -40,7 +40,7 @@ from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.price_search import (
     Extension,
     PriceSearch,
-    place_of,
+    index_of_price,
     price_at,
 )
 from beam_dp.mechanisms.summaries.histograms import Measure
@@ -55,7 +55,7 @@ PARTS = 64
 """Prices per value: the least price of a number of values is a 64th of one value."""
 FLOOR_BETA, FLOOR_OVERSHOOT = 1e-3, 1e-4
 """Chances of a floor too far below the statistic, and of one above it, which is then released."""
-_COVER_TOP = place_of(PARTS << 40)  # the largest price is 2^40 items
+_COVER_TOP = index_of_price(PARTS << 40)  # the largest price is 2^40 items
 
 
 def split(budget: Budget) -> tuple[Budget, PriceSearch, Budget]:
@@ -195,9 +195,9 @@ class TwoPhase(Release):
         """Return how far below a value f may be.
 
         Where the floor L is not above f the extension is not either, and f is at least the value
-        without its noise; where L is, the extension is L. So a number above L is at most f. L is at
-        most f rounded up to the candidates, so that f is above the candidate before L; of the
-        lowest one that says nothing.
+        without its noise; where L is, the extension is L. So a number above L is at most f. But for
+        a chance of `FLOOR_OVERSHOOT`, L is at most f rounded up to the candidates, so that f is
+        above the candidate before L; of the lowest one that says nothing.
         """
         if value - error > floor:
             return error
@@ -234,7 +234,7 @@ class TwoPhase(Release):
         """Return the index of the largest usual price for a floor; for 0, of the largest price."""
         ends = self.candidates[0], self.candidates[-1]
         most = abs(Fraction(floor)) or max(abs(Fraction(end)) for end in ends)
-        return place_of(most / self.unit)
+        return index_of_price(most / self.unit)
 
     def _cut(self, units: int) -> Number:
         """Return units in the user's scale, cut to the span of the candidates."""
@@ -321,7 +321,7 @@ class TwoPhaseDistinct(Release):
         """Return the number for one extension, and how far below it the truth may be."""
         most = max(1, _whole(extension, 1, AdditiveNoise(self.size_cost), noise))
         fine = _finer(extension)
-        chosen = self.prices.choose(fine, _COVER_TOP, place_of(PARTS * most), noise)
+        chosen = self.prices.choose(fine, _COVER_TOP, index_of_price(PARTS * most), noise)
         if chosen is None:
             return most, math.inf
         adder, price = AdditiveNoise(self.noise_cost), price_at(chosen)

@@ -145,7 +145,7 @@ def price_at(j: int) -> int:
     return 1 if j == 0 else (3 << doublings - 1 if half else 1 << doublings)
 
 
-def place_of(most: Fraction | int) -> int:
+def index_of_price(most: Fraction | int) -> int:
     """Return the largest j with `price_at(j)` at most `most`; 0 if none is."""
     whole = max(1, int(most))
     doublings = whole.bit_length() - 1

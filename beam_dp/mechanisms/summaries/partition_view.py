@@ -51,7 +51,7 @@ class PartitionView:
         self._summary = summary
         self._indexes = indexes
         self._owned = Owned.nothing() if owned is None else owned
-        self._owned_places = np.empty(0, np.int64) if owned_places is None else owned_places
+        self._owned_indexes = np.empty(0, np.int64) if owned_places is None else owned_places
         self.size = size
         self.total = size
         self.clip: Choice | None = None
@@ -81,7 +81,7 @@ class PartitionView:
         """Return the view of the partitions at the indexes `kept`, in that order."""
         index_of = np.full(self.size + 1, -1, np.int64)
         index_of[kept] = np.arange(len(kept))
-        partitions, owned = index_of[self._indexes], index_of[self._owned_places]
+        partitions, owned = index_of[self._indexes], index_of[self._owned_indexes]
         view = PartitionView(self._summary, partitions, len(kept), self._owned, owned)
         view.total = self.total
         return view.at(self._first, self.clip)
@@ -98,13 +98,13 @@ class PartitionView:
 
     def owned(self, relation: int) -> list[Lines]:
         """Return the lines of a relation, per partition."""
-        return self._owned.of(self._owned_places, self.size, self._first + relation)
+        return self._owned.of(self._owned_indexes, self.size, self._first + relation)
 
     def lines(self, relation: int) -> PlacedLines:
         """Return the lines of a relation, in no order, with the index of their partition."""
-        wanted = (self._owned_places >= 0) & (self._owned.relation == self._first + relation)
+        wanted = (self._owned_indexes >= 0) & (self._owned.relation == self._first + relation)
         lines = self._owned.take(wanted)
-        return PlacedLines(self._owned_places[wanted], lines.person, lines.item, lines.count)
+        return PlacedLines(self._owned_indexes[wanted], lines.person, lines.item, lines.count)
 
     def histogram(self, measure: int, buckets: int) -> tuple[np.ndarray, np.ndarray]:
         """Return people and totals per partition and bucket: two arrays (size, buckets)."""

@@ -20,7 +20,13 @@ from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.releases import two_phase
 from beam_dp.mechanisms.releases.two_phase import TwoPhase, TwoPhaseDistinct
 from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.search.price_search import STEP, PriceSearch, place_of, price_at, query
+from beam_dp.mechanisms.search.price_search import (
+    STEP,
+    PriceSearch,
+    index_of_price,
+    price_at,
+    query,
+)
 
 PRICES = [Fraction(n, 4) for n in (1, 2, 3, 4, 6, 8, 15, 16, 32, 64, 256)]
 UNIT = Fraction(1)
@@ -171,7 +177,7 @@ def pairs():
 def test_prices_are_doubled_in_two_steps():
     assert [price_at(j) for j in range(9)] == [1, 2, 3, 4, 6, 8, 12, 16, 24]
     for most in (*range(1, 400), 3 << 70, (3 << 70) - 1, Fraction(1, 3), Fraction(11, 2)):
-        j = place_of(most)
+        j = index_of_price(most)
         assert j == 0 or price_at(j) <= most
         assert most < price_at(j + 1)
 

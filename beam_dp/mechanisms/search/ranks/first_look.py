@@ -21,6 +21,9 @@ from beam_dp.mechanisms.search.ranks.weight_walk import WeightWalk
 STEP = 4096
 """How many candidates are between two edges: four digits have 9,000 in a decade."""
 
+EDGES = 1 << 12
+"""So many edges at most: they are further apart where candidates are very many."""
+
 FARTHER = 4
 """By so much less each further stretch of candidates beyond an edge weighs; see `stretches`."""
 
@@ -119,19 +122,20 @@ class FirstLook(NamedTuple):
 def level_for(rate: Fraction, outer: int, chance: float) -> float:
     """Return a level for edges: of so many candidates without anybody, one is seen with `chance`.
 
-    M edges of the level T have the chance M e^(-e T) / 2 together.
+    M edges of the level T have the chance M e^(-e T) / 2 together, fewer edges a smaller one.
     """
     edges = max(1, outer // STEP)
     return max(0.0, math.log(edges / (2 * chance))) / float(rate)
 
 
 def _edges(size: int) -> np.ndarray:
-    """Return the places of edges: every `STEP` candidates, from the outside."""
-    return np.arange(STEP, size, STEP, dtype=np.int64)
+    """Return where edges are, from the outside: every `STEP` candidates, or `EDGES` in all."""
+    step = max(STEP, -(-size // EDGES))
+    return np.arange(step, size, step, dtype=np.int64)
 
 
 def stretches(edge: int) -> tuple[tuple[int, ...], int]:
-    """Return where stretches beyond an edge end, and how many candidates of the first they weigh.
+    """Return where the stretches beyond an edge end, and what all weigh in candidates of the first.
 
     The first one has `STEP` candidates, each further one twice as many, of a quarter of the weight.
     """

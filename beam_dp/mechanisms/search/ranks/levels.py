@@ -15,10 +15,10 @@ class Levels(NamedTuple):
     Attributes:
         rate: e2.
         share: s, or 0 where the floor alone counts.
-        more: rank - 1/2 + h.
+        more: max(0, rank - 1/2) + h.
         floor: L, nearest to the data.
         most: L, furthest away.
-        cuts: the places where L rises, falling; see `stretches`.
+        cuts: the indexes where L rises, falling; see `stretches`.
         behind: t.
         many: whether people are many.
     """

@@ -60,9 +60,9 @@ class SplitSearch:
 
     Proof. Given the answers of the levels above, the parts of one level are fixed. A person's rows
     are divided among them: a_1 + a_2 + ... <= 1 of a person. A search of the level's epsilon is
-    (a_j epsilon)-DP, and of bounded range a_j epsilon, for one who has a_j in its part (the
-    theorems of `CentralSearch` and `TailSearch`). Together these are at most epsilon, and levels
-    compose adaptively. zCDP: the ranges of a level add up to sqrt(8 rho) of the level at most.
+    (a_j epsilon)-DP for one who has a_j in its part; one of the level's rho has the bounded range
+    a_j sqrt(8 rho) (the theorems of `CentralSearch` and `TailSearch`). Epsilons of a level add up
+    to epsilon at most, ranges to sqrt(8 rho), and levels compose adaptively.
 
     Where a part has no answer, its people all go to that side which has the p nearest to 1/2, and
     the other side has none: a person is then in one part, as before.

@@ -54,7 +54,7 @@ class TailSearch(NodeSearch):
 
     With n people, A(y) of them at or above y (each with their share of rows there), s the share,
 
-        T(y) = max(s n + rank - 1/2 + h, L(y)),
+        T(y) = max(s n + max(0, rank - 1/2) + h, L(y)),
 
     the walk is a `WeightWalk` of the levels T and the rate e2: it stops about where A(y) reaches
     T(y), but for Laplace noise of the rate e2. h is by how much it stops early, as the candidates

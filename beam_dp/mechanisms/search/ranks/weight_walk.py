@@ -3,32 +3,33 @@
 Candidates are walked through in a public order. A(i) people, or parts of people, are at or beyond
 the i-th one; T_i is a level, in people. With the rate e:
 
-    H(i) = sum_{j <= i} e^(e (A(j) - T_j)),   stop at the first i with H(i) >= U,
+    H(i) = sum_{j <= i} exp(e (A(j) - T_j)),   stop at the first i with H(i) >= U,
 
 where ln U has the Laplace distribution of scale 1: U = V or 1 / V with the same chance, V uniform.
 So (1 / e) ln H is a number of people that rises along the walk, a little before A - T does where
 candidates are many, and it is compared once, with all of the noise that e asks for. Where nobody
-is, M candidates with the level T stop the walk with the chance M e^(-e T) / 2 at most.
+is, M candidates with the level T stop the walk with the chance M exp(-e T) / 2 at most.
 
 Theorem. Let one more person have g_i at or beyond the i-th candidate, 0 <= g_i <= 1, not falling
 along the walk, and let each level move by d_i, 0 <= d_i <= s, not falling either. Then for every i
 the logarithm of P'(i) / P(i), with and without them, is between -e (g_i + d_i) and e (g_i + d_i);
 that of the chances to pass all candidates is between -e and e s.
 
-Proof. ln U has the density e^-|v| / 2, so U has f(u) = min(1, u^-2) / 2. The weight of the j-th
-candidate changes by the factor e^(e c_j), c_j = g_j - d_j. Let phi be the map from 0 on that has
+Proof. ln U has the density exp(-|v|) / 2, so U has f(u) = min(1, u^-2) / 2. The weight of the j-th
+candidate changes by the factor exp(e c_j), c_j = g_j - d_j. Let phi be the map from 0 on that has
 this slope between H(j - 1) and H(j). It maps the interval of the i-th one for the first data to
-that for the others, so P'(i) is the integral of f(phi(u)) e^(e c_i) over the first interval, where
-P(i) has f(u). On it phi(u) / u is a mean of e^(e c_j), j <= i: at most e^(e g_i), as
-c_j <= g_j <= g_i, and at least e^(-e d_i), as -c_j <= d_j <= d_i. f does not rise, and u^2 f(u)
+that for the others, so P'(i) is the integral of f(phi(u)) exp(e c_i) over the first interval, where
+P(i) has f(u). On it phi(u) / u is a mean of exp(e c_j), j <= i: at most exp(e g_i), as
+c_j <= g_j <= g_i, and at least exp(-e d_i), as -c_j <= d_j <= d_i. f does not rise, and u^2 f(u)
 does not fall: so f(r u) / f(u) is from 1 to r^-2 for r < 1, and from r^-2 to 1 for r > 1. Hence
-P'(i) / P(i) is at most e^(e (g_i - d_i)) e^(2 e d_i), and at least e^(e (g_i - d_i)) e^(-2 e g_i).
-P(U > h) = 1 - h / 2 up to h = 1, and 1 / (2 h) from there on: it does not rise, and h P(U > h) does
-not fall. So P(U > r h) / P(U > h) is from 1 / r to 1, or from 1 to 1 / r for r < 1, and r is from
-e^(-e s) to e^e at the end of the walk.
+P'(i) / P(i) is at most exp(e (g_i - d_i)) exp(2 e d_i), and at least exp(e (g_i - d_i))
+exp(-2 e g_i). P(U > h) = 1 - h / 2 up to h = 1, and 1 / (2 h) from there on: it does not rise, and
+h P(U > h) does not fall. So P(U > r h) / P(U > h) is from 1 / r to 1, or from 1 to 1 / r for r < 1,
+and r is from exp(-e s) to exp(e) at the end of the walk.
 
-Nothing falls faster than f to both sides under this theorem, so the middle has most. A geometric
-noise for the level and another one for each candidate, as in `AboveThreshold`, is wider.
+Of all f that this proof allows, this one falls fastest on both sides, so that stops are nearest to
+the level. A geometric noise for the level and another one for each candidate, as in
+`AboveThreshold`, is wider.
 """
 
 import math

@@ -93,3 +93,12 @@ def test_stretches_beyond_an_edge_double_and_weigh_a_quarter():
     assert stretches(8) == ((), 8)
     assert stretches(30) == ((20,), 15)
     assert stretches(10**9)[1] == 20
+
+
+def test_edges_are_few_however_many_candidates_there_are():
+    assert first_look._edges(45).tolist() == [10, 20, 30, 40]
+    many = first_look._edges(1 << 61)
+    assert len(many) == first_look.EDGES - 1 and (np.diff(many) == 1 << 49).all()
+    nobody = Line.of(Node.of(RankProfile(np.array([3]), np.array([0]), 1), 1 << 61), True)
+    look = FirstLook(RATE, Fraction(level_for(RATE, 1 << 61, 0.01)), [], 1)
+    assert math.fsum(each for sight, each in look.chances(nobody) if sight.edge) <= 0.01
