@@ -77,10 +77,11 @@ def test_rows_of_the_same_person_count_once_below_the_floor():
     # One person has the 30 largest rows: at epsilon 1 a 3rd largest is that of people.
     rows = [Row(0, 1, 100.0 + i) for i in range(30)]
     rows += [Row(person, 1, float(person % 50)) for person in range(1, 90)]
-    release, found = released(dp.KthLargest("value", 3), rows, dp.Budget(1))
+    drawn = [released(dp.KthLargest("value", 3), rows, dp.Budget(1)) for _ in range(30)]
+    release, _ = drawn[0]
     assert isinstance(release.measure, LargestOfLines)
-    # Up to 29 of a geometric noise of rate 0.95 are 1e-12; so is one person for so many.
-    assert found[1][0] <= 100
+    # At most 2% are above all people but the first one: half of 30 draws with less than 1e-17.
+    assert sum(not found[1][0] > 100 for _, found in drawn) > 15
     lines = dict(
         zip(*release.measure.tally(lines_of(release, rows), release.candidates), strict=True)
     )

@@ -41,8 +41,12 @@ class Levels(NamedTuple):
 
 
 def floor_of(rate: Fraction, size: int, stray: float) -> float:
-    """Return the floor of so many candidates."""
-    return max(0.0, math.log(size / (2 * stray))) / float(rate)
+    """Return the floor of so many candidates.
+
+    It is half a person at least: where a large epsilon could do with less, strays become rarer for
+    nothing, as one person is still above it.
+    """
+    return max(0.5, math.log(size / (2 * stray)) / float(rate))
 
 
 def rounded_up(people: float) -> Fraction:

@@ -26,7 +26,7 @@ def test_the_floor_rises_at_cuts_up_to_the_most():
 def test_nobody_reaches_the_floor_but_with_the_chance_given():
     floor = floor_of(Fraction(1, 2), 1000, 0.01)
     assert 1000 * math.exp(-floor / 2) / 2 == pytest.approx(0.01)
-    assert floor_of(Fraction(1, 2), 1, 0.9) == 0
+    assert floor_of(Fraction(1, 2), 1, 0.9) == floor_of(Fraction(400), 1000, 0.01) == 0.5
 
 
 @pytest.mark.parametrize("rate", [0.05, 1.0, 7.0])
