@@ -71,7 +71,9 @@ class TextTable:
             f"partition, fewer metrics or a larger budget would help: {self.plan}"
             for count, each in self._counted(self.doubtful)
         ]
-        said += [f"{MARK} {count}: {NOT_SHOWN}: {each}" for count, each in self._counted(self.open)]
+        said += [
+            f"{MARK} {count}: {NOT_SHOWN} ({each})" for count, each in self._counted(self.open)
+        ]
         if self.empty and self.rows:
             said.append(
                 f"{', '.join(map(plain, self.empty))}: no number could be released. There are too "

@@ -95,10 +95,8 @@ class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[b
         bounder, buckets = Bounder(self.bounds, (), layout.key), drawing.bucket_count(layout)
         measures = self._program.measures
         summarise = summarising.Summarise(layout, bounder, measures, (), buckets, self.shards)
-        partitions, noise = (
-            drawing.BucketPartitions(layout, buckets),
-            trial.noise_of(pcoll.pipeline),
-        )
+        partitions = drawing.BucketPartitions(layout, buckets)
+        noise = trial.noise_of(pcoll.pipeline)
         draw = barrier.DrawOnce(self._program, partitions, noise, draws=draws)
         released = output_rows.OutputRows(self.partition, (), layout)
         rows = (

@@ -63,10 +63,8 @@ def test_an_open_end_is_explained() -> None:
     assert "177.2* [177.1, ?]" in str(shown) and "?: nothing is known on that side" in shown.remarks
     assert shown.doubtful["sum"] == 0 and shown.open == {"sum": 1, "median": 0, "max": 0}
     assert shown.remarks[-1].startswith("* 1 of 3 numbers: their error could not be shown, and may")
-    assert (
-        shown.remarks[-1].endswith(": 1 of sum")
-        and "as wide as the number: 1 of max." in shown.remarks[-2]
-    )
+    assert shown.remarks[-1].endswith(" (1 of sum)")
+    assert "as wide as the number: 1 of max." in shown.remarks[-2]
 
 
 def test_a_legend_is_there_only_for_what_is_shown() -> None:

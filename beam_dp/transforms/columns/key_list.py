@@ -53,7 +53,7 @@ class KeyList(Sequence[Key]):
         return len(set(self))
 
     def kinds(self, index: int) -> set[type]:
-        """Return the types that the part of index `index` has."""
+        """Return the types that one part of the keys has, by its index."""
         column = self.columns[index]
         first = column[:1].to_pylist() if isinstance(column, pa.Array) else column
         return set(map(type, first))

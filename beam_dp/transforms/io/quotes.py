@@ -82,9 +82,9 @@ def _all_close(content: Bytes, closing: Positions) -> bool:
     return bool(ended.all())
 
 
-def _before(content: Bytes, quotes: Positions) -> Bytes:
-    before = content[quotes - 1]
-    before[quotes == 0] = LINE_FEED
+def _before(content: Bytes, positions: Positions) -> Bytes:
+    before = content[positions - 1]
+    before[positions == 0] = LINE_FEED
     return before
 
 
@@ -137,13 +137,13 @@ def _fates(
     return proper, (deciding < size) | (size - opening > look)
 
 
-def _behind_returns(content: Bytes, quotes: Positions, returns: Flags) -> Positions:
+def _behind_returns(content: Bytes, positions: Positions, returns: Flags) -> Positions:
     if not returns.any():
-        return quotes
-    positions = np.flatnonzero(content == CARRIAGE_RETURN)
-    lasts = positions[np.append(np.diff(positions) != 1, True)]
-    moved = quotes.copy()
-    moved[returns] = lasts[np.searchsorted(lasts, quotes[returns])] + 1
+        return positions
+    all_returns = np.flatnonzero(content == CARRIAGE_RETURN)
+    lasts = all_returns[np.append(np.diff(all_returns) != 1, True)]
+    moved = positions.copy()
+    moved[returns] = lasts[np.searchsorted(lasts, positions[returns])] + 1
     return moved
 
 

@@ -77,8 +77,8 @@ class BucketPartitions:
             return PartitionView.of_all(found, lines), _listed(
                 [partition_keys.name_of(pair, found.names) for pair in pairs]
             )
-        indexes = _partitions(found.partition[0], public)
-        owned_indexes = _partitions(lines.partition[0], public) if lines is not None else None
+        indexes = _indexes(found.partition[0], public)
+        owned_indexes = _indexes(lines.partition[0], public) if lines is not None else None
         view = PartitionView(found, indexes, len(public), lines, owned_indexes)
         keys = public.astype(np.int64)
         return view, _listed(list(self.names(keys))) if self.named else keys
@@ -116,7 +116,7 @@ def _listed(names: list[partition_keys.Key]) -> np.ndarray:
     return listed
 
 
-def _partitions(partition: np.ndarray, public: np.ndarray) -> np.ndarray:
+def _indexes(partition: np.ndarray, public: np.ndarray) -> np.ndarray:
     """Return the index of each line's partition in a sorted list; -1 where it is not listed."""
     if not len(public):
         return np.full(len(partition), -1, np.int64)
@@ -166,12 +166,8 @@ class Draw(quick_steps.QuickStep):
     def __init__(
         self, program: Program | Programs, partitions: BucketPartitions, noise: Noise, draws: Draws
     ) -> None:
-        self._program, self._partitions, self._noise, self._draws = (
-            program,
-            partitions,
-            noise,
-            draws,
-        )
+        self._program, self._partitions = program, partitions
+        self._noise, self._draws = noise, draws
 
     def process(
         self,
