@@ -58,7 +58,7 @@ def lazy(package: str, modules: Mapping[str, Sequence[str]]) -> tuple[Getter, Li
         modules: for each module, the names that it has.
     """
     modules_of = {name: module for module, names in modules.items() for name in names}
-    inside = {found.name for found in pkgutil.iter_modules(sys.modules[package].__path__)}
+    inside = {module.name for module in pkgutil.iter_modules(sys.modules[package].__path__)}
 
     def get(name: str) -> object:
         if name in modules_of:

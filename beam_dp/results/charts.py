@@ -78,7 +78,7 @@ class _Labels:
 
     def filled(self, svg: str) -> str:
         """Return a picture with its text."""
-        return _PLACEHOLDER.sub(lambda found: escape(self._texts[int(found[1])]), svg)
+        return _PLACEHOLDER.sub(lambda match: escape(self._texts[int(match[1])]), svg)
 
 
 def bars(points: Sequence[ChartPoint]) -> str:
@@ -319,7 +319,7 @@ def _named(bins: Sequence[str]) -> list[tuple[float, str]]:
 
     The bins `below 18`, `18 to below 30` and `30 or more` have `less` 18 30 `more`.
     """
-    ends = [(found[1] or found[3], found[2]) for found in map(_BIN.fullmatch, bins) if found]
+    ends = [(match[1] or match[3], match[2]) for match in map(_BIN.fullmatch, bins) if match]
     meet = all(one[1] == other[0] for one, other in itertools.pairwise(ends))
     if len(ends) < len(bins) or not meet:
         return [(float(at), name) for at, name in enumerate(bins)]
@@ -328,7 +328,7 @@ def _named(bins: Sequence[str]) -> list[tuple[float, str]]:
 
 
 def _short_edge(text: str) -> str:
-    return re.sub(r"\d{5,}(?![.\d])", lambda found: _short_number(int(found[0])), text)
+    return re.sub(r"\d{5,}(?![.\d])", lambda match: _short_number(int(match[0])), text)
 
 
 def _short_number(number: int) -> str:

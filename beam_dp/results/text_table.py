@@ -84,10 +84,10 @@ class TextTable:
 
     def _counted(self, marked: dict[str, int]) -> Iterator[tuple[str, str]]:
         """Yield how many numbers have a mark, and of which columns, if some have."""
-        found = {name: count for name, count in marked.items() if count}
-        if found:
-            numbers = f"{sum(found.values())} of {self.rows * len(marked)} numbers"
-            yield numbers, ", ".join(f"{count} of {plain(name)}" for name, count in found.items())
+        counts = {name: count for name, count in marked.items() if count}
+        if counts:
+            numbers = f"{sum(counts.values())} of {self.rows * len(marked)} numbers"
+            yield numbers, ", ".join(f"{count} of {plain(name)}" for name, count in counts.items())
 
     @property
     def lines(self) -> list[str]:

@@ -73,11 +73,11 @@ def columns(release: Any) -> Record:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the libraries; those that are not installed are left."""
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in _LIBRARIES:
         for distribution in importlib.metadata.distributions(name=name):
-            found[name] = distribution.version
-    return found
+            versions[name] = distribution.version
+    return versions
 
 
 @functools.cache
@@ -187,8 +187,8 @@ def _complete(
     taken = program.at(chosen)
     scales: list[set[float]] = [set() for _ in taken.steps]
     for block in blocks:
-        for found, cut in zip(scales, block.cuts, strict=True):
-            found |= {cut.least} if cut is not None else set()
+        for of_step, cut in zip(scales, block.cuts, strict=True):
+            of_step |= {cut.least} if cut is not None else set()
     return {**known, **record_of(taken, choices, list(map(sorted, scales)))}
 
 

@@ -92,8 +92,8 @@ def _share(text: str) -> Words:
 
 def _shares(text: str) -> Words:
     column, shares = text, []
-    while found := _NUMBER.search(column):
-        column, share = column[: found.start()], column[found.start() + 1 :]
+    while match := _NUMBER.search(column):
+        column, share = column[: match.start()], column[match.start() + 1 :]
         shares.append(words.number(_SHARES, lambda p: 0 < p < 1)(share))
     words.require(bool(column and shares), _SHARES, text)
     return column, {"shares": tuple(shares)}

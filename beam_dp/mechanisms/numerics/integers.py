@@ -40,11 +40,11 @@ def narrow(column: np.ndarray) -> np.ndarray:
     if column.dtype != object:
         return column
     try:
-        found = column.astype(np.int64)
+        narrow_column = column.astype(np.int64)
     except OverflowError:
         return column
-    safe = -_SAFE < found.min(initial=0) and found.max(initial=0) < _SAFE
-    return found if safe else column
+    safe = -_SAFE < narrow_column.min(initial=0) and narrow_column.max(initial=0) < _SAFE
+    return narrow_column if safe else column
 
 
 def is_missing(column: np.ndarray, sentinel: int) -> np.ndarray:

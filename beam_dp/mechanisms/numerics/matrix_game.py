@@ -118,10 +118,10 @@ class MatrixGame:
             enough: whether bounds are close.
         """
         sides, removed, groups = Sides(-math.inf, math.inf), start.removed, start.groups
-        for one, found in self.points(start):
-            removed = one.removed if found.high < sides.high else removed
-            groups = one.groups if found.low > sides.low else groups
-            sides = sides.within(found)
+        for one, bounds in self.points(start):
+            removed = one.removed if bounds.high < sides.high else removed
+            groups = one.groups if bounds.low > sides.low else groups
+            sides = sides.within(bounds)
             if enough(sides):
                 break
         return removed, groups, sides
@@ -190,12 +190,12 @@ def shifted(numbers: np.ndarray, most: float, shift: float = 0.0) -> tuple[np.nd
     low, high = 0.0, float(numbers.max(initial=0))
     shift = shift if low <= shift < high and len(numbers) > most else 0.0
     for _ in range(_NEWTON):
-        found = np.minimum(np.maximum(numbers - shift, 0), 1)
-        over = float(found.sum()) - most
+        cut = np.minimum(np.maximum(numbers - shift, 0), 1)
+        over = float(cut.sum()) - most
         if abs(over) <= _EXACT * most or (over < 0 and shift == 0):
             break
         low, high = (shift, high) if over > 0 else (low, shift)
-        inside = int(np.count_nonzero((found > 0) & (found < 1)))
+        inside = int(np.count_nonzero((cut > 0) & (cut < 1)))
         shift = shift + over / inside if inside else math.inf
         shift = shift if low <= shift < high else (low + high) / 2
-    return found, shift
+    return cut, shift

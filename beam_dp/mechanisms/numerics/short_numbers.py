@@ -21,4 +21,4 @@ def short(number: float) -> str:
 
 def shortened(text: str) -> str:
     """Return a text with its numbers rounded to three digits."""
-    return _NUMBER.sub(lambda found: short(float(found[0])), text)
+    return _NUMBER.sub(lambda match: short(float(match[0])), text)

@@ -120,14 +120,14 @@ class HighsModel:
             self._solver.setOptionValue(name, option)
         self._solver.run()
         done = self._solver.getModelStatus() == highs().HighsModelStatus.kOptimal
-        found = self._solver.getSolution()
-        if not (done and found.value_valid and found.dual_valid):
+        solution = self._solver.getSolution()
+        if not (done and solution.value_valid and solution.dual_valid):
             self._basis = None
             self._solver.clearSolver()
             return None
         basis = self._solver.getBasis()
         self._basis = (list(basis.col_status), list(basis.row_status)) if basis.valid else None
-        return Solution(np.array(found.col_value), np.array(found.row_dual))
+        return Solution(np.array(solution.col_value), np.array(solution.row_dual))
 
 
 def _quiet() -> Any:

@@ -95,13 +95,13 @@ class RemovalGame:
     def of(cls, bounds: RemovalBounds, removals: int) -> RemovalGame:
         """Return the game of the groups with more rows than a level says of LP[removals]."""
         lines, sums = bounds.lines, bounds.sums.astype(np.float64)
-        amounts, found = lines.amounts.astype(np.float64), (-math.inf, -math.inf)
+        amounts, best = lines.amounts.astype(np.float64), (-math.inf, -math.inf)
         for level in np.unique(np.quantile(sums, 1 - 0.5 ** np.arange(_HALVES))).tolist():
             flags = sums >= level
             loads = np.bincount(lines.people, amounts * flags[lines.groups])
             low = float(sums[flags].sum()) - largest_sum(loads, removals)
-            found = max(found, (low / int(np.count_nonzero(flags)), level))
-        return cls(bounds, np.flatnonzero(sums >= min(found)), found[1])
+            best = max(best, (low / int(np.count_nonzero(flags)), level))
+        return cls(bounds, np.flatnonzero(sums >= min(best)), best[1])
 
     @functools.cached_property
     def _inside(self) -> np.ndarray:
@@ -171,11 +171,11 @@ class RemovalGame:
             whole.most - np.count_nonzero(cast.sure),
             1 / math.sqrt(max(whole.most, 1) * len(self.groups)),
         )
-        found = _solved(part) if known is None else None
-        if found is None:
+        solved = _solved(part) if known is None else None
+        if solved is None:
             first = part.at(shifted(start.removed[plays], part.most)[0], start.groups)
-            found = part.best(first, functools.partial(_enough, known or _NOTHING, close))
-        everybody[plays], groups, sides = found
+            solved = part.best(first, functools.partial(_enough, known or _NOTHING, close))
+        everybody[plays], groups, sides = solved
         return whole.at(everybody, groups), sides.low
 
     def _better(self, *points: Strategies) -> Strategies:
@@ -249,9 +249,9 @@ def _solved(game: MatrixGame) -> tuple[np.ndarray, np.ndarray, Sides] | None:
     )  # fmt: skip
     matrix = Matrix(entries.indptr, entries.indices, entries.data)
     model.take(matrix, limits, (1, people), (1, groups))
-    found = model.inside()
-    if found is None:
+    solution = model.inside()
+    if solution is None:
         return None
-    prices = np.maximum(found.prices[1:], 0)
-    point = game.at(np.clip(found.values[1:], 0, 1), prices / max(float(prices.sum()), 1e-9))
+    prices = np.maximum(solution.prices[1:], 0)
+    point = game.at(np.clip(solution.values[1:], 0, 1), prices / max(float(prices.sum()), 1e-9))
     return point.removed, point.groups, game.sides(point)

@@ -268,13 +268,13 @@ def _convex(bounds: np.ndarray) -> np.ndarray:
         while len(hull) > 1 and _above(values, hull[-2], hull[-1], k):
             hull.pop()
         hull.append(k)
-    found = np.array(values, object)
+    convex = np.array(values, object)
     for left, right in itertools.pairwise(hull):
         width = right - left
         part = np.arange(width).astype(object)
         chord = values[left] * (width - part) + values[right] * part
-        found[left:right] = -(-chord // width)
-    return found
+        convex[left:right] = -(-chord // width)
+    return convex
 
 
 def _above(values: list[Any], left: int, middle: int, right: int) -> bool:

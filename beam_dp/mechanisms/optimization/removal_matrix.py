@@ -198,16 +198,16 @@ def _matrix(
     numbers: np.ndarray, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]
 ) -> Matrix:
     """Return a matrix by column; entries of one place are added up."""
-    found: Any = sparse().coo_array((numbers, (rows, columns)), shape=shape).tocsc()
-    return Matrix(found.indptr, found.indices, found.data)
+    by_column: Any = sparse().coo_array((numbers, (rows, columns)), shape=shape).tocsc()
+    return Matrix(by_column.indptr, by_column.indices, by_column.data)
 
 
 def _floats(column: np.ndarray, scale: int) -> np.ndarray:
     """Return a column times 2^scale in floats, about, clipped at `_FAR` on both sides."""
     cut = max(0, -scale - 64)  # (beyond this, integers may be too large for floats)
     whole = np.array([int(number) >> cut for number in column], np.float64)
-    found = np.ldexp(whole, scale + cut)
-    return np.asarray(np.clip(found, -_FAR, _FAR))
+    scaled = np.ldexp(whole, scale + cut)
+    return np.asarray(np.clip(scaled, -_FAR, _FAR))
 
 
 def _some(number: int, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, ...]:

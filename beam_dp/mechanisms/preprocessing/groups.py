@@ -77,11 +77,11 @@ class Groups:
             yield slice(start, stop)
             start = stop
 
-    def spread(self, found: np.ndarray | list[int], empty: int) -> np.ndarray:
-        """Return one number per group: `found`, and `empty` for the groups without values."""
-        numbers = np.full(self.count, empty, object)
-        numbers[self.present] = found
-        return integers.narrow(numbers)
+    def spread(self, numbers: np.ndarray | list[int], empty: int) -> np.ndarray:
+        """Return one number per group: `numbers`, and `empty` for the groups without values."""
+        of_all = np.full(self.count, empty, object)
+        of_all[self.present] = numbers
+        return integers.narrow(of_all)
 
 
 def _room(size: int, grid: Grid, factor: int = 1) -> tuple[int, int]:
@@ -153,25 +153,25 @@ def means(groups: Groups, grid: Grid, trim: Fraction = Fraction(0)) -> np.ndarra
     return groups.spread(results, grid.empty)
 
 
-def _within_reach(groups: Groups, grid: Grid, windows: Windows, found: np.ndarray) -> np.ndarray:
+def _within_reach(groups: Groups, grid: Grid, windows: Windows, results: np.ndarray) -> np.ndarray:
     """Return which groups have range <= n Delta and |mean - f(empty)| <= n Delta: there g = f.
 
     Without its k largest values the mean falls by at most k / n times the range (k Delta); so both
     sides of the bracket are f (`saddle`). Trimmed means have no such rule.
     """
     if windows.trim:
-        return np.zeros(len(found), bool)
-    reach = groups.sizes.astype(found.dtype) * grid.sensitivity
+        return np.zeros(len(results), bool)
+    reach = groups.sizes.astype(results.dtype) * grid.sensitivity
     last = groups.starts + groups.sizes - 1
     # The range is rounded up to whole steps.
     ranges = windows.values[groups.starts] - windows.values[last]
     ranges = -divide(ranges * windows.factor, windows.divisor)
-    near = (found - grid.empty >= -reach) & (found - grid.empty <= reach)
+    near = (results - grid.empty >= -reach) & (results - grid.empty <= reach)
     return np.asarray((ranges <= reach) & near, bool)
 
 
 def _undisputed(
-    groups: Groups, grid: Grid, windows: Windows, found: np.ndarray, indexes: np.ndarray
+    groups: Groups, grid: Grid, windows: Windows, results: np.ndarray, indexes: np.ndarray
 ) -> np.ndarray:
     """Return which groups have their saddle at f itself: no removal from one end wins."""
     if not len(indexes):
@@ -180,11 +180,11 @@ def _undisputed(
     offsets = np.cumsum(sizes) - sizes
     gone = np.arange(int(sizes.sum())) - np.repeat(offsets, sizes)
     first, stop = np.repeat(starts, sizes), np.repeat(starts + sizes, sizes)
-    price = gone.astype(found.dtype) * grid.sensitivity
+    price = gone.astype(results.dtype) * grid.sensitivity
     below = np.minimum.reduceat(windows.between(first, stop - gone) + price, offsets)
     above = np.maximum.reduceat(windows.between(first + gone, stop) - price, offsets)
-    reach = sizes.astype(found.dtype) * grid.sensitivity
-    own = found[indexes]
+    reach = sizes.astype(results.dtype) * grid.sensitivity
+    own = results[indexes]
     near = (grid.empty + reach >= own) & (grid.empty - reach <= own)
     return np.asarray((below >= own) & (above <= own) & near, bool)
 

@@ -85,20 +85,20 @@ class PreprocessedStatistic:
         """
         return self.of(Groups(units, offsets))
 
-    def of(self, found: Groups) -> np.ndarray:
+    def of(self, values: Groups) -> np.ndarray:
         """Return g of each group in steps, without noise; other statistics may share the groups."""
         grid = Grid(self.sensitivity, self.empty, Fraction(self.resolution))
         if self.statistic == "trimmed_mean":
-            return groups.means(found, grid, Fraction(self.trim))
+            return groups.means(values, grid, Fraction(self.trim))
         if self.statistic.endswith("variance"):
-            return groups.variances(found, grid, self.statistic == "sample_variance")
+            return groups.variances(values, grid, self.statistic == "sample_variance")
         functions = {
             "mean": groups.means,
             "median": groups.medians,
             "maximum": groups.maxima,
             "minimum": groups.minima,
         }
-        return functions[self.statistic](found, grid)
+        return functions[self.statistic](values, grid)
 
 
 def noisy(

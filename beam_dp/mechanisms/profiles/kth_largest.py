@@ -73,7 +73,7 @@ def profile(
     above = np.append(rows[::-1].cumsum()[::-1], 0)
     search = _Search(above, min(k, int(above[0]) + 1), np.empty(removals + 1, np.int64))
     search.run(people, codes, counts)
-    indexes: list[int] = np.append(-1, used)[search.found].tolist()
+    indexes: list[int] = np.append(-1, used)[search.levels].tolist()
     return indexes
 
 
@@ -98,15 +98,15 @@ class _Search:
 
     above: np.ndarray
     k: int
-    found: np.ndarray
+    levels: np.ndarray
 
     @property
     def most(self) -> int:
         """K, the number of removals."""
-        return len(self.found) - 1
+        return len(self.levels) - 1
 
     def run(self, people: np.ndarray, buckets: np.ndarray, counts: np.ndarray) -> None:
-        """Fill `found` with the first j for which above[j] allows B[r] there."""
+        """Fill `levels` with the first j for which above[j] allows B[r] there."""
         size = int(people.max()) + 1
         # Above no bucket do r people own more rows than the r largest owners own in all.
         reach = int(_running(_sums(people, counts, size), self.most)[-1])
@@ -124,7 +124,7 @@ class _Search:
 
     def _halves(self, node: _Node) -> list[_Node]:
         if node.low == node.high or node.first == node.stop:
-            self.found[node.first : node.stop] = node.low
+            self.levels[node.first : node.stop] = node.low
             return []
         first, stop, low, high, base, (people, buckets, counts) = self._trimmed(node)
         middle = (low + high) // 2

@@ -136,26 +136,26 @@ class _Ranked:
         self.order = np.zeros(0, np.int64)
 
     def levels(self) -> list[int]:
-        """Return per number of removals the place of an item in `values`, -1 beyond all of them.
+        """Return per number of removals the index of an item in `values`, -1 beyond all of them.
 
-        B[r] is the item at the first place j with loss(j + 1) > r, loss(j) being that of the rows
+        B[r] is the item at the first j with loss(j + 1) > r, loss(j) being that of the rows
         of the first j items. Their program is a part of that of more rows, so that the loss never
         falls with j, and rows beyond a loss above K matter to no r. So prefixes grow twofold until
         there is one; in between all r are bisected at once.
         """
-        found = [-1] * (self.removals + 1)
+        indexes = [-1] * (self.removals + 1)
         nodes = list(self._doubled())
         while nodes:
             first, stop, low, high = nodes.pop()
             if first == stop:
                 continue
             if low == high:
-                found[first:stop] = [low] * (stop - first)
+                indexes[first:stop] = [low] * (stop - first)
                 continue
             middle = (low + high) // 2
             split = self._loss(middle + 1, first, stop)
             nodes += [(first, split, low, middle), (split, stop, middle + 1, high)]
-        return found
+        return indexes
 
     def _doubled(self) -> Iterator[tuple[int, int, int, int]]:
         """Yield from which r to before which B[r] is from which place to which: prefixes double."""

@@ -90,12 +90,12 @@ class GuardedProfile:
         return self._failed
 
 
-def _can_follow(found: Profile, nobody: Profile, people: int) -> bool:
+def _can_follow(profile: Profile, nobody: Profile, people: int) -> bool:
     """Return whether every loss is at least that of nobody, and at most `people` more.
 
     Levels of -inf count as no levels.
     """
-    low, high, empty = found.values[people:], found.values, nobody.values
+    low, high, empty = profile.values[people:], profile.values, nobody.values
     grown = itertools.zip_longest(empty, high, fillvalue=-math.inf)
     bounded = itertools.zip_longest(low, empty, fillvalue=-math.inf)
     return all(before <= after for before, after in itertools.chain(grown, bounded))

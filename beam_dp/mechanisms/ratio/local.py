@@ -121,15 +121,15 @@ class BoundedLocalSensitivity(Mechanism):
         self,
         ones: list[int],
         totals: list[int],
-        found: list[Rational],
+        bounds: list[Rational],
         noise: Noise,
         alpha: Fraction,
     ) -> tuple[list[float], list[float]]:
         """Return a / b with the noise of each bound, and how far that noise strays."""
         grid = GridLaplace(self.costs[1].amount)
-        drawn = noise.discrete_laplace(grid.rate, len(found)).tolist()
+        drawn = noise.discrete_laplace(grid.rate, len(bounds)).tolist()
         reach, values, errors = grid.reach(alpha), [], []
-        for a, b, bound, added in zip(ones, totals, found, drawn, strict=True):
+        for a, b, bound, added in zip(ones, totals, bounds, drawn, strict=True):
             # 0 / 0 is 1/2 here too: a noisy b may pass the test where nobody is there.
             steps = grid.steps((a, b) if b else (1, 2), bound) + added
             top, bottom = steps * bound[0], grid.resolution * bound[1]
@@ -159,7 +159,7 @@ class BoundedLocalSensitivity(Mechanism):
         return Naive(self.budget.without_delta(), self.rows, self.neighbours)
 
     def _useful(
-        self, pairs: list[tuple[int, int]], found: list[Rational | None]
+        self, pairs: list[tuple[int, int]], bounds: list[Rational | None]
     ) -> list[Rational | None]:
         """Return the bounds; None for those that bail out."""
         rival, epsilon = self._rival, float(min(self.costs[1].amount, Fraction(HUGE)))
@@ -167,7 +167,7 @@ class BoundedLocalSensitivity(Mechanism):
             bound
             if bound and bound[0] / bound[1] / epsilon <= rival.expected_error(*self._seen(*pair))
             else None
-            for pair, bound in zip(pairs, found, strict=True)
+            for pair, bound in zip(pairs, bounds, strict=True)
         ]
 
     def _seen(self, first: float, second: float) -> tuple[float, float]:

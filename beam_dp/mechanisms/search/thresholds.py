@@ -126,7 +126,7 @@ def _smallest(problem: _Problem) -> tuple[int, int, int]:
 
 
 def _least_allowed(
-    problem: _Problem, allowed: tuple[int, int, int], found: list[tuple[int, int, int]]
+    problem: _Problem, allowed: tuple[int, int, int], choices: list[tuple[int, int, int]]
 ) -> tuple[int, int, int]:
     """Return a choice with the smallest T that the exact sum allows, starting from an allowed one.
 
@@ -134,12 +134,12 @@ def _least_allowed(
     for a beta near 1 far less. The sum falls as theta grows: T is sought by doubling, then halving.
     """
     step = 1
-    while better := _first_allowed(problem, allowed[0] - step, found):
+    while better := _first_allowed(problem, allowed[0] - step, choices):
         allowed, step = better, 2 * step
     refused = allowed[0] - step
     while allowed[0] - refused > 1:
         middle = (allowed[0] + refused) // 2
-        better = _first_allowed(problem, middle, found)
+        better = _first_allowed(problem, middle, choices)
         if better is None:
             refused = middle
         else:
@@ -148,9 +148,9 @@ def _least_allowed(
 
 
 def _first_allowed(
-    problem: _Problem, shift: int, found: list[tuple[int, int, int]]
+    problem: _Problem, shift: int, choices: list[tuple[int, int, int]]
 ) -> tuple[int, int, int] | None:
-    for _, part, tau in found:
+    for _, part, tau in choices:
         if shift + 1 >= tau and _failure(problem, part, tau, shift + 1 - tau) <= problem.beta:
             return shift, part, tau
     return None

@@ -85,8 +85,8 @@ class BlockRelation(Relation):
         heads = np.flatnonzero(new_block)[voting]
         return self._voted(lines.take(heads), block[heads], [v for v in votes if v is not None])
 
-    def _voted(self, heads: Owned, block: np.ndarray, found: list[float]) -> Owned:
-        votes = self.candidates.indexes(np.array(found, float))
+    def _voted(self, heads: Owned, block: np.ndarray, answers: list[float]) -> Owned:
+        votes = self.candidates.indexes(np.array(answers, float))
         votes = np.minimum(votes, self.candidates.size - 1)
         ones = np.ones(len(heads), np.int64)
         owner = block.astype(np.uint64)[None]

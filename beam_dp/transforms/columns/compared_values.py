@@ -62,17 +62,17 @@ def codes_of_values(values: list[object], key: bytes) -> np.ndarray:
     return codes
 
 
-def equal(found: np.ndarray, value: object, key: bytes) -> np.ndarray:
+def equal(codes: np.ndarray, value: object, key: bytes) -> np.ndarray:
     """Return 1 where a code is that of `value`, else 0; `integers.LOWEST` where there is no code.
 
     Args:
-        found: codes.
+        codes: of the values of a column.
         value: a value; each of its `spellings` counts as equal.
         key: the run's key.
     """
     wanted = codes_of_values(spellings(value), key)
     return np.where(
-        found == integers.LOWEST, integers.LOWEST, np.isin(found, wanted).astype(np.int64)
+        codes == integers.LOWEST, integers.LOWEST, np.isin(codes, wanted).astype(np.int64)
     )
 
 

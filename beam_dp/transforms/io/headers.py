@@ -39,14 +39,14 @@ def check(pattern: str, extension: str, columns: Sequence[str], quotes: bool) ->
     if extension.startswith(".jsonl"):
         known_columns.warn("ReadRows", f"JSON Lines like {pattern!r} have no header", columns)
         return
-    found = list(itertools.islice(_headers(pattern, extension, quotes), MOST))
+    headers = list(itertools.islice(_headers(pattern, extension, quotes), MOST))
     checks.require(
-        not found or any(header is None or header for header in found),
+        not headers or any(header is None or header for header in headers),
         "ReadRows",
         "pattern",
         f"name a file with a header, and {pattern!r} has 0 bytes",
     )
-    for header in filter(None, found):
+    for header in filter(None, headers):
         if extension == ".parquet":
             _refuse_absent(header, pattern, columns)
         else:

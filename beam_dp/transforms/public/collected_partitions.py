@@ -75,9 +75,9 @@ class CollectedPartitions:
         names = tuple(columns)
         keyed = quick_steps.flat_mapped(keys_in, names).with_output_types(_KEYED)
         none = quick_steps.mapped(no_key).with_output_types(_KEYED)
-        found = self.keys | f"{label}: Keys" >> keyed
+        of_keys = self.keys | f"{label}: Keys" >> keyed
         start = pipeline | f"{label}: Start" >> beam.Impulse() | f"{label}: None" >> none
-        together = (found, start) | f"{label}: Together" >> beam.Flatten()
+        together = (of_keys, start) | f"{label}: Together" >> beam.Flatten()
         grouped = together | f"{label}: Group" >> beam.GroupByKey()
         keys = grouped | f"{label}: List" >> quick_steps.mapped(listed)
         return {"keys": beam.pvalue.AsSingleton(keys)}

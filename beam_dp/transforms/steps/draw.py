@@ -67,19 +67,19 @@ class BucketPartitions:
         return dataclasses.replace(self, layout=layout, named=True)
 
     def cells(
-        self, bucket: int, found: Summary, lines: Owned | None = None
+        self, bucket: int, summary: Summary, lines: Owned | None = None
     ) -> tuple[PartitionView, np.ndarray]:
         """Return the view of the partitions of a bucket, and their keys or public indexes."""
         public = self._public(bucket)
         if public is None:
-            identities = partitions(found)
+            identities = partitions(summary)
             pairs = zip(identities[0].tolist(), _second(identities), strict=True)
-            return PartitionView.of_all(found, lines), _listed(
-                [partition_keys.name_of(pair, found.names) for pair in pairs]
+            return PartitionView.of_all(summary, lines), _listed(
+                [partition_keys.name_of(pair, summary.names) for pair in pairs]
             )
-        indexes = _indexes(found.partition[0], public)
+        indexes = _indexes(summary.partition[0], public)
         owned_indexes = _indexes(lines.partition[0], public) if lines is not None else None
-        view = PartitionView(found, indexes, len(public), lines, owned_indexes)
+        view = PartitionView(summary, indexes, len(public), lines, owned_indexes)
         keys = public.astype(np.int64)
         return view, _listed(list(self.names(keys))) if self.named else keys
 

@@ -190,20 +190,20 @@ def check_epsilons(owner: str, epsilons: object) -> tuple[Fraction, ...]:
             f"be a list of the public epsilons that people may have, not {epsilons!r}",
             "Write epsilons=[0.5, 1.0].",
         )
-    found = {checks.decimal(owner, "epsilons", each) for each in epsilons}
+    tiers = {checks.decimal(owner, "epsilons", each) for each in epsilons}
     checks.require(
-        all(each > 0 and (each / _LEAST).denominator == 1 for each in found),
+        all(each > 0 and (each / _LEAST).denominator == 1 for each in tiers),
         owner,
         "epsilons",
         f"be positive multiples of 0.000001, not {list(epsilons)!r}",
     )
     checks.require(
-        len(found) <= MOST_TIERS,
+        len(tiers) <= MOST_TIERS,
         owner,
         "epsilons",
-        f"be at most {MOST_TIERS} different ones, not {len(found)}",
+        f"be at most {MOST_TIERS} different ones, not {len(tiers)}",
     )
-    return tuple(sorted(found))
+    return tuple(sorted(tiers))
 
 
 def check_budget(owner: str, budget: Budget, epsilons: tuple[Fraction, ...]) -> None:

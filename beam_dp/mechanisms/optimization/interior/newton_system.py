@@ -200,6 +200,6 @@ class NewtonSystem:
 
 def _rows_times(matrix: Any, factors: np.ndarray) -> Any:
     """Return a sparse matrix with each row times its factor."""
-    found = matrix.tocsr(copy=True)
-    found.data *= np.repeat(factors, np.diff(found.indptr))
-    return found
+    product = matrix.tocsr(copy=True)
+    product.data *= np.repeat(factors, np.diff(product.indptr))
+    return product

@@ -61,15 +61,15 @@ def decided(packing: Packing, added: Fraction) -> PackingCell:
     if packing.numbers > _TINY:
         proposals, small = PackingProposals(packing), len(packing.values) <= _ROWS
         if search.closed_by(proposals.guesses(_STEPS[0])):
-            return search.found()
+            return search.best_cell()
         if (packing.owners >= 0).sum(axis=1).max() == 1:
             return search.exactly(_flow(packing))
         if small and search.closed_by(_by_highs(packing)):
-            return search.found()
+            return search.best_cell()
         if search.closed_by(proposals.guesses(_STEPS[1])):
-            return search.found()
+            return search.best_cell()
         if not small and search.closed_by(_by_highs(packing)):
-            return search.found()
+            return search.best_cell()
     value, removed = packing.solved()
     search.take_line(removed)
     return search.exactly(value)
@@ -100,7 +100,7 @@ class _Search:
         self.low = max(self.low, self.packing.lower(guess.packed))
         return cell(self.low + self.added, price) == cell(self.high + self.added, price)
 
-    def found(self) -> PackingCell:
+    def best_cell(self) -> PackingCell:
         """Return the cell of the upper bound."""
         return self.exactly(self.high)
 

@@ -172,16 +172,16 @@ def _cut(values: Sequence[Real], prices: Sequence[Fraction]) -> Fraction:
     return Fraction(int(table[-1]), scale)
 
 
-def _cut_subsets(found: np.ndarray, masks: np.ndarray, steps: np.ndarray, beyond: int) -> None:
+def _cut_subsets(table: np.ndarray, masks: np.ndarray, steps: np.ndarray, beyond: int) -> None:
     """Cut f of all subsets of one size, given g of the smaller ones, in place."""
-    high = np.full(len(masks), beyond, found.dtype)
+    high = np.full(len(masks), beyond, table.dtype)
     low = -high
     for person, step in enumerate(steps):
         present = np.flatnonzero(masks >> person & 1)
-        without = found[masks[present] & ~(1 << person)]
+        without = table[masks[present] & ~(1 << person)]
         high[present] = np.minimum(high[present], without + step)
         low[present] = np.maximum(low[present], without - step)
-    found[masks] = np.maximum(np.minimum(found[masks], high), low)
+    table[masks] = np.maximum(np.minimum(table[masks], high), low)
 
 
 def _whole(numbers: list[Fraction]) -> np.ndarray:

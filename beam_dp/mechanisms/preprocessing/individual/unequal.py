@@ -40,7 +40,7 @@ EVALUATIONS = 1 << 17
 
 _FINITE = "values must be finite real numbers"
 _Windows = tuple[tuple[int, int], ...]
-_Found = dict[_Windows, Fraction]
+_Values = dict[_Windows, Fraction]
 _Tiers = list[tuple[Fraction, list[Real]]]
 
 
@@ -135,7 +135,7 @@ def _states(prices: Sequence[Fraction]) -> int:
 def _climb(owner: str, f: Function, tiers: _Tiers, empty: Fraction) -> Fraction:
     """Return g of all people, by going up from windows (one per class) of few people to many."""
     sizes = [len(values) for _, values in tiers]
-    below: _Found = {((0, 0),) * len(tiers): empty}
+    below: _Values = {((0, 0),) * len(tiers): empty}
     for count in range(1, sum(sizes) + 1):
         level = {}
         for windows in _of_size(sizes, count):
@@ -146,21 +146,21 @@ def _climb(owner: str, f: Function, tiers: _Tiers, empty: Fraction) -> Fraction:
     return next(iter(below.values()))
 
 
-def _cut(value: Fraction, windows: _Windows, tiers: _Tiers, found: _Found) -> Fraction:
+def _cut(value: Fraction, windows: _Windows, tiers: _Tiers, below: _Values) -> Fraction:
     highs: list[Fraction] = []
     lows: list[Fraction] = []
     for index, (start, stop) in enumerate(windows):
         if start < stop:
             price = tiers[index][0]
-            highs.append(_without(windows, index, (start, stop - 1), found) + price)
-            lows.append(_without(windows, index, (start + 1, stop), found) - price)
+            highs.append(_without(windows, index, (start, stop - 1), below) + price)
+            lows.append(_without(windows, index, (start + 1, stop), below) - price)
     return max(min(value, *highs), *lows)
 
 
-def _without(windows: _Windows, index: int, shorter: tuple[int, int], found: _Found) -> Fraction:
+def _without(windows: _Windows, index: int, shorter: tuple[int, int], below: _Values) -> Fraction:
     """Return g with a shorter window for the class `index`; empty windows are (0, 0)."""
     window = shorter if shorter[0] < shorter[1] else (0, 0)
-    return found[(*windows[:index], window, *windows[index + 1 :])]
+    return below[(*windows[:index], window, *windows[index + 1 :])]
 
 
 def _of_size(sizes: Sequence[int], count: int) -> Iterator[_Windows]:

@@ -164,9 +164,9 @@ def _value(rows: ValueRows, at: Fraction) -> tuple[int, _Line]:
     stays, removed = rows.whole << _BITS, rows.removed << _BITS
     if not len(rows.values):
         return packing_cells.cell(known, at), _Line(stays, removed)
-    found = packing_cells.decided(rows.packing(at), known)
-    more = (int(part * (1 << _BITS)) for part in (found.stays, found.removed))
-    return found.number, _Line(stays + next(more), removed + next(more))
+    decided = packing_cells.decided(rows.packing(at), known)
+    more = (int(part * (1 << _BITS)) for part in (decided.stays, decided.removed))
+    return decided.number, _Line(stays + next(more), removed + next(more))
 
 
 def _levels(each: int, number: int, removals: int) -> np.ndarray:

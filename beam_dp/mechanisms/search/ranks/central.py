@@ -116,8 +116,8 @@ class CentralSearch(NodeSearch):
         indexes = np.arange(node.first, node.stop + 1)
         weights = np.diff(candidates.weight_before(indexes)).astype(np.float64)
         own_runs = np.searchsorted(runs.starts, indexes[:-1], side="right") - 1
-        found = np.append(weights * scales[own_runs], float(runs.weights[-1]) * scales[-1])
-        return [float(chance) for chance in found / math.fsum(found)]
+        masses = np.append(weights * scales[own_runs], float(runs.weights[-1]) * scales[-1])
+        return [float(chance) for chance in masses / math.fsum(masses)]
 
     @property
     def _share(self) -> Fraction:

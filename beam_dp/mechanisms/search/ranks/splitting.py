@@ -117,8 +117,8 @@ class SplitSearch:
     ) -> list[Number]:
         """Return one candidate per share, NaN for none, in the order of the shares."""
         node = checked(_OWNER, profile, candidates, self.resolution)
-        found = self.answers(node, candidates, noise)
-        return [answer.value(candidates) for answer in found]
+        answers = self.answers(node, candidates, noise)
+        return [answer.value(candidates) for answer in answers]
 
     def answers(self, node: Node, candidates: Candidates, noise: Noise) -> list[Answer]:
         """Return the answer for each share, for the node of all candidates: a private draw."""
@@ -189,7 +189,7 @@ class SplitSearch:
         if not shares:
             return {(): 1.0}
         search = self._search(shares[len(shares) // 2], level)
-        found: dict[Indexes, float] = {}
+        chances: dict[Indexes, float] = {}
         for at, chance in enumerate(search.chances_at(node, candidates)):
             index = None if at == node.size else node.first + at
             below, above = (
@@ -200,8 +200,8 @@ class SplitSearch:
             )
             for left, one in below.items():
                 for right, other in above.items():
-                    found[(*left, index, *right)] = chance * one * other
-        return found
+                    chances[(*left, index, *right)] = chance * one * other
+        return chances
 
 
 _NOBODY = Node(np.empty(0, np.int64), np.empty(0, np.int64), 0, 1)

@@ -179,17 +179,17 @@ class TailSearch(NodeSearch):
     def chances_at(self, node: Node, candidates: Candidates) -> list[float]:
         """Return the probabilities of the candidates of a node, and of none."""
         line, outer = self._prepared(node, candidates)
-        found = np.zeros(node.size + 1)
+        chances = np.zeros(node.size + 1)
         for sight, chance in self._look(outer).chances(line):
             levels = self._levels(outer, sight)
             begins, walk = self._walk(line, levels)
             behind = line.total - np.repeat(line.reached(begins), walk.lengths)
             kept = np.array([self._kept(levels, int(units)) for units in behind])
             stops = chance * np.array(walk.chances())
-            found[:-1] += stops[:-1] * kept[:, 0]
-            found[-1] += stops[-1] + stops[:-1] @ kept[:, 1]
-        ordered = found[-2::-1] if self.upper else found[:-1]
-        return [float(each) for each in (*ordered, found[-1])]
+            chances[:-1] += stops[:-1] * kept[:, 0]
+            chances[-1] += stops[-1] + stops[:-1] @ kept[:, 1]
+        ordered = chances[-2::-1] if self.upper else chances[:-1]
+        return [float(each) for each in (*ordered, chances[-1])]
 
     @property
     def _share(self) -> Fraction:

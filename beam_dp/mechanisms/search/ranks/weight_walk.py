@@ -70,9 +70,9 @@ class WeightWalk(NamedTuple):
         uniform = noise.uniform()
         part = float(uniform.interval(_WORD)[0])
         if part > _RARE:
-            found = self._by_floats(1 / part if inverse else part)
-            if found is not None:
-                return found.stop
+            decided = self._by_floats(1 / part if inverse else part)
+            if decided is not None:
+                return decided.stop
         return self._exact(uniform, inverse)
 
     def chances(self) -> list[float]:
@@ -80,9 +80,9 @@ class WeightWalk(NamedTuple):
         weights = np.repeat(self._floats()[0], self.lengths)
         ends = np.cumsum(weights)
         starts = np.append(0.0, ends)[:-1]
-        found = (_between(*each) for each in zip(starts, weights, ends, strict=True))
+        chances = (_between(*each) for each in zip(starts, weights, ends, strict=True))
         last = float(ends[-1])
-        return [*map(float, found), 1 - last / 2 if last < 1 else 1 / (2 * last)]
+        return [*map(float, chances), 1 - last / 2 if last < 1 else 1 / (2 * last)]
 
     def _floats(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the weight of one candidate of each run, and H at the end of each.
@@ -113,14 +113,14 @@ class WeightWalk(NamedTuple):
 
     def _exact(self, uniform: LazyUniform, inverse: bool) -> Stop | None:
         """Return where the walk stops, by enclosures that become ever tighter."""
-        bits, found = 2 * _WORD, None
-        while found is None:
+        bits, decided = 2 * _WORD, None
+        while decided is None:
             low, high = uniform.interval(bits)
             if low or not inverse:
                 level = (ONE / high, ONE / low) if inverse else (low, high)
-                found = self._enclosed(level, bits)
+                decided = self._enclosed(level, bits)
             bits *= 2
-        return found.stop
+        return decided.stop
 
     def _enclosed(self, level: Interval, bits: int) -> "_Decided | None":
         """Return where H reaches a level between two rationals, if so many bits can tell."""
