@@ -142,17 +142,18 @@ def test_who_is_seen_depends_on_the_budget() -> None:
 def test_of_selected_partitions_those_count_that_are_released() -> None:
     """Two partitions of 2,000 people are always kept at epsilon 1, two of 3 people never.
 
-    (The chance of the one is 1 - e^-900 or so, that of the other below 10^-5.)
+    (The chance of the one is 1 - e^-900 or so, that of the other below 10^-12.)
     """
     place = np.repeat([0, 1, 2, 3], [2000, 3, 3, 2000])
     person = np.arange(len(place))
     rows = Rows(person, place, {"v": np.ones(len(place))}, 4, 1, selected=True)
-    asked = dataclasses.replace(question(rows, SUM), budget=questions.APPROXIMATE)
+    budget = dp.Budget(1.0, 1e-14)
+    asked = dataclasses.replace(question(rows, SUM), budget=budget)
     [found] = measured.measure(asked, 40, 1)
     assert found.mark == "" and found.empty == 0 and 0.5 < found.inside <= 1
     assert 0.5 < found.error < 10
     few = dataclasses.replace(rows.only(np.array([1, 2])), selected=True)
-    asked = dataclasses.replace(question(few, SUM), budget=questions.APPROXIMATE)
+    asked = dataclasses.replace(question(few, SUM), budget=budget)
     assert measured.measure(asked, 5, 1)[0].mark == measured.NONE_SELECTED
 
 

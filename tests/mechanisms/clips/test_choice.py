@@ -215,10 +215,14 @@ def test_extreme_budgets_and_numbers_of_people(budget, number):
         people = np.zeros((1, sides, 11), np.int64)
         people[0, 0, 4] = number
         drawn = choice.draw(people, Noise())
-        clips = choice.clips(drawn, 1.7 / float(budget.amount))
+        price = 1.7 / float(budget.amount)
+        clips = choice.clips(drawn, price)
         assert clips.shape == (1,) and -1 <= clips[0] < len(GRID)
-        if number > 1 << 40:  # but for 3e-12 of noise: 2^20 scales
-            assert clips.tolist() == [4]
+        if number > 1 << 40:
+            # Noise is taken for people further up with 1.7% at most: in ten of 20 draws with 1e-12.
+            drawn_again = [choice.draw(people, Noise()) for _ in range(20)]
+            found = [choice.clips(again, price)[0] for again in drawn_again]
+            assert min(found) == 4 and found.count(4) > 10
         for loss in choice.losses(drawn, np.maximum(clips, 0)):
             assert np.isfinite(loss.total).all() and np.isfinite(loss.squares).all()
             assert (loss.total >= 0).all() and (loss.squares >= 0).all()

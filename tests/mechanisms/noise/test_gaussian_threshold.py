@@ -83,15 +83,21 @@ def test_broken_selections_are_noticed() -> None:
     assert violations(np.clip(certain, 1e-300, 1), 0.009, delta) > 0
 
 
+def divergence(share: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    """Return share ln(share / chance), a part of the Kullback-Leibler divergence; 0 for no share."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(share == 0, 0.0, share * np.log(share / chance))
+
+
 def test_the_draw_is_that_of_the_noise_and_the_threshold() -> None:
-    """With noise of deviation 1.3 around the threshold 14,000 draws stray by 6 deviations once in
-    10^8 runs.
+    """Chernoff: a share x of n = 1000 draws of chance p is as far off, on one side, as it is with at
+    most e^(-n KL(x, p)): at most 36 e^-27 < 1e-10 for 18 numbers of people.
     """
     selection = GaussianThreshold(Fraction(0.3), Fraction(1e-4), 4)
-    kept = chances(selection)[0]
+    kept, dropped = chances(selection)
     people = np.arange(len(kept))
     drawn = np.mean([selection.keep(people, Noise()) for _ in range(1000)], axis=0)
-    assert (abs(drawn - kept) <= 6 * np.sqrt(kept * (1 - kept) / 1000) + 1e-3).all()
+    assert (divergence(drawn, kept) + divergence(1 - drawn, dropped) <= 27 / 1000).all()
     assert kept[selection.threshold] >= 0.999 > kept[selection.threshold - 3]
 
 

@@ -185,7 +185,9 @@ def test_quantiles_of_rows_lie_around_the_rank_and_are_empty_for_few():
     # The count is off by 10 or more with a chance below e^-2, the search by 20 and more with one
     # below 5%: of 20 more than 15 with a chance below 1e-10.
     assert sum(abs(value - 300) <= 40 for value, *_ in ranks) >= 5
-    assert all(rank < 87 for *_, rank in ranks)  # the shift: one side of it, without a smaller k
+    # The shift: one side of it, without a smaller k. A clip of the count that is far too high shows
+    # no rows, with less than 3%: of 20 more than 10 with a chance below 1e-11.
+    assert sum(rank < 87 for *_, rank in ranks) >= 10
     few = [released(metric, rows[:20], dp.Budget(1))[1][1] for _ in range(20)]
     # A gate lets 3% pass: of 20 more than 10 with a chance below 1e-10.
     assert sum(math.isnan(value) for value, *_ in few) >= 10

@@ -330,7 +330,7 @@ def test_a_distinct_count_in_many_partitions_keeps_its_shared_clip():
     assert type(release) is TwoPhaseDistinct and release.noise_cost.amount == Fraction(1, 2)
 
 
-GENEROUS = Budget(10_000.0)
+GENEROUS = Budget(1_000_000.0)  # so much that a price is passed over with e^-1000 at most
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -526,7 +526,8 @@ def test_what_is_searched_with_is_what_was_left(budget, few, monkeypatch):
     monkeypatch.setattr(two_phase, "AboveThreshold", Recorded)
     floor = Recorded(release.search.budget, 1e-3, 1e-4, gate=True)
     release = dataclasses.replace(release, search=floor, prices=Priced(release.prices.budget))
-    people = 1 if few else release.removals
+    # More people are passed over with a chance below e^-50.
+    people = 1 if few else 8 * release.removals
     release.draw_one(Profile([900.0] * people + [-math.inf] * 2000), Noise())
     # Few people: 1/10 and 9/10. No price: 1/10, 3/10 and 6/10.
     assert len(spent) == (2 if few else 3)

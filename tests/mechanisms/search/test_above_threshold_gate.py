@@ -83,7 +83,8 @@ def test_where_the_gate_is_the_whole_plateau_and_where_all_are_one():
     profile, candidates = profile_of([200, 3, 0, 0], 201)
     # 200 people end at the gate with a chance below e^-50.
     assert 0 not in {search.choose(profile, candidates) for _ in range(50)}
-    assert search.choose(Profile([0]), candidates) == 0
+    # A plateau of all is left with 0.14%: in more than half of 20 draws with less than 1e-26.
+    assert sum(search.choose(Profile([0]), candidates) == 0 for _ in range(20)) >= 10
     assert search.choose(Profile([9, 9]), Candidates.of([7])) == 7
 
 

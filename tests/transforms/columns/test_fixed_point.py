@@ -2,9 +2,10 @@
 
 import decimal
 import math
-import time
+import timeit
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -96,9 +97,10 @@ HUGE += [Fraction(10**400, 3)]
 @pytest.mark.parametrize("value", HUGE, ids=lambda value: type(value).__name__)
 def test_the_huge_is_clamped_on_both_sides_in_bounded_time(value: Any) -> None:
     negative = value.copy_negate() if isinstance(value, Decimal) else -value
-    start = time.perf_counter()
-    high, low = value_to_units(value, MILLIONTH), value_to_units(negative, MILLIONTH)
-    assert time.perf_counter() - start < 0.1
+    both = [partial(value_to_units, each, MILLIONTH) for each in (value, negative)]
+    # The best of five: a busy machine may take its time for one.
+    assert all(min(timeit.repeat(one, number=1)) < 0.1 for one in both)
+    high, low = (one() for one in both)
     assert high == -low and high >= TOP - (1 << 68)
     assert of_values([value, negative, 1]) == [high, low, 1_000_000]
     assert None not in of_values([negative])

@@ -2,7 +2,7 @@
 
 import datetime
 import pickle
-import time
+import timeit
 from typing import Any
 
 import numpy as np
@@ -97,9 +97,8 @@ def test_a_million_public_keys() -> None:
     public = PublicKeys(tuple((f"key {number}",) for number in range(1 << 17)))
     column = pa.array(["key 5", "key x", f"key {(1 << 17) - 1}"])
     assert public.indexes([column], KEY).tolist() == [5, -1, (1 << 17) - 1]
-    start = time.perf_counter()
-    public.indexes([column], KEY)
-    assert time.perf_counter() - start < 0.05  # the table is made once
+    # The table is made once. (The best of five: a busy machine may take its time for one.)
+    assert min(timeit.repeat(lambda: public.indexes([column], KEY), number=1)) < 0.05
     sparse = PublicKeys(tuple((number * 1_000_003,) for number in range(1000)))
     assert sparse.indexes([pa.array([0, 1, 999 * 1_000_003])], KEY).tolist() == [0, -1, 999]
 
