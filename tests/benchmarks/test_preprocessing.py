@@ -1,6 +1,7 @@
 """The table of preprocessing's speed: what is timed, what is a miss, and a job from end to end."""
 
 import csv
+import dataclasses
 import itertools
 import json
 from pathlib import Path
@@ -63,6 +64,8 @@ def test_a_missed_goal_is_a_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ["--scale", "0.002", "--rounds", "1", "--only", "me"]
+    easy = [dataclasses.replace(each, goal=each.goal and 60.0) for each in preprocessing.QUESTIONS]
+    monkeypatch.setattr(preprocessing, "QUESTIONS", easy)  # that a busy machine meets too
     assert preprocessing.main(options) == 0
     monkeypatch.setattr(preprocessing, "QUESTIONS", (preprocessing.Question("mean", 10**5, 1e-9),))
     assert preprocessing.main(options) == 1

@@ -93,7 +93,7 @@ class Job:
         said = [line for line in self.words().splitlines() if not line.startswith("Warning: the ")]
         assert set(said) <= set(stages), said
         assert [*(self.folder / "out").iterdir(), *self.temporary.iterdir()] == []
-        until = time.monotonic() + 1  # a killed process takes its time to leave the table
+        until = time.monotonic() + LONGEST  # a killed process takes its time to leave the table
         while self.running() and time.monotonic() < until:
             time.sleep(0.01)
         assert self.running() == []
@@ -111,7 +111,8 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Job]]:
     yield started
     for job in jobs:
         for process in job.running():
-            os.kill(process, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it may end by itself meanwhile
+                os.kill(process, signal.SIGKILL)
         job.process.wait()
         job.said.close()
 

@@ -20,6 +20,7 @@ from beam_dp.transforms.draws.draws_folder import DrawsFolder
 
 ALIVE = 3
 LONGEST = 0.03
+LEAST = 20
 SIZE = 1 << 14
 
 
@@ -43,11 +44,12 @@ def begun(folder: DrawsFolder) -> Attempt:
     os._exit(0)
 
 
-def killed(attempt: Attempt) -> str:
-    """Kill a process, and return what it had written."""
-    os.kill(attempt.process, signal.SIGKILL)
+def killed(attempt: Attempt, least: int = 0) -> str:
+    """Kill a process, once it has read so many draws, and return what it had written."""
     with open(attempt.output) as output:
-        written = output.read()
+        written = "".join(output.readline() for _ in range(least))
+        os.kill(attempt.process, signal.SIGKILL)
+        written += output.read()
     os.waitpid(attempt.process, 0)
     return written[: written.rfind("\n") + 1]
 
@@ -60,9 +62,8 @@ def main(words: Sequence[str]) -> None:
         time.sleep(random.uniform(0.0, LONGEST))
         sys.stdout.write(killed(alive.pop(0)))
         alive.append(begun(folder))
-    time.sleep(LONGEST)
     for attempt in alive:
-        sys.stdout.write(killed(attempt))
+        sys.stdout.write(killed(attempt, LEAST))
 
 
 if __name__ == "__main__":
