@@ -1,6 +1,7 @@
 """The messages of a running job: its stages, and nothing that a runner prints of elements."""
 
 import contextlib
+import functools
 import io
 import logging
 import os
@@ -14,7 +15,15 @@ from collections.abc import Iterator
 import apache_beam as beam
 
 import beam_dp as dp
-from pipelines import failures, lost_workers, progress_line, quick_runs, stopping
+from pipelines import (
+    failures,
+    long_runs,
+    lost_job_servers,
+    lost_workers,
+    progress_line,
+    quick_runs,
+    stopping,
+)
 from pipelines.arguments import language
 
 PATIENCE = 1.0
@@ -22,6 +31,10 @@ _STANDARD_ERROR = 2
 LOST = (
     "error: a worker process was killed, or ended by itself, so the run failed; the system kills "
     "those that take too much memory: give fewer --direct_num_workers"
+)
+NO_JOB_SERVER = (
+    "error: nobody listens at --job_endpoint, so the run failed; start the job server again, or "
+    "name another address"
 )
 _OURS = (dp.UnknownColumns, dp.UnusualParameters)
 _terminal = [_STANDARD_ERROR]  # the last one is the operator's
@@ -139,10 +152,13 @@ def run(
         reads: the files that it reads, whose share is shown on a terminal; "" for none.
         quiet: whether nothing is shown of a run that succeeds.
     """
+    long_runs.allow(made)
     try:
         shown = contextlib.nullcontext() if quiet else _shown(made, first, reads)
-        with shown, hushed(), quick_runs.short_waits(), lost_workers.noticed(_end):
-            made.run().wait_until_finish()
+        with shown, hushed(), quick_runs.short_waits(), lost_workers.noticed(_lost_worker):
+            with lost_job_servers.noticed(made, _lost_job_server):
+                running = made.run()
+            running.wait_until_finish()
     except failures.RAISED as error:
         if isinstance(error, KeyboardInterrupt):
             raise
@@ -152,16 +168,20 @@ def run(
         sys.exit(f"error: {failures.explain(error, runner, show_errors)}")
 
 
-def _end() -> None:
-    """Say that a worker is lost, and end: its runner waits for it, in the main thread.
+def _end(words: str) -> None:
+    """Say what is lost, and end: its runner waits for it, in the main thread.
 
-    A Ctrl-C at a terminal ends the workers too: then that signal, which may take a moment to come
-    here, ends the job.
+    A Ctrl-C at a terminal ends what runs beside the job too: then that signal, which may take a
+    moment to come here, ends the job.
     """
     time.sleep(PATIENCE)
     if not stopping.is_ending():
-        say(LOST)
+        say(words)
     stopping.end(1)
+
+
+_lost_worker = functools.partial(_end, LOST)
+_lost_job_server = functools.partial(_end, NO_JOB_SERVER)
 
 
 def announce(words: str, done: object) -> str:

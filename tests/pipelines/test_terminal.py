@@ -164,6 +164,7 @@ def test_an_error_of_any_kind_is_one_line(
 
     class Failing:
         runner = None
+        options = PipelineOptions([])
 
         def run(self) -> None:
             raise kind(f"{CANARY} [while running 'Map']")

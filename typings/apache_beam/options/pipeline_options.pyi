@@ -21,6 +21,10 @@ class DirectOptions(PipelineOptions):
 class FlinkRunnerOptions(PipelineOptions):
     parallelism: int | None
 
+class PortableOptions(PipelineOptions):
+    job_endpoint: str | None
+    job_server_timeout: int
+
 class WorkerOptions(PipelineOptions):
     num_workers: int | None
     max_num_workers: int | None
