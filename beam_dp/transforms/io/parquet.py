@@ -2,7 +2,7 @@
 
 import collections
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
 from typing import NamedTuple
 
@@ -25,6 +25,10 @@ DICTIONARY_BYTES = 8
 _AHEAD = 4
 # Enough to hide an object store's latency; threads only wait here.
 FOOTERS_AT_ONCE = 16
+_FOOTERS_KEPT = 2
+
+Footer = Callable[[str], pq.FileMetaData]
+"""Returns the footer of the file of a path."""
 
 
 class Range(NamedTuple):
@@ -108,16 +112,39 @@ def names_of(path: str) -> list[str]:
         return names
 
 
-def read_parquet(part: Range, pattern: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def footer_of(path: str) -> pq.FileMetaData:
+    """Return the footer of a file."""
+    with _opened(path) as source, pq.ParquetFile(source) as file:
+        return file.metadata
+
+
+def kept_footers() -> Footer:
+    """Return `footer_of` with a memory of the last files.
+
+    A footer lists all row groups, so that its size grows with the file: without a memory, who reads
+    a large file in ranges would spend more time on its footer than on a range's rows.
+    """
+    return functools.lru_cache(_FOOTERS_KEPT)(footer_of)
+
+
+def read_parquet(
+    part: Range, pattern: str, columns: Sequence[str], footer: Footer = footer_of
+) -> Iterator[pa.RecordBatch]:
     """Yield the wanted columns of a range in batches of at most 131,072 rows.
 
     A text column that repeats its values comes as a dictionary, any other as it is stored;
     nulls stay nulls.
 
+    Args:
+        part: the range.
+        pattern: what messages name.
+        columns: the names of the wanted columns.
+        footer: for several ranges of a file, `kept_footers()`.
+
     Raises:
         ValueError: the file is damaged; the message names the pattern only.
     """
-    return open_files.guarded(_ahead(_batches(part, columns)), _damaged(pattern))
+    return open_files.guarded(_ahead(_batches(part, columns, footer)), _damaged(pattern))
 
 
 def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -133,19 +160,16 @@ def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         thread.shutdown(wait=False, cancel_futures=True)
 
 
-def _batches(part: Range, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _batches(part: Range, columns: Sequence[str], footer: Footer) -> Iterator[pa.RecordBatch]:
     groups = range(part.first, part.last + 1)
-    with _opened(part.path) as source, pq.ParquetFile(source) as file:
-        metadata = file.metadata
-        repeated = _repeated(file, groups, columns)
-    with (
-        _opened(part.path) as source,
-        pq.ParquetFile(source, metadata=metadata, read_dictionary=repeated) as file,
-    ):
+    metadata = footer(part.path)
+    with _opened(part.path) as source:
+        repeated = _repeated(pq.ParquetFile(source, metadata=metadata), groups, columns)
         each = source.size() / max(metadata.num_rows, 1)
-        for batch in file.iter_batches(SLICE, row_groups=list(groups), columns=list(columns)):
-            progress.add(each * len(batch))
-            yield without_views(batch)
+        with pq.ParquetFile(source, metadata=metadata, read_dictionary=repeated) as file:
+            for batch in file.iter_batches(SLICE, row_groups=list(groups), columns=list(columns)):
+                progress.add(each * len(batch))
+                yield without_views(batch)
 
 
 def without_views(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -1,9 +1,8 @@
 """ReadRows: read files of rows in parallel, with no word about their content in any message."""
 
 import dataclasses
-import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -92,7 +91,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
             | "ListParts" >> parts.with_output_types(tuple[int, Any])  # (number, path or range)
             # A shuffle of the list, so that the parts are read in parallel.
             | "SpreadParts" >> beam.GroupByKey()
-            | "ReadParts" >> quick_steps.flat_mapped(self._read).with_output_types(produced)
+            | "ReadParts" >> beam.ParDo(_ReadParts(self._rows)).with_output_types(produced)
         )
         return known_columns.remember(rows, self.columns)
 
@@ -104,8 +103,8 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     def here(self) -> Iterator[Any]:
         """Yield the same elements in this process, for files that are public and small."""
         headers.check(self.pattern, self._extension, self.columns, self.quotes)
-        for number, part in self._parts(b""):
-            yield from self._read((number, [part]))
+        for _, part in self._parts(b""):
+            yield from self._rows(part, parquet.footer_of)
 
     def _parts(self, start: bytes) -> Iterator[tuple[int, str | parquet.Range]]:
         paths = [path for part in self.pattern.split(",") for path in matched_files(part)]
@@ -113,13 +112,10 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
             return enumerate(paths)
         return enumerate(parquet.ranges(paths, self.pattern, self.columns))
 
-    def _read(self, numbered: tuple[int, Iterable[Any]]) -> Iterator[Any]:
-        return itertools.chain.from_iterable(map(self._rows, numbered[1]))
-
-    def _rows(self, part: Any) -> Iterator[Any]:
+    def _rows(self, part: Any, footer: parquet.Footer) -> Iterator[Any]:
         match self._extension.removesuffix(".gz"):
             case ".parquet":
-                return parquet.read_parquet(part, self.pattern, self.columns)
+                return parquet.read_parquet(part, self.pattern, self.columns, footer)
             case ".csv":
                 columns, numbers = self.columns, self.numbers
                 return csv_files.read_csv(part, self.pattern, columns, numbers, self.quotes)
@@ -130,6 +126,30 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         """Return the public parameters."""
         shown = {"pattern": self.pattern, "columns": ", ".join(self.columns)}
         return shown if self.quotes else {**shown, "quotes": "none"}
+
+
+class _ReadParts(quick_steps.QuickStep):
+    """Read the parts of files. The footers of files are kept while a bundle lasts, and no longer.
+
+    Args:
+        rows: yields the rows of a part, given what returns footers.
+    """
+
+    def __init__(self, rows: Callable[[Any, parquet.Footer], Iterator[Any]]) -> None:
+        self._rows = rows
+
+    def start_bundle(self) -> None:
+        """Begin without footers."""
+        self._footer = parquet.kept_footers()
+
+    def process(self, element: tuple[int, Iterable[Any]]) -> Iterator[Any]:
+        """Take a number, and the parts that have it."""
+        for part in element[1]:
+            yield from self._rows(part, self._footer)
+
+    def finish_bundle(self) -> None:
+        """Let go of the footers; runners keep the step."""
+        self._footer = parquet.footer_of
 
 
 def _check_quotes(quotes: object, extension: str) -> None:

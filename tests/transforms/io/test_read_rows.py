@@ -118,6 +118,20 @@ def test_parquet_is_split_into_ranges_at_row_groups(tmp_path: Path) -> None:
     assert pa.Table.from_batches(read)["who"].to_pylist() == list(range(rows))
 
 
+def test_the_footer_of_a_file_is_read_once_for_all_its_ranges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once per range, time would grow with the square of the rows."""
+    asked: list[str] = []
+    footer_of = parquet.footer_of
+    monkeypatch.setattr(parquet, "RANGE_ROWS", 100)
+    monkeypatch.setattr(parquet, "footer_of", lambda path: (asked.append(path), footer_of(path))[1])
+    path = write_parquet(tmp_path / "a.parquet", pa.table({"who": range(1000)}), 50)
+    assert len(parquet.ranges([path], path, ["who"])) == 10
+    assert read_all(path, ["who"]) == [(who,) for who in range(1000)]
+    assert asked == [path]
+
+
 def test_parquet_text_is_a_dictionary_where_it_repeats_only(tmp_path: Path) -> None:
     table = pa.table(
         {
