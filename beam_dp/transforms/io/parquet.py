@@ -16,6 +16,8 @@ from beam_dp.transforms.inputs import progress
 from beam_dp.transforms.io import open_files
 
 SLICE = 131_072
+# Batches of more would leave the cache, and their memory would be mapped anew for each of them.
+BATCH_BYTES = 4 << 20
 RANGE_ROWS = 1 << 20
 # A text column whose chunks take more bytes per value than this repeats too little: reading
 # it as a dictionary costs more than it saves (twice the time for a million different UUIDs).
@@ -130,7 +132,7 @@ def kept_footers() -> Footer:
 def read_parquet(
     part: Range, pattern: str, columns: Sequence[str], footer: Footer = footer_of
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the wanted columns of a range in batches of at most 131,072 rows.
+    """Yield the wanted columns of a range in batches of at most 131,072 rows and about 4 MiB.
 
     A text column that repeats its values comes as a dictionary, any other as it is stored;
     nulls stay nulls.
@@ -166,8 +168,9 @@ def _batches(part: Range, columns: Sequence[str], footer: Footer) -> Iterator[pa
     with _opened(part.path) as source:
         repeated = _repeated(pq.ParquetFile(source, metadata=metadata), groups, columns)
         each = source.size() / max(metadata.num_rows, 1)
+        most = _rows_of_batch(metadata, groups, columns)
         with pq.ParquetFile(source, metadata=metadata, read_dictionary=repeated) as file:
-            for batch in file.iter_batches(SLICE, row_groups=list(groups), columns=list(columns)):
+            for batch in file.iter_batches(most, row_groups=list(groups), columns=list(columns)):
                 progress.add(each * len(batch))
                 yield without_views(batch)
 
@@ -223,3 +226,15 @@ def _bytes_per_value(metadata: pq.FileMetaData, groups: range, name: str) -> flo
     values: int = sum(chunk.num_values for chunk in chunks)
     size: int = sum(chunk.total_uncompressed_size for chunk in chunks)
     return size / max(values, 1)
+
+
+def _rows_of_batch(metadata: pq.FileMetaData, groups: range, columns: Sequence[str]) -> int:
+    """Return how many rows make a batch: a power of two, which mostly divides row groups evenly."""
+    paths = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
+    begins = tuple(f"{name}." for name in columns)
+    wanted = [index for index, path in enumerate(paths) if f"{path}.".startswith(begins)]
+    stored = [metadata.row_group(group) for group in groups]
+    size = sum(group.column(index).total_uncompressed_size for group in stored for index in wanted)
+    rows = BATCH_BYTES * sum(group.num_rows for group in stored) // max(size, 1)
+    most: int = min(SLICE, 1 << max(rows.bit_length() - 1, 0))
+    return most

@@ -109,6 +109,22 @@ def test_parquet_batches_are_bounded_whatever_the_row_groups(tmp_path: Path) -> 
     assert max(sizes) <= parquet.SLICE
 
 
+def test_parquet_batches_of_long_texts_have_fewer_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A nested column counts as well; one that is not asked for does not."""
+    monkeypatch.setattr(parquet, "BATCH_BYTES", 1 << 16)
+    path = str(tmp_path / "a.parquet")
+    for length, most in ((36, 512), (400, 64), (40_000, 1)):
+        texts = [f"{row:0{length}}" for row in range(1 << 18 >> length.bit_length())]
+        table = pa.table({"who": texts, "what": [[text] for text in texts], "other": texts})
+        pq.write_table(table, path, use_dictionary=False)
+        [part] = parquet.ranges([path], path, ["who", "what"])
+        batches = list(parquet.read_parquet(part, path, ["who", "what"]))
+        assert max(batch.num_rows for batch in batches) == most
+        assert [row["who"] for batch in batches for row in batch.to_pylist()] == texts
+
+
 def test_parquet_is_split_into_ranges_at_row_groups(tmp_path: Path) -> None:
     rows = 2 * parquet.RANGE_ROWS + 10
     path = write_parquet(tmp_path / "a.parquet", pa.table({"who": range(rows)}), 100_000)
