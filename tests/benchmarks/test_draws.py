@@ -100,9 +100,10 @@ def test_partitions_are_selected_in_buckets() -> None:
     for reach in (1, None):
         [total] = draws.summarise(
             dataclasses.replace(rows, reach=reach), [dp.Sum("v")], dp.Budget(20, 1e-13)
-        ).draw()
+        ).draws(5)
         assert (total.absent == np.arange(40) % 2).all() and (total.empty == total.absent).all()
-        assert abs(total.value[::2] - 300).max() < 60
+        # A clip is 128 times too high with less than 1e-4: in three of five with less than 1e-11.
+        assert np.median(abs(total.value[:, ::2] - 300).max(axis=1)) < 60
 
 
 def test_what_a_metric_states_is_told_apart() -> None:

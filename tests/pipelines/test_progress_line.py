@@ -24,10 +24,13 @@ class Screen:
         self._master, self.descriptor = pty.openpty()
 
     def text(self) -> str:
+        """Return what is new; a sign may be cut where the line is being written."""
         read, until = b"", time.monotonic() + 0.2
-        while time.monotonic() < until and select.select([self._master], [], [], 0.05)[0]:
+        while select.select([self._master], [], [], 0.05)[0]:
             read += os.read(self._master, 1 << 16)
-        return read.decode()
+            if time.monotonic() > until:
+                break
+        return read.decode(errors="ignore")
 
     def close(self) -> None:
         os.close(self._master)

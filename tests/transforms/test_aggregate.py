@@ -241,12 +241,12 @@ def test_timestamps_are_the_end_of_the_window() -> None:
 def test_a_million_public_keys_most_of_them_empty() -> None:
     public = dp.PublicPartitions(range(1_000_000))
     transform = aggregate(partitions=public, metrics=[dp.PeopleCount()])
-    start = time.perf_counter()
+    start = time.process_time()
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         found = pipeline | beam.Create([visit(1, 5, 1)]) | transform
         total = found | beam.combiners.Count.Globally()
         assert_that(total, equal_to([1_000_000]))
-    assert time.perf_counter() - start < 60
+    assert time.process_time() - start < 60
 
 
 def test_every_row_has_noise_of_its_own() -> None:
