@@ -4,6 +4,7 @@ import threading
 from typing import Any
 
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from pipelines import lost_workers, stopping, terminal
 
@@ -46,6 +47,7 @@ def test_a_run_that_waits_for_a_lost_worker_ends_with_one_line(
 
     class Waiting:
         runner = None
+        options = PipelineOptions([])
 
         def run(self) -> "Waiting":
             ended(lost_workers.THREAD)
