@@ -53,6 +53,8 @@ def databases() -> list[tuple[int, ...]]:
 
 
 DATABASES = databases()
+# All of up to 2 people, and a third of the others.
+SOME = [people for at, people in enumerate(DATABASES) if sum(people) <= 2 or at % 3 == 0]
 
 
 class Audit:
@@ -127,7 +129,7 @@ TAILS = [
 @pytest.mark.parametrize("stray", [0.9, 0.02])
 def test_tail_search_spends_at_most_epsilon(share, rank, upper, stray, small_steps):
     search = TailSearch(Budget(2), share, rank, upper, stray, D)
-    most, _ = Audit(search, SIGNED).worst()
+    most, _ = Audit(search, SIGNED).worst(DATABASES if stray > 0.5 else SOME)
     assert 1.4 < most <= 2 + ROUNDING
 
 
@@ -135,7 +137,7 @@ def test_tail_search_spends_at_most_epsilon(share, rank, upper, stray, small_ste
 @pytest.mark.parametrize(("share", "rank", "upper"), TAILS)
 def test_tail_search_under_zcdp_by_its_bounded_range(share, rank, upper, small_steps):
     search = TailSearch(Budget.zcdp(0.5), share, rank, upper, 0.5, D)
-    _, reach = Audit(search).worst()
+    _, reach = Audit(search).worst(SOME)
     assert 1.2 < reach <= 2 + ROUNDING
 
 
@@ -287,7 +289,7 @@ class TheCheckCountsEverybody(TailSearch):
     ],
 )
 def test_broken_tail_searches_are_noticed(mutant, small_steps):
-    assert Audit(mutant).worst()[0] > 2.05
+    assert Audit(mutant).worst(SOME)[0] > 2.05
 
 
 @pytest.mark.audit
