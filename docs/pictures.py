@@ -18,6 +18,7 @@ IMAGES = Path(__file__).with_name("images")
 VISITS = Path(__file__).with_name("start") / "visits.csv"
 DEMO = Path("build/released.html")
 MARGIN = 10
+HEIGHT = 1180
 JOB = (
     "--person visitor_id --partition day --count --sum spent --public_partitions 1,2,3,4,5,6,7 "
     "--epsilon 1"
@@ -43,7 +44,6 @@ OF_DEMO = (
     Picture("report_count", 680, ("count",)),
     Picture("report_histogram", 680, ("histogram_o_totalprice",)),
 )
-TOP = 1180
 
 
 def take(shown: Browser, page: Path, pictures: Sequence[Picture], folder: Path) -> None:
@@ -61,7 +61,7 @@ def part(shown: Browser, picture: Picture) -> dict[str, float]:
         KeyError: the page has no chart of a name.
     """
     if not picture.charts:
-        return {"x": 0, "y": 0, "width": picture.width, "height": TOP}
+        return {"x": 0, "y": 0, "width": picture.width, "height": HEIGHT}
     boxes = shown.value(
         "Object.fromEntries([...document.querySelectorAll('figure')].map(figure => {"
         "const {top, bottom} = figure.getBoundingClientRect();"

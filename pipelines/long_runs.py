@@ -14,7 +14,12 @@ LONGEST = 30 * 86_400
 
 
 def allow(made: beam.Pipeline) -> None:
-    """Let a pipeline without `--job_endpoint` run for 30 days, unless its options say how long."""
+    """Let a pipeline without `--job_endpoint` run for 30 days, unless its options say how long.
+
+    (Beam's own number cannot be told from the same number of an operator. Dataflow has no job
+    server, and would show the option.)
+    """
     portable = made.options.view_as(PortableOptions)
-    if not portable.job_endpoint and portable.job_server_timeout == BEAMS_SECONDS:
+    elsewhere = portable.job_endpoint or type(made.runner).__name__ == "DataflowRunner"
+    if not elsewhere and portable.job_server_timeout == BEAMS_SECONDS:
         portable.job_server_timeout = LONGEST

@@ -11,11 +11,12 @@ import contextlib
 import os
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PortableOptions
+
+from pipelines import long_runs
 
 PATIENCE = 60.0
 """Seconds of refusals without a break: a job server that is started again has so long."""
@@ -28,14 +29,18 @@ PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 def noticed(made: beam.Pipeline, lost: Callable[[], object]) -> Iterator[None]:
     """Call a function, in another thread, if the job server of a pipeline is gone meanwhile.
 
+    Who gives `--job_server_timeout` waits for as long as that says.
+
     Args:
         made: the pipeline, which is handed to its job server meanwhile, if it has one.
         lost: what is called; it should end the process.
     """
     ended = threading.Event()
-    has_job_server = hasattr(made.runner, "create_job_service")
-    if has_job_server and not any(map(os.environ.get, PROXIES)):
-        endpoint = made.options.view_as(PortableOptions).job_endpoint or ""
+    portable = made.options.view_as(PortableOptions)
+    endpoint = portable.job_endpoint or ""
+    has_job_server = endpoint and hasattr(made.runner, "create_job_service")
+    chosen = portable.job_server_timeout != long_runs.BEAMS_SECONDS
+    if has_job_server and not chosen and not any(map(os.environ.get, PROXIES)):
         threading.Thread(target=_watch, args=(endpoint, ended, lost), daemon=True).start()
     try:
         yield
@@ -44,22 +49,25 @@ def noticed(made: beam.Pipeline, lost: Callable[[], object]) -> Iterator[None]:
 
 
 def _watch(endpoint: str, ended: threading.Event, lost: Callable[[], object]) -> None:
-    answered = time.monotonic()
+    refused = 0  # counted, as a driver may have been stopped for a while itself
     while not ended.wait(PAUSE):
-        if not refuses(endpoint):
-            answered = time.monotonic()
-        elif time.monotonic() - answered > PATIENCE:
+        refused = refused + 1 if refuses(endpoint) else 0
+        if refused > PATIENCE / PAUSE and not ended.is_set():
             lost()
             return
 
 
 def refuses(endpoint: str) -> bool:
-    """Return whether nobody listens at HOST:PORT; False for an address of another kind."""
+    """Return whether nobody listens at HOST:PORT, at any address of the host.
+
+    False for an address of another kind.
+    """
     host, _, port = endpoint.rpartition(":")
+    address = host.strip("[]"), int(port) if port.isdecimal() else -1
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=PAUSE).close()
-    except ConnectionRefusedError:
-        return True
+        socket.create_connection(address, timeout=PAUSE, all_errors=True).close()
+    except ExceptionGroup as failed:
+        return all(isinstance(error, ConnectionRefusedError) for error in failed.exceptions)
     except (OSError, ValueError, OverflowError):
         return False
     return False

@@ -1,7 +1,6 @@
 """The messages of a running job: its stages, and nothing that a runner prints of elements."""
 
 import contextlib
-import functools
 import io
 import logging
 import os
@@ -168,20 +167,26 @@ def run(
         sys.exit(f"error: {failures.explain(error, runner, show_errors)}")
 
 
-def _end(words: str) -> None:
-    """Say what is lost, and end: its runner waits for it, in the main thread.
+def _lost_worker() -> None:
+    """Say that a worker is lost, and end.
 
-    A Ctrl-C at a terminal ends what runs beside the job too: then that signal, which may take a
-    moment to come here, ends the job.
+    A Ctrl-C at a terminal ends the workers too: then that signal, which may take a moment to come
+    here, ends the job.
     """
     time.sleep(PATIENCE)
+    _end(LOST)
+
+
+def _lost_job_server() -> None:
+    """Say that the job server is lost, and end, at once: it might come back, and run the job."""
+    _end(NO_JOB_SERVER)
+
+
+def _end(words: str) -> None:
+    """Say what is lost, and end: its runner waits for it, in the main thread."""
     if not stopping.is_ending():
         say(words)
     stopping.end(1)
-
-
-_lost_worker = functools.partial(_end, LOST)
-_lost_job_server = functools.partial(_end, NO_JOB_SERVER)
 
 
 def announce(words: str, done: object) -> str:

@@ -94,7 +94,7 @@ def positions_of(keys: Sequence[Sequence[object]]) -> list[float] | None:
     """
     if len(keys) < _DENSE or any(len(key) != 1 for key in keys):
         return None
-    positions = [at for at in (_position(key[0]) for key in keys) if at is not None]
+    positions = [each for each in (_position(key[0]) for key in keys) if each is not None]
     if len(positions) < len(keys) or len(set(positions)) < len(keys):
         return None
     days = not isinstance(keys[0][0], int) and not str(keys[0][0]).lstrip("-").isdigit()

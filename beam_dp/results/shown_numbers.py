@@ -17,8 +17,8 @@ MARK = "*"
 OF_LITTLE_USE = "missing, or with an interval as wide as the number"
 """What a mark says."""
 NOT_SHOWN = (
-    "their error could not be shown, and may be small or large, because an end of the interval "
-    "would tell of a few people"
+    "their error could not be shown, and may be small or large: an end of the interval would tell "
+    "of a few people"
 )
 """What a mark says of other numbers."""
 PASSED_OVER = (

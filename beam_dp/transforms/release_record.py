@@ -73,11 +73,11 @@ def columns(release: Any) -> Record:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the libraries; those that are not installed are left."""
-    versions = {"python": platform.python_version()}
+    by_name = {"python": platform.python_version()}
     for name in _LIBRARIES:
         for distribution in importlib.metadata.distributions(name=name):
-            versions[name] = distribution.version
-    return versions
+            by_name[name] = distribution.version
+    return by_name
 
 
 @functools.cache

@@ -31,6 +31,13 @@ def test_only_a_limit_that_nobody_chose_is_raised(words: list[str], expected: in
     assert seconds(words) == expected
 
 
+def test_dataflow_is_told_nothing() -> None:
+    made = beam.Pipeline(options=PipelineOptions([]))
+    made.runner = type("DataflowRunner", (), {})()
+    long_runs.allow(made)
+    assert made.options.view_as(PortableOptions).job_server_timeout == 300
+
+
 def test_every_job_may_last() -> None:
     made = beam.Pipeline(runner="FnApiRunner")
     terminal.run(made, "Reading")

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 
 from pipelines import lost_job_servers, stopping, terminal
 
@@ -86,6 +86,25 @@ def test_a_port_that_nobody_listens_to_refuses_and_a_busy_process_does_not(
         assert not lost_job_servers.refuses(other), other
 
 
+@pytest.mark.parametrize(
+    ("errors", "expected"),
+    [
+        ([ConnectionRefusedError()], True),
+        ([ConnectionRefusedError(), ConnectionRefusedError()], True),
+        ([TimeoutError(), ConnectionRefusedError()], False),
+        ([ConnectionRefusedError(), OSError()], False),
+    ],
+)
+def test_a_host_of_several_addresses_refuses_with_all_of_them(
+    errors: list[OSError], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(*_: object, **__: object) -> None:
+        raise ExceptionGroup("", errors)
+
+    monkeypatch.setattr(socket, "create_connection", connect)
+    assert lost_job_servers.refuses("localhost:1") == expected
+
+
 def test_the_job_server_of_a_pipeline_is_watched_while_it_is_reached(
     silent: socket.socket, deserted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +117,9 @@ def test_the_job_server_of_a_pipeline_is_watched_while_it_is_reached(
     with monkeypatch.context() as proxy:  # which may reach what refuses us
         proxy.setenv("https_proxy", "http://localhost:1")
         assert not watched(gone, 0.02)
+    chosen = made(f"localhost:{deserted}")
+    chosen.options.view_as(PortableOptions).job_server_timeout = 600  # the operator waits longer
+    assert not watched(chosen, 0.02)
     gone.runner = None  # the option is there, and no runner asks for it
     assert not watched(gone, 0.02)
 
@@ -120,13 +142,13 @@ def test_only_a_minute_of_refusals_ends_a_job(
     def refuses(endpoint: str) -> bool:
         nonlocal seconds
         seconds += 1
-        if seconds == len(refusals):
+        if seconds == len(refusals) and not expected:
             ended.set()
         return refusals[seconds - 1]
 
-    monkeypatch.setattr(lost_job_servers, "PAUSE", 0.0)
+    monkeypatch.setattr(lost_job_servers, "PAUSE", 2.0**-20)
+    monkeypatch.setattr(lost_job_servers, "PATIENCE", 60 * 2.0**-20)
     monkeypatch.setattr(lost_job_servers, "refuses", refuses)
-    monkeypatch.setattr(lost_job_servers, "time", SimpleNamespace(monotonic=lambda: seconds))
     lost_job_servers._watch("", ended, lambda: lost.append("lost"))
     assert bool(lost) == expected and seconds == len(refusals)
 

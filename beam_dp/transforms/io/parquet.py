@@ -132,7 +132,10 @@ def kept_footers() -> Footer:
 def read_parquet(
     part: Range, pattern: str, columns: Sequence[str], footer: Footer = footer_of
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the wanted columns of a range in batches of at most 131,072 rows and about 4 MiB.
+    """Yield the wanted columns of a range in batches of at most 131,072 rows.
+
+    A batch takes about 4 MiB as the file encodes it, before compression; values that repeat take
+    more in memory.
 
     A text column that repeats its values comes as a dictionary, any other as it is stored;
     nulls stay nulls.
@@ -166,6 +169,7 @@ def _batches(part: Range, columns: Sequence[str], footer: Footer) -> Iterator[pa
     groups = range(part.first, part.last + 1)
     metadata = footer(part.path)
     with _opened(part.path) as source:
+        _check(metadata, part, columns)
         repeated = _repeated(pq.ParquetFile(source, metadata=metadata), groups, columns)
         each = source.size() / max(metadata.num_rows, 1)
         most = _rows_of_batch(metadata, groups, columns)
@@ -173,6 +177,13 @@ def _batches(part: Range, columns: Sequence[str], footer: Footer) -> Iterator[pa
             for batch in file.iter_batches(most, row_groups=list(groups), columns=list(columns)):
                 progress.add(each * len(batch))
                 yield without_views(batch)
+
+
+def _check(metadata: pq.FileMetaData, part: Range, columns: Sequence[str]) -> None:
+    """Refuse a file that is another one than when it was cut into ranges, as a damaged one."""
+    names = metadata.schema.to_arrow_schema().names
+    if part.last >= metadata.num_row_groups or not set(columns) <= set(names):
+        raise pa.ArrowInvalid("the file has changed")
 
 
 def without_views(batch: pa.RecordBatch) -> pa.RecordBatch:

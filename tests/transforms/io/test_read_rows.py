@@ -148,6 +148,20 @@ def test_the_footer_of_a_file_is_read_once_for_all_its_ranges(
     assert asked == [path]
 
 
+@pytest.mark.parametrize(
+    "other", [pa.table({"who": range(20)}), pa.table({"what": range(1000)})], ids=["few", "column"]
+)
+def test_a_file_that_is_replaced_after_it_was_listed_is_no_parquet_file(
+    other: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "RANGE_ROWS", 100)
+    path = write_parquet(tmp_path / "a.parquet", pa.table({"who": range(1000)}), 50)
+    *_, last = parquet.ranges([path], path, ["who"])
+    write_parquet(tmp_path / "a.parquet", other, 50)
+    with pytest.raises(ValueError, match="must be a Parquet file"):
+        list(parquet.read_parquet(last, path, ["who"]))
+
+
 def test_parquet_text_is_a_dictionary_where_it_repeats_only(tmp_path: Path) -> None:
     table = pa.table(
         {
