@@ -45,19 +45,17 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.metrics.rows import Quantile as Quantile
     from beam_dp.mechanisms.metrics.rows import Quantiles as Quantiles
     from beam_dp.mechanisms.metrics.spread import Preprocessed as Preprocessed
-    from beam_dp.mechanisms.metrics.spread import StandardDeviation as StandardDeviation
     from beam_dp.mechanisms.metrics.spread import TrimmedMean as TrimmedMean
-    from beam_dp.mechanisms.metrics.spread import Variance as Variance
     from beam_dp.mechanisms.metrics.totals import Count as Count
     from beam_dp.mechanisms.metrics.totals import PeopleCount as PeopleCount
     from beam_dp.mechanisms.metrics.totals import Sum as Sum
+    from beam_dp.mechanisms.metrics.variance import StandardDeviation as StandardDeviation
+    from beam_dp.mechanisms.metrics.variance import Variance as Variance
     from beam_dp.mechanisms.profiles.profile import Profile as Profile
     from beam_dp.mechanisms.search import AboveThreshold as AboveThreshold
     from beam_dp.mechanisms.search import ExponentialMechanism as ExponentialMechanism
     from beam_dp.mechanisms.search import NoisyBinarySearch as NoisyBinarySearch
-    from beam_dp.mechanisms.search import RankSearch as RankSearch
     from beam_dp.mechanisms.search import ScaleThenChoose as ScaleThenChoose
-    from beam_dp.mechanisms.search import UnboundedSearch as UnboundedSearch
     from beam_dp.mechanisms.sensitivity import down_sensitivity as down_sensitivity
     from beam_dp.mechanisms.sensitivity.monotone import Monotone as Monotone
     from beam_dp.mechanisms.sensitivity.monotone import monotone_hull as monotone_hull
@@ -95,21 +93,15 @@ else:
             "beam_dp.mechanisms.metrics.quotients.mean": ("Mean",),
             "beam_dp.mechanisms.metrics.ratio": ("Ratio",),
             "beam_dp.mechanisms.metrics.rows": ("Median", "Quantile", "Quantiles"),
-            "beam_dp.mechanisms.metrics.spread": (
-                "Preprocessed",
-                "StandardDeviation",
-                "TrimmedMean",
-                "Variance",
-            ),
+            "beam_dp.mechanisms.metrics.variance": ("StandardDeviation", "Variance"),
+            "beam_dp.mechanisms.metrics.spread": ("Preprocessed", "TrimmedMean"),
             "beam_dp.mechanisms.metrics.totals": ("Count", "PeopleCount", "Sum"),
             "beam_dp.mechanisms.profiles.profile": ("Profile",),
             "beam_dp.mechanisms.search": (
                 "AboveThreshold",
                 "ExponentialMechanism",
                 "NoisyBinarySearch",
-                "RankSearch",
                 "ScaleThenChoose",
-                "UnboundedSearch",
             ),
             "beam_dp.mechanisms.sensitivity": ("down_sensitivity",),
             "beam_dp.mechanisms.sensitivity.monotone": ("Monotone", "monotone_hull"),

@@ -4,6 +4,7 @@
     python -m benchmarks --scale 0.01         the same, the speed on a hundredth of the rows
     python -m benchmarks speed --growth 1,3   a part of it, by the options of `benchmarks.speed`
     python -m benchmarks statistics           other statistics than sums and counts
+    python -m benchmarks together             numbers that share a draw, and means far from 0
     python -m benchmarks ratio                private ratios a / b against b
     python -m benchmarks ranks                quantiles and extremes for few people, with goals
     python -m benchmarks reach                the chosen bound on partitions, with goals
@@ -34,6 +35,7 @@ PROGRAMS = (
     "experts",
     "speed",
     "statistics",
+    "together",
     "ratio",
     "ranks",
     "reach",
@@ -50,6 +52,7 @@ _OTHERS = [
     ["benchmarks.experts"],
     ["benchmarks.statistics"],
     ["benchmarks.statistics", "--accuracy"],
+    ["benchmarks.together"],
     ["benchmarks.ratio"],
     ["benchmarks.ranks"],
     ["benchmarks.reach"],

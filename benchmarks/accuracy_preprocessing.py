@@ -57,7 +57,7 @@ OURS: dict[str, dict[str, Metric]] = {
     },
     "median": {
         "preprocessing": dp.Preprocessed("value", "median"),
-        "our other way: rank search": dp.Median("value"),
+        "our other way: rank search": dp.Median("value", per="person"),
     },
     "maximum": {
         "preprocessing": dp.Preprocessed("value", "maximum"),

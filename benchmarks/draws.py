@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.reach_programs import Programs
-from beam_dp.mechanisms.reach import ladder, partition_number
+from beam_dp.mechanisms.reach import partition_number
 from beam_dp.mechanisms.releases.released import Released
 from beam_dp.mechanisms.summaries import histograms, owner_lines
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -133,7 +134,7 @@ class Summarised(Releases):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Searched(Releases):
-    """The same where the bound on partitions per person is chosen in each draw.
+    """The same where the bound on partitions per person, or a centre, is chosen in each draw.
 
     Attributes:
         programs: the search, and the program for each bound.
@@ -146,19 +147,23 @@ class Searched(Releases):
     reduced: Table
     widest: Bounder
     partitions: int
-    settled: dict[int, Summarised] = dataclasses.field(default_factory=dict)
+    settled: dict[int, Table] = dataclasses.field(default_factory=dict)
+
+    @functools.cached_property
+    def votes(self) -> histograms.Summary:
+        """The votes of everybody in the choices."""
+        return self.programs.votes.of(self.reduced, self.widest)
 
     def draw(self) -> list[Interval]:
-        """Choose the bound, then draw one release of every metric for every partition."""
-        counts = ladder.people_per_step(ladder.reaches_of(self.reduced), self.programs.edges)
-        chosen = self.programs.choose(counts, Noise())
+        """Make the first choices, then draw one release of every metric for every partition."""
+        chosen = self.programs.choose(self.votes, Noise())
         program = self.programs.at(chosen)
-        if chosen.reach not in self.settled:
-            bounds = self.widest.bounds.up_to(chosen.reach)
-            bounder = dataclasses.replace(self.widest, bounds=bounds)
-            table = bounder.settle_reduced(self.reduced)
-            self.settled[chosen.reach] = of_settled(program, bounder, table, self.partitions)
-        return dataclasses.replace(self.settled[chosen.reach], program=program).draw()
+        bounds = self.widest.bounds.up_to(program.reach)
+        bounder = dataclasses.replace(self.widest, bounds=bounds)
+        if program.reach not in self.settled:
+            self.settled[program.reach] = bounder.settle_reduced(self.reduced)
+        table = self.settled[program.reach]
+        return of_settled(program, bounder, table, self.partitions).draw()
 
 
 def interval(
@@ -237,6 +242,9 @@ def table_of(rows: Rows, read: Sequence[Column]) -> Table:
 
 def read_column(values: np.ndarray, column: Column) -> np.ndarray:
     """Return a column in units, or as codes where values are only compared."""
+    if column.role is Role.FLAG:
+        missing = np.isnan(values)
+        return np.where(missing, integers.LOWEST, values == column.detail).astype(np.int64)
     if column.role is not Role.VALUE:
         return owner_lines.code(values.astype(np.uint64)[None], _KEY)
     missing = np.isnan(values)

@@ -1,18 +1,16 @@
 """Look for neighbours whose removal profiles do not interlace, and for wrong proofs.
 
     python -m benchmarks neighbours --pairs 20000          every statistic and number of owners
-    python -m benchmarks neighbours --by_guesses           what HiGHS and the game guess is proved
     python -m benchmarks neighbours --only largest
 
 The neighbours of one line are those of random chains: a database of up to 10 rows of 6 people, from
-which they leave one by one in a random order. A violation is a pair whose profiles do not interlace,
-B'[k + 1] <= B[k] <= B'[k], or rise. Then come proofs from guesses that are wrong on purpose: bounds
-of the linear program that are not on its two sides, which the simplex method in rational numbers
-tells. The command returns 1 if there is a violation.
+which they leave one by one in a random order. A violation is a pair whose profiles do not
+interlace, B'[k + 1] <= B[k] <= B'[k], or rise. Then come proofs from guesses that are wrong on purpose: bounds
+of a packing that are not on its two sides, which scipy tells to nine digits. The command returns 1
+if there is a violation.
 
-Rational numbers solve programs of this size, so that no line meets the solvers of larger ones but
-those that are forced to: `by interior points`, and `by price, by guesses` (a first-order method,
-flows and HiGHS). With `--by_guesses` all lines of linear programs are.
+HiGHS solves programs of this size, so that no line meets the method of larger ones but the one that
+is forced to: `total, first order`.
 """
 
 from __future__ import annotations
@@ -30,21 +28,14 @@ from unittest import mock
 
 import numpy as np
 
-from beam_dp.mechanisms.optimization import removal_levels
 from beam_dp.mechanisms.optimization.packing import packing_cells
-from beam_dp.mechanisms.optimization.removal_bounds import RemovalBounds, Weights
-from beam_dp.mechanisms.optimization.removal_program import RemovalProgram
-from beam_dp.mechanisms.profiles import (
-    coverage,
-    frequency,
-    kth_largest,
-    owner_pairs,
-    shared_rows,
-    vertex_cover,
-)
-from beam_dp.mechanisms.profiles.shared_values import distinct_by_price
+from beam_dp.mechanisms.optimization.packing.packing_program import Packing
+from beam_dp.mechanisms.profiles import coverage, frequency, kth_largest
+from beam_dp.mechanisms.profiles.packed import by_price, kth_by_price
+from beam_dp.mechanisms.profiles.packed.most_frequent import MostFrequent
+from beam_dp.mechanisms.profiles.packed.packings import PackedRows, different
 
-REMOVALS, PEOPLE, BITS = 5, 6, 20
+REMOVALS, PEOPLE = 5, 6
 EVERY = (1, 2, 3, 4)
 
 
@@ -98,19 +89,14 @@ def ranked(rank: int) -> Statistic:
         return values[rank - 1] if len(values) >= rank else -math.inf
 
     def profile(rows: Rows) -> Sequence[Any]:
-        return shared_rows.kth_largest(*rows, rank, REMOVALS, -math.inf)
+        return kth_by_price.profile(*rows, rank, REMOVALS, -math.inf)
 
     return Statistic(profile, exact)
 
 
-def _of_pairs(
-    profile: Callable[..., Sequence[Any]], column: str
-) -> Callable[[Rows], Sequence[Any]]:
-    def of_owned(rows: Rows) -> Sequence[Any]:
-        owned = rows.owned
-        return profile(*shared_rows.pair(owned.owners), getattr(owned, column), REMOVALS)
-
-    return of_owned
+def squares(rows: Rows) -> int:
+    """Return the sum over items of their squared numbers of rows."""
+    return sum(int(rows.weights[rows.items == item].sum()) ** 2 for item in np.unique(rows.items))
 
 
 def _largest_of_one(rows: Rows) -> Sequence[int]:
@@ -135,46 +121,44 @@ def forced(
     return of_rows
 
 
-def _by_price(rows: Rows) -> Sequence[int]:
-    return distinct_by_price.profile(rows.owners, rows.items, REMOVALS)
+def _squares_of_one(rows: Rows) -> Sequence[int]:
+    owned = rows.owned
+    return frequency.squares_profile(owned.owners[0], owned.items, owned.weights, REMOVALS)
+
+
+def _total(rows: Rows) -> Sequence[int]:
+    return by_price.profile(PackedRows(rows.owners, None, rows.weights), REMOVALS)
 
 
 SHARED = {
-    "total": Statistic(lambda rows: shared_rows.total(rows.owners, rows.weights, REMOVALS), total),
+    "total": Statistic(_total, total),
     "count": Statistic(
-        lambda rows: shared_rows.total(rows.owners, None, REMOVALS), lambda rows: len(rows.weights)
+        lambda rows: by_price.profile(PackedRows(rows.owners, None), REMOVALS),
+        lambda rows: len(rows.weights),
     ),
     "most frequent": Statistic(
-        lambda rows: shared_rows.most_frequent(*rows, REMOVALS), most_frequent
+        lambda rows: by_price.profile(MostFrequent(*rows), REMOVALS), most_frequent
     ),
     "distinct": Statistic(
-        lambda rows: shared_rows.distinct(rows.owners, rows.items, REMOVALS), distinct
+        lambda rows: by_price.profile(PackedRows(rows.owners, rows.items), REMOVALS), distinct
     ),
     "largest": ranked(1),
     "third largest": ranked(3),
 }
-"""Of any number of owners: `shared_rows`."""
+"""Of any number of owners: by packings."""
 STATISTICS = {
     **SHARED,
+    "total, first order": Statistic(forced(_total, packing_cells, _SMALL=0), total),
     "most frequent, by one": Statistic(_frequent_of_one, most_frequent, (1,)),
+    "squares, by one": Statistic(_squares_of_one, squares, (1,)),
     "distinct, by one": Statistic(
         lambda rows: coverage.profile(rows.owned.owners[0], rows.owned.items, REMOVALS),
         distinct,
         (1,),
     ),
     "third largest, by one": Statistic(_largest_of_one, ranked(3).exact, (1,)),
-    "distinct, by price": Statistic(_by_price, distinct),
-    "distinct, by price, by guesses": Statistic(
-        forced(_by_price, packing_cells, _TINY=0), distinct
-    ),
-    "most frequent, by interior points": Statistic(
-        forced(SHARED["most frequent"].profile, removal_levels, _TINY=0, _MANY=0, _VARIED=0),
-        most_frequent,
-    ),
-    "total, by a flow": Statistic(_of_pairs(owner_pairs.profile, "weights"), total, (2,)),
-    "distinct, by covers": Statistic(_of_pairs(vertex_cover.profile, "items"), distinct, (2,)),
 }
-"""Also those that are used in place of these, and solvers that only larger programs have."""
+"""Also those of rows of one owner, and the method that only larger programs have."""
 
 
 def some_rows(
@@ -218,64 +202,45 @@ def violations(statistic: Statistic, roles: int, pairs: int, seed: int) -> int:
     return found
 
 
-def some_program(generator: np.random.Generator, of_values: bool, roles: int = 4) -> RemovalProgram:
+def some_packing(generator: np.random.Generator, of_values: bool, roles: int = 4) -> Packing:
     """Return a program of up to so many owners per row: a value per row, or a few rows each."""
     rows = int(generator.integers(1, 9))
-    owners = np.sort(generator.integers(0, PEOPLE, (rows, roles)), axis=1)
-    owners[:, 1:][owners[:, 1:] == owners[:, :-1]] = -1
-    owners = -np.sort(-owners, axis=1)
+    owners = different(generator.integers(0, PEOPLE, (rows, roles)))
     values = np.sort(generator.integers(0, 3, rows)) if of_values else np.arange(rows)
     values = np.unique(values, return_inverse=True)[1]
-    size = int(values.max()) + 1
-    weights = generator.integers(1, 5, size)
-    groups = np.unique(generator.integers(0, 3, size), return_inverse=True)[1]
-    return RemovalProgram(owners, values, weights, groups)
+    weights = generator.integers(1, 5, int(values.max()) + 1)
+    price = Fraction(int(generator.integers(1, 40)), int(generator.choice([1, 2, 8])))
+    return Packing(owners, values, weights, price)
 
 
-def any_guess(generator: np.random.Generator, program: RemovalProgram) -> Weights:
-    """Return weights that may be infeasible in every way."""
-    entries = int(generator.integers(0, 12))
-    rows = generator.integers(-1, len(program.values), entries)
-    values = np.where(rows < 0, generator.integers(0, len(program.weights), entries), 0)
-    values = np.where(rows < 0, values, program.values[rows])
-    most = int(generator.choice([1 << BITS, 1 << (BITS + 4), 1 << 50]))
-    return Weights(
-        generator.integers(-most, most, int(program.groups.max()) + 1),
-        values,
-        rows,
-        generator.integers(-most, most, entries),
-    )
+def exact_packing(packing: Packing) -> float:
+    """Return the value of a program in prices, to about nine digits."""
+    from scipy.optimize import linprog
 
-
-def any_removal(generator: np.random.Generator, people: int) -> np.ndarray:
-    """Return parts by which people are removed that may be infeasible, and a 0."""
-    most = int(generator.choice([1 << BITS, 1 << (BITS + 4)]))
-    parts = generator.integers(-most, most, people) * (generator.random(people) < 0.6)
-    return np.append(parts, 0)
+    people = [(packing.owners == person).any(axis=1) for person in range(packing.people)]
+    values = [packing.values == value for value in range(len(packing.weights))]
+    limits = [*([1.0] * packing.people), *(packing.weights / float(packing.price))]
+    rows = np.array([*people, *values], np.float64)
+    return -float(linprog(-np.ones(len(packing.values)), rows, limits).fun)
 
 
 def wrong_proofs(of_values: bool, roles: int, guesses: int, seed: int) -> int:
     """Return how many of so many guesses give bounds that are not around the program's value."""
     generator, found, each = np.random.default_rng((seed, roles, of_values)), 0, 20
     for _ in range(-(-guesses // each)):
-        program = some_program(generator, of_values, roles)
-        bounds, one = RemovalBounds(program), Fraction(1 << BITS)
-        exact = [program.solved(k) * one for k in range(4)]
-        everybody = bounds.touched(np.ones(program.people, np.bool_))
+        packing = some_packing(generator, of_values, roles)
+        exact = exact_packing(packing)
         for _ in range(each):
-            lows = bounds.lowers(any_guess(generator, program), 3, BITS)
-            k = int(generator.integers(0, 4))
-            removed = removal_levels._feasible(any_removal(generator, program.people), k, BITS)
-            high = int(bounds.left(removed, everybody, bounds.lines, BITS).max())
-            above = any(low > value for low, value in zip(lows, exact, strict=True))
-            found += above or high < exact[k]
+            size = float(generator.choice([0.1, 1, 3]))
+            removed, packed = (
+                size * (generator.random(many) - 0.2)
+                for many in (packing.people, len(packing.values))
+            )
+            high, stays, parts = packing.upper(removed)
+            line = float(stays / packing.price + parts)
+            found += float(packing.lower(packed)) > exact + 1e-9
+            found += min(float(high), line) < exact - 1e-9
     return found
-
-
-def by_guesses() -> None:
-    """Let programs of any size be solved by guesses first."""
-    for name in ("_TINY", "_MANY", "_FEW", "_VARIED"):
-        setattr(removal_levels, name, 0)
 
 
 def _line(what: str, owners: int, tries: int, count: Callable[[], int]) -> int:
@@ -293,11 +258,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=1000, help="neighbours per line, and guesses")
     parser.add_argument("--only", default="", help="a part of the names of the lines")
-    parser.add_argument("--by_guesses", action="store_true", help="prove what is guessed")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(words)
-    if given.by_guesses:
-        by_guesses()
     sys.stdout.write("| what | owners | pairs | violations | cpu s |\n" + "| --- " * 5 + "|\n")
     pairs, seed, found = given.pairs, given.seed, 0
     lines = [

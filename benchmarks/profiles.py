@@ -21,7 +21,9 @@ import pyarrow.parquet as pq
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.profiles import coverage, frequency, kth_largest, owner_pairs
+from beam_dp.mechanisms.profiles import coverage, frequency, kth_largest
+from beam_dp.mechanisms.profiles.packed import by_price
+from beam_dp.mechanisms.profiles.packed.packings import PackedRows
 from beam_dp.mechanisms.search import RankProfile, increments
 from benchmarks import cases, relations
 from benchmarks.cases import Case
@@ -93,8 +95,9 @@ def _of_sums(case: Case, columns: Columns) -> list[float]:
 def _of_edges(case: Case, columns: Columns) -> list[float]:
     [(kind, options)] = case.metrics
     weights = columns[str(options["column"])] if kind == "Sum" else None
-    first, second = (columns[name] for name in case.person)
-    return [float(value) for value in owner_pairs.profile(first, second, weights, case.removals)]
+    owners = codes(np.stack([columns[name] for name in case.person]))
+    packed = PackedRows(owners.reshape(len(case.person), -1), None, weights)
+    return [float(value) for value in by_price.profile(packed, case.removals)]
 
 
 def _sums(case: Case, columns: Columns) -> list[float]:
@@ -123,12 +126,9 @@ def _distinct(case: Case, columns: Columns) -> list[float]:
 
 
 def _frequency(case: Case, columns: Columns) -> list[float]:
-    [(kind, options)] = case.metrics
+    [(kind, _)] = case.metrics
     people, items = (codes(columns[name]) for name in case.columns)
     counts = np.ones(len(people), np.int64)
-    if options.get("relaxation") == "pairs":
-        pairs = frequency.squares_edges(people, items, counts)
-        return [float(value) for value in owner_pairs.profile(*pairs, case.removals)]
     function = frequency.max_profile if kind == "MaxFrequency" else frequency.squares_profile
     return [float(value) for value in function(people, items, counts, case.removals)]
 

@@ -12,9 +12,7 @@ for one row per person and epsilon 1. Errors are in people: how far p n is from 
 those at or below the released value; for the k-th largest, how far k is from the people at or above
 it; for the largest, how many these are. "absurd" is further from the data than ten times their
 range; "stated" is how often the error is within the released `_rank_error`, people who are rounded
-up to one candidate taken for equal. Errors are medians over
-the distributions, shares are means. "before" is what the library did until then: `RankSearch`, and
-`AboveThreshold` for the largest and the k-th largest.
+up to one candidate taken for equal. Errors are medians over the distributions, shares are means.
 
 Constants were chosen on the first group of distributions; the second was held out. Goals leave room
 for the noise of 100 runs per distribution, about half a person in the middle and one at 95%.
@@ -28,7 +26,6 @@ import functools
 import math
 import sys
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 
 import numpy as np
 
@@ -36,11 +33,10 @@ import beam_dp as dp
 from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.metrics.base import UNIT, Metric
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.releases.quantiles import ExtremeRelease, RankRelease
 from beam_dp.mechanisms.releases.request import Context
-from beam_dp.mechanisms.search.rank_search import RESOLUTION, RankProfile
 from beam_dp.mechanisms.search.ranks.node import Answer, Node
+from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION, RankProfile
 
 RUNS = 100
 STATED = 0.93
@@ -239,22 +235,6 @@ def bounds() -> str:
     return "\n".join(lines)
 
 
-def before(task: Task, data: np.ndarray) -> Answer:
-    """Return what the library released until then, on the same candidates."""
-    indexes = _GRID.indexes(data)
-    if task.p is not None:
-        budget = dp.Budget(Fraction(1, len(getattr(task.metric, "shares", (0,)))))
-        profile = RankProfile(indexes, np.full(len(data), RESOLUTION))
-        chosen = float(dp.RankSearch(budget, task.p).choose_from(profile, _GRID))
-        return Answer(_GRID.index(chosen))
-    search = dp.AboveThreshold(_BUDGET, gate=True)
-    first = max(task.k - 1, 0)
-    kept = np.sort(data)[::-1][first : first + search.cap(_GRID.size) + 1].tolist()
-    missing = [-math.inf] * (search.cap(_GRID.size) + 1 - len(kept))
-    chosen = float(search.choose(Profile([*kept, *missing]), _GRID))
-    return Answer() if chosen == _GRID[0] else Answer(_GRID.index(chosen))
-
-
 def now(task: Task, release: RankRelease | ExtremeRelease, data: np.ndarray) -> Answer:
     """Return what the metric's search answers."""
     indexes = _GRID.indexes(data)
@@ -320,11 +300,11 @@ def missed(task: Task, result: Result, runs: int) -> list[str]:
     return found
 
 
-def shown(result: Result, stated: bool) -> str:
+def shown(result: Result) -> str:
     """Return a result as it stands in the table."""
     errors = f"{result.middle:5.1f}/{result.most:<6.1f}"
     shares = f"{result.absurd:7.1%}{result.none:8.1%}"
-    return f"{errors}{shares}" + (f"{result.stated:8.1%}" if stated else "")
+    return f"{errors}{shares}{result.stated:8.1%}"
 
 
 def strayed(
@@ -341,7 +321,6 @@ def table(
     title: str,
     draws: dict[str, Draw],
     runs: int,
-    compare: bool,
     only: str = "",
     stray: float | None = None,
 ) -> bool:
@@ -351,24 +330,19 @@ def table(
         title: what stands above it.
         draws: the distributions.
         runs: per distribution.
-        compare: whether what the library did before stands beside it.
         only: a part of the names of the tasks.
         stray: the chance to stop where nobody is; None: that of the library.
     """
     head = f"{title:26}{'n':>7}  "
     columns = f"{'error':^12}{'absurd':>7}{'none':>8}"
-    print(f"{head}{columns}{'stated':>8}{('    before: ' + columns) if compare else ''}")
+    print(f"{head}{columns}{'stated':>8}")
     fine = True
     for task in (task for task in TASKS if only in task.name):
         some = {name: draw for name, draw in draws.items() if task.p or name not in TIES}
         count = max(5, runs // 5) if task.n > 3000 else runs
         answer = functools.partial(now, task, strayed(task.release, stray))
         new = together([measured(task, draw, count, answer) for draw in some.values()])
-        line = f"{task.name:26}{task.n:>7,}  {shown(new, True)}"
-        if compare:
-            answer = functools.partial(before, task)
-            old = together([measured(task, draw, count, answer) for draw in some.values()])
-            line += f"            {shown(old, False)}"
+        line = f"{task.name:26}{task.n:>7,}  {shown(new)}"
         goals = missed(task, new, count * len(some))
         print(line + (f"   MISSED: {', '.join(goals)}" if goals else ""), flush=True)
         fine &= not goals
@@ -387,9 +361,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(bounds())
         return 0
     options = {"only": given.only, "stray": given.stray}
-    tuned = table("distributions of the tuning", TUNED, given.runs, compare=True, **options)
+    tuned = table("distributions of the tuning", TUNED, given.runs, **options)
     print()
-    held = table("held-out distributions", HELD_OUT, given.runs, compare=False, **options)
+    held = table("held-out distributions", HELD_OUT, given.runs, **options)
     return int(not (tuned and held))
 
 

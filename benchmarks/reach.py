@@ -37,6 +37,7 @@ from beam_dp.mechanisms.reach import ladder, looks
 from beam_dp.mechanisms.reach import reach_choice as choice
 from beam_dp.mechanisms.reach.looks import noise_scale
 from beam_dp.mechanisms.reach.reach_choice import StepNoise
+from beam_dp.mechanisms.summaries.histograms import Summary
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 GOALS = {300: 1.4, 1_000: 1.4, 10_000: 1.15, 100_000: 1.15}
@@ -149,13 +150,18 @@ def selected_ratio(data: Data, draws: int) -> float:
     best = min(selected_error(data, question.program(SELECTED, bound)) for bound in tried)
     programs = Programs(question, ladder.edges_up_to(None))
     counts = ladder.people_per_step(data.reaches, programs.edges)
+    nothing = np.zeros(len(counts), np.int64)
+    votes = Summary(
+        nothing.astype(np.uint64)[None], nothing, np.arange(len(counts)), counts, nothing
+    )
     known: dict[tuple[int, Fraction], float] = {}
     errors = []
     for _ in range(draws):
-        chosen = programs.choose(counts, Noise())
-        key = chosen.reach, chosen.look.share
+        first = programs.choose(votes, Noise())
+        assert first.reach is not None
+        key = first.reach.reach, first.reach.look.share
         if key not in known:
-            known[key] = selected_error(data, programs.at(chosen))
+            known[key] = selected_error(data, programs.at(first))
         errors.append(known[key])
     return float(np.mean(errors)) / best
 

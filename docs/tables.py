@@ -36,7 +36,8 @@ def metrics() -> str:
         "`Count()`": dp.Count(),
         '`Sum("a")`': dp.Sum("a"),
         '`DistinctCount("a")`': dp.DistinctCount("a"),
-        '`MaxFrequency("a")`, `SumOfSquares("a")`': dp.MaxFrequency("a"),
+        '`MaxFrequency("a")`': dp.MaxFrequency("a"),
+        '`SumOfSquares("a")`': dp.SumOfSquares("a"),
         '`Max("a")`, `Min("a")`': dp.Max("a"),
         '`KthLargest("a", 10)`': dp.KthLargest("a", 10),
         "`Count(one_sided=True)`": dp.Count(one_sided=True),
@@ -46,7 +47,7 @@ def metrics() -> str:
         '`Max("a", search=dp.AboveThreshold)`': dp.Max("a", search=SEARCHED),
         '`Median("a")`': dp.Median("a"),
         '`Quantile("a", 0.9)`': dp.Quantile("a", 0.9),
-        '`Median("a", per="row")`': dp.Median("a", per="row"),
+        '`Median("a", per="person")`': dp.Median("a", per="person"),
     }
     return table(["metric", "noise scale", "shift T"], [_metric(*pair) for pair in asked.items()])
 
@@ -60,19 +61,19 @@ def sizes() -> str:
     """Return how many rows of one partition each metric takes, by one owner and by several."""
     candidates = dp.Candidates.linear(0, 1, 1)
     asked = {
-        "`PeopleCount`, `Mean`, `Ratio`": (dp.PeopleCount(), dp.Mean("a"), dp.Ratio("a")),
-        "`Count`, `Sum`, `Max`, `Min`": (dp.Count(), dp.Sum("a"), dp.Max("a"), dp.Min("a")),
-        "`KthLargest`, `Quantile`, `Median`": (
-            *(dp.KthLargest("a", 1), dp.Quantile("a", 0.5), dp.Median("a", per="row")),
-            dp.Median("a"),
+        "`PeopleCount`, `Mean`, `Ratio`, `Variance`, `StandardDeviation`": (
+            *(dp.PeopleCount(), dp.Mean("a"), dp.Ratio("a")),
+            *(dp.Variance("a"), dp.StandardDeviation("a")),
         ),
-        "`SumOfSquares`": (dp.SumOfSquares("a"),),
+        "`Count`, `Sum`, `Max`, `Min`": (dp.Count(), dp.Sum("a"), dp.Max("a"), dp.Min("a")),
+        "`KthLargest`": (dp.KthLargest("a", 1),),
+        "`Quantile`, `Median`, `SumOfSquares`": (
+            *(dp.Quantile("a", 0.5), dp.Median("a", per="person"), dp.Median("a")),
+            dp.SumOfSquares("a"),
+        ),
         "`MaxFrequency`": (dp.MaxFrequency("a"),),
         "`CustomProfile`": (dp.CustomProfile("a", len, candidates=candidates),),
-        "`Variance`, `StandardDeviation`, `TrimmedMean`, `Preprocessed`": (
-            *(dp.Variance("a"), dp.StandardDeviation("a"), dp.TrimmedMean("a")),
-            dp.Preprocessed("a", "mean"),
-        ),
+        "`TrimmedMean`, `Preprocessed`": (dp.TrimmedMean("a"), dp.Preprocessed("a", "mean")),
         "`BlackBox`": (dp.BlackBox("a", len),),
         "`DistinctCount`": (dp.DistinctCount("a"), dp.DistinctCount("a", one_sided=True)),
     }
@@ -100,15 +101,8 @@ def searches() -> str:
         search = dp.NoisyBinarySearch(ZCDP, BETA, noise)
         shifts = [search.shift(n) for n in sizes]
         rows.append([f'`NoisyBinarySearch`, "{noise}"', *["-"] * len(sizes), *shifts])
-    unbounded = [dp.UnboundedSearch(budget) for budget in (PURE, ZCDP)]
-    at = [search.shift_at(n - 1) for search in unbounded for n in sizes]
-    rows.append(["`UnboundedSearch`, if the answer is the N-th", *at])
     published = [2 * math.ceil(2 * math.log(n / BETA)) for n in sizes]
     rows.append(["the published mechanism, 2 tau", *published, *["-"] * len(sizes)])
-    half = [
-        dp.RankSearch(budget, Fraction(1, 2)).shift(n) for budget in (PURE, ZCDP) for n in sizes
-    ]
-    rows.append(["`RankSearch` for the median (people off, either way)", *half])
     kinds = [f"{budget}, 2^{n}" for budget in ("epsilon 1", "rho 0.5") for n in (8, 16, 64)]
     return table(["search", *kinds], rows)
 

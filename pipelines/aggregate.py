@@ -3,7 +3,7 @@
 For example, what visitors spent per day, with no bound on what one of them spends:
 
     python -m pipelines.aggregate --input visits.parquet --output released.csv \\
-        --person visitor_id --partition day --count --sum spent --max minutes \\
+        --person visitor_id --partition day --count --sum spent --mean spent \\
         --epsilon 1 --public_partitions 1,2,3,4,5,6,7
 
 Every metric becomes three columns: its number, <metric>_low and <metric>_high (a histogram three

@@ -1,6 +1,7 @@
 """Charge a job to a ledger, before it starts."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import PurePath
 
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
@@ -19,7 +20,11 @@ def planned(options: argparse.Namespace, program: str, cost: Cost) -> Balance | 
 
 
 def charge(
-    options: argparse.Namespace, beam_options: PipelineOptions, program: str, cost: Cost
+    options: argparse.Namespace,
+    beam_options: PipelineOptions,
+    program: str,
+    cost: Cost,
+    person: str | Sequence[str] | None = None,
 ) -> Balance | None:
     """Charge the job, and return what is left; None without a ledger.
 
@@ -28,6 +33,7 @@ def charge(
         beam_options: those of Beam.
         program: the name of the job.
         cost: what it releases, or the budget.
+        person: the columns that identify a person, beside a budget.
 
     Raises:
         ValueError: if the limit would be passed, or a template is written, which can run often.
@@ -39,7 +45,7 @@ def charge(
         raise ValueError(
             "--ledger cannot count the runs of a template: leave --template_location out"
         )
-    return ledger.charge(cost, _label(options, program))
+    return ledger.charge(cost, _label(options, program), person)
 
 
 def told(balance: Balance | None, foreseen: bool = False) -> str:

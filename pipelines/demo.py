@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines import aggregate, stopping
+from pipelines.arguments import command
 
 BUILD = Path("build")
 SCALE = "1"
@@ -81,8 +82,9 @@ def _remove(processes: Collection[int]) -> None:
     shutil.rmtree(TABLES, ignore_errors=True)
 
 
-def main() -> int:
-    """Generate, join, release."""
+def main(given: Sequence[str] | None = None) -> int:
+    """Generate, join, release; returns the exit code."""
+    command.alone("demo", __doc__).read_alone(given)
     with stopping.cleaning(_remove):
         generate()
         join()

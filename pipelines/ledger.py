@@ -5,7 +5,6 @@
 A job charges a ledger where its call has --ledger visits.ledger.jsonl.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 
@@ -16,10 +15,9 @@ from pipelines.arguments import command
 
 def main(given: Sequence[str] | None = None) -> int:
     """Print the ledger; returns the exit code."""
-    shown = argparse.RawDescriptionHelpFormatter
-    line = command.Parser("python -m pipelines.ledger", description=__doc__, formatter_class=shown)
+    line = command.alone("ledger", __doc__)
     line.add_argument("path", help="the ledger")
-    options = line.parse_args(given)
+    options = line.read_alone(given)
     with line.refusing():
         if ledger_file.text_of(ledger_file.checked(options.path)) is None:
             raise ValueError(f"there is no ledger {options.path!r}: a job with --ledger starts one")

@@ -127,7 +127,7 @@ def run(
     given: Sequence[str] | None,
 ) -> int:
     """Run the job that a command line asks for; returns the exit code."""
-    options, beam_words = line.read(given)
+    options, beam_options = line.read(given)
     with line.refusing():
         release = release_of(options)
         plan = release.plan(options.people, options.assume)
@@ -137,7 +137,7 @@ def run(
     released: int | None = None
     if not options.plan:
         with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
-            released, balance = _write(line, options, beam_words, release)
+            released, balance = _write(line, options, beam_options, release)
     if released is None:
         sys.stdout.write(f"{plan.text(table.width())}\n")
     sys.stdout.write(charging.told(balance, foreseen=options.plan))
@@ -149,7 +149,7 @@ def run(
 def _write(
     line: command.Parser,
     options: argparse.Namespace,
-    beam_words: Sequence[str],
+    beam_options: PipelineOptions,
     release: dp.PrivateAggregate,
 ) -> tuple[int | None, Balance | None]:
     """Run the pipeline and print the file that it wrote.
@@ -158,7 +158,6 @@ def _write(
         its number of rows, None for a template; and what the ledger held after the charge.
     """
     with line.refusing(), terminal.warned():
-        beam_options = line.for_beam(beam_words)
         made = pipeline(options, beam_options, release, line.chosen(options))
         files.check_there(options, made)
         balance = charging.charge(options, beam_options, line.prog, release)

@@ -23,6 +23,7 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
 from beam_dp.mechanisms import sensitivity
@@ -77,12 +78,12 @@ def norm(text: str) -> float:
     return math.inf if text == "inf" else float(words.number("1 to inf", lambda p: p >= 1)(text))
 
 
-def pipeline(options: argparse.Namespace, line: command.Parser, rest: list[str]) -> beam.Pipeline:
+def pipeline(options: argparse.Namespace, beam_options: PipelineOptions) -> beam.Pipeline:
     """Return the pipeline: all histograms, their local sensitivities, one file."""
     count = math.comb(options.bins + options.people, options.bins)
     if count > _MOST:
         raise ValueError(f"--bins and --people make {count} histograms, more than {_MOST}")
-    made = beam.Pipeline(options=line.for_beam(rest))
+    made = beam.Pipeline(options=beam_options)
     every = list(sensitivity.histograms(options.bins, options.people))
     histograms = made | "Histograms" >> beam.Create(every)
     audited = histograms | "Audit" >> dp.LocalSensitivity(Asked(options.function), options.p)
@@ -119,10 +120,10 @@ def _readable(number: Number) -> str:
 def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit code."""
     line = parser()
-    options, rest = line.read(given)
+    options, beam_options = line.read(given)
     with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
         with line.refusing():
-            made = pipeline(options, line, rest)
+            made = pipeline(options, beam_options)
         terminal.run(made, "Asking the function", options.show_errors, quiet=options.quiet)
     if not FileSystems.exists(options.output):  # a template was written, no job has run
         return 0

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
 from beam_dp.mechanisms.candidates.candidates import Candidates
@@ -78,30 +79,33 @@ def write_loss(
 def main(given: Sequence[str] | None = None) -> int:
     """Run the job, search, write; returns the exit code."""
     line = parser()
-    options, beam_words = line.read(given)
+    options, beam_options = line.read(given)
     with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
-        return _release(line, options, beam_words)
+        return _release(line, options, beam_options)
 
 
-def _release(line: command.Parser, options: argparse.Namespace, beam_words: Sequence[str]) -> int:
+def _release(
+    line: command.Parser, options: argparse.Namespace, beam_options: PipelineOptions
+) -> int:
     with line.refusing(), terminal.warned():
         files.check(options)
         loss, search, outputs = steps(options)
         owners, partition = options.person, options.partition
         quotes = files.quotes(options)
         read = wanted_columns.reader(options.input, owners, partition, [loss.statistic], quotes)
+        budget = spending.budget(options)
         names = output_names(loss.partition, [loss.statistic])
         record = release_record.facts(loss, line.chosen(options)) | {
-            "budget": cost(spending.budget(options)),
+            "budget": cost(budget),
             "search": type(search).__name__,
             "shift_T": search.shift(outputs.size),
         }
         fields = field_names(loss.partition, [loss.statistic])
         write = dp.WriteRows(options.output, fields, options.overwrite, record, names)
-        made = beam.Pipeline(options=line.for_beam(beam_words))
+        made = beam.Pipeline(options=beam_options)
         lost = made | "Read" >> read | "RemovalLoss" >> loss
         files.check_there(options, made)
-        charged = charging.charge(options, made.options, line.prog, spending.budget(options))
+        charged = charging.charge(options, made.options, line.prog, budget, loss.person)
     release = DirectRelease(loss.profiler, search, outputs)
     with scratch.private_directory(made.options, "the loss") as path:
         write_loss(lost, path, options.show_errors, options.input, options.quiet)

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pipelines import aggregate
+from pipelines.arguments import command
 
 NAME = "Private statistics per partition"
 DESCRIPTION = "Differentially private counts, sums, extremes and quantiles of rows about people."
@@ -74,9 +75,7 @@ def metadata() -> dict[str, Any]:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Print the metadata; returns the exit code."""
-    described = argparse.ArgumentParser("python -m pipelines.template_metadata")
-    described.description = (__doc__ or "").splitlines()[0]
-    described.parse_args(given)
+    command.alone("template_metadata", __doc__).read_alone(given)
     sys.stdout.write(f"{json.dumps(metadata(), indent=2)}\n")
     return 0
 

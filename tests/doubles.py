@@ -26,6 +26,10 @@ class ZeroNoise(Noise):
         """Return 0 where success is certain, else the limit: no trial of chance succeeds."""
         return 0 if rate <= 0 else limit
 
+    def coins_near(self, chances, bound_of):
+        """Return heads: the level 0 of one draw is kept."""
+        return np.ones(len(chances), bool)
+
     def words(self, size):
         """Return the largest words: no coin that is not certain comes up."""
         return np.full(size, np.iinfo(np.uint64).max, np.uint64)

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
+from beam_dp.mechanisms.bounding import bounder as bounding
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.bounding import table as bounding_table
 from beam_dp.mechanisms.bounding.bounder import Bounder
@@ -74,13 +75,29 @@ def _bounded(
     ordered = sorted(pairs, key=lambda pair: (priorities[pair], pair[::-1]))
     # A limit of L1 rows, shared out in rounds, never reaches beyond the L1 lowest pairs.
     ordered = ordered[: bounds.partitions]
-    queues = {pair: _queue(bounder, priorities[pair], pairs[pair]) for pair in ordered}
-    queues = {pair: queue[: bounds.rows_per_partition] for pair, queue in queues.items()}
+    queues = [_queue(bounder, priorities[pair], pairs[pair]) for pair in ordered]
+    shares = [min(len(queue), bounds.rows_per_partition or len(queue)) for queue in queues]
     if bounds.rows is not None:
-        shares = in_rounds([len(queue) for queue in queues.values()], bounds.rows)
-        shared = zip(queues.items(), shares, strict=True)
-        queues = {pair: queue[:share] for (pair, queue), share in shared}
-    return {pair: Counter(queue) for pair, queue in queues.items() if queue}
+        shares = in_rounds(shares, bounds.rows)
+    turns = [_turn(bounder, priorities[pair]) for pair in ordered]
+    kept = map(evenly, queues, shares, turns)
+    return {pair: Counter(rows) for pair, rows in zip(ordered, kept, strict=True) if rows}
+
+
+def evenly(queue: list, share: int, turn: int) -> list:
+    """Return `share` rows of a queue, as far apart as can be, from a start that a turn decides.
+
+    Row after row pays `share` into a purse that begins with the turn modulo the number of rows;
+    whoever fills it to that number is kept, and the number is taken out.
+    """
+    kept, size = [], len(queue)
+    purse = turn % size
+    for row in queue:
+        purse += share
+        if purse >= size:
+            purse -= size
+            kept.append(row)
+    return kept
 
 
 def in_rounds(counts: list[int], limit: int) -> list[int]:
@@ -99,9 +116,16 @@ def _priority(bounder: Bounder, person: Identity, partition: Identity) -> int:
     return int(bounder.priority(line, bounder.person_hash(line))[0])
 
 
+def _turn(bounder: Bounder, priority: int) -> int:
+    words = hashing.mix(np.array([priority], np.uint64), hashing.salt(bounder.key, "turn"))
+    return int(words[0])
+
+
 def _queue(bounder: Bounder, priority: int, rows: Counter) -> list[tuple]:
     """Return the rows of a pair in the order of their keyed hashes, equal ones together."""
     ordered = sorted(rows, key=lambda values: _row_key(bounder, priority, values))
+    if bounder.bounds.depth is not None:
+        ordered = ordered[: max(bounder.bounds.depth, bounding.MOST_DIFFERENT)]
     return [values for values in ordered for _ in range(rows[values])]
 
 

@@ -1,7 +1,6 @@
 """Small databases of rows and their owners, and what is true of them: for several test files."""
 
 import collections
-import dataclasses
 import functools
 import itertools
 import math
@@ -18,14 +17,10 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.planning.program import Loss, Program, compile_loss
-from beam_dp.mechanisms.profiles import (
-    coverage,
-    frequency,
-    owner_pairs,
-    shared_rows,
-    vertex_cover,
-)
-from beam_dp.mechanisms.profiles.shared_values import distinct_by_price
+from beam_dp.mechanisms.profiles import coverage, frequency
+from beam_dp.mechanisms.profiles.packed import by_price, kth_by_price
+from beam_dp.mechanisms.profiles.packed.most_frequent import MostFrequent
+from beam_dp.mechanisms.profiles.packed.packings import PackedRows
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.removal_loss import measures_of
@@ -116,10 +111,6 @@ def coded(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return people, np.array(items, np.int64), np.ones(len(kept), np.int64)
 
 
-def pairs(rows: Rows) -> Sequence[Fraction]:
-    return owner_pairs.profile(*frequency.squares_edges(*coded(rows)), REMOVALS)
-
-
 def levels_of_sums(people: Sequence[Sequence[float]]) -> Iterable[float]:
     """A user's profile function: the sum of all people's largest values."""
     largest = sorted((max(0.0, person[-1]) for person in people), reverse=True)
@@ -156,57 +147,30 @@ def units(rows: Rows, sign: int) -> np.ndarray:
 
 def counted(rows: Rows) -> Sequence[float | Fraction]:
     """Return the profile of a count of rows with several owners, straight from the rows."""
-    return shared_rows.total(roles(rows), None, REMOVALS)
-
-
-def pair(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Return both owners of each row of two roles, the only one twice."""
-    first, second = roles(rows)[:2]
-    return first, np.where(second < 0, first, second)
-
-
-def counted_by_pairs(rows: Rows) -> Sequence[float | Fraction]:
-    kept = [row for row in rows if row.owners]
-    return owner_pairs.profile(*pair(kept), None, REMOVALS)
-
-
-def summed_by_pairs(rows: Rows) -> Sequence[float | Fraction]:
-    kept = [row for row in with_value(rows) if row.owners]
-    found = owner_pairs.profile(*pair(kept), weights(kept), REMOVALS)
-    return [level * THOUSANDTH for level in found]
-
-
-def covered_by_pairs(rows: Rows) -> Sequence[float | Fraction]:
-    kept = [row for row in rows if row.item is not None and row.owners]
-    return vertex_cover.profile(*pair(kept), coded(kept)[1], REMOVALS)
+    return by_price.profile(PackedRows(roles(rows), None), REMOVALS)
 
 
 def summed(rows: Rows) -> Sequence[float | Fraction]:
     kept = with_value(rows)
-    found = shared_rows.total(roles(kept), weights(kept), REMOVALS)
+    found = by_price.profile(PackedRows(roles(kept), None, weights(kept)), REMOVALS)
     return [level * THOUSANDTH for level in found]
 
 
 def ranked(rows: Rows, k: int, sign: int) -> Sequence[float | Fraction]:
     kept = with_value(rows)
     given = roles(kept), units(kept, sign), np.ones(len(kept), np.int64)
-    found = shared_rows.kth_largest(*given, k, REMOVALS, -math.inf)
+    found = kth_by_price.profile(*given, k, REMOVALS, -math.inf)
     return [float(level * UNIT) if level > -math.inf else level for level in found]
 
 
 def covered(rows: Rows) -> Sequence[float | Fraction]:
     kept = [row for row in rows if row.item is not None]
-    return shared_rows.distinct(roles(kept), coded(kept)[1], REMOVALS)
-
-
-def covered_by_price(rows: Rows) -> Sequence[float | Fraction]:
-    kept = [row for row in rows if row.item is not None]
-    return distinct_by_price.profile(roles(kept), coded(kept)[1], REMOVALS)
+    return by_price.profile(PackedRows(roles(kept), coded(kept)[1]), REMOVALS)
 
 
 def frequent(rows: Rows) -> Sequence[float | Fraction]:
     kept = [row for row in rows if row.item is not None]
-    return shared_rows.most_frequent(roles(kept), *coded(kept)[1:], REMOVALS)
+    return by_price.profile(MostFrequent(roles(kept), *coded(kept)[1:]), REMOVALS)
 
 
 ONE_OWNER = {
@@ -218,7 +182,7 @@ ONE_OWNER = {
         lambda rows: coverage.profile(*coded(rows)[:2], REMOVALS),
     ),
     "frequency": Statistic(
-        dp.MaxFrequency("item"),
+        dp.MaxFrequency("item", one_sided=True),
         lambda rows: max(counts(rows).values(), default=0),
         lambda rows: frequency.max_profile(*coded(rows), REMOVALS),
     ),
@@ -226,11 +190,6 @@ ONE_OWNER = {
         dp.SumOfSquares("item"),
         lambda rows: sum(count**2 for count in counts(rows).values()),
         lambda rows: frequency.squares_profile(*coded(rows), REMOVALS),
-    ),
-    "pairs": Statistic(
-        dp.SumOfSquares("item", relaxation="pairs", people=6_324),
-        lambda rows: sum(count**2 for count in counts(rows).values()),
-        pairs,
     ),
     "custom": Statistic(
         dp.CustomProfile(
@@ -245,23 +204,16 @@ def of_several(others: tuple[str, ...], word: str) -> dict[str, Statistic]:
     """Return the statistics of rows with several owners, by a name that ends with their number."""
     lowest = Statistic(dp.Min("value"), lambda rows: -min(values(rows), default=math.inf),
                        functools.partial(ranked, k=1, sign=-1))  # fmt: skip
-    two = len(others) == 1
     distinct = dp.DistinctCount("item", one_sided=True)
-    by_rows = dataclasses.replace(distinct, relaxation="rows")
-    by_owners = dataclasses.replace(distinct, relaxation="owners")
     different = ONE_OWNER["distinct"].f
     found = {
-        "rows": Statistic(dp.Count(), len, counted_by_pairs if two else counted),
+        "rows": Statistic(dp.Count(), len, counted),
         "sum": Statistic(
             dp.Sum("value"),
             lambda rows: float(weights(rows).sum() * THOUSANDTH),
-            summed_by_pairs if two else summed,
+            summed,
         ),
-        "distinct": Statistic(distinct, different, covered_by_price),
-        "distinct by rows": Statistic(by_rows, different, covered),
-        **(
-            {"distinct by owners": Statistic(by_owners, different, covered_by_pairs)} if two else {}
-        ),
+        "distinct": Statistic(distinct, different, covered),
         "frequency": Statistic(dp.MaxFrequency("item"), ONE_OWNER["frequency"].f, frequent),
         "max": Statistic(
             dp.Max("value"), functools.partial(kth, k=1), functools.partial(ranked, k=1, sign=1)

@@ -15,9 +15,9 @@ import beam_dp as dp
 from beam_dp.mechanisms import search
 from beam_dp.mechanisms.candidates import defaults
 from beam_dp.mechanisms.metrics import REGISTRY, ratio, rows, spread
-from beam_dp.mechanisms.profiles import coverage, frequency, from_summaries
+from beam_dp.mechanisms.profiles import coverage, from_summaries
 from beam_dp.mechanisms.releases import two_phase
-from beam_dp.mechanisms.search import rank_search
+from beam_dp.mechanisms.search.ranks import rank_profile
 from beam_dp.transforms.steps import draw
 from docs import tables, visits
 from pipelines import aggregate
@@ -220,7 +220,7 @@ def test_every_search_has_a_place() -> None:
     searches = [
         name for name in dir(dp) if name.endswith(("Search", "Threshold", "Mechanism", "Choose"))
     ]
-    assert len(searches) == 6
+    assert len(searches) == 4
     assert all(f"`{name}`" in SEARCHES for name in searches)
 
 
@@ -305,15 +305,15 @@ def test_a_search_that_is_chosen_takes_no_delta_from_others() -> None:
 
 def test_the_small_numbers_in_the_text() -> None:
     words = " ".join((STATISTICS + SEARCHES).split())
-    assert f"{rank_search.RESOLUTION} of a vote" in words
+    assert f"{rank_profile.RESOLUTION} of a vote" in words
     assert "4,294,967" in words and from_summaries._HEAVIEST // 1000 == 4_294_967
     assert "up to 64 parts" in words and draw._MANY == 64
-    assert "6,324 (20 million pairs)" in words and frequency.PAIRS == 20_000_000
     assert "(17 bits up to 2^63)" in words and defaults._TOTAL_BITS == 17
     assert "are 0.1% apart" in words and defaults._DIGITS == 4
     assert "A tenth of the budget finds a floor" in words and "Three tenths choose C" in words
     assert two_phase.SHARES == (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
-    assert "a fifth of the budget" in words and rows._COUNT_SHARE == Fraction(1, 5)
+    assert "a fifth of the budget" in words and rows._CLIP_SHARE == Fraction(1, 5)
+    assert "a twentieth of the budget" in words and rows._COUNT_SHARE == Fraction(1, 20)
 
 
 def test_the_table_of_epsilons_is_right() -> None:

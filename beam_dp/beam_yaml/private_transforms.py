@@ -92,7 +92,7 @@ def private_ratio(
     partitions: Any = None,
     equals: Any = 1,
     per: str = "row",
-    method: str = "kulesza_suresh_wang",
+    method: str = "clip",
     neighbours: str = "add-remove",
 ) -> beam.PTransform[Any, Any]:
     """Release the share of rows, or of people, that have a value in a column.

@@ -16,6 +16,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.results import local_run
 from beam_dp.results.released_table import Released
 from beam_dp.spending.ledger import Ledger
+from beam_dp.transforms import release_record
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns import roles
 from beam_dp.transforms.inputs import frames, wanted_columns
@@ -73,7 +74,7 @@ def release(
     Raises:
         TypeError, ValueError: before a row is read, for a wrong call; the message says what to
             write instead.
-        RunFailed: where the run fails, as for a damaged file.
+        RunFailed: where the run fails, as for a file that is damaged in its middle.
     """
     aggregate = PrivateAggregate(
         person,
@@ -106,7 +107,7 @@ def release(
         rows = made | "Read" >> read | "Release" >> aggregate
         if ledger is not None:
             ledger.charge(aggregate, _label(data))
-        job = {"program": "beam_dp.release", "input": pattern}
+        job = {"program": "beam_dp.release", "input": release_record.file_names(pattern)}
         _ = rows | "Write" >> _writer(path, aggregate, job)
         local_run.run(_OWNER, made, show_errors)
         return Released.read(path)
@@ -126,7 +127,8 @@ def _checked(data: Any, owners: Sequence[str], aggregate: PrivateAggregate) -> f
     columns = [column for metric in aggregate.metrics for column in metric.columns()]
     read = [(name, Role.OWNER) for name in (*owners, *aggregate.partition)]
     read += [(column.name, column.role) for column in columns]
-    frame = frames.frame_of(_OWNER, data, [name for name, _ in read])
+    numbers = [name for name, role in read if role in (Role.VALUE, Role.ORDER, Role.EPSILON)]
+    frame = frames.frame_of(_OWNER, data, [name for name, _ in read], numbers)
     for name, role in read:
         if name in frame.types:
             roles.check_type(name, role, frame.types[name])
@@ -136,5 +138,5 @@ def _checked(data: Any, owners: Sequence[str], aggregate: PrivateAggregate) -> f
 def _label(data: Any) -> str:
     """Return what a ledger says of the release: the name of its files, if it has one."""
     path = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
-    name = "".join(letter for letter in path if letter.isprintable())
+    name = "".join(letter for letter in release_record.file_names(path) if letter.isprintable())
     return f"dp.release: {name}" if name else "dp.release"

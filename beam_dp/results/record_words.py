@@ -7,10 +7,11 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from beam_dp.mechanisms.numerics.short_numbers import shortened
+from beam_dp.mechanisms.planning.plan import several_owners
 from beam_dp.results import shown_numbers
 from beam_dp.results.plain_text import plain
-from beam_dp.results.released_metrics import Series, ShownMetric
-from beam_dp.results.shown_numbers import MARK, UNKNOWN, shown
+from beam_dp.results.released_metrics import Series, ShownMetric, owners_of
+from beam_dp.results.shown_numbers import MARK, UNKNOWN, ShownNumber
 
 _MUCH, _MANY = 10, Fraction(1, 10_000)
 _LARGE = 1e4  # from here on a number has four digits before the point
@@ -68,11 +69,10 @@ def protects(record: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _person(record: dict[str, Any]) -> str:
-    person = record.get("parameters", {}).get("person", "")
-    if not isinstance(person, str):
-        names = " or ".join(f"“{plain(name)}”" for name in person)
-        return f"A person is a value of the columns {names}, with all rows that have it."
-    return f"A person is a value of the column “{plain(person)}”, with all rows that have it."
+    owners = [f"“{name}”" for name in owners_of(record)]
+    if len(owners) > 1:
+        return f"A person is a value of any of these columns: {several_owners(owners)}."
+    return f"A person is a value of the column {''.join(owners)}, with all rows that have it."
 
 
 def _almost(budget: dict[str, str]) -> str:
@@ -105,19 +105,17 @@ def reading(metrics: Sequence[ShownMetric]) -> tuple[str, ...]:
     said = []
     numbers = [number for each in series for number in each.numbers]
     if any(number.rank is None and not number.passes_over for number in numbers):
-        example = shown(8412.4, 7903.2, 9301.1)
         said.append(
-            f"For example {example}: the released number is {example.cells[0]}, and the true one, "
-            f"of all rows, lies between {example.cells[1]} and {example.cells[2]} in 95 of 100 "
-            "releases. Each interval holds alone, not all of them together."
+            "Behind a number stands the interval in which the true one, of all rows, lies in 95 of "
+            f"100 releases{_interval_of(series)}. Each interval holds alone, not all of them "
+            "together."
         )
     if any(UNKNOWN in str(number) for number in numbers):
         said.append(f"{UNKNOWN} in place of an end: nothing is known on that side.")
     if any(each.is_ranked for each in series):
-        example = shown(50.0, rank=73.0)
         said.append(
-            f"For example {example}: the number stands at most 73 people away from the place in "
-            "the order of all people that was asked for, in 95 of 100 releases."
+            "(rank ±n): the number stands at most n people (rows, where these are counted) away "
+            "from the place in the order of all that was asked for, in 95 of 100 releases."
         )
     if any(each.passes_over for each in series):
         said.append(f"Up to n people above or below: {shown_numbers.PASSED_OVER}.")
@@ -129,6 +127,22 @@ def reading(metrics: Sequence[ShownMetric]) -> tuple[str, ...]:
         "Digits that would be noise are rounded away; the file of the release has all of them."
     )
     return tuple(said)
+
+
+def _interval_of(series: Sequence[Series]) -> str:
+    """Return an example among the numbers, one of use if there is any; "" for no interval."""
+    known = [
+        (number.is_of_little_use, plain(each.name), number)
+        for each in series
+        for number in each.numbers
+        if None not in (number.value, number.low, number.high)
+    ]
+    if not known:
+        return ""
+    _, name, number = min(known, key=lambda each: each[0])
+    value, low, high = number.cells
+    between = f"the true number lies between {low} and {high}"
+    return f", as {name} = {number}: {value} was released, and {between}"
 
 
 def warnings(record: dict[str, Any], metrics: Sequence[ShownMetric], rows: int) -> tuple[str, ...]:
@@ -193,15 +207,15 @@ def metric(shown_metric: ShownMetric, series: Series, by: Sequence[str] = ()) ->
     return f"{kind}{of}{label}{names and ' by '}{names}"
 
 
-def doubts(series: Series) -> tuple[str, ...]:
-    """Return what the drawing of some numbers means."""
+def doubts(drawn: Sequence[ShownNumber], marked: bool) -> tuple[str, ...]:
+    """Return what the drawing of some numbers means; `marked`: their marks are in it."""
     said = []
-    if any(number.is_of_little_use for number in series.numbers):
-        hollow = f"Hollow, and marked with {MARK}: of little use."
-        said.append(f"{hollow} An arrow: the interval goes on beyond the picture.")
-    if any(number.is_not_shown for number in series.numbers):
+    if any(number.is_of_little_use for number in drawn):
+        hollow = f"Hollow, and marked with {MARK}" if marked else "Hollow"
+        said.append(f"{hollow}: of little use. An arrow: the interval goes on beyond the picture.")
+    if marked and any(number.is_not_shown for number in drawn):
         said.append(f"Marked with {MARK} and not hollow: the error could not be shown.")
-    if any(number.is_open for number in series.numbers):
+    if any(number.is_open for number in drawn):
         said.append("Dotted: nothing is known on that side.")
     return tuple(said)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from beam_dp.results.plain_text import plain
 from beam_dp.results.shown_numbers import ShownNumber, shown
 from beam_dp.transforms.release_record import COLUMNS
 
@@ -18,7 +19,7 @@ EMPTY = '""'
 _RANKED = "_rank_error"
 _DAY = re.compile(r"\d{4}-\d{2}(-\d{2})?")
 _DENSE = 3
-_PEOPLE, _EXTREMES = "PeopleCount", ("Max", "Min")
+_EXTREMES, _WALK, _SHARE = ("Max", "Min"), "walk", "Ratio"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,6 +82,12 @@ def keys_of(table: pa.Table, record: dict[str, Any]) -> list[tuple[Any, ...]]:
     return list(zip(*columns, strict=True)) if columns else [() for _ in range(len(table))]
 
 
+def owners_of(record: dict[str, Any]) -> list[str]:
+    """Return the columns of the person: several where rows have several owners."""
+    person = record.get("parameters", {}).get("person", [])
+    return [plain(name) for name in ([person] if isinstance(person, str) else person)]
+
+
 def label_of(key: Sequence[object]) -> str:
     """Return a key as one text."""
     return " / ".join(str(part) or EMPTY for part in key) if key else "all rows"
@@ -122,23 +129,12 @@ def metrics_of(table: pa.Table, record: dict[str, Any]) -> list[ShownMetric]:
     asked = _asked(record)
     asked = asked if len(asked) == len(names) else [{} for _ in names]
     releases = record.get("releases", ())
-    passed = {each["metric"]: each["shift_T"] for each in releases if each["noise_scale"] == "-"}
-    people = _people(table, names, asked)
+    walks = [each for each in releases if each.get("mechanism", "").startswith(_WALK)]
+    passed = {each["metric"]: each["shift_T"] for each in walks}
     return [
-        _metric(table, columns, said, passed.get(columns[0]), people)
+        _metric(table, columns, said, passed.get(columns[0]))
         for columns, said in zip(names, asked, strict=True)
     ]
-
-
-def _people(
-    table: pa.Table, names: Sequence[Sequence[str]], asked: Sequence[dict[str, Any]]
-) -> list[Any]:
-    """Return the lower end of the number of people of each row; None where it is not released."""
-    for columns, said in zip(names, asked, strict=True):
-        if said.get("type") == _PEOPLE and len(columns) == 3:
-            low: list[Any] = table[columns[1]].to_pylist()
-            return low
-    return [None] * len(table)
 
 
 def _asked(record: dict[str, Any]) -> list[dict[str, Any]]:
@@ -153,7 +149,6 @@ def _metric(
     names: Sequence[str],
     said: dict[str, Any],
     passed: int | None,
-    people: Sequence[Any],
 ) -> ShownMetric:
     ranked = len(names) > 1 and names[1].endswith(_RANKED)
     size = 2 if ranked else 3
@@ -161,22 +156,19 @@ def _metric(
     labels = _labels(said, len(groups))
     beyond = passed if said.get("type") in _EXTREMES else None
     series = [
-        _series(table, group, label, beyond, people)
+        _series(table, group, label, beyond, said.get("type") == _SHARE)
         for group, label in zip(groups, labels, strict=True)
     ]
     return ShownMetric(said.get("type", ""), said.get("column") or "", tuple(series))
 
 
 def _series(
-    table: pa.Table, names: Sequence[str], label: str, beyond: int | None, people: Sequence[Any]
+    table: pa.Table, names: Sequence[str], label: str, beyond: int | None, share: bool
 ) -> Series:
     cells = zip(*(table[name].to_pylist() for name in names), strict=True)
     if len(names) == 2:
         return Series(names[0], label, tuple(shown(value, rank=_rank(off)) for value, off in cells))
-    numbers = (
-        shown(value, low, high, beyond=beyond, people=there)
-        for (value, low, high), there in zip(cells, people, strict=True)
-    )
+    numbers = (shown(value, low, high, beyond=beyond, share=share) for value, low, high in cells)
     return Series(names[0], label, tuple(numbers))
 
 

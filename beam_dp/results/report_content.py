@@ -117,14 +117,15 @@ def page_of(table: pa.Table, record: dict[str, Any], title: str) -> Page:
     """
     keys, metrics = keys_of(table, record), metrics_of(table, record)
     script = (_FOLDER / _SCRIPT).read_text(encoding="utf-8")
-    rows = _rows(table.slice(0, MOST_ROWS), record)
+    first = table.slice(0, MOST_ROWS)
+    rows = _rows(first, record)
     by = record[COLUMNS]["keys"]
     names = [*by, *(each.name for m in metrics for each in m.series)]
     return Page(
         title=plain(title or record_words.title(record), _TITLE),
         summary=record_words.summary(record, len(table)),
         protects=record_words.protects(record),
-        reading=record_words.reading(metrics),
+        reading=record_words.reading(metrics_of(first, record)),
         warnings=record_words.warnings(record, metrics, len(table)),
         figures=tuple(figure for metric in metrics for figure in _figures(metric, keys, by)),
         headings=tuple(plain(name, _NAME) for name in names),
@@ -175,14 +176,16 @@ def _series(metric: ShownMetric, series: Series, keys: Keys, by: Sequence[str]) 
         return Figure(plain(series.name), says, Markup(""), ("No number could be released.",))
     positions = positions_of(keys) if len(points) <= charts.MOST_POINTS else None
     svg = charts.bars(points) if positions is None else charts.line(points, positions)
-    left = len(points) - charts.MOST if positions is None else 0
+    shown = charts.largest(points) if positions is None else points
+    left = len(points) - len(shown)
     drawn = [
         f"The {charts.MOST} largest released numbers are drawn; {left:,} more are in the table."
     ]
     drawn = drawn[: left > 0]
-    if not charts.begins_at_zero(points if positions else charts.largest(points)):
+    if not charts.begins_at_zero(shown):
         drawn.append("The axis of the numbers does not begin at 0.")
-    notes = (*drawn, *record_words.doubts(series))
+    doubts = record_words.doubts([each.number for each in shown], marked=positions is None)
+    notes = (*drawn, *doubts)
     return Figure(plain(series.name), says, Markup(svg), notes)
 
 
@@ -199,10 +202,11 @@ def _histogram(metric: ShownMetric, keys: Keys, by: Sequence[str]) -> Figure:
     left = len(keys) - len(panels)
     drawn = f"The {len(panels)} partitions with the largest released sums are drawn; {left:,} more"
     notes = [f"{drawn} are in the table."] * (left > 0)
-    doubts = [note for each in metric.series for note in record_words.doubts(each)]
+    bins = [point.number for _, points in panels for point in points]
+    doubts = record_words.doubts(bins, marked=False)
     says = record_words.metric(metric, metric.series[0], by)
     svg = charts.histogram(panels) if panels else ""
-    return Figure(plain(metric.name), says, Markup(svg), (*notes, *dict.fromkeys(doubts)))
+    return Figure(plain(metric.name), says, Markup(svg), (*notes, *doubts))
 
 
 def _panel(key: tuple[Any, ...], by: Sequence[str]) -> str:

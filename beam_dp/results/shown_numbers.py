@@ -14,7 +14,10 @@ import math
 UNKNOWN = "?"
 MISSING = "-"
 MARK = "*"
-OF_LITTLE_USE = "missing, or with an interval as wide as the number"
+OF_LITTLE_USE = (
+    "missing, with an interval as wide as the number (of a share: as wide as 0.5), or with a rank "
+    "that may be off by more than a tenth of the people or rows"
+)
 """What a mark says."""
 NOT_SHOWN = (
     "their error could not be shown, and may be small or large: an end of the interval would tell "
@@ -22,13 +25,12 @@ NOT_SHOWN = (
 )
 """What a mark says of other numbers."""
 PASSED_OVER = (
-    "so many people may be beyond the number, and nobody can tell how far. It is marked unless a "
-    "people_count beside it is ten times as large, or larger"
+    "so many people may be beyond the number, at most a tenth of all, and nobody can tell how far"
 )
 """What the people say that a number may pass over."""
+_WIDE_SHARE = 0.5
 _BEYOND = 2
 _DIGITS = 4
-_FEW = 10  # one in so many people
 _LARGE, _FINE = 15, 9  # powers of ten from which, and down to which, digits are written out
 
 
@@ -43,8 +45,9 @@ class ShownNumber:
         rank: for a quantile, so many people its rank may be off (infinite: nothing is known);
             None for a number with an interval.
         whole: whether it counts something.
-        beyond: for a largest or smallest number, how many people it may pass over; else None.
-        few: whether these are few beside the people that the release tells of.
+        beyond: for a largest or smallest number by ranks, how many people it may pass over; else
+            None. The number has an end where these are few beside all.
+        share: whether it is from 0 to 1, where a small number is as good as a large one.
     """
 
     value: float | None
@@ -53,27 +56,29 @@ class ShownNumber:
     rank: float | None = None
     whole: bool = False
     beyond: int | None = None
-    few: bool = False
+    share: bool = False
 
     @property
     def is_of_little_use(self) -> bool:
-        """Whether it is missing, or its interval is as wide as it is far from 0."""
+        """Whether it is missing, or its interval is as wide as it is far from 0; of a share: as
+        half of 0 to 1."""
         if self.value is None:
             return True
         if self.rank is not None:
             return not math.isfinite(self.rank)
         ends = [end for end in (self.low, self.high) if end is not None]
-        return bool(ends) and not sum(abs(self.value - end) for end in ends) < abs(self.value)
+        most = _WIDE_SHARE if self.share else abs(self.value)
+        return bool(ends) and not sum(abs(self.value - end) for end in ends) < most
 
     @property
     def is_not_shown(self) -> bool:
         """Whether nobody can tell if it is of use, as its interval is open.
 
-        That of a largest number may be open where only few people are beyond it.
+        That of a largest number is open on one side where only few people are beyond it.
         """
         if self.is_of_little_use or self.rank is not None:
             return False
-        return None in (self.low, self.high) and not (self.few and self.passes_over)
+        return None in (self.low, self.high) and not self.passes_over
 
     @property
     def mark(self) -> str:
@@ -142,17 +147,16 @@ def shown(
     high: object = None,
     rank: float | None = None,
     beyond: int | None = None,
-    people: object = None,
+    *,
+    share: bool = False,
 ) -> ShownNumber:
     """Return a number as it stands in a released table; NaN and the infinities become None.
 
     Args:
-        value, low, high, rank, beyond: as in `ShownNumber`.
-        people: how many people there are, as far as was released; None: nothing was.
+        value, low, high, rank, beyond, share: as in `ShownNumber`.
     """
-    ends, all_people = (_finite(value), _finite(low), _finite(high)), _finite(people)
-    few = None not in (beyond, all_people) and (beyond or 0) * _FEW <= (all_people or 0)
-    return ShownNumber(*ends, rank, type(value) is int, beyond, few)
+    ends = _finite(value), _finite(low), _finite(high)
+    return ShownNumber(*ends, rank, whole=type(value) is int, beyond=beyond, share=share)
 
 
 def _finite(cell: object) -> float | None:

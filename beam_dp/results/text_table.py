@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from beam_dp.mechanisms.planning.plan import several_owners
 from beam_dp.results.plain_text import plain, width
-from beam_dp.results.released_metrics import Series, keys_of, metrics_of
+from beam_dp.results.released_metrics import Series, keys_of, metrics_of, owners_of
 from beam_dp.results.shown_numbers import MARK, NOT_SHOWN, OF_LITTLE_USE, PASSED_OVER, UNKNOWN
 from beam_dp.transforms.release_record import COLUMNS
 
@@ -34,6 +35,7 @@ class TextTable:
         empty: the columns of numbers that are missing in every row.
         ranked: whether quantiles are among the numbers.
         passing: whether numbers that may pass over people are among them.
+        owners: what to say of rows with several owners; "" for one.
         unknown: whether an interval has an end of which nothing is known.
         columns: how wide the terminal is; None: as wide as need be.
         plan: how a reader learns beforehand what is of use.
@@ -49,6 +51,7 @@ class TextTable:
     ranked: bool
     passing: bool
     unknown: bool
+    owners: str = ""
     columns: int | None = None
     plan: str = PLAN
 
@@ -57,12 +60,14 @@ class TextTable:
         """What to say below the table."""
         said = list(self.left_out)
         if self.rows and self.ranked:
-            said.append("(rank ±n): the number may stand n people away from the rank asked for")
+            said.append(
+                "(rank ±n): the number may stand n people, or rows, away from the rank asked for"
+            )
         if self.passing:
             said.append(f"(up to n people above or below): {PASSED_OVER}")
         if self.unknown:
             said.append(f"{UNKNOWN}: nothing is known on that side")
-        return [*said, *self._doubts]
+        return [*said, *self._doubts, *filter(None, [self.owners])]
 
     @property
     def _doubts(self) -> list[str]:
@@ -156,6 +161,7 @@ def text_table(
         ranked=any(each.is_ranked for each in seen),
         passing=any(each.passes_over for each in seen),
         unknown=any(map(_is_open, seen)),
+        owners=several_owners(owners_of(record)),
         columns=columns,
         plan=plan,
     )

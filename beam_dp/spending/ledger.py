@@ -7,15 +7,16 @@ import math
 import os
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
-from beam_dp.mechanisms.accounting.composition import Composition, Cost, composed
+from beam_dp.mechanisms.accounting.composition import Composition, Cost, composed, rho_of
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.spending import ledger_file
 from beam_dp.spending.ledger_lines import Charge, Terms, read, today, written
 
-_HEADINGS = ("date", "who", "what", "budget")
+_HEADINGS = ("date", "who", "what", "person", "budget")
 _START = 'Write dp.Ledger("visits.ledger.jsonl", limit=dp.Budget(3, 1e-6)).'
 
 
@@ -24,6 +25,10 @@ class Costly(Protocol):
     """A transform that says what it costs: `PrivateAggregate` and what is built on it."""
 
     budget: Budget
+
+    @property
+    def person(self) -> str | Sequence[str]:
+        """The columns that identify a person."""
 
     def pieces(self) -> Sequence[tuple[Budget, int]]:
         """Return what its releases cost, each with how often it is spent."""
@@ -64,8 +69,7 @@ class Balance:
         terms, charges = self.terms, self.charges[:-1]
         before = _balance(self.path, terms, charges)
         needed = self.spent.amount - before.spent.amount, self.spent.delta - before.spent.delta
-        word = "rho" if terms.limit.is_zcdp else "epsilon"
-        this = f"this run would need {word} {_shown(needed[0])}, delta {_shown(needed[1])}"
+        this = f"this run would need {_needed(*needed, terms.limit)}"
         return f"{before.line}; {this}: THIS RUN WOULD BE REFUSED"
 
     @property
@@ -73,7 +77,7 @@ class Balance:
         """The balance in one line."""
         limit, (amount, delta) = self.terms.limit, self.left
         word, ways = "rho" if limit.is_zcdp else "epsilon", self.spent.ways
-        others = [f"{name} {_shown(ways[name])}" for name in ways if name != self.spent.way]
+        others = [f"{name} {_shown(ways[name])}" for name in ways if _also(name, self.spent)]
         by = f" (by {self.spent.way}; {', '.join(others)})" if others else ""
         runs = f"{len(self.charges)} run{'s' * (len(self.charges) != 1)}"
         return (
@@ -84,7 +88,8 @@ class Balance:
 
     def __str__(self) -> str:
         cells = [
-            (each.date, each.who, each.label, _told(each.cost.budget)) for each in self.charges
+            (each.date, each.who, each.label, _people(each), _told(each.cost.budget))
+            for each in self.charges
         ]
         table = [_HEADINGS, *cells]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -108,8 +113,10 @@ class Ledger:
     Edge cases:
         a file that is damaged is refused, and nothing is charged (see `ledger_lines`); two jobs
         that charge at once wait for each other; the limit is that of the first charge, and a call
-        with another one is refused; a file that somebody replaces by an older copy forgets what
-        was charged since.
+        with another one is refused; so is a person in other columns than in the charges before,
+        for those would be other people (lines that name no column bind nobody); so is a file of
+        several hard links, while symbolic links are followed; a file that somebody replaces by an
+        older copy forgets what was charged since.
 
     Args:
         path: the file; it is made with the first charge.
@@ -130,7 +137,8 @@ class Ledger:
         limit: Budget | None = None,
         planned: bool | None = None,
     ) -> None:
-        self._path = ledger_file.checked(path)
+        ledger_file.checked(path)
+        self._given = Path(path).absolute()
         if limit is not None and type(limit) is not Budget:
             rule = f"be a Budget, not {checks.shown(limit)}"
             raise checks.ParameterTypeError("Ledger", "limit", rule, _START)
@@ -146,47 +154,62 @@ class Ledger:
         Raises:
             ValueError: for a damaged file, and for one that has another limit.
         """
-        return self._balance(*self._read())
+        path = self._path
+        return _balance(path, *self._read(path))
 
-    def foresee(self, cost: "Budget | Costly", label: str) -> Balance:
+    def foresee(
+        self, cost: "Budget | Costly", label: str, person: str | Sequence[str] | None = None
+    ) -> Balance:
         """Return the balance as a charge would leave it, which may be beyond the limit."""
-        terms, charges = self._read()
-        return self._balance(terms, (*charges, _charge(cost, label)))
+        path, made = self._path, _charge(cost, label, person)
+        terms, charges = self._read(path)
+        return _balance(path, terms, _with(path, charges, made))
 
-    def charge(self, cost: "Budget | Costly", label: str) -> Balance:
+    def charge(
+        self, cost: "Budget | Costly", label: str, person: str | Sequence[str] | None = None
+    ) -> Balance:
         """Charge a run that is about to start, and return what is left.
 
         Args:
             cost: the transform, as `PrivateAggregate`; or the budget of a run.
             label: what the run is for: public text.
+            person: the columns that identify a person, where `cost` is a budget; None: unknown. A
+                transform says it itself.
 
         Raises:
-            ValueError: if the total would pass the limit, or the file is damaged; nothing is
-                charged then, and the run must not start.
+            ValueError: if the total would pass the limit, a person is in other columns than before,
+                or the file is damaged or has several links; nothing is charged then, and the run
+                must not start.
             OSError: if the file cannot be written.
         """
-        made = _charge(cost, label)
-        with ledger_file.locked(self._path):
-            terms, charges = self._read()
-            before, after = (self._balance(terms, runs) for runs in (charges, (*charges, made)))
+        path, made = self._path, _charge(cost, label, person)
+        with ledger_file.locked(path):
+            terms, charges = self._read(path)
+            together = _with(path, charges, made)
+            before, after = (_balance(path, terms, runs) for runs in (charges, together))
             if not after.is_within:
                 raise _refused(before, after)
-            ledger_file.replace(self._path, written(terms, after.charges))
+            ledger_file.replace(path, written(terms, after.charges))
         return after
 
-    def _read(self) -> tuple[Terms, tuple[Charge, ...]]:
-        text = ledger_file.text_of(self._path)
+    @property
+    def _path(self) -> Path:
+        """The file now: a link may have been put in its place since the last charge."""
+        return ledger_file.checked(self._given)
+
+    def _read(self, path: Path) -> tuple[Terms, tuple[Charge, ...]]:
+        text = ledger_file.text_of(path)
         if text is None:
             checks.require(
                 self._limit is not None,
                 "Ledger",
                 "limit",
-                f"be given for a new ledger: there is no file {str(self._path)!r}",
+                f"be given for a new ledger: there is no file {str(path)!r}",
                 _START,
             )
             assert self._limit is not None
             return Terms(self._limit, bool(self._planned), today()), ()
-        terms, charges = read(str(self._path), text)
+        terms, charges = read(str(path), text)
         limit = self._limit or terms.limit
         checks.require(
             limit == terms.limit,
@@ -204,23 +227,38 @@ class Ledger:
         )
         return terms, charges
 
-    def _balance(self, terms: Terms, charges: tuple[Charge, ...]) -> Balance:
-        return _balance(str(self._path), terms, charges)
 
-
-def _balance(path: str, terms: Terms, charges: tuple[Charge, ...]) -> Balance:
+def _balance(path: Path | str, terms: Terms, charges: tuple[Charge, ...]) -> Balance:
     spent = composed([each.cost for each in charges], terms.limit, terms.planned)
-    return Balance(path, terms, charges, spent)
+    return Balance(str(path), terms, charges, spent)
 
 
-def _charge(cost: object, label: object) -> Charge:
+def _with(path: Path, charges: tuple[Charge, ...], made: Charge) -> tuple[Charge, ...]:
+    """Return the charges and one more, of the same people."""
+    before = next((each.person for each in charges if each.person), made.person)
+    checks.require(
+        made.person in ((), before),
+        "Ledger",
+        "person",
+        f"be {checks.listed(before)} as in earlier runs of {str(path)!r}, not "
+        f"{checks.listed(made.person)}",
+        "Charge other people to another ledger. If these are the same people, give their column "
+        "the same name",
+    )
+    return (*charges, made)
+
+
+def _charge(cost: object, label: object, person: object) -> Charge:
     if type(label) is not str or not label or not label.isprintable():
         rule = f"be text of one line that is not empty, not {checks.shown(label)}"
         raise checks.ParameterTypeError("Ledger.charge", "label", rule)
     if type(cost) is Budget:
         whole = Cost(cost, ((cost, 1),))
     elif isinstance(cost, Costly) and not isinstance(cost, type):
-        whole = Cost(cost.budget, tuple(cost.pieces()))
+        checks.require(
+            person is None, "Ledger.charge", "person", "be left out: the transform says it itself"
+        )
+        whole, person = Cost(cost.budget, tuple(cost.pieces())), cost.person
         checks.require(
             _is_whole(whole),
             "Ledger.charge",
@@ -235,14 +273,32 @@ def _charge(cost: object, label: object) -> Charge:
             f"be a transform with a budget, or a Budget, not {checks.shown(cost)}",
             'Write ledger.charge(release, "visits per day").',
         )
-    return Charge(label, _user(), today(), whole)
+    return Charge(label, _user(), today(), whole, _columns(person))
+
+
+def _columns(person: object) -> tuple[str, ...]:
+    """Return the columns that identify a person, in a fixed order; none where they are unknown."""
+    if person is None:
+        return ()
+    names = [person] if isinstance(person, str) else person
+    return tuple(sorted(checks.columns("Ledger.charge", "person", names)))
 
 
 def _is_whole(cost: Cost) -> bool:
-    """Return whether there are pieces, which cost no more than the budget says."""
-    if not cost.pieces or cost.budget.is_zcdp or any(each.is_zcdp for each, _ in cost.pieces):
-        return bool(cost.pieces)
-    return sum(each.amount * times for each, times in cost.pieces) <= cost.budget.amount
+    """Return whether the pieces cost the budget's amount, exactly, and at most its delta.
+
+    The whole amount is shared out, but of the delta only what there is use for. A budget in epsilon
+    may be spent in rho: in as much as epsilon and the delta that is left are turned into.
+    """
+    whole, (rho, delta) = cost.budget, rho_of([cost])
+    if not cost.pieces or delta > whole.delta:
+        return False
+    if whole.is_zcdp:
+        return rho == whole.amount
+    if not any(each.is_zcdp for each, _ in cost.pieces):
+        return sum(each.amount * times for each, times in cost.pieces) == whole.amount
+    left = whole.delta - delta
+    return left > 0 and rho == Budget(whole.amount, left).to_zcdp().amount
 
 
 def _refused(before: Balance, after: Balance) -> checks.ParameterError:
@@ -250,12 +306,28 @@ def _refused(before: Balance, after: Balance) -> checks.ParameterError:
     word = "rho" if limit.is_zcdp else "epsilon"
     rule = (
         f"be at most {word} {_shown(limit.amount)}, delta {_shown(limit.delta)} over all runs, not "
-        f"{word} {_shown(after.spent.amount)}, delta {_shown(after.spent.delta)}"
+        f"{_needed(after.spent.amount, after.spent.delta, limit)}"
     )
     mend = f"Left are {word} {_shown(amount)} and delta {_shown(delta)}; nothing was charged"
     if not limit.is_zcdp and any(charge.cost.budget.is_zcdp for charge in after.charges):
         mend += ", for a cost in rho needs a limit in rho, or planned costs"
     return checks.ParameterError("Ledger", f"the total of {before.path}", rule, mend)
+
+
+def _also(name: str, spent: Composition) -> bool:
+    return name != spent.way and spent.ways[name] < math.inf
+
+
+def _needed(amount: Fraction | float, delta: Fraction, limit: Budget) -> str:
+    """Return a cost in words: where no epsilon is enough, what is the cause."""
+    if amount < math.inf:
+        word = "rho" if limit.is_zcdp else "epsilon"
+        return f"{word} {_shown(amount)}, delta {_shown(delta)}"
+    return f"delta {_shown(delta)}" if delta > limit.delta else "an amount of rho"
+
+
+def _people(charge: Charge) -> str:
+    return checks.listed(charge.person) if charge.person else "?"
 
 
 def _told(budget: Budget) -> str:

@@ -2,6 +2,9 @@
 
 A change is written into a second file, which takes the place of the first one when all of it is on
 the disk. So a job that is killed, or a disk that is full, leaves the file as it was.
+
+All jobs must mean the same file. Symbolic links are followed whenever it is used, before it is
+locked. Of hard links only one name would get the new content, so they are refused.
 """
 
 import contextlib
@@ -20,7 +23,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 def checked(path: object) -> Path:
-    """Return the path of a ledger, with links followed.
+    """Return the path of a ledger, with symbolic links followed: jobs lock and replace the file.
 
     Raises:
         TypeError, ValueError: for what is no path, and for one of another file system.
@@ -38,7 +41,7 @@ def checked(path: object) -> Path:
         f"be on a file system of this machine, which can lock it, not {text!r}",
         "Mount a shared directory, or keep it where the jobs are started.",
     )
-    return Path(text).resolve()
+    return Path(os.path.realpath(text))
 
 
 @contextlib.contextmanager
@@ -67,11 +70,26 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def text_of(path: Path) -> str | None:
-    """Return the content of the file; None if there is no file."""
+    """Return the content of the file; None if there is no file.
+
+    Raises:
+        ValueError: if the file has several names: after a charge each would have its own balance.
+    """
     try:
-        return path.read_bytes().decode("utf-8", errors="replace")
+        with open(path, "rb") as file:
+            names = os.fstat(file.fileno()).st_nlink
+            content = file.read()
     except FileNotFoundError:
         return None
+    checks.require(
+        names <= 1,
+        "Ledger",
+        "path",
+        f"have one name, and {str(path)!r} has {names} (hard links): each would get a balance of "
+        "its own",
+        f"Find the others with find / -samefile {str(path)!r}, and delete all but one.",
+    )
+    return content.decode("utf-8", errors="replace")
 
 
 def replace(path: Path, text: str) -> None:

@@ -51,12 +51,15 @@ class Charge:
         who: the user who ran it.
         date: when it was charged.
         cost: what it costs.
+        person: the columns that identify a person; none where they are unknown, as in lines that
+            were written before there was this field.
     """
 
     label: str
     who: str
     date: str
     cost: Cost
+    person: tuple[str, ...] = ()
 
 
 def today() -> str:
@@ -126,6 +129,7 @@ def _of_charge(charge: Charge) -> dict[str, Any]:
         "label": charge.label,
         "who": charge.who,
         "date": charge.date,
+        "person": list(charge.person),
         "budget": _told(charge.cost.budget),
         "pieces": [{"times": times, **_told(cost)} for cost, times in charge.cost.pieces],
     }
@@ -145,7 +149,8 @@ def _terms(content: dict[str, Any]) -> Terms:
 def _charge(content: dict[str, Any]) -> Charge:
     pieces = [(_budget(each), _times(each["times"])) for each in content["pieces"]]
     cost = Cost(_budget(content["budget"]), tuple(pieces))
-    return Charge(str(content["label"]), str(content["who"]), str(content["date"]), cost)
+    label, who, date = (str(content[name]) for name in ("label", "who", "date"))
+    return Charge(label, who, date, cost, tuple(map(str, content.get("person", ()))))
 
 
 def _times(value: object) -> int:

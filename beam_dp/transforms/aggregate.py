@@ -16,13 +16,14 @@ from beam_dp.mechanisms.metrics.base import Metric, check_metrics
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning import partition_rows
+from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.outlook import foresee
-from beam_dp.mechanisms.planning.plan import Plan, describe
+from beam_dp.mechanisms.planning.plan import Plan, describe, several_owners
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.planning.reach_plan import describe_programs
 from beam_dp.mechanisms.planning.reach_programs import Programs, compile_programs
 from beam_dp.mechanisms.planning.record import Record
-from beam_dp.mechanisms.reach.reach_choice import ReachChoice
+from beam_dp.mechanisms.reach.ladder import edges_up_to
 from beam_dp.transforms import known_columns, release_record
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
@@ -70,7 +71,9 @@ class PrivateAggregate(
         rows without a usable person or partition are dropped; values that are no numbers are
         absent (see `columns.layout`); public partitions without rows are released like others;
         without `partition` there is one partition, which is always released. Each object can be
-        applied once.
+        applied once, and its pipeline run once: a second `run()` draws again, for the same charge.
+        It is refused, unless `--draws_folder` gives it the first draws; runs of a template or of a
+        copy of the pipeline cannot be seen, and each of them costs the budget.
 
     Args:
         person: the column that identifies a person; or the 2 to 8 columns of rows with several
@@ -145,7 +148,7 @@ class PrivateAggregate(
         self._once = guards.Once()
         self._drawn: barrier.Drawn | None = None
         self._program = self._compile(self.budget)
-        self._model = self._program.model
+        self._model, self._pieces = self._program.model, self._program.pieces
         read = (column.name for column in self._model.columns)
         self._wanted = (self._owner, *self._partition, *read)
         known_columns.declared(_OWNER, self.columns, self._wanted)
@@ -164,23 +167,23 @@ class PrivateAggregate(
     def _compile(self, budget: Budget) -> Program | Programs:
         asked = self.partitions
         selection = asked.request() if isinstance(asked, PrivatePartitions) else None
-        if self._bounds.is_automatic:
-            return compile_programs(
-                self.metrics,
-                budget,
-                limit_of(self._bounds, self.partitions),
-                depth=self._bounds.depth,
-                selection=selection,
-                partitions=partition_count(self.partitions),
+        partitions = partition_count(self.partitions)
+        if self._others:
+            reach = reach_of(_OWNER, self._bounds, self.partitions)
+            return compile_program(
+                self.metrics, budget, reach, others=self._others, partitions=partitions
             )
-        return compile_program(
+        if self._bounds.is_automatic:
+            edges = edges_up_to(limit_of(self._bounds, self.partitions))
+        else:
+            edges = (reach_of(_OWNER, self._bounds, self.partitions),)
+        return compile_programs(
             self.metrics,
             budget,
-            reach_of(_OWNER, self._bounds, self.partitions),
+            edges,
             depth=self._bounds.depth,
             selection=selection,
-            others=self._others,
-            partitions=partition_count(self.partitions),
+            partitions=partitions,
         )
 
     def plan(
@@ -213,11 +216,12 @@ class PrivateAggregate(
         if isinstance(self._program, Programs):
             return describe_programs(self._program)
         free = self._bounds.reach is None and not self._others
-        return describe(self._program, unbounded=free)
+        owners = several_owners([self._owner, *self._others])
+        return dataclasses.replace(describe(self._program, unbounded=free), owners=owners)
 
     def pieces(self) -> tuple[tuple[Budget, int], ...]:
         """Return what the releases of the output cost, each with how often: for a `Ledger`."""
-        return self._program.pieces
+        return self._pieces
 
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row | pa.RecordBatch]:
         """Collect, bound, summarise, draw, and put a barrier behind the draw."""
@@ -251,15 +255,14 @@ class PrivateAggregate(
         draws: Draws,
         listed: KeysAsSide,
         noise: Noise,
-    ) -> tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[ReachChoice] | None]:
-        """Return the summaries by bucket, and the choice of the bound if it is chosen."""
+    ) -> tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[Chosen] | None]:
+        """Return the summaries by bucket, and what is chosen first, if anything is."""
         program, layout = self._program, partitions.layout
         model = program.model
         bounds = self._bounds
-        if isinstance(program, Programs):
-            bounds = bounds.up_to(program.edges[-1])
-        elif bounds.is_automatic:
-            bounds = bounds.up_to(program.reach)
+        if bounds.is_automatic:
+            widest = program.edges[-1] if isinstance(program, Programs) else program.reach
+            bounds = bounds.up_to(widest)
         bounder = Bounder(bounds, model.fields, layout.key, keep_rows=model.keep_rows)
         if isinstance(program, Programs):
             search = SummariseReached(

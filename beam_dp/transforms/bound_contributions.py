@@ -36,6 +36,7 @@ from beam_dp.transforms.partitions import check_bounds, check_public, public_key
 from beam_dp.transforms.public.public_partitions import PublicPartitions
 from beam_dp.transforms.steps import guards, output_rows
 from beam_dp.transforms.steps.output_rows import row_type
+from beam_dp.transforms.steps.settle import gather
 
 _OWNER = "BoundContributions"
 _FORMAT = 2  # of marshal: one without references, so that equal rows have equal bytes
@@ -146,15 +147,20 @@ class _SettleRows(quick_steps.QuickStep):
         self._bounder, self._names, self._skip = bounder, tuple(names), skip
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[beam.Row]:
-        """Take all lines of one shard (read twice if the bounds do not limit rows)."""
+        """Take all lines of one shard, twice: rows are restored once it is settled which stay."""
         if self._bounder.bounds.depth is None:
             yield from self._rows_of_pairs(element[1])
             return
-        held: list[_Lines] = []
+        lines = gather((marshal.loads(blob)[0] for blob in element[1]), self._bounder)
+        if lines is None:
+            return
+        settled = self._bounder.settle(lines)
+        wanted = set(_digests(settled))
+        rows: dict[tuple[int, int], bytes] = {}
         for blob in element[1]:
-            held = [_join([*held, _unpacked(blob)]).reduced(self._bounder)]
-        for lines in held:
-            yield from self._restore(self._bounder.settle(lines.table), lines.rows)
+            found = _unpacked(blob).rows
+            rows.update((digest, found[digest]) for digest in wanted & found.keys())
+        yield from self._restore(settled, rows)
 
     def _rows_of_pairs(self, packed: Iterable[bytes]) -> Iterator[beam.Row]:
         """Find the (person, partition) pairs that stay, then yield their rows, blob by blob."""
@@ -189,9 +195,11 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
 
     In the output a person has rows in at most `bounds.partitions` partitions, at most
     `bounds.rows_per_partition` rows in each and at most `bounds.rows` in all, and as many as that
-    where they own as many. Hashes with a key that is drawn once per run decide which rows stay:
-    the same rows under retry and recompute, however the data is cut into bundles, and independently
-    between people, so that a person's rows never decide which rows of another person stay.
+    where they own as many. Of equal rows the same part stays as of all rows of the person in the
+    partition, rounded down or up. Hashes with a key that is drawn once per run decide which
+    rows stay: the same rows under retry and recompute, however the data is cut into bundles, and
+    independently between people, so that a person's rows never decide which rows of another person
+    stay.
 
     One `beam.Row` per kept row, with the columns `person`, `partition` and `values`.
 
@@ -199,7 +207,7 @@ class BoundContributions(beam.PTransform[beam.PCollection[Any], beam.PCollection
         rows without a usable person or partition are dropped (see `columns.layout`); values of
         types other than numbers, text, bytes, booleans, dates, datetimes, decimals and UUIDs come
         out as None, and so do values that Python cannot hold (text that is no UTF-8, a date after
-        9999); equal rows are kept together, so a choice among rows is uniform over different rows.
+        9999).
 
     Args:
         person: the column that identifies a person.

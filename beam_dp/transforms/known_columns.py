@@ -29,18 +29,19 @@ from beam_dp.transforms.io.table_files import ARROW_TYPES
 
 _NO_ROWS = (bool, int, float, str, bytes)
 _BATCHES = (pa.RecordBatch, pa.Table)
-_read: weakref.WeakKeyDictionary[beam.PCollection[Any], tuple[str, ...]] = (
-    weakref.WeakKeyDictionary()
-)
+_Read = tuple[tuple[str, ...], dict[str, pa.DataType]]
+_read: weakref.WeakKeyDictionary[beam.PCollection[Any], _Read] = weakref.WeakKeyDictionary()
 
 
 class UnknownColumns(UserWarning):
     """The columns of the rows are not known when the pipeline is built: names are not checked."""
 
 
-def remember(rows: beam.PCollection[Any], columns: Sequence[str]) -> beam.PCollection[Any]:
-    """Return the collection, whose rows have these columns and no other."""
-    _read[rows] = tuple(columns)
+def remember(
+    rows: beam.PCollection[Any], columns: Sequence[str], types: dict[str, pa.DataType]
+) -> beam.PCollection[Any]:
+    """Return the collection, whose rows have these columns and no other, some of known types."""
+    _read[rows] = tuple(columns), types
     return rows
 
 
@@ -84,11 +85,11 @@ def check(
             f"{_shown(kind)}",
             'Name the columns first: beam.Map(lambda pair: {"visitor_id": pair[0], ...}).',
         )
-    fields, read = fields_of(rows), _read.get(rows)
+    fields = fields_of(rows)
     if fields is not None:
         _compare(owner, wanted, [name for name, _ in fields], "of its rows")
-    elif read is not None:
-        _compare(owner, wanted, read, "that ReadRows reads")
+    elif rows in _read:
+        _compare(owner, wanted, _read[rows][0], "that ReadRows reads")
     elif given is None and kind not in _BATCHES:
         warn(owner, "rows without a schema are given, and no columns=[...] that they have", wanted)
 
@@ -111,7 +112,9 @@ def fields_of(rows: beam.PCollection[Any]) -> Sequence[tuple[str, Any]] | None:
 
 
 def types_of(rows: beam.PCollection[Any]) -> dict[str, pa.DataType]:
-    """Return the Arrow types of the fields whose type is plain, by name."""
+    """Return the Arrow types of the columns whose type is known, by name."""
+    if rows in _read:
+        return _read[rows][1]
     fields = fields_of(rows) or ()
     return {name: ARROW_TYPES[kind] for name, kind in fields if kind in ARROW_TYPES}
 

@@ -49,7 +49,7 @@ class PrivateRatio(OneMetric):
     partitions: Partitions | None = None
     equals: Comparison = 1
     per: str = "row"
-    method: str = "kulesza_suresh_wang"
+    method: str = "clip"
     neighbours: str = "add-remove"
     shards: int | None = None
     columns: Sequence[str] | None = None

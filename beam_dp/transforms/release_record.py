@@ -10,6 +10,7 @@ import hashlib
 import importlib.metadata
 import json
 import platform
+import re
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -22,10 +23,10 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.clips.choice import Choice
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.reach_programs import Programs
 from beam_dp.mechanisms.planning.record import Record, cost, record_of
-from beam_dp.mechanisms.reach.reach_choice import ReachChoice
 from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.guarding import trial
 from beam_dp.transforms.public.public_partitions import PublicPartitions
@@ -116,6 +117,11 @@ def plain(value: object) -> Any:
     return _named(value) if callable(value) else type(value).__name__
 
 
+def file_names(paths: str) -> str:
+    """Return the names of files: paths or globs with commas between, without their folders."""
+    return ",".join(re.split(r"[/\\]", path)[-1] for path in paths.split(","))
+
+
 def shown(transform: Any) -> dict[str, str | int | float | bool]:
     """Return the public parameters of a transform, each as text or a number, for a monitoring page.
 
@@ -181,15 +187,15 @@ def _complete(
     known: Record,
     blocks: Iterable[Block],
     choices: tuple[Choice, ...] = (),
-    chosen: ReachChoice | None = None,
+    chosen: Chosen | None = None,
 ) -> Record:
     """Return the record, with what the run has drawn."""
     taken = program.at(chosen)
-    scales: list[set[float]] = [set() for _ in taken.steps]
+    clips: list[set[tuple[float, float]]] = [set() for _ in taken.steps]
     for block in blocks:
-        for of_step, cut in zip(scales, block.cuts, strict=True):
-            of_step |= {cut.least} if cut is not None else set()
-    return {**known, **record_of(taken, choices, list(map(sorted, scales)))}
+        for of_step, cut in zip(clips, block.cuts, strict=True):
+            of_step |= {(cut.clip, cut.scale)} if cut is not None else set()
+    return {**known, **record_of(taken, choices, list(map(sorted, clips)))}
 
 
 def text(record: Mapping[str, Any]) -> str:

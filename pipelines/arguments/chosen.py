@@ -9,6 +9,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.bounding.columns import Role, with_role
 from beam_dp.mechanisms.metrics.base import Metric, takes
 from beam_dp.mechanisms.metrics.own_function import NO_CANDIDATES
+from beam_dp.mechanisms.metrics.ratio import CLIP
 from beam_dp.mechanisms.search.choose import TWO_PHASE
 from beam_dp.transforms.steps.output_rows import shown_name
 from pipelines.arguments import spreads
@@ -27,20 +28,23 @@ def asked(options: argparse.Namespace) -> list[Metric]:
         name = shown_name(metric)
         if name in metrics:
             raise ValueError(f"two metrics would be the output column {name!r}: ask for it once")
-        metrics[name] = dataclasses.replace(metric, name=name, **_chosen(name, metric, options))
+        metrics[name] = metric
     if not metrics:
         raise ValueError("a metric is required: --count, --people_count, --sum COLUMN, ...")
     _check_names("--weight", options.weight, "output columns", metrics)
-    clipped = {name for name, metric in metrics.items() if takes(metric, "clip")}
-    _check_names("--clip", options.clip, "output columns that have one", clipped)
-    bounded = {name for name, metric in metrics.items() if takes(metric, "low")}
-    _check_names("--low", options.low, "output columns that have one", bounded)
-    _check_names("--high", options.high, "output columns that have one", bounded)
-    columns = {name for m in metrics.values() if takes(m, "unit") for name in _names(m)}
-    _check_names("--unit", options.unit, "columns whose numbers are released", columns)
-    columns = {name for m in metrics.values() if takes(m, "lowest") for name in _names(m)}
-    _check_names("--lowest", options.lowest, "columns of --custom_profile", columns)
-    return list(metrics.values())
+    for flag, given in (("clip", options.clip), ("low", options.low), ("high", options.high)):
+        known = {name for name, metric in metrics.items() if takes(metric, flag)}
+        _check_names(f"--{flag}", given, "output columns that have one", known)
+    for flag, given, kind in (
+        ("unit", options.unit, "columns whose numbers are released"),
+        ("lowest", options.lowest, "columns of --custom_profile"),
+    ):
+        columns = {name for m in metrics.values() if takes(m, flag) for name in _names(m)}
+        _check_names(f"--{flag}", given, kind, columns)
+    return [
+        dataclasses.replace(metric, name=name, **_chosen(name, metric, options))
+        for name, metric in metrics.items()
+    ]
 
 
 def check(options: argparse.Namespace) -> None:
@@ -87,13 +91,12 @@ def _check_ratios(options: argparse.Namespace) -> None:
     ratios = [metric for metric in options.metrics if takes(metric, "neighbours")]
     if options.method and not ratios:
         raise ValueError("--method is for --ratio")
-    of_rows = any(vars(metric)["per"] == "row" for metric in ratios) and not _several_owners(
-        options
-    )
-    if of_rows and "rows_per_partition" not in options.bounds:
+    bounded = options.method not in (None, CLIP) and not _several_owners(options)
+    of_rows = any(vars(metric)["per"] == "row" for metric in ratios)
+    if bounded and of_rows and "rows_per_partition" not in options.bounds:
         raise ValueError(
-            "--bounds rows_per_partition must be given where --ratio counts every row: add "
-            "--bounds rows_per_partition=10, or count people: --ratio COLUMN:person"
+            f"--bounds rows_per_partition must be given for --ratio by --method {options.method}: "
+            "add --bounds rows_per_partition=10, or leave out --method"
         )
 
 

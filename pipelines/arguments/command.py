@@ -10,18 +10,19 @@ from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners import create_runner
 
 import beam_dp as dp
 from beam_dp.transforms.guarding import trial
 from pipelines.arguments import files, language, people
 from pipelines.quick_runs import JobOptions
 
-# A flag that is so close to one of the job's is a typing error, not an option of Beam.
-ALIKE = 0.85
 _NO_BUDGET = (
     "one of the arguments --epsilon --rho is required",
     "--epsilon or --rho is required: --epsilon 1 is a common choice",
 )
+_ALIKE = 0.7
+_NO_RUNNER = (AttributeError, ImportError, ValueError)
 _METRICS = ("metrics", "asked")
 _NEGATIVE = re.compile(r"-[0-9.]")
 _EARLIER = {
@@ -39,12 +40,10 @@ _EARLIER = {
 class Parser(argparse.ArgumentParser):
     """A parser that says in one line what is wrong with a call, and exits with 2."""
 
-    _words: Sequence[str] = ()
-
     def error(self, message: str) -> NoReturn:
-        """Exit with one line: where an option is missing, one that is misspelt comes first."""
+        """Exit with one line."""
         if message.endswith(" required"):
-            message = next(self._misspelt(self._words), message).replace(*_NO_BUDGET)
+            message = message.replace(*_NO_BUDGET)
         self.exit(2, f"{self.prog}: error: {' '.join(message.split())}\n")
 
     @contextlib.contextmanager
@@ -55,28 +54,52 @@ class Parser(argparse.ArgumentParser):
         except (TypeError, ValueError, OSError) as error:
             self.error(language.translated(error))
 
-    def read(self, words: Sequence[str] | None) -> tuple[argparse.Namespace, list[str]]:
-        """Return the options of the job, and the words that are left for Beam."""
+    def read_alone(self, words: Sequence[str] | None) -> argparse.Namespace:
+        """Return the options of a job that takes none of Beam."""
+        given = sys.argv[1:] if words is None else words
+        self._check(_split(given)[0], self._actions)
+        return self.parse_args(given)
+
+    def read(self, words: Sequence[str] | None) -> tuple[argparse.Namespace, PipelineOptions]:
+        """Return the options of the job and those of Beam; refuse what neither of them knows."""
         if trial.is_on():
             self.error("a job must not run in without_noise(): what it writes would not be private")
-        self._words = sys.argv[1:] if words is None else words
-        line = self._in_present_words(self._words)
-        options, left = self.parse_known_args(self._joined(list(self._without_values(line))))
-        if left and not left[0].startswith("--"):
-            self.error(f"unrecognized argument: {left[0]}")
-        for said in self._misspelt(left):
-            self.error(said)
-        return options, left
+        given, of_server = _split(sys.argv[1:] if words is None else words)
+        line = self._joined(list(self._without_values(self._in_present_words(given))))
+        with self._without_usage():
+            beams = _parser_of_beam(line)
+        self._check(line, [*beams._actions, *self._actions])
+        options, left = self.parse_known_args(line)
+        with self._without_usage():
+            _, stray = beams.parse_known_args(left)
+        if stray:
+            self.error(f"unrecognized argument: {stray[0]}")
+        return options, JobOptions([*left, *of_server])
 
-    def _misspelt(self, words: Sequence[str]) -> Iterator[str]:
-        """Say which words are hardly options of Beam, but nearly ones of the job."""
-        known = [*self._flags(), *self._earlier()]
+    @contextlib.contextmanager
+    def _without_usage(self) -> Iterator[None]:
+        """Show only the last line of Beam's usage page where one of its options is wrong."""
+        usage = io.StringIO()
+        try:
+            with contextlib.redirect_stderr(usage):
+                yield
+        except SystemExit:
+            self.error(usage.getvalue().rpartition("error: ")[2])
+
+    def _check(self, words: Sequence[str], actions: Sequence[argparse.Action]) -> None:
+        """Refuse options that nobody knows, and those of one value that are given twice."""
+        known = {flag: action for action in actions for flag in action.option_strings}
+        given: set[argparse.Action] = set()
         for word in words:
             name = word.partition("=")[0]
-            alike = difflib.get_close_matches(name, known, 1, ALIKE)
-            if word.startswith("--") and name not in known and alike:
-                meant = _EARLIER.get(alike[0], alike[0]).replace("=", " ", 1)
-                yield f"unrecognized option: {word}, did you mean {meant.strip()}?"
+            if not name.startswith("--") or " " in name:  # a value, or argparse says what is wrong
+                continue
+            if name not in known:
+                self.error(f"unrecognized option: {name}{_meant(name, [*known, *self._earlier()])}")
+            if known[name] in given:
+                self.error(f"{name} must be given once: leave one of the two out")
+            if type(known[name]) is argparse._StoreAction:
+                given.add(known[name])
 
     def chosen(self, options: argparse.Namespace) -> dict[str, object]:
         """Return the job and its options but for defaults; not Beam's, which may hold passwords."""
@@ -84,17 +107,7 @@ class Parser(argparse.ArgumentParser):
         asked = {name: vars(options)[name] for name in vars(options) if name not in known}
         for metrics in _METRICS:  # they stand among the parameters of the release
             asked.pop(metrics, None)
-        return {"program": self.prog, **asked}
-
-    def for_beam(self, words: Sequence[str]) -> PipelineOptions:
-        """Return Beam's options; if one is wrong, show only the last line of Beam's usage page."""
-        usage, options = io.StringIO(), JobOptions(words)
-        try:
-            with contextlib.redirect_stderr(usage):
-                options.get_all_options()
-        except SystemExit:
-            self.error(usage.getvalue().rpartition("error: ")[2])
-        return options
+        return {"program": self.prog, **files.without_folders(asked)}
 
     def _flags(self, takes_none: bool = False) -> list[str]:
         """Return the flags; `takes_none`: only flags without a value."""
@@ -139,14 +152,51 @@ class Parser(argparse.ArgumentParser):
         return joined
 
 
-def plain(program: str, description: str) -> Parser:
-    """Return a parser with --show_errors and --quiet, which all jobs have."""
-    made = Parser(
+def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the words before a lone --, and those behind it, which are the job server's."""
+    at = [*words, "--"].index("--")
+    return words[:at], words[at + 1 :]
+
+
+def _parser_of_beam(words: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser of all options that Beam knows, also of those that a runner brings."""
+    named = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    named.add_argument("--runner")
+    runner = named.parse_known_args(words)[0].runner
+    if runner:
+        with contextlib.suppress(*_NO_RUNNER):  # the pipeline says it
+            create_runner(runner)
+    parsers: list[argparse.ArgumentParser] = []
+    PipelineOptions([]).get_all_options(add_extra_args_fn=parsers.append)
+    return parsers[0]
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    """Return a question for the known word that is nearest to another one."""
+    by_name = {each.removeprefix("--"): each for each in known}
+    near = difflib.get_close_matches(name.removeprefix("--"), by_name, 1, _ALIKE)
+    meant = [
+        _EARLIER.get(by_name[each], by_name[each]).replace("=", " ", 1).strip() for each in near
+    ]
+    return f", did you mean {meant[0]}?" if meant else "; --help lists those of the job"
+
+
+def alone(program: str, description: str | None) -> Parser:
+    """Return a parser of a job without Beam."""
+    return Parser(
         f"python -m pipelines.{program}",
         description=description,
-        epilog="Every other option goes to Beam: --runner, --temp_location, ...",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+    )
+
+
+def plain(program: str, description: str) -> Parser:
+    """Return a parser with --show_errors and --quiet, which all jobs on Beam have."""
+    made = alone(program, description)
+    made.epilog = (
+        "Beam's options may stand beside these: --runner, --temp_location, ...; what only a job "
+        "server knows, behind all others and a lone --"
     )
     version = f"beam_dp {dp.__version__}"
     made.add_argument("--version", action="version", version=version, help="print it, and exit")

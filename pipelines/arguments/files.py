@@ -3,12 +3,14 @@
 import argparse
 import os
 import re
+from collections.abc import Mapping
 
 import apache_beam as beam
 from apache_beam.io.filesystem import FileSystem
 from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.results import report
+from beam_dp.transforms import release_record
 from beam_dp.transforms.io import open_files, read_rows
 from pipelines.arguments import words
 
@@ -21,6 +23,7 @@ HERE = (
     "PrismRunner",
 )
 """The runners of this machine."""
+_PATHS = ("input", "output", "report", "ledger")
 _EARLIER = {"standard": "true", "none": "false"}
 
 
@@ -55,10 +58,22 @@ def patterns(text: str) -> str:
     return ",".join(word if "/" in word else f"./{word}" for word in words.listed(text))
 
 
+def without_folders(asked: Mapping[str, object]) -> dict[str, object]:
+    """Return options for a record that may be shown: of a path, its last part only."""
+    names = {
+        name: release_record.file_names(str(path)) for name, path in asked.items() if name in _PATHS
+    }
+    keys = str(asked.get("public_partitions", ""))
+    if keys.startswith("@"):
+        names["public_partitions"] = f"@{release_record.file_names(keys[1:])}"
+    return {**asked, **names}
+
+
 def check(options: argparse.Namespace) -> None:
     """Refuse missing files, unknown file systems, and an output that would replace its input."""
-    if not options.input or not options.output:
-        raise ValueError("the following arguments are required: --input, --output")
+    missing = [f"--{name}" for name in ("input", "output") if not vars(options)[name]]
+    if missing:
+        raise ValueError(f"the following arguments are required: {', '.join(missing)}")
     if options.report:
         report.check(options.report)
         if not options.overwrite and FileSystems.exists(options.report):

@@ -1,7 +1,6 @@
 """Read the word after the flag of a metric, by the form that the metric states."""
 
 import argparse
-import dataclasses
 import math
 import re
 from collections.abc import Callable
@@ -19,9 +18,6 @@ Words = tuple[str, dict[str, Any]]
 PER = ("row", "person")
 _PER = re.compile(rf"\[:({'|'.join(PER)})\]$")
 _NUMBER = re.compile(r":[-+.e0-9]+$")
-_PAIRS = (
-    "COLUMN, or COLUMN:N with the most people of a partition, at most 6324, to take pairs of people"
-)
 _TRIM = "COLUMN, or COLUMN:SHARE with a share below 0.5 that is left out at each end: minutes:0.05"
 _SHARES = "COLUMN:P:P... with every P above 0 and below 1, like minutes:0.25:0.5:0.75"
 _EDGES = (
@@ -59,19 +55,11 @@ def reader(kind: type[Metric], form: str) -> Callable[[str], Metric]:
 
 
 def _counted(made: Callable[..., Metric]) -> Callable[[str], Metric]:
-    """Return the reader of a metric whose word may end in :row or :person.
-
-    A count other than the default becomes part of the metric's name, so that both can be asked for.
-    """
+    """Return the reader of a metric whose word may end in :row or :person."""
 
     def read(text: str) -> Metric:
         word, colon, per = text.rpartition(":")
-        if not colon or per not in PER:
-            return made(text)
-        plain, metric = made(word), made(word, per=per)
-        if metric == plain:
-            return plain
-        return dataclasses.replace(metric, name=f"{plain.output}_per_{per}")
+        return made(word, per=per) if colon and per in PER else made(text)
 
     return read
 
@@ -133,17 +121,6 @@ def _edges_in(path: str, column: str) -> list[float]:
     return [float(str(cell)) for cell in cells if cell is not None]
 
 
-def _people(text: str) -> Words:
-    column, colon, people = text.rpartition(":")
-    return (column, {"people": people}) if colon and people.isdigit() else _column(text)
-
-
-def _relaxation(text: str) -> Words:
-    column, colon, word = text.rpartition(":")
-    known = colon and word in ("rows", "owners")
-    return (column, {"relaxation": word}) if known else _column(text)
-
-
 def _trim(text: str) -> Words:
     if not _NUMBER.search(text):
         return _column(text)
@@ -169,10 +146,8 @@ _FORMS: dict[str, Callable[[str], Words]] = {
     "COLUMN:P": _share,
     "COLUMN:P:P...": _shares,
     "COLUMN:EDGE:EDGE...": _edges,
-    "COLUMN[:PEOPLE]": _people,
-    "COLUMN[:RELAXATION]": _relaxation,
     "COLUMN[:SHARE]": _trim,
     "COLUMN=MODULE:NAME": _function,
     "COLUMN[=VALUE]": _value,
 }
-_RULES = {"COLUMN[:PEOPLE]": _PAIRS, "COLUMN:EDGE:EDGE...": _EDGES}
+_RULES = {"COLUMN:EDGE:EDGE...": _EDGES}

@@ -38,6 +38,10 @@ _FLAGS: dict[str, tuple[str, str]] = {
     ),
     "delta": ("--delta", "add --delta 1e-6"),
     "plan.assume": ("--assume", "add --people 5000"),
+    "Mean.clip": (
+        "--clip",
+        "where no value can be beyond 5, add --high mean_rating=5; no clip is needed",
+    ),
     "a key": ("--public_partitions: a key", ""),
     "ScaleThenChoose.budget": (
         "the budget of --search scale_then_choose",

@@ -8,6 +8,7 @@ from typing import Any
 import beam_dp as dp
 from beam_dp.mechanisms import metrics, ratio
 from beam_dp.mechanisms.metrics.base import Metric, takes
+from beam_dp.mechanisms.metrics.ratio import CLIP
 from beam_dp.mechanisms.search.choose import BY_WORD, SearchKind
 from pipelines.arguments import forms, spreads, words
 
@@ -40,8 +41,8 @@ def add(made: argparse.ArgumentParser) -> None:
     _add_bounds(how)
     _add_unit(how)
     _add_lowest(how)
-    method = f"how a ratio is drawn (default {ratio.METHODS[1]}); auto: the better one, by --delta"
-    how.add_argument("--method", choices=ratio.METHODS, help=method)
+    method = f"how a ratio is drawn (default {CLIP}); others need --bounds rows_per_partition"
+    how.add_argument("--method", choices=(CLIP, *ratio.METHODS), help=method)
     own = "means by a count of their own, of rows that have a value, also beside --count"
     how.add_argument("--own_count", action="store_true", help=own)
     spreads.add(how)
@@ -144,10 +145,7 @@ def _add_lowest(group: argparse._ArgumentGroup) -> None:
 
 def search(text: str, ways: Mapping[str, SearchKind] = WAYS) -> SearchKind:
     """Return the search of this name."""
-    rule = f"one of {', '.join(ways)}"
-    if text == "unbounded":
-        rule += " (an unbounded search is not for jobs: its shift T is known with the answer only)"
-    words.require(text in ways, rule, text)
+    words.require(text in ways, f"one of {', '.join(ways)}", text)
     return ways[text]
 
 

@@ -1,6 +1,7 @@
 """The options of the person, the partitions, and the bounds."""
 
 import argparse
+import re
 from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
@@ -12,14 +13,17 @@ from pipelines.arguments import language, words
 
 _BOUNDS = (
     "the most that one person has, in partitions, rows_per_partition and rows in all: "
-    "partitions=3,rows_per_partition=10,rows=20; more is cut by a keyed hash. Without partitions, "
-    "or with partitions=auto, that bound is chosen privately, for 4%% to 12%% of the budget"
+    "partitions=3,rows_per_partition=10,rows=20; more is cut by a keyed hash, rows in proportion "
+    "to their values. Without partitions, or with partitions=auto, that bound is chosen privately, "
+    "for 4%% to 12%% of the budget"
 )
 _OWNERS = (
     "or the 2 to 8 of rows with several owners, which disappear with any of them: --count, --sum, "
     "--max, --min, --kth_largest, --distinct_count, --max_frequency, and --quantile and --median "
     "of rows, without limits. Where a column is empty, the row belongs to the others"
 )
+_RANGE = re.compile(r"(0|[1-9]\d{0,17})(?:-|\.\.)(0|[1-9]\d{0,17})")
+_FEW = 8
 
 
 def add(made: argparse.ArgumentParser, several_owners: bool) -> None:
@@ -66,12 +70,22 @@ def person(options: argparse.Namespace) -> str | list[str]:
 
 def bounds(options: argparse.Namespace) -> dp.ContributionBounds | None:
     """Return how much of the data one person may reach; None if no option says it."""
+    _check_bounds(options)
     return dp.ContributionBounds(**options.bounds) if options.bounds else None
 
 
 def given_bounds(options: argparse.Namespace) -> dp.ContributionBounds:
     """Return the same for a job that chooses none: without a limit where no option gives one."""
+    _check_bounds(options)
     return dp.ContributionBounds(**{"partitions": None, **options.bounds})
+
+
+def _check_bounds(options: argparse.Namespace) -> None:
+    if "partitions" in options.bounds and not options.partition:
+        raise ValueError(
+            "--bounds partitions needs --partition COLUMN, whose values it counts: without one, "
+            "all rows are one partition; leave it out"
+        )
 
 
 def public_partitions(options: argparse.Namespace) -> dp.PublicPartitions | None:
@@ -86,7 +100,7 @@ def public_partitions(options: argparse.Namespace) -> dp.PublicPartitions | None
         raise ValueError("--public_partitions needs --partition COLUMN, whose values they are")
     if text.startswith("@") and text.endswith(EXTENSIONS):
         return _keys_in(text[1:], options.partition)
-    named = _lines(text[1:]) if text.startswith("@") else words.listed(text)
+    named = _lines(text[1:]) if text.startswith("@") else _listed(text)
     keys = [word.split("/") if parts > 1 else [word] for word in named if word]
     if not keys:
         raise ValueError("--public_partitions must name a key, for example 1,2,3")
@@ -94,6 +108,26 @@ def public_partitions(options: argparse.Namespace) -> dp.PublicPartitions | None
         rule = "every key must have one part per --partition column, with / between: de/2024"
         raise ValueError(f"--public_partitions: {rule}")
     return dp.PublicPartitions(list(zip(*map(typed_keys, zip(*keys, strict=True)), strict=True)))
+
+
+def _listed(text: str) -> list[str]:
+    """Return the keys of a list; refuse a range, which would be one key of that name."""
+    keys = words.listed(text)
+    ends = _RANGE.fullmatch(text.strip())
+    if ends and int(ends[1]) < int(ends[2]):
+        raise ValueError(
+            f"--public_partitions names keys, and {text!r} looks like a range: write all of them, "
+            f"{_counted(int(ends[1]), int(ends[2]))}; if {text!r} is the one key, write it into a "
+            "file: --public_partitions @keys.txt"
+        )
+    return keys
+
+
+def _counted(first: int, last: int) -> str:
+    """Return whole numbers with commas between, the middle of many left out."""
+    numbers = range(first, last + 1)
+    few = [*numbers] if len(numbers) <= _FEW else [*numbers[:3], "...", last]
+    return ",".join(map(str, few))
 
 
 def _keys_in(pattern: str, columns: list[str]) -> dp.PublicPartitions:

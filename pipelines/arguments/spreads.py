@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from beam_dp.mechanisms.metrics.base import Metric, takes
+from beam_dp.mechanisms.numerics.options import PREPROCESSING
 from beam_dp.mechanisms.summaries.person_value import PERSON_VALUES
 from pipelines.arguments import words
 
@@ -22,8 +23,12 @@ def add(group: argparse._ArgumentGroup) -> None:
 def options_of(metric: Metric, options: argparse.Namespace) -> dict[str, Any]:
     """Return the values of these options that a metric has, and that were given."""
     names = ("person_value", "last_by", "sensitivity")
-    values = {name: vars(options)[name] for name in names if takes(metric, name)}
+    values = {name: vars(options)[name] for name in names if _has(metric, name)}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _has(metric: Metric, name: str) -> bool:
+    return takes(metric, name) and vars(metric).get("method", PREPROCESSING) == PREPROCESSING
 
 
 def check(options: argparse.Namespace, asked: Sequence[Metric]) -> None:
@@ -32,11 +37,11 @@ def check(options: argparse.Namespace, asked: Sequence[Metric]) -> None:
     Raises:
         ValueError: names the options, and says what they are for.
     """
-    whose = "--variance, --standard_deviation, --trimmed_mean and what else is preprocessed"
-    preprocessed = any(takes(metric, "sensitivity") for metric in asked)
+    whose = "--trimmed_mean and what python -m pipelines.preprocess releases, as a --variance there"
+    preprocessed = any(_has(metric, "sensitivity") for metric in asked)
     if options.sensitivity is not None and not preprocessed:
         raise ValueError(f"--sensitivity is for {whose}")
     others = {"person_value": "--histogram and --black_box", "last_by": "--black_box"}
     for name, other in others.items():
-        if vars(options)[name] is not None and not any(takes(metric, name) for metric in asked):
+        if vars(options)[name] is not None and not any(_has(metric, name) for metric in asked):
             raise ValueError(f"--{name} is for {whose}, and for {other}")

@@ -6,6 +6,7 @@ the tests of the module. Random checks draw from the system; their false alarm i
 """
 
 import dataclasses
+import itertools
 import math
 import os
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.clips.choice import Choice, ClipChoice
 from beam_dp.mechanisms.clips.histogram_noise import HistogramNoise
 from beam_dp.mechanisms.metrics.clipped import ClippedRequest
+from beam_dp.mechanisms.metrics.quotients.mean import Mean
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.gaussian_threshold import GaussianThreshold
@@ -33,15 +35,18 @@ from beam_dp.mechanisms.noise.tails import gaussian_bound
 from beam_dp.mechanisms.numerics import hashing, integers
 from beam_dp.mechanisms.planning import allocation, program
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.planning.builder import pools_of
+from beam_dp.mechanisms.planning.first_choices import Chosen
+from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.planning.reach_programs import Programs, compile_programs
 from beam_dp.mechanisms.releases import clipped
-from beam_dp.mechanisms.releases.clipped import ClippedSum
-from beam_dp.mechanisms.releases.released import Release
+from beam_dp.mechanisms.releases.clipped import ClippedSum, Pool, PoolNoise
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import fixed_point, ids
 from tests.doubles import ZeroNoise
+from tests.mechanisms.releases.test_pool import noise_of_smaller_clips, worst_of_pool
 from tests.reference import (
     Row,
     concatenate,
@@ -119,10 +124,10 @@ def rows_of_a_person_do_not_depend_on_others() -> bool:
 
 
 def one_person_has_one_identity() -> bool:
-    """1, True and "1" are one person; "01" is another; 1.0 is none."""
-    found, valid = ids.identify_values([1, True, "1", "01", 1.0], b"key")
-    same = (found[:, :3] == found[:, :1]).all() and (found[:, 3] != found[:, 0]).any()
-    return bool(same) and valid.tolist() == [True] * 4 + [False]
+    """1, True, "1" and 1.0 are one person; "01" is another; 1.5 is none."""
+    found, valid = ids.identify_values([1, True, "1", 1.0, "01", 1.5], b"key")
+    same = (found[:, :4] == found[:, :1]).all() and (found[:, 4] != found[:, 0]).any()
+    return bool(same) and valid.tolist() == [True] * 5 + [False]
 
 
 def nan_never_becomes_a_number() -> bool:
@@ -167,22 +172,43 @@ def selection_counts_people() -> bool:
 def the_whole_is_spent_once() -> bool:
     """What the releases hold is at most the budget, by their own parameters."""
     made = compile_program([Count(), Sum("x"), PeopleCount()], Budget(1.0), 3)
-    return sum(dearest(step.release, 3) for step in made.steps) <= 1
+    return dearest(made, 3) <= 1
 
 
 def two_looks_spend_the_whole_once() -> bool:
     """Whichever look is used, it and the noise that follows it are what there is."""
     made = compile_program([Count(), Sum("x"), PeopleCount()], Budget(1.0), 1, partitions=1)
     assert [len(step.release.looks) for step in made.steps[:2]] == [2, 2]
-    return sum(dearest(step.release, 1) for step in made.steps) <= 1
+    return dearest(made, 1) <= 1
 
 
-def dearest(release: Release, reach: int) -> Fraction:
-    """Return what a release costs at most, by its own parameters, whichever look is used."""
-    if not isinstance(release, ClippedSum):
-        return reach * release.noise_cost.amount
-    pairs = zip(release.looks, release.noise_costs, strict=True)
-    return max(look.amount + reach * noise.amount for look, noise in pairs)
+def dearest(made: Program, reach: int) -> Fraction:
+    """Return what numbers in pools cost at most, by their own parameters, whatever looks are used."""
+    spent = Fraction(0)
+    for pool, indexes in pools_of(made.steps).items():
+        numbers = [made.steps[index].release for index in indexes]
+        spent += max(
+            sum(
+                number.looks[look].amount
+                for number, look in zip(numbers, looks, strict=True)
+                if number.looks
+            )
+            + reach * pool.noise(looks).budget.amount
+            for looks in itertools.product(*(range(len(number.noise_costs)) for number in numbers))
+        )
+    return spent
+
+
+def one_draw_covers_what_a_person_moves() -> bool:
+    """The joint law of three numbers of one pool, added up over all levels."""
+    return worst_of_pool(Fraction(2)) <= 2 * (1 + 1e-9)
+
+
+def a_centre_is_entered() -> bool:
+    """The account holds the choice of the centre: its entries add up to the budget."""
+    made = compile_programs([Mean("x")], Budget(1), (1,))
+    entries = made.at(Chosen(None, (7,))).entries
+    return sum(cost.amount * times for _, cost, times in entries) == 1
 
 
 def delta_is_shared_among_partitions() -> bool:
@@ -358,8 +384,8 @@ def _both_looks(self, people, noise):
     return Choice(np.concatenate([drawn.noisy, whole]), drawn.look)
 
 
-def _noise_of_the_first(self, view, indexes, look, noise):
-    return NOISY(self, view, indexes, 0, noise)
+def _noise_of_the_first(self, looks=None):
+    return NOISE(self, [0] * len(self.costs))
 
 
 def _without_clip(view, measure, indexes, clip):
@@ -448,7 +474,7 @@ def _undoubled_alarm(self):
 
 CLIPPED, SETTLE, KEEP = ClippedRequest.clipped, Bounder.settle, TruncatedGeometric.keep
 SHARE_OUT, ADD = allocation.share_out, AdditiveNoise.add
-PEOPLE, DRAW, NOISY = histograms.summarise_people, ClipChoice.draw, ClippedSum._noisy
+PEOPLE, DRAW, NOISE = histograms.summarise_people, ClipChoice.draw, Pool.noise
 
 MUTANTS = [
     Mutant(
@@ -566,10 +592,24 @@ MUTANTS = [
     Mutant("both looks are stored", ClipChoice, "draw", _both_looks, a_choice_holds_one_look),
     Mutant(
         "the noise of the first look after the second",
-        ClippedSum,
-        "_noisy",
+        Pool,
+        "noise",
         _noise_of_the_first,
         the_noise_follows_the_look,
+    ),
+    Mutant(
+        "one draw for clips that are one too small",
+        PoolNoise,
+        "draw",
+        noise_of_smaller_clips,
+        one_draw_covers_what_a_person_moves,
+    ),
+    Mutant(
+        "the centre of a mean is not entered",
+        Programs,
+        "centre_costs",
+        property(lambda self: {}),
+        a_centre_is_entered,
     ),
     Mutant(
         "the second look is not taken from the noise",

@@ -22,7 +22,7 @@ from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.clips.choice import Choice, ClipChoice
 from beam_dp.mechanisms.clips.histogram_noise import HistogramNoise, coarser
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
-from beam_dp.mechanisms.releases.clipped import ClippedSum
+from beam_dp.mechanisms.releases.clipped import ClippedSum, Pool
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.doubles import ZeroNoise
@@ -226,7 +226,7 @@ def test_a_shared_clip_is_paid_once_and_the_noise_of_every_number():
 
 # --------------------------------------------------------------------------- broken twins
 
-NOISY = ClippedSum._noisy
+NOISE = Pool.noise
 
 
 def looks_of(choice: ClipChoice, people: np.ndarray, noise) -> tuple[np.ndarray, np.ndarray]:
@@ -259,9 +259,9 @@ class Revealing(Choice):
         return made
 
 
-def paid_as_the_first(self, view, indexes, look, noise):
+def paid_as_the_first(self, looks=None):
     """Take the noise of the first branch on both."""
-    return NOISY(self, view, indexes, 0, noise)
+    return NOISE(self, [0] * len(self.costs))
 
 
 def in_two_buckets(self, view, noise):
@@ -293,7 +293,7 @@ FEW = (crowd(40) + crowd(30, 3), (3,), 0)
 BROKEN = [
     (ClipChoice, "draw", stops_by_the_second, two_looks(4), BELOW, 4),
     (ClipChoice, "draw", reveals_both, two_looks(4), EDGE, 4),
-    (ClippedSum, "_noisy", paid_as_the_first, two_looks(4), TWO, 4),
+    (Pool, "noise", paid_as_the_first, two_looks(4), TWO, 4),
     (ClippedSum, "choose_shared", in_two_buckets, one_look(1, 1, False), FEW, 2),
     (histograms, "summarise_people", per_partition, one_look(1, 1, False), MANY, 3),
     (AdditiveNoise, "add", for_half_of_the_clip, one_look(1, 1, False), FEW, 2),

@@ -11,7 +11,8 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics.individual.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.search import RankProfile, RankSearch
+from beam_dp.mechanisms.search import RankProfile
+from beam_dp.mechanisms.search.ranks.central import CentralSearch
 
 RESOLUTION, SIZE = 4, 4
 ROUNDING = 1e-9
@@ -26,7 +27,7 @@ def people():
 
 def worst_by_weight(epsilon, p=Fraction(1, 2)):
     """Return per weight the largest |ln P_x(o) / P_x'(o)| when such a person comes."""
-    search = RankSearch(Budget(epsilon), p, 0.05, RESOLUTION)
+    search = CentralSearch(Budget(epsilon), p, RESOLUTION)
     known, worst = {}, dict.fromkeys((1, 2, 4), 0.0)
     for group in people():
         places, weights = np.array(group, np.int64).reshape(-1, 2).T

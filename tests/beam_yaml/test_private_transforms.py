@@ -88,7 +88,7 @@ def test_the_transforms_of_the_provider_file_run(
         assert row["sum_spent_low"] < row["sum_spent"] < row["sum_spent_high"]
     assert rows("b") == [{"day": 1}, {"day": 2}, {"day": 3}]
     assert [row["day"] for row in rows("c")] == [1, 2, 3]
-    assert all(0.1 < row["ratio_clicked"] < 0.4 for row in rows("c"))
+    assert all(0.1 < row["ratio_clicked_per_person"] < 0.4 for row in rows("c"))
 
 
 @pytest.mark.audit

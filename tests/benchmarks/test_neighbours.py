@@ -5,9 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.optimization import removal_bounds, removal_levels
-from beam_dp.mechanisms.optimization.interior import interior_points
-from beam_dp.mechanisms.optimization.packing import packing_cells
+from beam_dp.mechanisms.optimization.packing import packing_by_highs
+from beam_dp.mechanisms.optimization.packing.packing_program import Packing
 from benchmarks import neighbours
 from benchmarks.neighbours import SHARED, STATISTICS, Rows, Statistic
 
@@ -44,15 +43,16 @@ def test_a_profile_that_does_not_interlace_is_found() -> None:
     assert neighbours.violations(SHARED["total"], 3, 300, 1) == 0
 
 
-def test_wrong_proofs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert neighbours.wrong_proofs(True, 3, 200, 1) == 0
-    monkeypatch.setattr(removal_bounds.RemovalBounds, "_feasible", lambda self, guess, bits: guess)
-    assert neighbours.wrong_proofs(True, 3, 200, 1) > 10
-
-
-def test_removals_that_are_not_cut_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(removal_levels, "_feasible", lambda removed, k, bits: removed)
-    assert neighbours.wrong_proofs(False, 2, 200, 1) > 10
+@pytest.mark.parametrize("of_values", [False, True])
+def test_wrong_proofs_are_found(of_values: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mutants: what a person carries above the price is not subtracted; nothing stays of a row."""
+    assert neighbours.wrong_proofs(of_values, 3, 200, 1) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(Packing, "loads", lambda self, packed: np.zeros(self.people))
+        assert neighbours.wrong_proofs(of_values, 3, 200, 1) > 10
+    taken = Packing.taken
+    monkeypatch.setattr(Packing, "taken", lambda self, removed: 4 * taken(self, removed))
+    assert neighbours.wrong_proofs(of_values, 3, 200, 1) > 10
 
 
 def test_the_command_says_what_it_found(
@@ -65,33 +65,17 @@ def test_the_command_says_what_it_found(
     assert neighbours.main(["--pairs", "200", "--only", "broken"]) == 1
 
 
-def test_by_guesses_programs_of_any_size_are_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_TINY", "_MANY", "_FEW", "_VARIED"):
-        monkeypatch.setattr(removal_levels, name, getattr(removal_levels, name))
-    assert neighbours.main(["--pairs", "4", "--only", "most frequent", "--by_guesses"]) == 0
-    assert removal_levels._TINY == removal_levels._MANY == removal_levels._FEW == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "module", "solver"),
-    [
-        ("most frequent, by interior points", interior_points, "proposals"),
-        ("distinct, by price, by guesses", packing_cells, "PackingProposals"),
-    ],
-)
-def test_the_solvers_of_large_programs_are_met_where_they_are_forced_only(
-    name: str, module: object, solver: str, monkeypatch: pytest.MonkeyPatch
+def test_the_first_order_method_is_met_where_it_is_forced_only(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked, known = [], getattr(module, solver)
+    asked, known = [], packing_by_highs.guesses
 
-    def recorded(*given: object) -> object:
-        asked.append(given)
-        return known(*given)
+    def recorded(packing: Packing) -> object:
+        asked.append(packing)
+        return known(packing)
 
-    monkeypatch.setattr(module, solver, recorded)
-    for line, met in ((name.rsplit(",", 1)[0], False), (name, True)):
-        for roles in range(1, 5):
-            asked.clear()
-            assert neighbours.violations(STATISTICS[line], roles, 20, 1) == 0
-            assert bool(asked) == met
-    assert removal_levels._TINY == packing_cells._TINY == 1000
+    monkeypatch.setattr(packing_by_highs, "guesses", recorded)
+    for name, met in (("total", True), ("total, first order", False)):
+        asked.clear()
+        assert neighbours.violations(STATISTICS[name], 3, 20, 1) == 0
+        assert bool(asked) == met

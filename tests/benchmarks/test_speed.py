@@ -243,6 +243,7 @@ OTHERS = [
     ["benchmarks.experts"],
     ["benchmarks.statistics"],
     ["benchmarks.statistics", "--accuracy"],
+    ["benchmarks.together"],
     ["benchmarks.ratio"],
     ["benchmarks.ranks"],
     ["benchmarks.reach"],

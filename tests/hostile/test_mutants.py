@@ -77,7 +77,7 @@ def sums_are_exact_before_the_noise() -> None:
 
 def one_person_is_one_group() -> None:
     rows = [as_dict((person, "day", 1.0)) for person in (1, "1", True, np.int64(1), 1.0)]
-    assert support.contents(rows) == {("day",): Content(1, 4, 4_000_000, 4)}
+    assert support.contents(rows) == {("day",): Content(1, 5, 5_000_000, 5)}
 
 
 def nan_is_absent() -> None:

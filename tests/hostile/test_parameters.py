@@ -11,7 +11,7 @@ from apache_beam.testing.util import assert_that, equal_to
 import beam_dp as dp
 from beam_dp.mechanisms.preprocessing.windows import Windows
 from beam_dp.mechanisms.profiles import from_summaries
-from beam_dp.mechanisms.search import RankSearch
+from beam_dp.mechanisms.search.ranks.central import CentralSearch
 
 HUGE = dp.Candidates.linear(0, 2**100, 1)
 LEAST, MOST = Fraction(1, 1 << 200), Fraction(1 << 200)
@@ -20,13 +20,12 @@ REFUSED = {
     "places of a quantile": (lambda: dp.Quantile("v", 0.1, candidates=HUGE), "Quantile: candidates"),
     "places of votes": (lambda: dp.BlackBox("v", len, candidates=HUGE), "BlackBox: candidates must"),
     "a tiny p": (lambda: dp.Quantile("v", 1e-300), "p must be a fraction with a denominator of at mo"),
-    "a fine p": (lambda: RankSearch(dp.Budget(1), Fraction(1, 3**99)), "RankSearch: p must be a frac"),
+    "a fine p": (lambda: CentralSearch(dp.Budget(1), Fraction(1, 3**99)), "CentralSearch: p must be a frac"),
     "far from all": (lambda: dp.Preprocessed("v", "mean", empty=1e300), "empty must be from -2^200"),
     "too fine": (lambda: dp.Variance("v", sensitivity=1e-300), "must be above 0 (from 2^-200 to 2^20"),
     "too coarse": (lambda: dp.Variance("v", sensitivity=1e300), "must be above 0 (from 2^-200 to 2^2"),
 }  # fmt: skip
 FINE = {
-    "rows below candidates": dp.Quantile("v", 0.1, per="row", candidates=HUGE),
     "p of 30 digits": dp.Quantile("v", 1e-30),
     "nearly everything trimmed": dp.TrimmedMean("v", trim=Fraction(1, 2) - Fraction(1, 10**30)),
     "the finest grid": dp.Preprocessed("v", "median", empty=MOST, unit=LEAST, sensitivity=LEAST),

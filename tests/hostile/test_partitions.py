@@ -51,8 +51,11 @@ CASES = [
     Case("45 past 64 bits", 1 << 64, None, pa.array([(1 << 64) - 1], pa.uint64())),
     Case("45 timedelta", np.timedelta64(1, "ns"), None),
     Case("45 hostile", Hostile(), None),
-    Case("46 float", 1.0, None),
-    Case("46 minus zero", -0.0, None),
+    Case("46 float", 53.0, 53, pa.array([53.0])),
+    Case("46 coded float", 54.0, 54, pa.array([54.0]).dictionary_encode()),
+    Case("46 minus zero", -0.0, 0, pa.array([-0.0])),
+    Case("46 half a float", 0.5, None),
+    Case("46 float past 53 bits", 2.0**53, None),
     Case("46 bytes", b"45", None),
     Case("46 set", {1, 2}, None),
     Case("48 path", "../x", "../x", pa.array(["../x"])),
@@ -109,15 +112,15 @@ def test_40_other_keys_use_up_no_place() -> None:
 
 def test_40_public_keys_match_in_every_form() -> None:
     public = support.layout(PublicKeys(((1,), ("a",), (DAY,))))
-    values: list[object] = [1, "1", True, np.int8(1), Decimal(1), "a", DAY, "2020-01-02"]
+    values: list[object] = [1, "1", True, np.int8(1), Decimal(1), 1.0, "a", DAY, "2020-01-02"]
     arrays = [pa.array([1]), pa.array(["1"]), pa.array([True]), pa.array([1], pa.uint64())]
     arrays += [pa.array([Decimal(1)], pa.decimal128(2, 0)), pa.array(["a"], pa.string_view())]
     arrays += [pa.array(["a"]).dictionary_encode(), pa.array([DAY]), pa.array([DAY], pa.date64())]
     arrays += [LATE, INVALID, pa.nulls(1), pa.array(["A"])]
-    rows = [as_dict((1, value, 1.0)) for value in [*values, None, 1.0, b"a", "A", Hostile()]]
+    rows = [as_dict((1, value, 1.0)) for value in [*values, None, 1.5, b"a", "A", Hostile()]]
     rows += [as_batch((1, array, 1.0)) for array in arrays]
     found = support.contents(rows, found=public)
-    assert {key: content.rows for key, content in found.items()} == {(1,): 10, ("a",): 3, (DAY,): 4}
+    assert {key: content.rows for key, content in found.items()} == {(1,): 11, ("a",): 3, (DAY,): 4}
 
 
 def test_41_42_public_keys_without_data_are_released() -> None:

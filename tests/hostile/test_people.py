@@ -32,10 +32,13 @@ CASES = [
     Case("23 nan", float("nan"), False),
     Case("24 one", 1, True, pa.array([1])),
     Case("24 true", True, True, pa.array([True])),
-    Case("24 float", 1.0, False),
-    Case("25 zero", 0.0, False),
-    Case("25 minus zero", -0.0, False),
-    Case("25 float32", np.float32(1), False),
+    Case("24 float", 1.0, True, pa.array([1.0])),
+    Case("25 zero", 0.0, True, pa.array([0.0], pa.float16())),
+    Case("25 minus zero", -0.0, True, pa.array([-0.0]).dictionary_encode()),
+    Case("25 float32", np.float32(1), True, pa.array([1], pa.float32())),
+    Case("25 no whole float", 1.5, False),
+    Case("25 float past 53 bits", 2.0**53, False),
+    Case("25 float32 past 24 bits", np.float32(1 << 24), False),
     Case("26 text", "a", True, pa.array(["a"])),
     Case("26 bytes", b"a", False),
     Case("27 composed", "\u00e9", True, pa.array(["\u00e9"])),
@@ -102,7 +105,7 @@ def test_24_no_person_is_two_groups() -> None:
     ]
     rows = [make((value, "day", 1.0)) for value in one for make in support.FORMS.values()]
     rows += [as_batch((array, "day", 1.0)) for array in arrays]
-    rows += [support.as_dict((value, "day", 1.0)) for value in (1.0, None, float("nan"), b"1", [1])]
+    rows += [support.as_dict((value, "day", 1.0)) for value in (1.5, None, float("nan"), b"1", [1])]
     kept = 3 * len(one) + len(arrays)
     assert support.contents(rows) == {("day",): Content(1, kept, kept * 10**6, kept)}
     assert support.contents(rows, ContributionBounds(None, 1))[("day",)].rows == 1

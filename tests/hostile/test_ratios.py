@@ -9,6 +9,7 @@ import math
 import random
 
 import apache_beam as beam
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -19,6 +20,7 @@ from tests.hostile import support
 
 CASES, DAYS, PEOPLE = 150, (0, 1, 2), 3
 REACH, ROWS = 2, 2
+MANY = 1 << 20  # more rows than there are
 BOUNDS = dp.ContributionBounds(REACH, rows_per_partition=ROWS)
 SECRET = "4711-secret"
 FLAGS = [1, 0, True, "1", "0.0", "TRUE", "no", 1.0, 0.5, None, math.nan, math.inf, 10**30, [1]]
@@ -36,10 +38,10 @@ WAYS = {"value": 1, "text": "no", "function": raises, "number": len}
 
 @pytest.fixture(autouse=True)
 def before_the_noise(monkeypatch):
-    """Release a and b in place of the ratio and its error, under one key."""
+    """Release a and b in place of the ratio, as one number, under one key."""
 
     def exactly(self, ones, totals, noise=None, alpha=None):
-        return Estimates(ones.astype(float), totals.astype(float))
+        return Estimates(ones * MANY + totals.astype(float), np.zeros(len(ones)))
 
     monkeypatch.setattr(ratio.Mechanism, "release", exactly)
     monkeypatch.setattr("beam_dp.transforms.columns.layout.fresh_key", lambda: bytes(32))
@@ -61,11 +63,12 @@ def released(cases, bounds=BOUNDS, columnar=False, **options):
     rows = [row for people in cases for person in people for row in person]
     given = [pa.RecordBatch.from_pylist(rows)] if columnar else rows
     keys = dp.PublicPartitions(list(itertools.product(range(CASES), DAYS)))
+    options = {"method": "kulesza_suresh_wang", **options}
     made = dp.PrivateRatio("x", "person", dp.Budget(1.0), ["case", "day"], bounds, keys, **options)
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         found = support.keep(pipeline | beam.Create(given) | made)
-    # The interval is from a - b to a + b: see `before_the_noise`.
-    counts = {(row.case, row.day): (row.ratio_x, row.ratio_x_high - row.ratio_x) for row in found}
+    column = "ratio_x_per_person" if options.get("per") == "person" else "ratio_x"
+    counts = {(row.case, row.day): divmod(getattr(row, column), MANY) for row in found}
     return [[counts[number, day] for day in DAYS] for number in range(CASES)]
 
 

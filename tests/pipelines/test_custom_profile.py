@@ -176,7 +176,8 @@ def test_what_is_no_function_is_refused(
 )
 def test_wrong_calls(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
-        aggregate.main(["--person", "p", "--epsilon", "1", "--plan", *words])
+        person = [] if "--person" in words else ["--person", "p"]
+        aggregate.main([*person, "--epsilon", "1", "--plan", *words])
     said = capsys.readouterr().err
     assert left.value.code == 2 and message in said, said
     assert said.count("\n") == 1 and not PYTHON.search(said)

@@ -18,7 +18,7 @@ def test_the_demo_releases_all_nations(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.setattr(demo, "SCALE", "0.001")
-    assert demo.main() == 0
+    assert demo.main([]) == 0
     with Path("build/released.csv").open(newline="") as file:
         released = [row["nation"] for row in csv.DictReader(file)]
     assert released == sorted(demo.nations()) and len(released) == 25

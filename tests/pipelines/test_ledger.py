@@ -1,8 +1,12 @@
 """Jobs charge a ledger before they draw, and are refused where its limit would be passed."""
 
+import gzip
+import os
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import beam_dp as dp
@@ -25,6 +29,13 @@ def refused(capsys: pytest.CaptureFixture[str], job: object, *words: str) -> str
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     return said
+
+
+def written(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
 def test_a_run_is_charged_and_the_next_one_refused(
@@ -58,12 +69,50 @@ def test_the_plan_says_what_would_be_left_and_charges_nothing(
 def test_input_that_is_not_there_charges_nothing(
     call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    missing = [*call, "--count", *TOTAL, "--input", str(tmp_path / "vsits.csv")]
+    missing = [word.replace("visits.csv", "vsits.csv") for word in (*call, "--count", *TOTAL)]
     assert "--input must match a file" in refused(capsys, aggregate, *missing)
     search = ["--max", "minutes", "--candidates", "0:60:1"]
     words = [word for word in missing if word != "--count"]
     assert "--input must match a file" in refused(capsys, shifted_inverse, *words, *search)
     assert not (tmp_path / "l.jsonl").exists()
+
+
+UNREADABLE = {
+    "semicolons.csv": (b'"visitor";"day"\n"1";"2"\n', "has ';' between the cells of its first"),
+    "Latin-1.csv": ("visitor,day\nZoë,2\n".encode("latin-1"), "be text in UTF-8, and one of them"),
+    "CSV.parquet": (b"visitor,day\n1,2\n", "must be a Parquet file; one of them cannot be read"),
+    "random.csv": (bytes(range(250, -1, -1)) * 300, "be text in UTF-8, and one of them is not, in"),
+    "cut.csv.gz": (gzip.compress(b"visitor,day\n1,2\n")[:-9], "one of them cannot be read"),
+    "CSV.jsonl": (b"visitor,day\n1,2\n", "no line in their first 64 KiB is one"),
+    "moments.parquet": (
+        written(pa.table({"visitor": [1], "day": pa.array([0], pa.timestamp("s"))})),
+        "column 'day' must hold integers",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_input_that_cannot_be_read_charges_nothing(
+    name: str, call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content, words = UNREADABLE[name]
+    (tmp_path / name).write_bytes(content)
+    words_of = [word.replace("visits.csv", name) for word in (*call, "--count", *TOTAL)]
+    said = refused(capsys, aggregate, *words_of)
+    assert words in said
+    assert not (tmp_path / "l.jsonl").exists() and not (tmp_path / "out.csv").exists()
+
+
+def test_an_output_that_cannot_be_written_charges_nothing(
+    call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*call, "--count", *TOTAL]
+    missing = [word.replace("out.csv", "no/deep/out.csv") for word in words]
+    said = refused(capsys, aggregate, *missing)
+    assert "--output must be one that can be written" in said
+    said = refused(capsys, aggregate, *words, "--report", str(tmp_path / "no/deep/out.html"))
+    assert "--report must be one that can be written" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["visits.csv"]
 
 
 def test_a_run_that_fails_stays_charged(
@@ -114,6 +163,37 @@ def test_the_two_steps_of_a_search_are_charged_once(
     assert "must be at most epsilon 1.5" in said
 
 
+def test_other_people_are_told_in_one_line(
+    call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--max", "minutes", "--candidates", "0:60:1"]
+    assert shifted_inverse.main([*call, *words, "--total_epsilon", "3"]) == 0
+    capsys.readouterr()
+    before = (tmp_path / "l.jsonl").read_bytes()
+    other = ["spent" if word == "visitor" else word for word in call]
+    told = "--person must be 'visitor' as in earlier runs of "
+    for job, asked in (
+        (aggregate, ["--count"]),
+        (aggregate, ["--count", "--plan"]),
+        (shifted_inverse, words),
+    ):
+        said = refused(capsys, job, *other, *asked)
+        assert told in said and "not 'spent'. Charge other people to another ledger" in said
+    assert (tmp_path / "l.jsonl").read_bytes() == before
+    ledger.main([str(tmp_path / "l.jsonl")])
+    assert "visitor" in capsys.readouterr().out
+
+
+def test_a_ledger_of_two_names_is_told_in_one_line(
+    call: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dp.Ledger(tmp_path / "l.jsonl", dp.Budget(1)).charge(dp.Budget(0.5), "before")
+    os.link(tmp_path / "l.jsonl", tmp_path / "other")
+    said = refused(capsys, aggregate, *call, "--count")
+    assert "--ledger must have one name" in said and "find / -samefile" in said
+    assert "--ledger must have one name" in refused(capsys, ledger, str(tmp_path / "other"))
+
+
 WRONG = {
     "no ledger": (["--total_epsilon", "3"], "need --ledger FILE"),
     "a delta alone": (["--ledger", "l", "--total_delta", "1e-6"], "needs --total_epsilon or"),
@@ -154,6 +234,27 @@ def test_the_help_shows_the_call_on_a_line_of_its_own(capsys: pytest.CaptureFixt
     with pytest.raises(SystemExit):
         ledger.main(["--help"])
     assert "\n    python -m pipelines.ledger visits.ledger.jsonl\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("budget", "cause"),
+    [
+        (["--epsilon", "1", "--delta", "1e-6"], "not delta 1e-06. Left are epsilon 3 and delta 0"),
+        (["--rho", "0.1"], "not an amount of rho. Left are epsilon 3 and delta 0"),
+    ],
+)
+def test_a_run_that_no_epsilon_covers_is_refused_with_the_cause(
+    budget: list[str], cause: str, visits: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = ["--input", visits, "--output", str(tmp_path / "out.csv")]
+    limit = ["--ledger", str(tmp_path / "l.jsonl"), "--total_epsilon", "3"]
+    words = [*files, *COMMON, "--count", *budget, *limit]
+    said = refused(capsys, aggregate, *words)
+    assert cause in said and "inf" not in said.partition("l.jsonl")[2]
+    assert aggregate.main([*words, "--plan"]) == 0
+    foreseen = capsys.readouterr().out.splitlines()[-1]
+    needed = cause.partition(".")[0].removeprefix("not ")
+    assert f"this run would need {needed}: THIS RUN" in foreseen and "inf" not in foreseen
 
 
 def test_another_limit_is_told_in_numbers(

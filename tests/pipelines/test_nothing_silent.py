@@ -63,7 +63,8 @@ def test_another_delimiter(tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
     (tmp_path / "in.csv").write_text("visitor;day;spent\n1;2;3\n")
     files = ["--input", str(tmp_path / "in.csv"), "--output", str(tmp_path / "out.csv")]
     said = refused([*files, *PUBLIC, "--count"], capfd)
-    assert "one of them has ';' and no comma in its first line: commas must separate" in said
+    assert "one of them has ';' between the cells of its first line: commas must separate" in said
+    assert said.rstrip().endswith("(its columns: 'visitor', 'day', 'spent')")
 
 
 def test_a_file_of_no_bytes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -111,14 +112,14 @@ def test_a_job_leaves_a_record_of_its_own_parameters(visits: str, tmp_path: Path
     record = json.loads(text)
     assert record["job"] == {
         "program": "python -m pipelines.aggregate",
-        "input": visits,
-        "output": str(out),
+        "input": "visits.csv",
+        "output": "out.csv",
         "person": ["visitor"],
         "partition": ["day"],
         "public_partitions": "1,2,3",
         "epsilon": "1",
     }
-    assert "visitor-" not in text and "secret-place" not in text
+    assert "visitor-" not in text and "secret-place" not in text and str(tmp_path) not in text
     with pytest.raises(SystemExit):
         out.unlink()
         aggregate.main([*words, *RUN])
@@ -191,11 +192,19 @@ def test_numbers_that_say_nothing_are_counted_after_the_run(
     visits: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     # The sum of a column of text: no cell is a number, so no one is shown but by a false alarm.
-    words = ["--input", visits, "--output", str(tmp_path / "out.csv"), *WORDS, *PUBLIC]
-    assert aggregate.main([*words, "--people_count", "--epsilon", "0.001", *RUN]) == 0
+    words = [
+        "--input",
+        visits,
+        "--output",
+        str(tmp_path / "out.csv"),
+        *WORDS[:-1],
+        "0.001",
+        *PUBLIC,
+    ]
+    assert aggregate.main([*words, "--people_count", *RUN]) == 0
     said = capfd.readouterr().out
     assert re.search(
-        r"^\* \d of 3 numbers are of little use: missing, or with an interval", said, re.MULTILINE
+        r"^\* \d of 3 numbers are of little use: missing, with an interval", said, re.MULTILINE
     )
 
 
@@ -212,11 +221,37 @@ def test_a_page_is_replaced_only_if_asked(
     assert "<html" in page.read_text(encoding="utf-8")
 
 
+def test_nothing_that_may_be_shown_says_in_which_folder_files_are(
+    visits: str, tmp_path: Path
+) -> None:
+    out, keys, page = (tmp_path / name for name in ("out.csv", "keys.txt", "page.html"))
+    keys.write_text("1\n2\n3\n")
+    words = [
+        "--input",
+        f"{visits},{tmp_path}/v*.csv",
+        "--output",
+        str(out),
+        *WORDS,
+        "--sum",
+        "spent",
+    ]
+    words += ["--public_partitions", f"@{keys}", "--report", str(page), "--people_count"]
+    limit = ["--ledger", str(tmp_path / "l.jsonl"), "--total_epsilon", "1"]
+    assert aggregate.main([*words, *limit, *RUN]) == 0
+    text = Path(f"{out}.json").read_text()
+    assert str(tmp_path) not in text + page.read_text() + out.read_text()
+    job = json.loads(text)["job"]
+    assert (job["input"], job["public_partitions"]) == ("visits.csv,v*.csv", "@keys.txt")
+    assert (job["output"], job["report"], job["ledger"]) == ("out.csv", "page.html", "l.jsonl")
+    assert "visits.csv,v*.csv" in page.read_text()
+
+
 def test_the_job_of_two_steps_leaves_a_record_too(visits: str, tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
-    words = ["--input", visits, "--output", str(out), *WORDS, *PUBLIC, *RUN]
-    asked = ["--max", "minutes", "--candidates", "0:60:1", "--epsilon", "3"]
+    words = ["--input", visits, "--output", str(out), *WORDS[:-1], "3", *PUBLIC, *RUN]
+    asked = ["--max", "minutes", "--candidates", "0:60:1"]
     assert shifted_inverse.main([*words, *asked]) == 0
     record = json.loads(Path(f"{out}.json").read_text())
     assert record["budget"] == {"epsilon": "3", "delta": "0"} and record["shift_T"] > 0
     assert record["transform"] == "RemovalLoss" and record["job"]["candidates"] is not None
+    assert record["job"]["input"] == "visits.csv" and record["job"]["output"] == "out.csv"

@@ -1,6 +1,7 @@
 """Tests of `pipelines.ratio`, `pipelines.preprocess` and `pipelines.sensitivity`."""
 
 import csv
+import gzip
 import statistics
 import sys
 import types
@@ -32,15 +33,16 @@ def clicks(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize(("per", "bound"), [("row", "3"), ("person", None)])
 def test_rates_per_country(clicks, tmp_path, per, bound):
-    """At epsilon 10,000 the noise is 0 but for a chance below e^-1000."""
+    """At epsilon 10,000 noise of a row or more has a chance far below e^-100."""
     out = tmp_path / "rates.csv"
     limits = ["--bounds", f"rows_per_partition={bound}"] if bound else []
     words = ["--input", clicks, "--output", str(out), "--person", "user", "--partition", "country"]
     countries = ["--public_partitions", "de,fr", "--column", "clicked", "--per", per, *limits]
     assert ratio.main([*words, *countries, "--epsilon", "10000", *RUN]) == 0
-    rates = {row["country"]: float(row["ratio_clicked"]) for row in table(out)}
+    name = "ratio_clicked" if per == "row" else "ratio_clicked_per_person"
+    rates = {row["country"]: float(row[name]) for row in table(out)}
     expected = {"de": 0.0, "fr": 0.5} if per == "row" else {"de": 0.0, "fr": rates["fr"]}
-    assert rates == pytest.approx(expected) and 0 < rates["fr"] < 1
+    assert rates == pytest.approx(expected, abs=0.01) and 0 < rates["fr"] < 1
 
 
 @pytest.mark.sampled(12)
@@ -65,13 +67,17 @@ def test_a_click_may_be_written_in_any_way(words, equals, tmp_path):
     ]
     asked += ["--per", "person", "--epsilon", "10000", *(["--equals", equals] if equals else [])]
     assert ratio.main([*asked, *RUN]) == 0
-    assert [float(row["ratio_clicked"]) for row in table(out)] == [0.25]
+    assert [float(row["ratio_clicked_per_person"]) for row in table(out)] == [
+        pytest.approx(0.25, abs=0.01)
+    ]
 
 
-def test_a_rate_of_rows_needs_a_bound(clicks, tmp_path, capsys):
+def test_a_rate_of_rows_needs_a_bound_for_bounded_people_only(clicks, tmp_path, capsys):
     words = ["--input", clicks, "--output", str(tmp_path / "x.csv"), "--person", "user"]
+    words += ["--column", "clicked", "--epsilon", "1", "--plan"]
+    assert ratio.main(words) == 0
     with pytest.raises(SystemExit) as left:
-        ratio.main([*words, "--column", "clicked", "--epsilon", "1", *RUN])
+        ratio.main([*words, "--method", "kulesza_suresh_wang"])
     assert left.value.code == 2
     assert "add --bounds rows_per_partition=10, or --per person" in capsys.readouterr().err
 
@@ -116,13 +122,16 @@ def test_spreads_per_country(clicks, tmp_path):
 
 
 def test_a_function_of_ones_own(clicks, tmp_path, capsys):
-    """At this budget one block of everybody is enough: 50 people have each score from 0 to 9."""
+    """Ten blocks of 50 people; 50 of all have each score from 0 to 9.
+
+    The median of a block strays by half a score, that of ten by a fifth: by 1.5 hardly ever.
+    """
     out = tmp_path / "box.csv"
     words = ["--input", clicks, "--output", str(out), "--person", "user", "--epsilon", "10000"]
     asked = ["--black_box", "score=statistics:median", "--variance", "score"]
     assert preprocess.main([*words, *asked, "--person_value", "max", *RUN]) == 0
     [row] = table(out)
-    assert 4.5 <= float(row["black_box_score"]) <= 4.5 * 1.011
+    assert 3 <= float(row["black_box_score"]) <= 6
     for wrong in ("score", "score=nowhere:f", "score=statistics:nothing", "=statistics:median"):
         with pytest.raises(SystemExit) as left:
             preprocess.main([*words, "--black_box", wrong])
@@ -136,6 +145,48 @@ def test_a_statistic_is_required_and_a_plan_reads_nothing(tmp_path, capsys):
     assert left.value.code == 2 and "a statistic is required" in capsys.readouterr().err
     assert preprocess.main([*words, "--variance", "x", "--sensitivity", "2", "--plan"]) == 0
     assert "given sensitivity" in capsys.readouterr().out
+
+
+def test_shares_of_rows_need_no_bound_in_either_job(capsys):
+    """The job of shares and that of all metrics release them alike."""
+    words = [
+        "--input",
+        "in.csv",
+        "--output",
+        "out.csv",
+        "--person",
+        "p",
+        "--epsilon",
+        "1",
+        "--plan",
+    ]
+    plans = []
+    for method in ([], ["--method", "clip"]):
+        assert ratio.main([*words, "--column", "x", *method]) == 0
+        plans.append(capsys.readouterr().out)
+        assert aggregate.main([*words, "--ratio", "x", *method]) == 0
+        plans.append(capsys.readouterr().out)
+    assert len(set(plans)) == 1 and "one draw for 2 numbers" in plans[0]
+
+
+def test_a_variance_of_rows_takes_no_options_of_people(capsys):
+    """Beside it, what is of people takes them."""
+    words = [
+        "--input",
+        "in.csv",
+        "--output",
+        "out.csv",
+        "--person",
+        "p",
+        "--epsilon",
+        "1",
+        "--plan",
+    ]
+    words += ["--variance", "x", "--trimmed_mean", "x", "--person_value", "sum"]
+    assert aggregate.main([*words, "--sensitivity", "3"]) == 0
+    said = capsys.readouterr().out
+    assert "variance_x (squared distances from a centre)" in said
+    assert "preprocessing for a given sensitivity" in said
 
 
 @pytest.mark.parametrize("given", [[], ["--person_value", "mean"]])
@@ -158,7 +209,7 @@ BOX = ["--black_box", "v=statistics:median"]
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([*BOX, "--sensitivity", "3"], "--sensitivity is for --variance, "),
+        ([*BOX, "--sensitivity", "3"], "--sensitivity is for --trimmed_mean and "),
         ([*BOX, "--sensitivity", "3", "--variance", "v"], ""),
         ([*BOX, "--person_value", "max"], ""),
         ([*BOX, "--person_value", "last", "--last_by", "t"], ""),
@@ -256,7 +307,8 @@ def test_what_is_wrong_with_the_function_is_said(functions, tmp_path, name, mess
     ],
 )
 def test_wrong_audits_are_refused_in_one_line(words, message, tmp_path, capsys):
-    rest = ["--bins", "2", "--people", "2", "--output", str(tmp_path / "x.csv")]
+    small = [] if "--bins" in words else ["--bins", "2", "--people", "2"]
+    rest = [*small, "--output", str(tmp_path / "x.csv")]
     with pytest.raises(SystemExit) as left:
         sensitivity.main([*rest, *words])
     said = capsys.readouterr().err
@@ -281,7 +333,8 @@ FAILING = {
 @pytest.mark.parametrize("job", FAILING, ids=lambda job: job.__name__)
 def test_every_job_shows_the_error_of_a_run_on_purpose(job, functions, tmp_path, capfd):
     damaged = tmp_path / "damaged.csv.gz"
-    damaged.write_bytes(b"no gzip")
+    rows = b"".join(b"%d,%d\n" % (row, row % 7) for row in range(50_000))
+    damaged.write_bytes(gzip.compress(b"user,score\n" + rows)[:-9])  # at its end
     words = [*FAILING[job], "--output", str(tmp_path / "x.csv"), *RUN]
     if job is sensitivity:
         words += ["--function", f"{functions}:mean"]
@@ -329,7 +382,7 @@ def test_several_owners_are_refused_where_nothing_is_for_them(job, capsys):
 
 
 def test_help_of_one_statistic_says_that_it_is_one_sided():
-    for option in ("--count", "--sum COLUMN", "--distinct_count COLUMN[:RELAXATION]"):
+    for option in ("--count", "--sum COLUMN", "--distinct_count COLUMN"):
         said = helped(shifted_inverse).rpartition(f" {option} ")[2].partition(" --")[0]
         assert "one-sided" in said, option
     assert "clipped" not in helped(shifted_inverse)

@@ -5,12 +5,24 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.summaries import worker_limits
-from pipelines import aggregate, shifted_inverse
-from pipelines.arguments import language
+from beam_dp.transforms.steps.output_rows import shown_name
+from pipelines import (
+    aggregate,
+    demo,
+    ledger,
+    preprocess,
+    ratio,
+    sensitivity,
+    shifted_inverse,
+    template_metadata,
+)
+from pipelines.arguments import forms, language, metrics, people
 
 ROOT = Path(__file__).parents[2]
 PERSON = ["--person", "visitor"]
@@ -39,6 +51,48 @@ AGGREGATE = {
         [*FILES, *PUBLIC, "--count", "--epsilom", "1"],
         "unrecognized option: --epsilom, did you mean --epsilon?",
     ),
+    "a budget twice": (counted("--epsilon", "2"), "--epsilon must be given once: leave one of the two"),
+    "a budget twice, with =": (counted("--epsilon=1"), "--epsilon must be given once: leave one of the"),
+    "a runner twice": (
+        counted("--runner=FnApiRunner", "--runner", "FnApiRunner"), "--runner must be given once"
+    ),
+    "a filter": (counted("--filter", "day=6"), "unrecognized option: --filter; --help lists those of"),
+    "rows to keep": (counted("--where=day>6"), "unrecognized option: --where; --help lists those of the"),
+    "groups": (counted("--group_by", "day"), "unrecognized option: --group_by; --help lists those of"),
+    "fewest people": (counted("--min_people", "20"), "--min_people, did you mean --people?"),
+    "the beginning of an option": (counted("--partition_row", "9"), "did you mean --partition_rows?"),
+    "the beginning of one of Beam": (
+        counted("--direct_num_worker", "2"), "did you mean --direct_num_workers?"
+    ),
+    "an option with one dash": (counted("-x", "3"), "unrecognized argument: -x"),
+    "a word behind a value of Beam": (counted("--runner", "FnApiRunner", "b"), "unrecognized argument: b"),
+    "no value of Beam": (counted("--runner"), "argument --runner: expected one argument"),
+    "a bound on partitions without any": (
+        [*FILES, *PERSON, *ONE, "--count", "--max_partitions", "3"],
+        "--bounds partitions needs --partition COLUMN, whose values it counts",
+    ),
+    "a bound on partitions without any, chosen": (
+        [*FILES, *PERSON, *ONE, "--count", "--bounds", "rows=9,partitions=auto"],
+        "--bounds partitions needs --partition COLUMN",
+    ),
+    "keys that look like a range": (
+        [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "1-7"],
+        "'1-7' looks like a range: write all of them, 1,2,3,4,5,6,7; if '1-7' is the one key, write it in",
+    ),
+    "keys that look like a long range": (
+        [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "2000..2026"],
+        "looks like a range: write all of them, 2000,2001,2002,...,2026; if",
+    ),
+    "a clip of a mean": (
+        [*FILES, *command("--mean", "rating", "--clip", "mean_rating=5")],
+        "small: where no value can be beyond 5, add --high mean_rating=5; no clip is needed",
+    ),
+    "a clip of a share": (
+        [*FILES, *command("--ratio", "a:person", "--clip", "ratio_a_per_person=5")],
+        "--clip: 'ratio_a_per_person' is none of the output columns that have one: there are none",
+    ),
+    "no output": (["--input", "a.csv", *command("--count")], "arguments are required: --output\n"),
+    "no input": (["--output", "b.csv", *command("--count")], "arguments are required: --input\n"),
     "two budgets": (counted("--rho", "1"), "argument --rho: not allowed with argument --epsilon"),
     "quotes of parquet": (
         ["--input", "a.parquet", "--output", "b.csv", *command("--count", "--quotes", "false")],
@@ -137,18 +191,19 @@ AGGREGATE = {
         "a metric of rows with several owners must be --count, --sum, --max, --min, ",
     ),
     "keys of two lengths": (
-        counted("--partition", "hour", "--public_partitions", "1/2,3"),
+        [*FILES, *DAYS, *ONE, "--count", "--partition", "hour", "--public_partitions", "1/2,3"],
         "--public_partitions: every key must have one part per --partition column, with / between",
     ),
     "keys too short": (counted("--partition", "hour"), "every key must have one part per --partition"),
-    "no key": (counted("--public_partitions", ""), "--public_partitions must name a key, for exam"),
-    "no text": (counted("--public_partitions", "\udcff"), "--public_partitions: a key must be an int of 64 bits, a str"),
+    "no key": ([*FILES, *DAYS, *ONE, "--count", "--public_partitions", ""], "--public_partitions must name a key, for exam"),
+    "no text": ([*FILES, *DAYS, *ONE, "--count", "--public_partitions", "\udcff"], "--public_partitions: a key must be an int of 64 bits, a str"),
     "no key file": (
-        counted("--public_partitions", "@none.txt"),
+        [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "@none.txt"],
         "--public_partitions: cannot read 'none.txt': No such file or directory",
     ),
     "a key file of bytes": (
-        counted("--public_partitions", f"@{sys.executable}"), "': it is not UTF-8"
+        [*FILES, *DAYS, *ONE, "--count", "--public_partitions", f"@{sys.executable}"],
+        "': it is not UTF-8",
     ),
     "keys without columns": (
         [*FILES, *PERSON, "--public_partitions", "1", *ONE, "--count"],
@@ -185,21 +240,25 @@ AGGREGATE = {
     ),
     "an output below a file, deep": (
         ["--input", "a.csv", "--output", "old.csv/a/b/out.csv", *command("--count")],
-        "not 'old.csv/a/b/out.csv': Not a directory. Name a file in a folder where you may write.",
+        "not 'old.csv/a/b/out.csv': Not a directory. Name a file in a folder that exists, and wh",
     ),
     "an output with a long name": (
         ["--input", "a.csv", "--output", f"{'a' * 300}.csv", *command("--count")],
-        "aaaa.csv': File name too long. Name a file in a folder where you may write.",
+        "aaaa.csv': File name too long. Name a file in a folder that exists, and wh",
     ),
-    "an output in a folder that is to be made, with a long name": (
-        ["--input", "a.csv", "--output", f"new/{'a' * 300}.csv", *command("--count")],
-        "aaaa.csv': File name too long. Name a file in a folder where you may write.",
+    "an output in a folder that is not there": (
+        ["--input", "a.csv", "--output", "new/out.csv", *command("--count")],
+        "not 'new/out.csv': No such file or directory. Name a file in a folder that exists, and wh",
+    ),
+    "a page in a folder that is not there": (
+        counted("--report", "new/page.html"),
+        "--report must be one that can be written, not 'new/page.html': No such file or directory.",
     ),
     "an output where nobody can write": (
         ["--input", "a.csv", "--output", "/proc/out.csv", "--overwrite", *command("--count")],
         "--output must be one that can be written, not '/proc/out.csv': No such file or directory. ",
     ),
-    "a folder where none can be made": (
+    "an output in a folder where none can be made": (
         ["--input", "a.csv", "--output", "/proc/new/out.csv", *command("--count")],
         "--output must be one that can be written, not '/proc/new/out.csv': No such file or dir",
     ),
@@ -211,7 +270,7 @@ AGGREGATE = {
     ),
     "a search without end": (
         [*FILES, *command("--max", "a", "--search", "unbounded")],
-        "(an unbounded search is not for jobs: its shift T is known with the answer only), not 'unb",
+        "argument --search: must be one of auto, above_threshold, exponential_mechanism, noisy_bin",
     ),
     "one side and both": (
         counted("--one_sided", "--search", "two_phase"), "--one_sided and --search two_phase exclude"
@@ -222,17 +281,25 @@ AGGREGATE = {
         [*FILES, *command("--ratio", "a:person", "--method", "local_sensitivity")],
         "the --delta of --method local_sensitivity must be above 0",
     ),
-    "a sensitivity of nothing": (counted("--sensitivity", "2"), "is for --variance, --standard_dev"),
-    "a value of nothing": (counted("--person_value", "max"), "is for --variance, --standard_dev"),
+    "a sensitivity of nothing": (counted("--sensitivity", "2"), "is for --trimmed_mean and what"),
+    "a value of nothing": (counted("--person_value", "max"), "is for --trimmed_mean and what"),
+    "a sensitivity of rows": (
+        [*FILES, *command("--variance", "a", "--sensitivity", "2")],
+        "what python -m pipelines.preprocess releases, as a --variance there",
+    ),
+    "a person's value for rows": (
+        [*FILES, *command("--standard_deviation", "a", "--person_value", "sum")],
+        "what python -m pipelines.preprocess releases, as a --variance there",
+    ),
     "a rate of any number of rows": (
-        [*FILES, *command("--ratio", "a")],
-        "--bounds rows_per_partition must be given where --ratio counts every row: add --bounds rows_",
+        [*FILES, *command("--ratio", "a", "--method", "naive")],
+        "--bounds rows_per_partition must be given for --ratio by --method naive: add --bounds rows_",
     ),
     "a rate of no value": ([*FILES, *command("--ratio", "a=")], "--ratio: must be COLUMN, or COLUMN=VALUE"),
     "a rate of no column": ([*FILES, *command("--ratio", "=a")], "device=mobile, not '=a'"),
     "a median of people of several owners": (
         [*FILES, *OWNERS, *ONE, "--median", "a"],
-        "--per must be \"row\" where rows have several owners: a vote per person would move with the",
+        "a metric of rows with several owners must be --count, --sum, --max, --min, ",
     ),
     "a rate of several owners": (
         [*FILES, *OWNERS, *ONE, "--ratio", "a:person"],
@@ -244,11 +311,6 @@ AGGREGATE = {
     "a quantile per table": (
         [*FILES, *command("--quantile", "a:0.5:table")], "--quantile: must be COLUMN:P with P above"
     ),
-    "too many pairs": (
-        [*FILES, *command("--sum_of_squares", "a:6325")],
-        "--sum_of_squares: must be COLUMN, or COLUMN:N with the most people of a partition, at most 6324",
-    ),
-    "no pairs": ([*FILES, *command("--sum_of_squares", "a:0")], "at most 6324, to take pairs of people"),
     "half trimmed": (
         [*FILES, *command("--trimmed_mean", "a:0.5")], "--trimmed_mean: must be COLUMN, or COLUMN:SHARE"
     ),
@@ -291,7 +353,7 @@ AGGREGATE = {
         "the budget must be larger: the search for output column max_a would look at the ",
     ),
     "a budget for too many rows": (
-        [*FILES, *PUBLIC, "--rho", "1e-12", "--median", "a:row"],
+        [*FILES, *PUBLIC, "--rho", "1e-12", "--sum_of_squares", "a"],
         "--rho or its part of --weight, give fewer --candidates or a smaller --bounds partitions=N, or --one_sided",
     ),
     "output is input": (
@@ -305,6 +367,13 @@ MOST = ["--max", "minutes"]
 SHIFTED_INVERSE = {
     "no candidates": ([*FILES, *PUBLIC, *ONE, *MOST], "arguments are required: --candidates"),
     "candidates from above": ([*PUBLIC, *ONE, *MOST, "--candidates", "60:0:1"], "LOW below HIGH"),
+    "a budget twice": (
+        [*FILES, *PUBLIC, *ONE, *ONE, *MOST, "--candidates", "0:60:1"], "--epsilon must be given once"
+    ),
+    "a bound on partitions without any": (
+        [*FILES, *PERSON, *ONE, *MOST, "--candidates", "0:60:1", "--bounds", "partitions=3"],
+        "--bounds partitions needs --partition COLUMN",
+    ),
     "two numbers": ([*PUBLIC, *ONE, *MOST, "--candidates", "0:60"], "must be LOW:HIGH:STEP with LOW"),
     "no step": ([*PUBLIC, *ONE, *MOST, "--candidates", "0:60:0"], "a STEP above 0, like 0:1440:1"),
     "words": ([*PUBLIC, *ONE, *MOST, "--candidates", "a:b:c"], "--candidates: must be LOW:HIGH:STEP"),
@@ -337,7 +406,7 @@ SHIFTED_INVERSE = {
         [*FILES, *PUBLIC, *ONE, *MOST, "--candidates=0:60:1", "--search", "scale_then_choose"],
         "the budget of --search scale_then_choose must have an epsilon and a delta",
     ),
-    "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a", "--candidates=0:60:1"], "--count --sum"),
+    "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a", "--candidates=0:60:1"], "option: --median; --help lists"),
     "a partition of too many": (
         [*FILES, *PUBLIC, *ONE, "--kth_largest", "a:2", "--candidates=0:60:1", "--partition_rows=99999999"],
         f"--partition_rows must be at most {worker_limits.LINES} for --kth_largest (output column largest_2_a), not",
@@ -384,6 +453,83 @@ def test_a_wrong_call_is_one_line_about_options(
     assert not PYTHON.search(said.err.removeprefix(start)), said.err
     assert [path.name for path in tmp_path.iterdir()] == ["old.csv"]
     assert (tmp_path / "old.csv").read_text() == "mine"
+
+
+HIST = ["--function", "math:hypot", "--bins", "2", "--people", "2", "--output", "out.csv"]
+WHOLE = {
+    aggregate: [*FILES, *command("--count", "--ledger=l.jsonl", "--total_epsilon=3")],
+    ratio: [*FILES, *command("--column", "a", "--per=person", "--ledger=l.jsonl", "--total_epsilon=3")],
+    preprocess: [*FILES, *command("--variance", "a", "--ledger=l.jsonl", "--total_epsilon=3")],
+    shifted_inverse: [*FILES, *command(*MOST, "--candidates=0:9:1", "--ledger=l.jsonl")],
+    sensitivity: HIST,
+    ledger: ["visits.ledger.jsonl"],
+    demo: [],
+    template_metadata: [],
+}  # fmt: skip
+UNKNOWN = [["--filter", "day=6"], ["--hel"], ["--versio"]]
+
+
+@pytest.mark.parametrize("job", WHOLE, ids=lambda job: job.__name__)
+@pytest.mark.parametrize("words", UNKNOWN, ids=" ".join)
+def test_what_no_parser_knows_is_an_error_of_every_job(
+    job: Any,
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Whole calls, with input that is there: nothing is charged, read or made."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "visits.csv").write_text("visitor,day,minutes,a\n1,1,1,1\n")
+    with pytest.raises(SystemExit) as stopped:
+        job.main([*WHOLE[job], *words])
+    said = capfd.readouterr()
+    assert stopped.value.code == 2 and said.out == "" and said.err.count("\n") == 1
+    assert f"error: unrecognized option: {words[0]}" in said.err
+    assert words != ["--hel"] or "did you mean --help?" in said.err
+    assert [path.name for path in tmp_path.iterdir()] == ["visits.csv"]
+
+
+def test_keys_that_only_resemble_a_range_are_keys(tmp_path: Path) -> None:
+    (tmp_path / "keys.txt").write_text("1-7\n")
+    for text in ("2024-12", "2024-01", "7-7", "18-24,25-34", "a-b", "-7", f"@{tmp_path}/keys.txt"):
+        options, _ = aggregate.parser().read([*DAYS, *ONE, f"--public_partitions={text}"])
+        keys = people.public_partitions(options)
+        assert keys is not None and len(keys.keys) == text.count(",") + 1
+
+
+WORDS_OF = {
+    "": [], "COLUMN": ["a"], "COLUMN:K": ["a:3"], "COLUMN:P": ["a:0.9"], "COLUMN:P:P...": ["a:0.2:0.5"],
+    "COLUMN:EDGE:EDGE...": ["a:0:5:10"], "COLUMN[:PEOPLE]": ["a"], "COLUMN[:RELAXATION]": ["a"],
+    "COLUMN[:SHARE]": ["a"], "COLUMN=MODULE:NAME": ["a=json:dumps"], "COLUMN[=VALUE]": ["a"],
+}  # fmt: skip
+OPTIONS = [
+    "--clip {}=5", "--low {}=1", "--high {}=5", "--candidates {}=1:9:1", "--unit a=0.5", "--lowest a=1",
+    "--one_sided", "--search=auto", "--search=two_phase", "--method=naive", "--own_count",
+    "--person_value=max", "--last_by=b", "--sensitivity=3",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", metrics.asked_by_flag(lambda kind: True))
+def test_no_option_of_a_metric_is_answered_in_python(
+    name: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    command_of = REGISTRY[name].command
+    assert command_of is not None
+    asked = [f"--{name}", *WORDS_OF[forms.plain_form(command_of.form)]]
+    call = [*PERSON, *ONE, "--bounds", "rows_per_partition=4", *asked, "--plan"]
+    [metric] = aggregate.parser().read(call)[0].metrics
+    refused = 0
+    for option in OPTIONS:
+        try:
+            assert aggregate.main([*call, *option.format(shown_name(metric)).split()]) == 0
+        except SystemExit as stopped:
+            assert stopped.code == 2
+            refused += 1
+        said = capfd.readouterr().err
+        assert said.count("\n") <= 1 and "__init__" not in said
+        assert not PYTHON.search(said.removeprefix("python -m pipelines.aggregate: error: ")), said
+    assert refused >= 5
 
 
 BUDGETS = [

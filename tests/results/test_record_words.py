@@ -1,5 +1,7 @@
 """The record in words: what is protected, spent and limited, and what to beware of."""
 
+import re
+
 import pytest
 
 import beam_dp as dp
@@ -24,7 +26,9 @@ def test_it_says_what_the_numbers_protect() -> None:
         "parameters": {"partitions": {"type": "PublicPartitions"}, "person": ["a", "b"]},
     }
     said = " ".join(record_words.protects(public))
-    assert "was settled beforehand" in said and "the columns “a” or “b”" in said
+    assert (
+        "was settled beforehand" in said and "each row has two owners: “a” and “b”; each of" in said
+    )
 
 
 def test_every_cost_is_listed_and_they_are_the_budget() -> None:
@@ -113,11 +117,32 @@ def test_a_heading_names_the_input() -> None:
     assert " of all rows, " in record_words.summary(record(partitioned=False), 1)
 
 
+def test_the_example_is_a_number_of_the_page() -> None:
+    release = made(["a", "b"])
+    metrics = metrics_of(release.table, release.record)
+    said = " ".join(record_words.reading(metrics))
+    texts = [str(number) for metric in metrics for each in metric.series for number in each.numbers]
+    assert "as sum_spent = 1,000 [799, 1,321]: 1,000 was released, and the true number lies" in said
+    assert {"1,000 [799, 1,321]", "1,000 (rank ±73)"} <= set(texts)
+    for shown_text in re.findall(r"[\d.,]+\*? (?:\[[^]]*\]|\(rank ±\d+\))", said):
+        assert shown_text in texts
+
+
+def test_a_page_without_an_interval_has_no_example() -> None:
+    series = Series("count", "", (shown(float("nan"), 1.0, 2.0), shown(3.0, 2.5)))
+    said = " ".join(record_words.reading([ShownMetric("Count", "", (series,))]))
+    assert "in 95 of 100 releases. Each interval holds alone" in said and not re.search(
+        r"\d \[", said
+    )
+
+
 def test_an_error_that_could_not_be_shown_is_not_called_of_little_use() -> None:
     """6 million rows of 1,000 clerks: nothing is known above, and the number may be close."""
     series = Series("count", "", (shown(6_033_404, 5_540_000.0, float("inf")),))
     metrics = [ShownMetric("Count", "", (series,))]
-    said = " ".join([*record_words.reading(metrics), *record_words.doubts(series)])
+    said = " ".join(
+        [*record_words.reading(metrics), *record_words.doubts(series.numbers, marked=True)]
+    )
     assert (
         "* beside an open interval: their error could not be shown, and may be small or large"
         in said

@@ -45,7 +45,24 @@ def test_days_make_a_line_and_shops_make_bars() -> None:
     ]
     assert "Sum of “spent” by “day”" in [figure.says for figure in days.figures]
     assert days.figures[0].svg != shops.figures[0].svg
-    assert any(note.startswith("Hollow, and marked with *") for note in days.figures[0].notes)
+    assert any(note.startswith("Hollow, and marked with *") for note in shops.figures[0].notes)
+    # No number stands beside the points of a line or the bars of a histogram, and so no mark.
+    assert any(note.startswith("Hollow: of little use") for note in days.figures[0].notes)
+    for figure in (*days.figures, *(each for each in shops.figures if "histogram" in each.name)):
+        assert not any("*" in note for note in figure.notes)
+
+
+def test_a_mark_is_explained_below_a_chart_that_has_one() -> None:
+    """The hopeless number is the last of 40, and the 30 largest are drawn."""
+    keys = [f"shop {at}" for at in range(40)]
+    table, record = made(keys, metrics=(dp.Sum("spent"),))
+    [figure] = page_of(table, record, "").figures
+    marked = re.compile(r"\d\*<")
+    assert marked.search(figure.svg) and any("marked with *" in note for note in figure.notes)
+    column = table.schema.get_field_index("sum_spent")
+    small = table.set_column(column, "sum_spent", [[*table["sum_spent"].to_pylist()[:-1], 1.0]])
+    [figure] = page_of(small, record, "").figures
+    assert not marked.search(figure.svg) and not any("*" in note for note in figure.notes)
 
 
 @pytest.mark.audit

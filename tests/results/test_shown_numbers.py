@@ -55,6 +55,27 @@ def test_a_quantile_has_a_rank(value: float, rank: float, text: str) -> None:
 @pytest.mark.parametrize(
     ("numbers", "little"),
     [
+        ((0.0, 0.0, 0.001), False),
+        ((0.0, 0.0, 0.0), False),
+        ((0.02, 0.0, 0.3), False),
+        ((1.0, 0.999, 1.0), False),
+        ((0.5, 0.26, 0.75), False),
+        ((0.5, 0.25, 0.75), True),
+        ((0.5, 0.0, 1.0), True),
+        ((0.9, 0.3, 1.0), True),
+        ((NAN, 0.0, 1.0), True),
+    ],
+)
+def test_a_share_is_judged_by_its_interval_alone(
+    numbers: tuple[float, float, float], little: bool
+) -> None:
+    number = shown(*numbers, share=True)
+    assert number.is_of_little_use == little and ("*" in str(number)) == little
+
+
+@pytest.mark.parametrize(
+    ("numbers", "little"),
+    [
         ((100, 80, 140), False),
         ((-100, -140, -80), False),
         ((100, 40, 140), True),
@@ -82,20 +103,18 @@ def test_a_number_says_nothing_where_its_interval_is_as_wide(
 
 
 @pytest.mark.parametrize(
-    ("numbers", "people", "text"),
+    ("numbers", "text"),
     [
-        ((39.7, 39.69, INF), None, "39.70* (up to 242 people above)"),
-        ((39.7, 39.69, INF), 2_419, "39.70* (up to 242 people above)"),
-        ((39.7, 39.69, INF), 2_420, "39.70 (up to 242 people above)"),
-        ((39.7, -INF, 39.71), 2_420, "39.70 (up to 242 people below)"),
-        ((39.7, -INF, INF), 9_000, "39.7* [?, ?]"),
-        ((NAN, -INF, INF), 9_000, "-*"),
+        ((39.7, 39.69, INF), "39.70 (up to 242 people above)"),
+        ((39.7, -INF, 39.71), "39.70 (up to 242 people below)"),
+        ((39.7, -INF, INF), "39.7* [?, ?]"),
+        ((NAN, -INF, INF), "-*"),
     ],
 )
 def test_a_largest_number_is_of_use_where_few_people_are_beyond_it(
-    numbers: tuple[float, float, float], people: int | None, text: str
+    numbers: tuple[float, float, float], text: str
 ) -> None:
-    number = shown(*numbers, beyond=242, people=people)
+    number = shown(*numbers, beyond=242)
     assert str(number) == text
     assert number.is_not_shown == ("*" in text and "-*" not in text)
 

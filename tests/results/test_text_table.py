@@ -42,8 +42,8 @@ def test_numbers_are_marked_and_counted() -> None:
         ("max",),
     )
     ranks, counted, empty = shown.remarks
-    assert ranks.startswith("(rank ±n): the number may stand n people away")
-    assert counted.startswith("* 6 of 9 numbers are of little use: missing, or with an interval")
+    assert ranks.startswith("(rank ±n): the number may stand n people, or rows, away")
+    assert counted.startswith("* 6 of 9 numbers are of little use: missing, with an interval")
     assert "2 of sum, 1 of median, 3 of max" in counted and counted.endswith("says what to expect")
     assert empty.startswith(
         "max: no number could be released. There are too few people, or the column of the input "
@@ -64,40 +64,56 @@ def test_an_open_end_is_explained() -> None:
     assert shown.doubtful["sum"] == 0 and shown.open == {"sum": 1, "median": 0, "max": 0}
     assert shown.remarks[-1].startswith("* 1 of 3 numbers: their error could not be shown, and may")
     assert shown.remarks[-1].endswith(" (1 of sum)")
-    assert "as wide as the number: 1 of max." in shown.remarks[-2]
+    assert "1 of max." in shown.remarks[-2]
+
+
+@pytest.mark.parametrize(
+    ("person", "said"),
+    [
+        ("who", ""),
+        (
+            ["VisitorId", "Day"],
+            "each row has two owners: VisitorId and Day; each of them is a person",
+        ),
+        (["a", "b\n", "c"], "each row has three owners: a, b\\n and c; each of them is a person"),
+    ],
+)
+def test_several_owners_are_named_below_the_table(person: object, said: str) -> None:
+    record = {**RECORD, "parameters": {"person": person}}
+    remarks = text_table(table(ROWS[:1]), record).remarks
+    assert [each for each in remarks if "owners" in each] == [each for each in remarks[-1:] if said]
+    assert remarks[-1].startswith(said) if said else True
 
 
 def test_a_legend_is_there_only_for_what_is_shown() -> None:
-    ranks = "(rank ±n): the number may stand n people away from the rank asked for"
+    ranks = "(rank ±n): the number may stand n people, or rows, away from the rank asked for"
     assert ranks in text_table(table(), RECORD, 200).remarks
     narrow = text_table(table(), RECORD, 30)
     assert "median" not in narrow.names and ranks not in narrow.remarks
 
 
 def test_people_that_a_largest_number_passes_over_are_told() -> None:
-    numbers = [["max", "max_low", "max_high"], ["people", "people_low", "people_high"]]
+    numbers = [["max", "max_low", "max_high"]]
     record = {
         "columns": {"keys": [], "numbers": numbers},
-        "parameters": {"metrics": [{"type": "Max"}, {"type": "PeopleCount"}]},
-        "releases": [{"metric": "max", "noise_scale": "-", "shift_T": 242}],
+        "parameters": {"metrics": [{"type": "Max"}]},
+        "releases": [{"metric": "max", "mechanism": "walk from outside", "shift_T": 242}],
     }
     rows = pa.table(
         {
             "max": [39.7, 39.7],
-            "max_low": [39.69, 39.69],
+            "max_low": [-INF, 39.69],
             "max_high": [INF, INF],
-            "people": [283, 9_000],
-            "people_low": [270, 8_900],
-            "people_high": [300, 9_100],
         }
     )
     shown = text_table(rows, record)
     first, second = (row[0] for row in shown.cells)
-    assert first == "39.70* (up to 242 people above)"
+    assert first == "39.7* [?, ?]"
     assert second == "39.70 (up to 242 people above)"
     assert shown.open["max"] == 1
     assert any(line.startswith("(up to n people above or below): ") for line in shown.remarks)
-    assert not any(line.startswith("?") for line in shown.remarks)
+    record["releases"][0]["mechanism"] = "shifted inverse, AboveThreshold"
+    assert text_table(rows, record).open["max"] == 2  # nobody knows how many people there are
 
 
 @pytest.mark.parametrize("columns", [10, 30, 40, 50, 200])

@@ -115,7 +115,7 @@ def test_the_other_jobs(job_options: PipelineOptions, tmp_path: Path) -> None:
         ratio.main, [*words, "--bounds", "partitions=3"], options, source, tmp_path / "a.csv"
     )
     share = sum(int(row["clicked"]) for row in first) / len(first)
-    assert float(rates["1"]["ratio_clicked"]) == pytest.approx(share, abs=0.01)
+    assert float(rates["1"]["ratio_clicked_per_person"]) == pytest.approx(share, abs=0.01)
     words = [*person, "--mean", "minutes", "--person_value", "max"]
     [row] = run(preprocess.main, words, options, source, tmp_path / "b.csv").values()
     assert float(row["mean_minutes"]) == pytest.approx(29.5, abs=0.5)

@@ -18,15 +18,24 @@ def late(word: str) -> bool:
     return word > "Falsehood"
 
 
+BOUNDED = "kulesza_suresh_wang"
+WAYS = [
+    ("value", 3, {"equals": 1}),
+    ("function", 3, {"equals": late}),
+    ("value of bounded people", 6, {"equals": 1, "method": BOUNDED}),
+    ("function of bounded people", 6, {"equals": late, "method": BOUNDED}),
+]
+
+
 def mean(x: object) -> float:
     people = int(x.sum())
     return int(x @ range(3)) / people if people else 0
 
 
-def rounded(row: beam.Row) -> tuple[str, float, bool]:
+def rounded(row: beam.Row, digits: int) -> tuple[str, float, bool]:
     return (
         row.country,
-        round(row.ratio_clicked, 6),
+        round(row.ratio_clicked, digits),
         row.ratio_clicked_high - row.ratio_clicked_low < 0.02,
     )
 
@@ -36,7 +45,10 @@ def flat(row: beam.Row) -> tuple[tuple[int, ...], float]:
 
 
 def test_shares_are_right_everywhere(pipeline_options: PipelineOptions) -> None:
-    """At epsilon 10,000 the noise is 0 but for a chance below e^-1000."""
+    """At epsilon 10,000 noise of bounded people is 0 but for a chance below e^-1000.
+
+    That of weighed people is below 0.1 of a row but for one below e^-50: it is drawn in finer steps.
+    """
     keys = dp.PublicPartitions(["de", "fr"])
     bounds = dp.ContributionBounds(2, rows_per_partition=3)
     with beam.Pipeline(options=pipeline_options) as p:
@@ -45,10 +57,10 @@ def test_shares_are_right_everywhere(pipeline_options: PipelineOptions) -> None:
             | name >> beam.Create(ROWS)
             | f"Share {name}"
             >> dp.PrivateRatio(
-                "clicked", "person", dp.Budget(1e4), ["country"], bounds, keys, equals=equals
+                "clicked", "person", dp.Budget(1e4), ["country"], bounds, keys, **how
             )
-            | f"Rounded {name}" >> beam.Map(rounded)
-            for name, equals in [("value", 1), ("function", late)]
+            | f"Rounded {name}" >> beam.Map(rounded, digits)
+            for name, digits, how in WAYS
         ]
         expected = [("de", 0.25, True), ("fr", 0.25, True)]
         for place, found in enumerate(shares):

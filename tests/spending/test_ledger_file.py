@@ -76,6 +76,21 @@ def test_a_link_is_followed(path: Path) -> None:
     assert ledger_file.checked(link) == path
 
 
+def test_a_file_of_two_names_is_not_read(path: Path) -> None:
+    os.link(path, path.with_name("other"))
+    with pytest.raises(ValueError, match="one name, and .*l.jsonl' has 2 .hard links.*delete all"):
+        ledger_file.text_of(path)
+    path.with_name("other").unlink()
+    assert ledger_file.text_of(path) == "old\n"
+
+
+def test_links_in_a_circle_are_refused_by_the_system(path: Path) -> None:
+    (path.parent / "a").symlink_to("b")
+    (path.parent / "b").symlink_to("a")
+    with pytest.raises(OSError, match="Too many levels of symbolic links"):
+        ledger_file.text_of(ledger_file.checked(path.parent / "a"))
+
+
 def test_who_waits_too_long_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_file, "PATIENCE", 0.05)
     taken = filelock.FileLock(f"{path}.lock")

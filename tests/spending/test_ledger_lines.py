@@ -15,9 +15,10 @@ COSTS = (
     Cost(Budget(1, 1e-9), ((Budget(0.1, 1e-10), 10),)),
     Cost(Budget.zcdp(0.1), ()),
 )
+LABELS, PEOPLE = ("visits per day", 'ä "quoted" \u2028'), (("guest", "höst"), ())
 CHARGES = tuple(
-    Charge(label, "ann", today(), cost)
-    for label, cost in zip(("visits per day", 'ä "quoted" \u2028'), COSTS, strict=True)
+    Charge(label, "ann", today(), cost, person)
+    for label, cost, person in zip(LABELS, COSTS, PEOPLE, strict=True)
 )
 TEXT = written(TERMS, CHARGES)
 LINES = TEXT.splitlines(keepends=True)
@@ -71,3 +72,16 @@ def test_a_ledger_of_another_version_is_refused_even_with_checks_that_fit() -> N
     content["ledger"] = 2
     content["check"] = ledger_lines._check("", content)
     refused(json.dumps(content) + "\n")
+
+
+def test_a_line_without_the_columns_of_a_person_is_read_as_unknown() -> None:
+    check, lines = "", []
+    for line in LINES:
+        content = json.loads(line)
+        del content["check"]
+        content.pop("person", None)
+        check = ledger_lines._check(check, content)
+        lines.append(json.dumps({**content, "check": check}) + "\n")
+    _, charges = read("l.jsonl", "".join(lines))
+    assert [charge.person for charge in charges] == [(), ()]
+    assert [charge.cost for charge in charges] == list(COSTS)

@@ -14,7 +14,9 @@ import pytest
 from beam_dp.mechanisms import preprocessing
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.preprocessing.release import STATISTICS, PreprocessedStatistic
-from beam_dp.mechanisms.profiles import coverage, frequency, kth_largest, owner_pairs
+from beam_dp.mechanisms.profiles import coverage, frequency, kth_largest
+from beam_dp.mechanisms.profiles.packed import by_price, kth_by_price
+from beam_dp.mechanisms.profiles.packed.packings import PackedRows
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.ratio import local_bound
 from beam_dp.testing import check_sensitivity
@@ -113,8 +115,10 @@ def ones(people):
 
 PROFILES = {
     "distinct": lambda x: coverage.profile(*lines(x), REMOVALS),
-    "rows of two owners": lambda x: owner_pairs.profile(*edge(x), None, REMOVALS),
-    "largest of two owners": lambda x: owner_pairs.max_profile(*edge(x), sum(edge(x)), REMOVALS, 0),
+    "rows of two owners": lambda x: by_price.profile(PackedRows(np.array(edge(x)), None), REMOVALS),
+    "largest of two owners": lambda x: kth_by_price.profile(
+        np.array(edge(x)), sum(edge(x)), np.ones(len(edge(x)[0]), np.int64), 1, REMOVALS, 0
+    ),
     "most frequent": lambda x: frequency.max_profile(*lines(x), ones(x), REMOVALS),
     "squares": lambda x: frequency.squares_profile(*lines(x), ones(x), REMOVALS),
     "second row": lambda x: kth_largest.profile(*lines(x), ones(x), 2, REMOVALS),

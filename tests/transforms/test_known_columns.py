@@ -28,7 +28,7 @@ class Stay:
 
 @dataclasses.dataclass
 class Wrong:
-    who: float
+    who: bytes
     day: int
     spent: str
 

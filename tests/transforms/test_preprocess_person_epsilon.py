@@ -79,7 +79,8 @@ GRID = dp.Candidates.linear(0, 9, 1)
         (dp.Max("v", candidates=GRID), "candidates"),
         (dp.Max("v", search="auto"), "search"),
         (dp.Max("v", beta=0.01), "beta"),
-        (dp.Median("v", per="row"), "per"),
+        (dp.Median("v", per="person"), "per"),
+        (dp.Median("v", beta=0.01), "beta"),
         (dp.Median("v", method="preprocessing"), "method"),
     ],
 )
@@ -95,7 +96,7 @@ def test_a_median_needs_no_sensitivity_and_keeps_its_search():
     with pytest.raises(ValueError, match="statistic must be Sum, Max"):
         released(dp.Preprocessed("v", "median", sensitivity=3))
     transform = dp.PreprocessSensitivity(
-        dp.Median("v", candidates=GRID, beta=0.01, unit=0.5),
+        dp.Median("v", candidates=GRID, unit=0.5),
         "p",
         BUDGET,
         partitions=dp.PublicPartitions([0]),
@@ -104,7 +105,7 @@ def test_a_median_needs_no_sensitivity_and_keeps_its_search():
         epsilons=TIERS,
     )
     [metric] = transform._aggregate.metrics
-    assert (metric.candidates, metric.beta, metric.unit) == (GRID, 0.01, 0.5)
+    assert (metric.candidates, metric.unit) == (GRID, 0.5)
 
 
 def test_a_median_of_weights():

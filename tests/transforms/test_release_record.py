@@ -76,6 +76,22 @@ def test_all_who_are_protected_are_named() -> None:
     assert loss.person == ("who", "by") and dp.RemovalLoss(dp.Count(), "who").person == "who"
 
 
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        ("/home/ann/visits.csv", "visits.csv"),
+        ("./visits.csv", "visits.csv"),
+        ("visits.csv", "visits.csv"),
+        ("gs://bucket/2026/visits-*.parquet", "visits-*.parquet"),
+        ("/data/ann*/2026-*/part?.csv,b/**,c.jsonl", "part?.csv,**,c.jsonl"),
+        ("C:\\data\\visits.csv", "visits.csv"),
+        ("Table", "Table"),
+    ],
+)
+def test_a_record_says_no_folder(paths: str, names: str) -> None:
+    assert release_record.file_names(paths) == names
+
+
 def test_parquet_holds_it_too(tmp_path: Path) -> None:
     for name, batches in (("a.parquet", False), ("b.parquet", True)):
         record = recorded(tmp_path / name, batches=batches)

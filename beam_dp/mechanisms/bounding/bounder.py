@@ -4,22 +4,28 @@ Every (person, partition) pair has the priority hash(key, person, partition), ev
 priority hash(key, pair, values). A person keeps
 
 * **L0**: the `partitions` pairs with the lowest priorities;
-* **Linf**: in each of them the `rows_per_partition` rows with the lowest priorities (equal rows
-  are one line with a multiplicity);
-* **L1**: of the rows that are left, `rows` rows, taken in rounds: one from each pair in order of
-  the pairs' priorities, and within a pair in order of the rows' priorities.
+* **Linf**: in each of them `rows_per_partition` rows, in proportion to their values
+  (`ordering.in_proportion`: equal rows are one line with a multiplicity, of which the same part
+  stays as of all, so that a person who is cut looks like themselves);
+* **L1**: `rows` rows, shared out in rounds: one to each pair in order of the pairs' priorities. A
+  pair is cut once, to the least of its limits.
+
+Of a pair with more than `MOST_DIFFERENT` different rows (or than the limit, if that is larger) only
+those with the lowest priorities count, with all their copies: a uniform sample of its different
+rows. This bounds memory, and is the only place where what stays is not in proportion.
 
 *Sensitivity.* For a fixed key the kept rows of a person are a function of that person's rows
 alone, so adding or removing a person moves nobody else's.
 
 *Mergeability.* Let A be a part of the rows X. A pair dropped from A for L0 has L0 lower pairs of
-the same person in A, hence in X, so it is dropped from X. A row beyond the first d rows of its pair
-in A is beyond them in X. With r = min(L0, L1) and d = min(Linf, L1) both cuts are therefore safe on
-any part of the data, before or after any merge: a round-robin choice of L1 rows reaches no pair
-beyond the L1 lowest and no row beyond the first L1 of its pair. Hence
-`settle(reduce(reduce(A) + reduce(B))) == settle(reduce(A + B))` for every way to cut the data into
-bundles, shards and batches, a repeated bundle changes nothing, and at most r * d lines are held of
-one person, however many rows they own.
+the same person in A, hence in X, so it is dropped from X. A row that is beyond the first m
+different rows of its pair in A is beyond them in X, so a row that counts in X was dropped from no
+part, and its copies add up to those in X. With r = min(L0, L1) both cuts are therefore safe on any
+part of the data, before or after any merge: L1 rows in rounds reach no pair beyond the L1 lowest.
+No copy of a row that counts is dropped before a person's rows have met: how many stay depends on
+all of them. Hence `settle(reduce(reduce(A) + reduce(B))) == settle(reduce(A + B))` for every way to
+cut the data into bundles, shards and batches, a repeated bundle changes nothing, and at most r * m
+lines are held of one person, however many rows they own.
 """
 
 import dataclasses
@@ -29,9 +35,11 @@ import numpy as np
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.ordering import changes, pick
-from beam_dp.mechanisms.bounding.table import Field, Table
+from beam_dp.mechanisms.bounding.table import OF_ROWS, Field, Table
 from beam_dp.mechanisms.numerics import hashing, integers
 
+MOST_DIFFERENT = 1 << 10
+"""So many different rows of a person in a partition count at least, where rows are bounded."""
 _MOST = 1 << 62
 
 
@@ -125,8 +133,12 @@ class Bounder:
         starts = np.flatnonzero(new_row)
         rows = np.add.reduceat(table.rows[order], starts)
         table = dataclasses.replace(table.take(order[starts]), rows=rows)
-        table = self._drop_pairs(table, new_pair[starts])
-        return _first_rows(table, _counted(self.bounds.depth))
+        new_pair = new_pair[starts]
+        depth = self.bounds.depth
+        if depth is not None and len(table) > (most := max(depth, MOST_DIFFERENT)):
+            counted = np.flatnonzero(ordering.lowest(np.cumsum(new_pair)[None], most))
+            table, new_pair = table.take(counted), new_pair[counted]
+        return self._drop_pairs(table, new_pair)
 
     def _drop_pairs(self, table: Table, new_pair: np.ndarray) -> Table:
         starts = np.flatnonzero(new_pair)
@@ -160,11 +172,30 @@ class Bounder:
         quota = self._quotas(counts, pick(table.person, starts))
         if not self.by_row:
             return dataclasses.replace(table, rows=quota)
-        return self._finished(_first_rows(table, quota))
+        return self._finished(self._cut(table, starts, counts, quota))
+
+    def _cut(
+        self, table: Table, starts: np.ndarray, counts: np.ndarray, quota: np.ndarray
+    ) -> Table:
+        """Keep so many rows of each pair, in proportion to how many each line stands for."""
+        cut = np.flatnonzero(quota < counts)
+        if not len(cut):
+            return table
+        sizes = np.diff(starts, append=len(table))
+        lines = np.flatnonzero(np.repeat(quota < counts, sizes))
+        priority = self.hashes(table.take(starts[cut]))[1]
+        turns = hashing.mix(priority, hashing.salt(self.key, "turn"))
+        rows = table.rows.copy()
+        rows[lines] = ordering.in_proportion(rows[lines], sizes[cut], quota[cut], turns)
+        return dataclasses.replace(table, rows=rows).take(rows > 0)
 
     def _finished(self, table: Table) -> Table:
         """Return bounded rows as fields, one line per pair, unless `keep_rows` asks for rows."""
         return table if self.keep_rows or not self.by_row else self.aggregate(table)
+
+    def reduced_fields(self, table: Table) -> list[np.ndarray]:
+        """Return the fields of each line of a reduced table."""
+        return self._to_fields(table) if self.by_row else table.values
 
     def aggregate(self, table: Table) -> Table:
         """Return settled rows as fields, one line per pair; equal pairs stand together."""
@@ -176,7 +207,7 @@ class Bounder:
             pick(table.person, starts),
             pick(table.partition, starts),
             np.add.reduceat(table.rows, starts),
-            [_merge(field, column, starts) for field, column in columns],
+            [_of_rows(field, column, table.rows, starts) for field, column in columns],
             table.names,
         )
 
@@ -198,14 +229,6 @@ def _pair_starts(table: Table) -> np.ndarray:
     return np.flatnonzero(changes(table.person) | changes(table.partition))
 
 
-def _first_rows(table: Table, limit: int | np.ndarray | None) -> Table:
-    """Keep the first `limit` rows of each pair; the last kept line may lose copies."""
-    if limit is None or not len(table):
-        return table
-    rows = ordering.first_rows(table.rows, _pair_starts(table), limit)
-    return dataclasses.replace(table, rows=rows).take(rows > 0)
-
-
 def _field(field: Field, values: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return the field of each single line, which stands for `rows` equal rows."""
     missing = integers.is_missing(values, integers.LOWEST)
@@ -216,12 +239,27 @@ def _field(field: Field, values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return np.where(missing, high, values)
     if field.operation == "count":
         return np.where(missing, 0, rows)
-    if field.operation == "distinct":
+    if field.operation in OF_ROWS:
         return values
-    present = np.where(missing, 0, values)
+    present = np.where(missing, 0, _between(values, field.low, field.high))
     if field.operation == "peak":
         return abs(present)
+    if field.operation == "squares":
+        present = integers.product(present, present)
     return integers.product(present, rows) if (rows > 1).any() else present
+
+
+def _between(values: np.ndarray, low: int | None, high: int | None) -> np.ndarray:
+    """Return values cut to two ends, as far as these are given.
+
+    Those of a narrow column are within 2^62: an end beyond is taken for the end of that range.
+    """
+    if values.dtype != object:
+        widest = (1 << 62) - 1
+        low, high = (None if end is None else max(-widest, min(widest, end)) for end in (low, high))
+    if low is not None:
+        values = np.maximum(values, low)
+    return values if high is None else np.minimum(values, high)
 
 
 def _merge(field: Field, column: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -230,18 +268,21 @@ def _merge(field: Field, column: np.ndarray, starts: np.ndarray) -> np.ndarray:
         return np.maximum.reduceat(column, starts)
     if field.operation == "min":
         return np.minimum.reduceat(column, starts)
-    if field.operation == "distinct":
-        return _distinct(column, starts)
     return integers.segment_sums(column, starts)
 
 
-def _distinct(column: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return the number of different values in each segment."""
+def _of_rows(field: Field, column: np.ndarray, rows: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return the field of each segment of settled rows, which stand for so many equal ones."""
+    if field.operation not in OF_ROWS:
+        return _merge(field, column, starts)
     segment = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(column)))
-    order = np.lexsort((column, segment))
+    order = np.lexsort((column, segment))  # moves no line out of its segment
     column = column[order]
-    new = np.ones(len(column), bool)
-    new[1:] = column[1:] != column[:-1]
-    new[starts] = True  # the sort moved no line out of its segment
-    new &= ~integers.is_missing(column, integers.LOWEST)
-    return np.add.reduceat(new.astype(np.int64), starts)
+    rows = np.where(integers.is_missing(column, integers.LOWEST), 0, rows[order])
+    new = np.append(True, column[1:] != column[:-1])
+    new[starts] = True
+    values = np.flatnonzero(new)
+    each, begins = np.add.reduceat(rows, values), np.searchsorted(values, starts)
+    if field.operation == "distinct":
+        return np.add.reduceat((each > 0).astype(np.int64), begins)
+    return np.maximum.reduceat(each, begins)

@@ -14,7 +14,10 @@ class ContributionBounds:
     """Bound what one person contributes: L0, Linf and L1, alone or together.
 
     After bounding, a person has rows in at most `partitions` partitions, at most
-    `rows_per_partition` rows in each of them and at most `rows` rows in all.
+    `rows_per_partition` rows in each of them and at most `rows` rows in all. Rows of a partition
+    are cut in proportion to their values: each value keeps the part that all rows keep, rounded
+    down or up by a keyed hash, so that means and shares stay what they are on average. (Beyond
+    1,024 different rows of a person in a partition, 1,024 of them stand for all.)
 
     A larger bound loses less data and adds more noise: the noise of every metric grows with the
     number of partitions that one person can reach. By default that bound is chosen privately, so

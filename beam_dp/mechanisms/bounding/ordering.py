@@ -201,6 +201,51 @@ def first_rows(rows: np.ndarray, starts: np.ndarray, limit: int | np.ndarray) ->
     return np.asarray(np.clip(limits - before, 0, rows))
 
 
+def in_proportion(
+    rows: np.ndarray, sizes: np.ndarray, limits: np.ndarray, turns: np.ndarray
+) -> np.ndarray:
+    """Return how many copies of each line stay where each pair is cut to its limit.
+
+    *Systematic sampling.* The n copies of a pair stand in a row, line after line; of the first s of
+    them floor((s b + v) / n) stay, with b the limit and v in 0..n-1: every (n / b)-th one, from a
+    random start on. A line of c copies behind s others keeps what that number grows by from s to
+    s + c. So
+
+    * b copies stay: v < n, so floor(v / n) = 0 and floor((n b + v) / n) = b;
+    * each line keeps c b / n rounded down or up: floor(x + y) - floor(x) is either for y = c b / n.
+      So it keeps c at most, as b <= n;
+    * over v uniform in 0..n-1 it keeps c b / n on average, exactly, in whatever order the lines
+      stand: the sum of floor((x + v) / n) over these v is x, for every whole x (Hermite). To leave
+      the largest remainders over would not do that: of one click in 50 rows none would ever be
+      among b < 25.
+
+    v is a keyed hash of the pair modulo n, uniform but for n / 2^64, and the lines are in the order
+    of a keyed hash of their values: for a fixed key, what stays is a function of the rows of the
+    pair alone, in whatever order and batches they came.
+
+    Source: Madow and Madow, "On the Theory of Systematic Sampling", 1944.
+
+    Args:
+        rows: copies per line; the lines of a pair are consecutive.
+        sizes: lines per pair.
+        limits: rows to keep per pair, at most as many as there are.
+        turns: a hash of each pair, uint64.
+    """
+    last = np.cumsum(sizes) - 1
+    ends = np.cumsum(rows)
+    totals = np.diff(ends[last], prepend=0)
+    upto = ends - np.repeat(ends[last] - totals, sizes)
+    starts = (turns % totals.view(np.uint64)).view(np.int64)
+    if int(totals.max()) * int(limits.max()) >= 1 << 62:
+        upto, limits = upto.astype(object), limits.astype(object)
+    stay = upto * np.repeat(limits, sizes)
+    stay = (stay + np.repeat(starts, sizes)) // np.repeat(totals, sizes)
+    kept = np.diff(stay, prepend=0)
+    first = last - sizes + 1
+    kept[first] = stay[first]
+    return np.asarray(kept, np.int64)
+
+
 def rounds(counts: np.ndarray, starts: np.ndarray, limit: int) -> np.ndarray:
     """Share `limit` rows of each person out in rounds, one row per pair and round.
 

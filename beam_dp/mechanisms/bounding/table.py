@@ -8,6 +8,9 @@ import numpy as np
 from beam_dp.mechanisms.bounding.ordering import pick
 from beam_dp.mechanisms.numerics import integers
 
+OF_ROWS = ("distinct", "mode")
+"""Operations that need all settled rows of a person at once."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Field:
@@ -16,11 +19,16 @@ class Field:
     Attributes:
         column: the index of the value column.
         operation: "sum", "max", "min", "count" (rows whose value is present), "peak" (the largest
-            magnitude), or "distinct" (how many different values).
+            magnitude), "squares" (the sum of the squared values), "distinct" (how many different
+            values), or "mode" (the most rows with one value).
+        low: values below count as that, in units; None: none do.
+        high: values above count as that; None: none do.
     """
 
     column: int
     operation: str
+    low: int | None = None
+    high: int | None = None
 
 
 @dataclasses.dataclass

@@ -19,6 +19,20 @@ _STOP_PEOPLE, _STOP_EARLY = 5_000, 40.0
 _LEAST = Fraction(1, 32)
 
 
+def beside_others(share: Fraction, together: int) -> Fraction:
+    """Return the share for a clip whose number shares its noise with others.
+
+    Noise of one draw falls with the number of numbers, so the choice of clips is worth more: the
+    odds of the share grow by m^0.27, the root of what the noise falls by (measured: one_draw).
+
+    Args:
+        share: that for a number with noise of its own.
+        together: m, how many numbers share one draw.
+    """
+    odds = float(share / (1 - share)) * together**0.15
+    return Fraction(odds / (1 + odds)).limit_denominator(1000)
+
+
 def shares(
     partitions: int | None, reach: int, two_looks: bool, about: int | None = None
 ) -> tuple[Fraction, ...]:

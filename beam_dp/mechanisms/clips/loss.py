@@ -67,6 +67,12 @@ class Losses:
     squares: np.ndarray
     beyond: np.ndarray
 
+    @classmethod
+    def joined(cls, parts: Sequence["Losses"]) -> "Losses":
+        """Return what is lost in the rows of several lists as in those of one."""
+        columns = zip(*((part.total, part.squares, part.beyond) for part in parts), strict=True)
+        return cls(*map(np.concatenate, columns))
+
     def beside(self, noise: np.ndarray | float) -> np.ndarray:
         """Return how much further than by noise alone the truth may be above a single number.
 
@@ -160,25 +166,35 @@ class Cut:
 
     Attributes:
         noise: how far the noise of one number strays (95%).
-        least: a number below which partitions are taken to be alike: the scale of the noise.
+        clip: the clip.
+        scale: the scale of the noise; partitions with smaller numbers are taken to be alike.
         below: what people whose numbers are below 0 lose: total, and sum of squares.
         above: the same for people whose numbers are above 0.
     """
 
     noise: float
-    least: float
+    clip: float
+    scale: float
     below: tuple[float, float]
     above: tuple[float, float]
 
     @classmethod
     def of(
-        cls, noise: float, least: float, losses: Sequence[Losses], unit: float, alone: bool
+        cls,
+        noise: float,
+        clip: float,
+        price: float,
+        losses: Sequence[Losses],
+        *,
+        unit: float,
+        alone: bool,
     ) -> "Cut":
         """Return what is known by the losses of one row, above 0 and perhaps below.
 
         Args:
             noise: as above.
-            least: as above.
+            clip: as above.
+            price: the scale of the noise for a clip of 1.
             losses: in units.
             unit: what one unit is worth.
             alone: whether one partition has it all.
@@ -190,11 +206,12 @@ class Cut:
             )
             for loss in losses
         ]
-        return cls(noise, least, sides[1] if len(sides) > 1 else (0.0, 0.0), sides[0])
+        below = sides[1] if len(sides) > 1 else (0.0, 0.0)
+        return cls(noise, clip, price * clip, below, sides[0])
 
     def sizes(self, values: np.ndarray) -> np.ndarray:
         """Return the sizes of released numbers, by which losses are shared out."""
-        return np.asarray(np.maximum(np.abs(values.astype(float)), self.least))
+        return np.asarray(np.maximum(np.abs(values.astype(float)), self.scale))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Return the sum of the sizes, and that of their squares."""

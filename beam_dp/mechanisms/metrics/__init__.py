@@ -14,13 +14,9 @@ from beam_dp.mechanisms.metrics.own_function import BlackBox, CustomProfile
 from beam_dp.mechanisms.metrics.quotients.mean import Mean
 from beam_dp.mechanisms.metrics.ratio import Ratio
 from beam_dp.mechanisms.metrics.rows import Median, Quantile, Quantiles
-from beam_dp.mechanisms.metrics.spread import (
-    Preprocessed,
-    StandardDeviation,
-    TrimmedMean,
-    Variance,
-)
+from beam_dp.mechanisms.metrics.spread import Preprocessed, TrimmedMean
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
+from beam_dp.mechanisms.metrics.variance import StandardDeviation, Variance
 
 REGISTRY: dict[str, type[Metric]] = {
     "count": Count,

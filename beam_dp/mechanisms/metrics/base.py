@@ -30,7 +30,12 @@ from beam_dp.mechanisms.releases.shifted_inverse import ProfiledRequest
 UNIT = Fraction(1, 1_000_000)
 """The default grid of values: integers and decimals of up to six places are exact on it."""
 
+CENTRE = Fraction(3, 20)
+"""The part of the budget of a metric that chooses a centre for it."""
 _LEAST_UNIT = Fraction(1, 1 << 200)
+_FARTHEST = Fraction(10) ** 200
+Ends = tuple[Fraction | None, Fraction | None]
+"""The ends of the values of a column, as far as they are known."""
 
 
 class Command(NamedTuple):
@@ -114,9 +119,12 @@ class Metric(abc.ABC):
 
     @property
     def output(self) -> str:
-        """The name of its output column."""
-        column = vars(self).get("column")
-        return self.name or "_".join((self._prefix, *(() if column is None else (column,))))
+        """The name of its output column; it says where people count, and not rows."""
+        column, per = vars(self).get("column"), vars(self).get("per")
+        people = ("per_person",) if per == "person" else ()
+        return self.name or "_".join(
+            (self._prefix, *(() if column is None else (column,)), *people)
+        )
 
     @property
     def _prefix(self) -> str:
@@ -137,6 +145,13 @@ class Metric(abc.ABC):
         """Return it as it is released beside all that is asked for: by default the same."""
         return self
 
+    @property
+    def weight_after_centre(self) -> Fraction:
+        """Its weight without what chooses a centre for it before."""
+        weight = checks.number(type(self).__name__, "weight", self.weight)
+        chosen = any(request.asked_centre is not None for request in self.requests())
+        return weight * (1 - CENTRE) if chosen else weight
+
     def request_weights(self) -> tuple[int, ...]:
         """Return the weight of each request among those of the metric: by default all are equal."""
         return (1,) * len(self.requests())
@@ -148,6 +163,11 @@ class Metric(abc.ABC):
         That costs every person the same part of the whole budget, when they are added or removed.
         """
         return True
+
+    @property
+    def truth_within(self) -> tuple[float, float]:
+        """The least and the largest number that the truth can be: a count is not below 0."""
+        return 0.0 if self.whole else -math.inf, math.inf
 
     @property
     def is_ranked(self) -> bool:
@@ -167,11 +187,11 @@ class Metric(abc.ABC):
         return only
 
     def output_columns(self, released: Released) -> tuple[np.ndarray, ...]:
-        """Return what stands in its output columns; the truth of what is counted is not below 0."""
+        """Return what stands in its output columns; intervals end where the truth cannot be."""
         if self.is_ranked:
             return released.values, released.rank
-        least = 0.0 if self.whole else -math.inf
-        return (released.values, *(np.maximum(end, least) for end in (released.low, released.high)))
+        ends = (released.low, released.high)
+        return (released.values, *(np.clip(end, *self.truth_within) for end in ends))
 
     def profile_request(self) -> ProfiledRequest:
         """Return what makes its removal profile; only of a monotone metric."""
@@ -191,9 +211,12 @@ class Metric(abc.ABC):
 
     @property
     def is_whole(self) -> bool:
-        """Whether its numbers are whole: given outputs need not be."""
-        given = vars(self).get("candidates") is not None
-        return self.whole and not (given and vars(self).get("one_sided", True))
+        """Whether its numbers are whole.
+
+        Given outputs need not be; and where clips are given, but none is seen to hold anybody,
+        there is no number: NaN.
+        """
+        return self.whole and vars(self).get("candidates") is None
 
     @property
     def is_preprocessed(self) -> bool:
@@ -292,6 +315,34 @@ def check_unit(owner: str, unit: checks.Real) -> None:
         f"be from 2^-200 to 2^200, not {unit!r}: floats must hold what is released",
         "Write unit=0.01.",
     )
+
+
+def ends_of(owner: str, low: checks.Real | None, high: checks.Real | None) -> Ends:
+    """Return the ends of the values that a user knows without the data, exactly.
+
+    Args:
+        owner: the name that errors begin with.
+        low: values below count as that; None: no end.
+        high: values above count as that; None: no end.
+
+    Raises:
+        TypeError, ValueError: unless they are finite and `low` is below `high`.
+    """
+    ends = []
+    for name, end in (("low", low), ("high", high)):
+        if end is not None:
+            checks.fraction_between(owner, name, end, -_FARTHEST, _FARTHEST, f"Write {name}=0.")
+            end = checks.decimal(owner, name, end)
+        ends.append(end)
+    lower, upper = ends
+    checks.require(
+        lower is None or upper is None or lower < upper,
+        owner,
+        "high",
+        f"be above low={float(lower or 0):g}, not {float(upper or 0):g}",
+        "Write low=0, high=100.",
+    )
+    return lower, upper
 
 
 def check_candidates(owner: str, candidates: object) -> None:

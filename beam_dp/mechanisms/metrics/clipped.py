@@ -10,7 +10,7 @@ from typing import ClassVar
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
-from beam_dp.mechanisms.clips.choice import shares
+from beam_dp.mechanisms.clips.choice import beside_others, shares
 from beam_dp.mechanisms.metrics.base import Metric, check_candidates
 from beam_dp.mechanisms.metrics.profiled import ProfileRequest
 from beam_dp.mechanisms.numerics import checks, integers, options
@@ -57,11 +57,6 @@ class Clipping:
         share = None if share is None else checks.number(owner, "clip_share", share)
         return cls(clip, share, given.get("candidates"))
 
-    @property
-    def of_rows(self) -> "Clipping":
-        """How the clip of a number of rows is chosen beside that of their sum."""
-        return self if isinstance(self.clip, str) else Clipping()
-
 
 @dataclasses.dataclass(frozen=True)
 class ClippedRequest(ColumnRequest):
@@ -79,6 +74,7 @@ class ClippedRequest(ColumnRequest):
     signed: ClassVar[bool] = False
     anchored: ClassVar[bool] = True
     early: ClassVar[bool] = False
+    pooled: ClassVar[bool] = True
     owner: ClassVar[str] = ""
 
     @abc.abstractmethod
@@ -96,7 +92,12 @@ class ClippedRequest(ColumnRequest):
     def clipped(self, context: Context, share: Budget) -> ClippedSum:
         """Return the release, whose costs are public parameters."""
         thresholds = self._thresholds(context)
+        lender = context.lenders.get(self.borrows) if self.borrows is not None else None
+        if lender is not None:
+            return self.release(context, self._beside(lender, context, share))
         looks = self._looks(context, share) if len(thresholds) > 1 else ()
+        if self.clipping.share is None:
+            looks = tuple(beside_others(look, context.together) for look in looks)
         spent = [share.split((look, 1 - look)) for look in looks]
         searches = tuple(search for search, _ in spent)
         if not self.clipping.shared:
@@ -110,7 +111,8 @@ class ClippedRequest(ColumnRequest):
                 thresholds=thresholds,
                 unit=self.unit,
                 looks=searches,
-                noise_costs=tuple(map(context.each, noises)),
+                noise_costs=tuple(map(context.noise, noises)),
+                jointly=context.jointly,
                 shared=self.clipping.shared,
                 anchored=self.anchored and self.clipping.candidates is None,
                 bounded=context.depth is not None,
@@ -122,13 +124,20 @@ class ClippedRequest(ColumnRequest):
             ),
         )
 
+    def _beside(self, lender: ClippedSum, context: Context, share: Budget) -> ClippedSum:
+        """Return the release by the clip of another, whose whole share pays noise."""
+        noises = (context.noise(share),) * len(lender.noise_costs)
+        return dataclasses.replace(lender, borrowed=True, noise_costs=noises)
+
     def _looks(self, context: Context, share: Budget) -> tuple[Fraction, ...]:
         """Return the shares of the budget for the looks at who has how much."""
         if self.clipping.share is not None:
             return (self.clipping.share,)
         pure = not share.is_zcdp
         if self.clipping.shared:
-            return shares(context.partitions, context.reach, pure, context.about)
+            # One draw for P partitions has about the noise of a bound of the root of P.
+            reach = math.isqrt(context.reach) if context.jointly else context.reach
+            return shares(context.partitions, reach, pure, context.about)
         return shares(1, 1, pure and context.partitions == 1)
 
     def release(self, context: Context, made: ClippedSum) -> ClippedSum:

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -13,8 +14,10 @@ from beam_dp.mechanisms.metrics.base import (
     Command,
     Metric,
     OfPeople,
+    check_indexes,
     check_not_preprocessed,
 )
+from beam_dp.mechanisms.metrics.clipped import row_clips
 from beam_dp.mechanisms.metrics.profiled import OfValues, ProfileRequest
 from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.mechanisms.numerics import checks, options
@@ -23,12 +26,12 @@ from beam_dp.mechanisms.numerics.numbers import WIDE, Number
 from beam_dp.mechanisms.numerics.user_functions import People
 from beam_dp.mechanisms.profiles import kth_largest
 from beam_dp.mechanisms.profiles.from_summaries import KthRow, OneNumberEach
-from beam_dp.mechanisms.releases.quantiles import ExtremeRelease, LargestOfLines, NearKth
+from beam_dp.mechanisms.releases.quantiles import ExtremeRelease, KthRelease, RowClips
 from beam_dp.mechanisms.releases.released import Release
 from beam_dp.mechanisms.releases.request import Context, Request
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
-from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
+from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION
 from beam_dp.mechanisms.search.ranks.tail import STRAY, TailSearch
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
@@ -36,6 +39,9 @@ from beam_dp.mechanisms.summaries.worker_limits import LINES
 
 _OF_SEARCH = ("candidates", "search", "beta", "low", "high")
 _STRAY = 5e-3  # of extremes: what is above all data is nothing like the largest
+_KTH_SHARES = (Fraction(1, 20), Fraction(1, 10), Fraction(1, 5), Fraction(13, 20))
+"""The parts of the budget for how many rows people have, the first walk, the choice of the clip,
+and the second walk."""
 _THINNED = 1 << 22  # rows that a k-th largest may be thinned to; sorting for more saves nothing
 
 
@@ -192,16 +198,10 @@ class SmallestRequest(LargestRequest):
 class KthLargest(OfValues):
     """Release the k-th largest of all rows, one person owning any number of them.
 
-    By default its rank is off by at most `<name>_rank_error` people in 95% of releases. NaN where
-    people are too few. Ranks of people are searched (`TailSearch`) where a person has one row at
-    most (`ContributionBounds(rows_per_partition=1)`), or where k is below about 12 / epsilon: all
-    such k then give nearly the same value. Otherwise it is a one-sided search (`NearKth`), which
-    takes many rows of one person as one person's.
-
-    With `search="two_phase"`, which is the default where rows have several owners, or another
-    search, the true one is at least `<name>_low` with probability 95%; with
-    `search=dp.AboveThreshold` the release is at most the true one, rounded up to the candidates,
-    with probability 1 - beta. k must not come from the data.
+    By default a number C of rows is chosen privately, each person counts for at most C of their
+    largest rows, and ranks are searched (`KthRelease`). In 95% of releases the rank is off by at
+    most `<name>_rank_error` rows. NaN where people are too few. For a k below about 12 / epsilon C
+    is 1: all such k give nearly the same value.
 
     Attributes:
         column: the value column.
@@ -224,6 +224,8 @@ class KthLargest(OfValues):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.positive_integer("KthLargest", "k", self.k, "Write k=1 for the largest.")
+        if self.search == WALK:
+            check_indexes("KthLargest", self.candidates)
 
     @property
     def _prefix(self) -> str:
@@ -275,20 +277,21 @@ class KthLargestRequest(_ValueRequest):
         return KthRow(relation, removals, self.unit, k=self.k)
 
     def by_ranks(self, context: Context, each: Budget) -> Release:
-        """Return the search of ranks of people, where one row of a person at most matters."""
-        candidates = self.candidates()
-        search = TailSearch(each, 0, self.k, True, self.stray, 1)
-        small = candidates.size < WIDE
-        if context.depth == 1 and small:
-            return ExtremeRelease(self._buckets(context, "max"), search, candidates, ranked=True)
-        if small and search.is_floored(candidates):  # rows are kept, as this depends on the budget
-            lines = LargestOfLines(Relation(context.index(self.column)), self.unit)
-            return ExtremeRelease(lines, search, candidates, ranked=True)
-        below = AboveThreshold(each, float(self.searching.beta), gate=self.blank)
-        k = NearKth.centred(self.k, below.shift(candidates.size))
-        removals = context.check_removals(below.cap(candidates.size))
-        nearer = dataclasses.replace(self, k=k)
-        return NearKth(nearer.profiler(context, removals), below, candidates, self.blank)
+        """Return the walk by ranks; a bound of one row per person leaves no clip to choose."""
+        candidates, k, stray = self.candidates(), self.k, self.stray
+        alone = TailSearch(each, 0, k, True, stray, 1)
+        if context.depth == 1:
+            return ExtremeRelease(self._buckets(context, "max"), alone, candidates, ranked=True)
+        lines = Relation(context.index(self.column)), self.unit
+        whole = dataclasses.replace(alone, resolution=RESOLUTION)
+        if alone.is_floored(candidates):  # no clip above 1 comes nearer to such a k
+            one = RowClips(None, (1,))
+            return KthRelease(*lines, one, None, one, search=whole, candidates=candidates)
+        size, first, look, rest = each.split(_KTH_SHARES)
+        near, search = (dataclasses.replace(whole, budget=part) for part in (first, rest))
+        clips = row_clips(min(self.k, context.depth or self.k))
+        sizes, rows = RowClips(size, clips), RowClips(look, clips)
+        return KthRelease(*lines, sizes, near, rows, search=search, candidates=candidates)
 
 
 def kth_of_records(k: int) -> Exact:

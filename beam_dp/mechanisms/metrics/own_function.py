@@ -170,10 +170,10 @@ class BlackBox(Metric):
     The people of a partition are cut into `blocks` parts by a keyed hash; the function is called on
     each part alone, on the workers, and a private median of its answers is released. One person
     changes one answer, so the release is private for every function, however wild: no bound, no
-    sensitivity, no smoothness is asked for. With probability 1 - beta at most half of the answers
-    and as many more as the plan shows lie below the released value, and at most as many above
-    (answers rounded up to the candidates). Nothing is known of its distance from the function of
-    all people: the interval is open on both sides.
+    sensitivity, no smoothness is asked for. In 95% of releases at most half of the answers and as
+    many more as the plan shows lie below the released value, and at most as many above (answers
+    rounded up to the candidates). NaN: too few blocks have an answer. Nothing is known of its
+    distance from the function of all people: the interval is open on both sides.
 
     It is an answer about samples of the data: of n people, each block has about n / blocks. It is
     good for what has nearly the same value on such a sample as on everybody (means, quantiles,
@@ -181,8 +181,8 @@ class BlackBox(Metric):
     or needs all of them (the largest value, the number of different ones).
 
     A block on which the function raises, or returns no finite real number (bool, None, NaN, an
-    array), has no vote, and neither has a block without people; nothing of the error is kept. Where
-    too few blocks vote, any candidate may come out. What a function does besides is not in our
+    array), has no vote, and neither has a block without people; nothing of the error is kept. What
+    a function does besides is not in our
     hands: what it prints or writes and how long it runs leave the worker unprotected. **It must use
     its argument only**: the guarantee rests on one block telling another nothing. A callable object
     or a function of the main program is unpickled anew for each block, and default arguments are
@@ -192,13 +192,12 @@ class BlackBox(Metric):
         column: the value column.
         function: takes a float64 array, one value per person in increasing order, and returns a
             number. It must be picklable, and must not remember: it may use its argument only.
-        blocks: how many; more than twice the plan's shift T. None: four times that, a public number
-            that depends on the budget and the candidates only.
+        blocks: how many; more than twice the plan's shift T. None: ten times that, a public number
+            that depends on the budget only.
         person_value: what a person with several rows counts as: "mean", "sum", "max", "min" or
             "last".
         last_by: for "last": the column that says when, as in `Variance`.
         candidates: the public outputs; None: as for `Median`.
-        beta: how often the guarantee may fail.
         unit: the grid of values.
 
     Source: Nissim, Raskhodnikova, Smith, "Smooth Sensitivity and Sampling in Private Data Analysis"
@@ -215,7 +214,6 @@ class BlackBox(Metric):
     person_value: str = "mean"
     last_by: str | None = None
     candidates: Candidates | None = None
-    beta: float = 0.05
     unit: checks.Real = UNIT
 
     def __post_init__(self) -> None:
@@ -230,7 +228,6 @@ class BlackBox(Metric):
                 "Write function=lambda values: ....",
             )
         check_person_value(owner, self.person_value, self.last_by)
-        checks.fraction_between(owner, "beta", self.beta, 0, 1)
         check_candidates(owner, self.candidates)
         check_indexes(owner, self.candidates)
         check_unit(owner, self.unit)
@@ -276,11 +273,11 @@ class BlackBoxRequest(ColumnRequest):
         asked, each = self.asked, context.each(share)
         given = asked.candidates
         candidates = default_values(self.unit) if given is None else given
-        search = search_of(each, float(asked.beta))
+        search = search_of(each)
         relation = BlockRelation(
             context.index(self.column),
             order=context.index(next(iter(order_of(asked.last_by)), None)),
-            blocks=block_count(asked.blocks, search.shift(candidates.size)),
+            blocks=block_count(asked.blocks, search.usual_error),
             person_value=asked.person_value,
             unit=self.unit,
             candidates=candidates,

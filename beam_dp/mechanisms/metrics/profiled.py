@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any, ClassVar
 
 from beam_dp.mechanisms.accounting.budget import Budget
@@ -17,8 +16,11 @@ from beam_dp.mechanisms.metrics.base import (
     check_candidates,
     check_not_preprocessed,
     check_unit,
+    ends_of,
 )
 from beam_dp.mechanisms.numerics import checks, options
+from beam_dp.mechanisms.profiles.from_summaries import PackedProfiler
+from beam_dp.mechanisms.releases.priced import Priced
 from beam_dp.mechanisms.releases.released import Release
 from beam_dp.mechanisms.releases.request import ColumnRequest, Context
 from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease, ProfiledRequest, Profiler
@@ -37,8 +39,6 @@ from beam_dp.mechanisms.search.choose import (
     build_search,
     check_search,
 )
-
-_FARTHEST = Fraction(10) ** 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,11 +68,13 @@ class ProfileRequest(ColumnRequest, ProfiledRequest):
     Attributes:
         searching: how it is released.
         values: whether it is one of the values, which may be below 0 (else a number of 0 or more).
+        priced: whether its packings are quick enough at every price.
     """
 
     searching: Searching
 
     values: ClassVar[bool] = False
+    priced: ClassVar[bool] = True
 
     @property
     def wants_delta(self) -> bool:
@@ -99,7 +101,7 @@ class ProfileRequest(ColumnRequest, ProfiledRequest):
         if self.searching.search == WALK:
             return self.by_ranks(context, context.each(share))
         if self.searching.search == TWO_PHASE:
-            return self.two_phase(context, context.each(share))
+            return self.noisy(context, context.each(share))
         return self._from_below(context, context.each(share))
 
     def by_ranks(self, context: Context, each: Budget) -> Release:
@@ -118,8 +120,17 @@ class ProfileRequest(ColumnRequest, ProfiledRequest):
         chosen_with = each if asked.search == "auto" else None
         return DirectRelease(profiler, search, candidates, self.blank, chosen_with)
 
+    def noisy(self, context: Context, each: Budget) -> TwoPhase | Priced:
+        """Return the release with noise: by packings, where rows have several owners."""
+        if not (self.priced and context.several_owners and self.searching.candidates is None):
+            return self.two_phase(context, each)
+        profiler = self.profiler(context, 1)
+        if isinstance(profiler, PackedProfiler):
+            return Priced.of(profiler, profiler.unit, each, context.alpha)
+        return self.two_phase(context, each)
+
     def two_phase(self, context: Context, each: Budget) -> TwoPhase:
-        """Return the release with a clip and noise."""
+        """Return the release with a floor, a clip and noise."""
         floor, prices, noise = split(each)
         given, candidates, beta = self.searching.candidates, self.candidates(), self.searching.beta
         search = floor_search(floor, float(beta))
@@ -182,10 +193,6 @@ class Searched(Metric):
             object.__setattr__(self, "search", search)
 
 
-def _short(bound: Fraction | None) -> str:
-    return "None" if bound is None else f"{float(bound):g}"
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OfValues(Searched):
     """A metric that is one of the values of a column.
@@ -200,31 +207,17 @@ class OfValues(Searched):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner, bounds = type(self).__name__, ("low", "high")
+        owner = type(self).__name__
         check_unit(owner, vars(self)["unit"])
-        low, high = (self._bound(name) for name in bounds)
-        checks.require(
-            low is None or high is None or low < high,
-            owner,
-            "high",
-            f"be above low={_short(low)}, not {_short(high)}",
-            "Write low=0, high=100.",
-        )
+        ends_of(owner, self.low, self.high)
         if self.candidates is not None:
             because = "with candidates, which have bounds of their own"
-            options.refuse(self, bounds, because, "Leave out one of the two.")
-
-    def _bound(self, name: str) -> Fraction | None:
-        owner, value = type(self).__name__, vars(self)[name]
-        if value is None:
-            return None
-        checks.fraction_between(owner, name, value, -_FARTHEST, _FARTHEST, f"Write {name}=0.")
-        return checks.decimal(owner, name, value)
+            options.refuse(self, ("low", "high"), because, "Leave out one of the two.")
 
     @property
     def given(self) -> Candidates | None:
         """The public outputs that the user means; None: the default ones."""
-        low, high = self._bound("low"), self._bound("high")
+        low, high = ends_of(type(self).__name__, self.low, self.high)
         if low is None and high is None:
             return self.candidates
         unit = checks.decimal(type(self).__name__, "unit", vars(self)["unit"])

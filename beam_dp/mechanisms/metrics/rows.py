@@ -13,24 +13,17 @@ from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.metrics.base import (
     UNIT,
     Command,
-    Metric,
     OfPeople,
     Output,
     check_indexes,
 )
-from beam_dp.mechanisms.metrics.clipped import Clipping
-from beam_dp.mechanisms.metrics.profiled import OfValues, ProfileRequest, Searching
-from beam_dp.mechanisms.metrics.quotients.mean import RowsWithValueRequest
+from beam_dp.mechanisms.metrics.clipped import row_clips
+from beam_dp.mechanisms.metrics.profiled import OfValues
 from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.mechanisms.numerics import checks, options
-from beam_dp.mechanisms.profiles.from_summaries import KthRow, RowsOfSeveralOwners
-from beam_dp.mechanisms.releases.clipped import ClippedSum
-from beam_dp.mechanisms.releases.quantiles import RankRelease, RowQuantile
-from beam_dp.mechanisms.releases.released import OVERSHOOT, Release, Released
+from beam_dp.mechanisms.releases.quantiles import RankRelease, RowClips
+from beam_dp.mechanisms.releases.released import Release, Released
 from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
-from beam_dp.mechanisms.releases.shifted_inverse import Profiler
-from beam_dp.mechanisms.releases.two_phase import TwoPhase
-from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.common import check_share
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
 from beam_dp.mechanisms.search.ranks.tail import STRAY
@@ -38,18 +31,23 @@ from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.worker_limits import LINES
 
 _OF_SEARCH = ("per", "candidates", "beta", "low", "high")
-_COUNT_CLIP = Fraction(1, 2)  # of the number of rows: cutting everybody costs more than noise
-_COUNT_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the number of rows
+_COUNT_SHARE = Fraction(1, 20)  # of the rest, to tell if people are few
+_CLIP_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the choice of the clip
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _OfRanks(OfValues):
-    """A metric whose error is a number of people, by which the rank of its value may be off."""
+    """A metric whose error is by how many rows, or people, the rank of its value may be off.
+
+    Attributes:
+        per: "row", as in SQL, or "person", where every person counts once.
+    """
+
+    per: str = "row"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if vars(self).get("per") == "row":
-            return
+        checks.one_of(type(self).__name__, "per", self.per, ("row", "person"))
         check_indexes(type(self).__name__, self.candidates)
 
     @property
@@ -57,83 +55,70 @@ class _OfRanks(OfValues):
         """Whether its error is one of ranks: yes."""
         return True
 
-    def for_several_owners(self, owner: str) -> Metric:
-        """Return it as it is; it must be one of rows, which have no owner whose vote they are."""
-        checks.require(
-            vars(self)["per"] == "row",
-            type(self).__name__,
-            "per",
-            'be "row" where rows have several owners: a vote per person would move with the rows '
-            "of others",
-            'Write per="row".',
-        )
-        return self
-
 
 @dataclasses.dataclass(frozen=True)
 class Quantile(_OfRanks):
-    """Release a p-quantile in which every person counts once, however many rows they own.
+    """Release a p-quantile of rows: the value with a share p of all rows at or below it.
 
-    Each person spreads one vote evenly over their rows. In 95% of releases the share of votes at or
-    below the released value is within `<name>_rank_error` people of p, but for people who share the
-    value; NaN: too few people. From 0.2 to 0.8 see `CentralSearch`, else `TailSearch`, which reads
-    a lower rank where p is too far out for so few people, and says so by a larger error.
+    A number C of rows is chosen privately. Whoever has at most C rows with a value counts with each
+    of them; whoever has more spreads C votes evenly over theirs, and so keeps their own share. In
+    95% of releases the share of rows at or below the released value is within `<name>_rank_error`
+    rows of p, but for rows that share the value; NaN: too few people. From 0.2 to 0.8 see
+    `CentralSearch`, else `TailSearch`, which reads a lower rank where p is too far out for so few
+    people, and says so by a larger error.
 
-    Several quantiles of one column cost less together: `Quantiles`. This one needs no noisy number
-    of rows, and nobody's many rows move it. With `per="row"` every row counts once: a part of the
-    budget buys a noisy number n of rows, the rest the k-th largest with k = (1 - p) n, less a part
-    of the shift of that search. Its error is how many people the search may end from there; that of
-    n comes on top, and the error is infinite where n may be 0.
+    With `per="person"` every person spreads one vote over their rows, however many they own:
+    nothing is spent on C, and the error is a number of people. Several quantiles of one column cost
+    less together: `Quantiles`.
 
     Attributes:
         column: the value column.
         p: the share below, above 0 and below 1.
-        per: "person" or "row".
+        per: "row" or "person".
         unit: the grid of values.
     """
 
-    several_owners: ClassVar[bool] = True
     command: ClassVar[Command] = Command(
-        "COLUMN:P[:row]",
-        "value with a share P of the people at or below; or :row, of the rows",
+        "COLUMN:P[:person]",
+        "value with a share P of the rows at or below; or :person, of the people",
     )
 
     column: str
     p: checks.Real
     _: dataclasses.KW_ONLY
-    per: str = "person"
     unit: checks.Real = UNIT
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_p("Quantile", "p", self.p)
-        checks.one_of("Quantile", "per", self.per, ("person", "row"))
 
     @property
     def _prefix(self) -> str:
         return _named(checks.decimal("Quantile", "p", self.p))
 
     def requests(self) -> tuple[Request, ...]:
-        """Return the quantile of people, or of rows."""
+        """Return the quantile of rows, or of people."""
         return (quantile_request(self, checks.decimal("Quantile", "p", self.p)),)
 
 
 @dataclasses.dataclass(frozen=True)
 class Quantiles(_OfRanks):
-    """Release several quantiles of one column for one share of the budget; people count once each.
+    """Release several quantiles of one column for one share of the budget: of rows, or of people.
 
-    They cost far less together than apart, and rise. Each p has the columns
-    `quantiles_<column>_<p>` and `quantiles_<column>_<p>_rank_error`; with a name, `<name>_<p>`.
-    See `SplitSearch`.
+    They cost far less together than apart, and rise. What each says is as of `Quantile`. Each p has
+    the columns `quantiles_<column>_<p>` and `quantiles_<column>_<p>_rank_error`; with a name,
+    `<name>_<p>`. See `SplitSearch`.
 
     Attributes:
         column: the value column.
         shares: every p, above 0 and below 1.
+        per: "row" or "person".
         unit: the grid of values.
     """
 
     command: ClassVar[Command] = Command(
-        "COLUMN:P:P...", "values with shares P of the people at or below, for the price of few"
+        "COLUMN:P:P...[:person]",
+        "values with shares P of the rows (people) at or below, for the price of few",
     )
 
     column: str
@@ -168,7 +153,7 @@ class Quantiles(_OfRanks):
         """Return all of them as one request."""
         shares = tuple(Fraction(share) for share in self.shares)
         [column] = self.columns()
-        return (PeopleQuantileRequest(column, shares, self.given, self.beta, alone=False),)
+        return (QuantileRequest(column, shares, self.given, self.beta, self.per, alone=False),)
 
     def output_columns(self, released: Released) -> tuple[np.ndarray, ...]:
         """Return the value and the error of every p."""
@@ -182,24 +167,21 @@ class Median(_OfRanks):
 
     Attributes:
         column: the value column.
-        per: "person" or "row".
+        per: "row" or "person".
         unit: the grid of values.
         method: "search", or "preprocessing": the median of people's means as in `Preprocessing`,
             whose interval is open; it errs less where values are even and people many.
     """
 
-    several_owners: ClassVar[bool] = True
-    command: ClassVar[Command] = Command("COLUMN[:row]", "the quantile with P = 0.5")
+    command: ClassVar[Command] = Command("COLUMN[:person]", "the quantile with P = 0.5")
 
     column: str
     _: dataclasses.KW_ONLY
-    per: str = "person"
     unit: checks.Real = UNIT
     method: str = "search"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.one_of("Median", "per", self.per, ("person", "row"))
         options.check_method(self, "search", _OF_SEARCH)
 
     @property
@@ -208,7 +190,7 @@ class Median(_OfRanks):
         return not self.is_preprocessed
 
     def requests(self) -> tuple[Request, ...]:
-        """Return the median of people, or of rows, or the preprocessed one."""
+        """Return the median of rows, or of people, or the preprocessed one."""
         if self.is_preprocessed:
             return preprocessed(self).requests()
         return (quantile_request(self, Fraction(1, 2)),)
@@ -239,19 +221,19 @@ def quantile_request(metric: Quantile | Median, p: Fraction) -> Request:
         metric: which says of what, of whom, and which candidates.
         p: the share below.
     """
-    kind = PeopleQuantileRequest if metric.per == "person" else RowQuantileRequest
     [column] = metric.columns()
-    return kind(column, (p,), metric.given, metric.beta)
+    return QuantileRequest(column, (p,), metric.given, metric.beta, metric.per)
 
 
 @dataclasses.dataclass(frozen=True)
-class PeopleQuantileRequest(ColumnRequest):
-    """Quantiles in which every person counts once.
+class QuantileRequest(ColumnRequest):
+    """Quantiles by ranks.
 
     Attributes:
         shares: every share below.
         given: the public outputs; None: the default ones.
         beta: how often a search may end where nobody is; at most `STRAY` where it is larger.
+        per: "row", or "person", where every person counts once.
         alone: whether it is one number and not a row of numbers.
     """
 
@@ -262,6 +244,7 @@ class PeopleQuantileRequest(ColumnRequest):
     shares: tuple[Fraction, ...]
     given: Candidates | None
     beta: float
+    per: str
     alone: bool = True
 
     @property
@@ -270,54 +253,18 @@ class PeopleQuantileRequest(ColumnRequest):
         return default_values(self.unit) if self.given is None else self.given
 
     def build(self, context: Context, share: Budget) -> Release:
-        """Return the search of ranks."""
-        stray = min(STRAY, float(self.beta))
-        search = SplitSearch(context.each(share), self.shares, stray=stray)
-        relation = Relation(context.index(self.column))
-        return RankRelease(relation, self.unit, search, self.candidates, self.alone)
-
-
-class SharedRowsRequest(ProfileRequest):
-    """The number of rows with a value by its removal profile, where rows have several owners."""
-
-    word: ClassVar[str] = "valid"
-
-    def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return the number of rows without the people who have most, relaxed."""
-        relation = Relation(context.index(self.column), context.others)
-        return RowsOfSeveralOwners(relation, removals)
-
-
-class RowQuantileRequest(PeopleQuantileRequest):
-    """A quantile in which every row counts once."""
-
-    word: ClassVar[str] = "quantile"
-
-    def build(self, context: Context, share: Budget) -> Release:
-        """Return a noisy number of rows, then the k-th largest."""
-        counting, searching = share.split((_COUNT_SHARE, 1 - _COUNT_SHARE))
-        beta, blank = float(self.beta), self.given is None
-        search = AboveThreshold(context.each(searching), beta, min(OVERSHOOT, beta / 2))
-        search = dataclasses.replace(search, gate=blank)
-        removals = context.check_removals(search.cap(self.candidates.size))
-        return RowQuantile(
-            count=self._count(context, counting),
-            rows=KthRow(self._relation(context), removals, self.unit),
-            p=self.shares[0],
-            search=search,
+        """Return the search of ranks; of rows, unless nobody can have two, with a clip on them."""
+        each, rows = context.each(share), None
+        if self.per == "row" and context.depth != 1:
+            look, each = each.split((_CLIP_SHARE, 1 - _CLIP_SHARE))
+            rows = RowClips(look, row_clips(context.depth))
+        count, rest = each.split((_COUNT_SHARE, 1 - _COUNT_SHARE))
+        return RankRelease(
+            relation=Relation(context.index(self.column)),
+            unit=self.unit,
+            count=count,
+            search=SplitSearch(rest, self.shares, stray=min(STRAY, float(self.beta))),
             candidates=self.candidates,
-            cost=context.each(share),
-            blank=blank,
+            alone=self.alone,
+            rows=rows,
         )
-
-    def _relation(self, context: Context) -> Relation:
-        return Relation(context.index(self.column), context.others)
-
-    def _count(self, context: Context, share: Budget) -> ClippedSum | TwoPhase:
-        """Return the noisy number of rows with a value."""
-        if context.several_owners:
-            return SharedRowsRequest(self.column, Searching()).two_phase(
-                context, context.each(share)
-            )
-        rows = RowsWithValueRequest(self.column, Clipping("partition", _COUNT_CLIP))
-        return rows.clipped(context, share)

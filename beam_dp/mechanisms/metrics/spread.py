@@ -1,4 +1,4 @@
-"""Statistics of one number per person by preprocessing: variances, trimmed means, and more."""
+"""Statistics of one number per person by preprocessing: trimmed means, and more."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.metrics.base import UNIT, Command, Metric, OfPeople, check_unit
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.releases.clipped import ClippedSum
+from beam_dp.mechanisms.releases.clipped import ClippedSum, people_of
 from beam_dp.mechanisms.releases.preprocessed import CLIPS, SHARES, PreprocessedRelease
-from beam_dp.mechanisms.releases.released import PeopleRelease, Release
+from beam_dp.mechanisms.releases.released import Release
 from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.person_value import check_person_value
@@ -92,6 +92,10 @@ class Preprocessing(Metric):
         )
         return (asked,)
 
+    def by_preprocessing(self) -> "Preprocessing":
+        """Return it by this method, where it has another one too."""
+        return self
+
     @property
     def statistic(self) -> str:
         """What is computed, as `preprocessing.release` calls it."""
@@ -144,54 +148,6 @@ class Preprocessed(Preprocessing):
     @property
     def _prefix(self) -> str:
         return f"preprocessed_{self.of}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Variance(Preprocessing):
-    """Release the variance of one number per person.
-
-    Attributes:
-        column: the value column.
-        sample: divide by n - 1 instead of n.
-    """
-
-    command: ClassVar[Command | None] = Command("COLUMN", "variance of one number per person")
-
-    column: str
-    _: dataclasses.KW_ONLY
-    sample: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        owner = type(self).__name__
-        if type(self.sample) is not bool:
-            raise checks.ParameterTypeError(
-                owner, "sample", f"be True or False, not {checks.shown(self.sample)}"
-            )
-        checks.require(self.empty == 0, owner, "empty", "be 0, the variance of nobody")
-
-    @property
-    def statistic(self) -> str:
-        """What is computed."""
-        return "sample_variance" if self.sample else "variance"
-
-
-class StandardDeviation(Variance):
-    """Release the standard deviation of one number per person: the root of the noisy variance.
-
-    A `sensitivity` is that of the variance.
-    """
-
-    command: ClassVar[Command | None] = Command("COLUMN", "the root of the variance")
-
-    @property
-    def _prefix(self) -> str:
-        return "standard_deviation"
-
-    @property
-    def root(self) -> bool:
-        """It is."""
-        return True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -272,7 +228,7 @@ class PreprocessedRequest(ColumnRequest):
             search, counting, noise = share.split(SHARES)
             scale = self.bound_of(context, search, noise)
             field = context.field(self.column, "count")
-            people = PeopleRelease(context.each(counting), field, context.alpha)
+            people = people_of(context.each(counting), field, context.alpha)
         cost = share if scale is None else share.scaled(sum(SHARES[1:], Fraction(0)))
         return PreprocessedRelease(
             relation=Relation(context.index(self.column), order=self.order(context)),
@@ -320,7 +276,7 @@ def order_of(last_by: str | None) -> Sequence[Column]:
     return () if last_by is None else (Column(last_by, Role.ORDER),)
 
 
-def preprocessed(metric: Metric) -> Preprocessed:
+def preprocessed(metric: Metric) -> Preprocessing:
     """Return the preprocessed release of a metric that has two.
 
     Which errs less depends on the data (`docs/ratios_and_spreads.md` has measured numbers), and
@@ -329,6 +285,8 @@ def preprocessed(metric: Metric) -> Preprocessed:
     Args:
         metric: one with a `method`.
     """
+    if isinstance(metric, Preprocessing):
+        return metric.by_preprocessing()
     of, given = metric.of_people(), vars(metric)
     assert of is not None
     return Preprocessed(

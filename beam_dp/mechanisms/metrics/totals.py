@@ -17,7 +17,8 @@ from beam_dp.mechanisms.metrics.profiled import ProfileRequest, Searching
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.exact_statistics import Exact, additive, total
 from beam_dp.mechanisms.profiles.from_summaries import OneNumberEach, RowsOfSeveralOwners
-from beam_dp.mechanisms.releases.released import PeopleRelease, Release
+from beam_dp.mechanisms.releases.clipped import people_of
+from beam_dp.mechanisms.releases.released import Release
 from beam_dp.mechanisms.releases.request import Context, Request
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
@@ -207,10 +208,11 @@ class PeopleRequest(Request):
     """The number of people."""
 
     word: ClassVar[str] = "people"
+    pooled: ClassVar[bool] = True
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the number plus noise."""
-        return PeopleRelease(context.each(share), PEOPLE, context.alpha)
+        return people_of(context.noise(share), alpha=context.alpha, jointly=context.jointly)
 
 
 class PeopleFromBelow(ProfileRequest):

@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import math
 import os
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -121,6 +122,48 @@ class Noise:
     def bernoullis_below(self, bound: Bound, size: int) -> npt.NDArray[np.bool_]:
         """Return independent coins, each True with probability exactly p; see `bernoulli_below`."""
         return self._coins(bound, leading_bits(bound, 16), _size("Noise.bernoullis_below", size))
+
+    def coins_near(
+        self, chances: npt.NDArray[np.float64], bound_of: Callable[[int], Bound]
+    ) -> npt.NDArray[np.bool_]:
+        """Return independent coins whose exact chances floats are near to.
+
+        Args:
+            chances: each within 2^-21 of the exact chance; NaN says nothing of it.
+            bound_of: from an index, what encloses its exact chance; see `bernoulli_below`.
+        """
+        words = self.words(len(chances))
+        uniforms = words * 2.0**-64
+        heads = uniforms < chances - BAND
+        unsure = ~(heads | (uniforms > chances + BAND))
+        for i in np.flatnonzero(unsure).tolist():
+            heads[i] = LazyUniform(self, int(words[i]), 64).is_below(bound_of(i))
+        return heads
+
+    def below(self, limits: Integers) -> Integers:
+        """Return independent integers, each uniform from 0 to before its limit, of at least 1."""
+        drawn = np.zeros_like(limits)
+        undecided = np.arange(len(limits))
+        while undecided.size:
+            most = limits[undecided] - 1
+            tried = self._bits(most)
+            drawn[undecided] = tried
+            undecided = undecided[tried > most]
+        return drawn
+
+    def _bits(self, most: Integers) -> Integers:
+        """Return as many uniform bits as each number has."""
+        if most.dtype != object:
+            mask = most.copy()
+            for shift in (1, 2, 4, 8, 16, 32):
+                mask |= mask >> shift
+            return self.words(len(most)).view(np.int64) & mask
+        lengths = [int(number).bit_length() for number in most.tolist()]
+        return np.array([self._integer(length) for length in lengths] or [0], object)[: len(most)]
+
+    def _integer(self, bits: int) -> int:
+        words = self.words(1 + bits // 64)
+        return int.from_bytes(words.tobytes(), "little") & ((1 << bits) - 1)
 
     def geometric(self, rate: checks.Real, size: int) -> Integers:
         """Return independent values with P(k) = (1 - e^-rate) e^(-rate k), k >= 0.
@@ -267,18 +310,15 @@ class Noise:
         # overflow at any size. r and s have relative errors of 2^-52, which moves e^-gamma by less
         # than 2^-48; any exp that is right to 2^-21 keeps within BAND. Rationals decide the
         # uniforms inside the band, and NaN (s = 0 as a float).
-        words = self.words(len(draws))
-        uniforms = words * 2.0**-64
         with np.errstate(all="ignore"):
             share = np.float64(variance / scale**2)
-            chance = np.exp(-((_ratio(draws, scale) - share) ** 2) / (2 * share))
-            heads = uniforms < chance - BAND
-            unsure = ~(heads | (uniforms > chance + BAND))
-        for i in np.flatnonzero(unsure).tolist():
-            gamma = (abs(int(draws[i])) - variance / scale) ** 2 / (2 * variance)
-            bound = functools.partial(exp_interval, -gamma)
-            heads[i] = LazyUniform(self, int(words[i]), 64).is_below(bound)
-        return heads
+            chances = np.exp(-((_ratio(draws, scale) - share) ** 2) / (2 * share))
+
+        def bound_of(index: int) -> Bound:
+            gamma = (abs(int(draws[index])) - variance / scale) ** 2 / (2 * variance)
+            return functools.partial(exp_interval, -gamma)
+
+        return self.coins_near(chances, bound_of)
 
 
 def _digit_interval(rate: Fraction, bits: int) -> Interval:

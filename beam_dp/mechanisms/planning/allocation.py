@@ -34,7 +34,7 @@ def weights_of(asked: Sequence[Metric]) -> dict[Request, Fraction]:
     """Return the weight of every request: each has a part of the weight of its metric."""
     weights: dict[Request, Fraction] = {}
     for metric in asked:
-        weight = checks.number(type(metric).__name__, "weight", metric.weight)
+        weight = metric.weight_after_centre
         parts = metric.request_weights()
         for request, part in zip(metric.requests(), parts, strict=True):
             share = weight * part / sum(parts)

@@ -16,7 +16,6 @@ from beam_dp.mechanisms.planning.builder import Step
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.reach_programs import Programs
 from beam_dp.mechanisms.planning.shown_tables import text_table, wrapped
-from beam_dp.mechanisms.reach.looks import FIRST
 
 ROWS, EACH, PARTITIONS = "rows", "each", "partitions"
 """What may be assumed beside columns: rows of a person in a partition, and partitions."""
@@ -161,7 +160,7 @@ def _taken(asked: Program | Programs, known: Mapping[str, float]) -> Program:
     if not isinstance(asked, Programs):
         return asked
     enough = (edge for edge in asked.edges if edge >= known.get(EACH, _EACH))
-    return asked.program(next(enough, asked.edges[-1]), FIRST)
+    return asked.program(next(enough, asked.edges[-1]), asked.shares[0])
 
 
 def _checked(program: Program, assume: Mapping[str, checks.Real]) -> dict[str, float]:

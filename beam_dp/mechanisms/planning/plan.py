@@ -13,6 +13,7 @@ from beam_dp.mechanisms.planning.shown_tables import WORDS, html_table, text_tab
 
 _UNBOUNDED = ", which is all of them: bounds would shrink all noise"
 _HEADINGS = ("metric", "spends", "expected error", "shift T", "noise scale", "mechanism")
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 _PLAIN = re.compile(r"(epsilon|rho) [\d.]+( to [\d.]+)?")
 _EXPLAINED = {
     "expected error": "expected error: how far a number is from the true one, on average",
@@ -83,12 +84,14 @@ class Plan:
         total: the whole budget, and how it is composed.
         outlook: the intervals to expect, where the people were guessed.
         cautions: what is unusual about the parameters.
+        owners: what to say of rows with several owners; "" for one.
     """
 
     rows: tuple[PlanRow, ...]
     total: str
     outlook: Outlook | None = None
     cautions: tuple[str, ...] = ()
+    owners: str = ""
 
     def __str__(self) -> str:
         return self.text()
@@ -100,7 +103,7 @@ class Plan:
             columns: how wide the terminal is; None: as wide as need be.
         """
         lines, below = self._lines(columns), [*self._reasons, f"in all: {self.total}"]
-        below = [*self._words(lines[: len(self.rows) + 1]), *below]
+        below = [*self._words(lines[: len(self.rows) + 1]), *below, *filter(None, [self.owners])]
         notes = [wrapped(note, columns) for note in below]
         outlook = [] if self.outlook is None else [self.outlook.text(columns)]
         warned = [wrapped(f"Warning: {line}", columns) for line in self.cautions]
@@ -142,6 +145,18 @@ def describe(program: Program, unbounded: bool = False) -> Plan:
         rows.insert(0, _selection_row(program))
     total = f"{total_of(program.asked)}; {_composition(program)}"
     return Plan(tuple(rows), total + _UNBOUNDED * (unbounded and program.reach > 1))
+
+
+def several_owners(columns: Sequence[str]) -> str:
+    """Return what to say of rows that belong to several people; "" for one."""
+    if len(columns) < 2:
+        return ""
+    *others, last = columns
+    return (
+        f"each row has {_NUMBERS[len(columns)]} owners: {', '.join(others)} and {last}; each of "
+        "them is a person, protected with all rows that have them. If that is not meant, name one "
+        "column as the person"
+    )
 
 
 def total_of(budget: Budget) -> str:

@@ -23,9 +23,11 @@ from beam_dp.mechanisms.planning.allocation import (
     share_out,
     weights_of,
 )
-from beam_dp.mechanisms.planning.builder import Step, build
+from beam_dp.mechanisms.planning.builder import Step, build, pools_of
 from beam_dp.mechanisms.planning.columns import columns_of
+from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.reach.reach_choice import ReachChoice
+from beam_dp.mechanisms.releases.clipped import ClippedSum, draw_together
 from beam_dp.mechanisms.releases.released import Chooser, Released
 from beam_dp.mechanisms.releases.request import Context
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
@@ -33,6 +35,8 @@ from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
+TOGETHER = 64
+"""How many numbers may share one draw of noise over all partitions: larger draws take long."""
 SELECTION = "partition selection"
 """The name of the costs of the selection in the account."""
 
@@ -70,7 +74,7 @@ class Program:
         """The program itself: a given bound leaves nothing to choose (see `reach_programs`)."""
         return self
 
-    def at(self, chosen: ReachChoice | None) -> "Program":
+    def at(self, chosen: Chosen | None) -> "Program":
         """Return the program itself."""
         return self
 
@@ -88,6 +92,21 @@ class Program:
     def keep_rows(self) -> bool:
         """Whether rows must stay apart until they are summarised."""
         return needs_rows(self.measures)
+
+    def may_draw_jointly(self, partitions: int) -> bool:
+        """Return whether all its numbers may share a draw over so many partitions.
+
+        All must be sums whose clips all partitions share, and few enough for one draw.
+        """
+        return (
+            not self.keep_rows
+            and 0 < len(self.steps) * partitions <= TOGETHER
+            and all(
+                isinstance(step.release, ClippedSum)
+                and (step.release.shared or not step.release.looks)
+                for step in self.steps
+            )
+        )
 
     @property
     def shared_measures(self) -> tuple[Measure, ...]:
@@ -118,11 +137,18 @@ class Program:
         self, view: PartitionView, clips: tuple[Choice, ...], noise: Noise
     ) -> tuple[Released, ...]:
         """Draw the numbers of every step for every partition."""
-        drawn = []
-        for step in self.steps:
-            clip = clips[step.shared] if step.shared is not None else None
-            drawn.append(step.release.draw(view.at(step.first, clip), noise))
-        return tuple(drawn)
+        shared = [clips[step.shared] if step.shared is not None else None for step in self.steps]
+        views = [view.at(step.first, clip) for step, clip in zip(self.steps, shared, strict=True)]
+        drawn: dict[int, Released] = {}
+        for indexes in pools_of(self.steps).values():
+            numbers = [self.steps[index].release for index in indexes]
+            together = [number for number in numbers if isinstance(number, ClippedSum)]
+            released = draw_together(together, [views[index] for index in indexes], noise)
+            drawn |= zip(indexes, released, strict=True)
+        for index, step in enumerate(self.steps):
+            if index not in drawn:
+                drawn[index] = step.release.draw(views[index], noise)
+        return tuple(drawn[index] for index in range(len(self.steps)))
 
     def combine(self, drawn: Sequence[Released], sums: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the output columns of all metrics: a function of what was released.
@@ -135,6 +161,11 @@ class Program:
         whole = [
             step.release.with_lost(released.spread(each), lost)
             for step, released, each in zip(self.steps, drawn, sums, strict=True)
+        ]
+        origins = [step.release.origin for step in self.steps]
+        whole = [
+            dataclasses.replace(each, origin=origin)
+            for each, origin in zip(whole, origins, strict=True)
         ]
         known = dict(zip((step.request for step in self.steps), whole, strict=True))
         columns: list[np.ndarray] = []
@@ -174,6 +205,7 @@ def compile_program(
     others: Sequence[str] = (),
     partitions: int | None = None,
     about: int | None = None,
+    jointly: bool = False,
 ) -> Program:
     """Share the budget out and return the program.
 
@@ -186,6 +218,8 @@ def compile_program(
         others: the columns of further owners, where rows have several.
         partitions: how many partitions there are; None: unknown.
         about: a guess of it, from what was released; None: there is none.
+        jointly: whether all public partitions share one draw of noise, where `reach` is their
+            number: see `releases.clipped.PoolNoise`.
 
     Raises:
         ValueError: when delta is needed and 0, a column has two units, or a metric refuses.
@@ -200,7 +234,14 @@ def compile_program(
         cost = account.spend(SELECTION, shares[None], reach)
         selector = best_selection(cost, selection.pre_threshold)
     columns = columns_of(asked, others)
-    context = Context(columns, reach=reach, depth=depth, partitions=partitions, about=about)
+    context = Context(
+        columns,
+        reach=reach,
+        depth=depth,
+        partitions=partitions,
+        about=about,
+        jointly=jointly,
+    )
     wanted = {request: share for request, share in shares.items() if request is not None}
     steps = build(asked, wanted, context, account)
     return Program(

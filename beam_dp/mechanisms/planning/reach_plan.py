@@ -3,26 +3,33 @@
 import dataclasses
 from collections.abc import Iterable, Sequence
 
+from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.planning.plan import Plan, PlanRow, describe, total_of
 from beam_dp.mechanisms.planning.reach_programs import Programs
 from beam_dp.mechanisms.reach.looks import FIRST
+from beam_dp.mechanisms.releases.request import CentreRequest
 
 SEARCHED = "(partitions per person)"
 """The row of the search in a plan."""
+_JOINTLY = "Where that errs less nobody is cut, and all partitions share one draw of noise. "
 SHOWN = (1, 3, 12)
 """The bounds that figures are shown for, as far as they can be chosen."""
 
 
 def describe_programs(programs: Programs) -> Plan:
-    """Return the plan for the bounds `SHOWN`, side by side.
+    """Return the plan for the bounds `SHOWN`, side by side; for the one that was given.
 
     The costs beside that of the search are those after one look at the histogram.
     """
     edges = programs.edges
+    centres = [_centre_row(*item) for item in programs.centre_costs.items()]
+    if not programs.searches:
+        plan = describe(programs.model)
+        return dataclasses.replace(plan, rows=(*centres, *plan.rows))
     shown = sorted({min(bound, edges[-1]) for bound in SHOWN})
     plans = [describe(programs.program(edge, FIRST)) for edge in shown]
     together = zip(*(plan.rows for plan in plans), strict=True)
-    rows = [_search_row(programs), *(_side_by_side(rows) for rows in together)]
+    rows = [_search_row(programs), *centres, *(_side_by_side(rows) for rows in together)]
     bounds = _joined(map(str, shown))
     total = (
         f"{total_of(programs.asked)}; one person in at most {edges[0]} to {edges[-1]} partitions, "
@@ -47,8 +54,23 @@ def _search_row(programs: Programs) -> PlanRow:
         expected_error="-",
         spends=f"{word} {least:.4g} to {most:.4g}",
         reason="one look where people are many, else two; what is not spent goes to the metrics. "
-        "A bound that is known costs nothing: bounds=ContributionBounds(partitions=3), "
+        + _JOINTLY * programs.may_draw_jointly
+        + "A bound that is known costs nothing: bounds=ContributionBounds(partitions=3), "
         "--bounds partitions=3",
+    )
+
+
+def _centre_row(request: CentreRequest, cost: Budget) -> PlanRow:
+    return PlanRow(
+        metric=f"(centre of {request.column.name})",
+        mechanism="median of people, by ranks",
+        epsilon=0.0 if cost.is_zcdp else float(cost.amount),
+        rho=float(cost.amount) if cost.is_zcdp else 0.0,
+        delta=0.0,
+        noise_scale="-",
+        shift=0,
+        expected_error="-",
+        reason="sums of distances from it have less noise than sums",
     )
 
 

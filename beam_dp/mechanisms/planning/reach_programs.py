@@ -1,9 +1,10 @@
 """Programs for every bound on partitions per person that a private search may choose.
 
-The search (`mechanisms.reach`) is part of what the whole budget pays for:
+What is chosen first (`first_choices`) is part of what the whole budget pays for:
 
-* it draws its histogram from the whole budget, and spends one of two shares of it;
-* what it leaves goes to a program for the bound that it chose, compiled where it runs, from public
+* the search for the bound (`mechanisms.reach`) draws its histogram from the whole budget, and
+  spends one of two shares of it; each centre costs a part of what its metrics may spend;
+* what they leave goes to a program for the bound that it chose, compiled where it runs, from public
   parameters and the released choice alone, exactly as for a bound that was given.
 
 Together they cost the whole: see `reach.looks` for the composition. Where (epsilon, delta) is spent
@@ -20,18 +21,19 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.base import CENTRE, Metric
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.allocation import SelectionRequest, share_out, weights_of
+from beam_dp.mechanisms.planning.first_choices import Chosen, FirstVotes, centre_of
 from beam_dp.mechanisms.planning.program import Program, compile_program
 from beam_dp.mechanisms.reach import reach_choice
-from beam_dp.mechanisms.reach.ladder import edges_up_to
 from beam_dp.mechanisms.reach.looks import FIRST, SECOND, TwoLooks, left_after, noise_scale
-from beam_dp.mechanisms.reach.reach_choice import ReachChoice, StepNoise
+from beam_dp.mechanisms.reach.reach_choice import StepNoise
+from beam_dp.mechanisms.releases.clipped import ClippedSum
+from beam_dp.mechanisms.releases.request import CentreRequest
+from beam_dp.mechanisms.summaries.histograms import Summary
 
 SEARCH = "partitions per person"
 """The name of the cost of the search in the account."""
@@ -55,13 +57,16 @@ class Question:
     selection: SelectionRequest | None = None
     partitions: int | None = None
 
-    def program(self, budget: Budget, reach: int, about: int | None = None) -> Program:
+    def program(
+        self, budget: Budget, reach: int, about: int | None = None, jointly: bool = False
+    ) -> Program:
         """Return the program for a bound, with what is left of the budget.
 
         Args:
             budget: what is left.
             reach: the bound.
             about: a guess of the number of partitions where it is unknown; None: none.
+            jointly: whether all partitions share one draw of noise.
         """
         return compile_program(
             self.asked,
@@ -71,6 +76,7 @@ class Question:
             selection=self.selection,
             partitions=self.partitions,
             about=about,
+            jointly=jointly,
         )
 
     def counted(self) -> Budget:
@@ -81,6 +87,18 @@ class Question:
         """
         return share_out(self.budget, weights_of(self.asked), 1, self.selection)[0]
 
+    def centres(self) -> dict[CentreRequest, Fraction]:
+        """Return the centres that are chosen first, each with its part of the whole budget."""
+        weights = [checks.number("weight", "weight", metric.weight) for metric in self.asked]
+        selected = self.selection.weight if self.selection is not None else Fraction(0)
+        whole = sum(weights, selected)
+        parts: dict[CentreRequest, Fraction] = {}
+        for metric, weight in zip(self.asked, weights, strict=True):
+            wanted = {request.asked_centre for request in metric.requests()} - {None}
+            for centre in filter(None, wanted):
+                parts[centre] = parts.get(centre, Fraction(0)) + CENTRE * weight / whole
+        return parts
+
 
 def _scale(costs: Sequence[Budget]) -> float:
     """Return the scale of noise that costs so much: Gauss's if any part is counted in rho."""
@@ -90,17 +108,18 @@ def _scale(costs: Sequence[Budget]) -> float:
 
 
 class Programs:
-    """The search for the bound, and the program for each bound that it may choose.
+    """What is chosen first, and the program for each bound that may be chosen.
 
     Args:
         question: the public parameters.
-        edges: the bounds to choose from, in rising order.
+        edges: the bounds to choose from, in rising order; one, where it was given.
     """
 
     def __init__(self, question: Question, edges: tuple[int, ...]) -> None:
         self._question, self._edges = question, edges
         self._budget = question.counted()
-        self._compiled: dict[tuple[int, Fraction, int | None], Program] = {}
+        self._centres = question.centres()
+        self._compiled: dict[tuple[Any, ...], Program] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Programs, (self._question, self._edges)
@@ -121,10 +140,33 @@ class Programs:
         return ((self._budget, 1),)
 
     @property
+    def searches(self) -> bool:
+        """Whether the bound is chosen."""
+        return len(self._edges) > 1
+
+    @property
+    def shares(self) -> tuple[Fraction, Fraction]:
+        """What the search spends of the budget with one look, and with two."""
+        return (FIRST, SECOND) if self.searches else (Fraction(0), Fraction(0))
+
+    @property
     def costs(self) -> tuple[Budget, Budget]:
         """What the search costs with one look, and with two."""
         whole = self._budget.without_delta()
         return whole.scaled(FIRST), whole.scaled(SECOND)
+
+    @property
+    def centre_costs(self) -> dict[CentreRequest, Budget]:
+        """What the choice of each centre costs."""
+        whole = self._budget.without_delta()
+        return {request: whole.scaled(share) for request, share in self._centres.items()}
+
+    @property
+    def votes(self) -> FirstVotes:
+        """What is counted for the choices."""
+        model, costs = self.model, self.centre_costs
+        centres = (centre_of(*item, model.fields, model.columns) for item in costs.items())
+        return FirstVotes(self._edges, tuple(centres))
 
     @property
     def scales(self) -> tuple[float, float]:
@@ -135,7 +177,12 @@ class Programs:
     def is_zcdp_at(self, reach: int) -> bool:
         """Return whether what two looks leave is spent as zCDP at a bound; so it is above it."""
         weights, selection = weights_of(self._question.asked), self._question.selection
-        return share_out(left_after(self._budget, SECOND), weights, reach, selection)[0].is_zcdp
+        left = self._left_after(SECOND)
+        return share_out(left, weights, reach, selection)[0].is_zcdp
+
+    def _left_after(self, share: Fraction) -> Budget:
+        """Return what the choices leave, where the search has spent a share of the budget."""
+        return left_after(self._budget, share + sum(self._centres.values(), Fraction(0)))
 
     @property
     def model(self) -> Program:
@@ -144,36 +191,57 @@ class Programs:
         The columns, the fields, the requests and which of them share a clip depend on the metrics
         alone.
         """
-        return self.program(self._edges[0], SECOND)
+        return self.program(self._edges[0], self.shares[1])
 
-    def program(self, reach: int, share: Fraction, about: int | None = None) -> Program:
+    def program(
+        self,
+        reach: int,
+        share: Fraction,
+        about: int | None = None,
+        centres: tuple[int, ...] = (),
+        *,
+        jointly: bool = False,
+    ) -> Program:
         """Return the program for a bound, where the search has spent a share of the budget.
 
         Args:
             reach: the bound.
             share: what the search has spent.
             about: its guess of the number of partitions; None: none.
+            centres: the centres that were chosen, in units; none: 0 stands for each.
+            jointly: whether all partitions share one draw of noise.
         """
-        key = reach, share, about
+        key = reach, share, about, centres, jointly
         if key not in self._compiled:
-            left = left_after(self._budget, share)
-            spent = self._budget.without_delta().scaled(share)
-            program = self._question.program(left, reach, about)
-            entries = ((SEARCH, spent, 1), *program.entries)
+            program = self._question.program(self._left_after(share), reach, about, jointly)
+            known = dict(zip(self._centres, centres, strict=False))
+            whole = self._budget.without_delta()
+            first = ((SEARCH, whole.scaled(share), 1),) if self.searches else ()
+            chosen = (
+                (f"centre of {request.column.name}", cost, 1)
+                for request, cost in self.centre_costs.items()
+            )
             self._compiled[key] = dataclasses.replace(
-                program, entries=entries, asked=self._question.budget
+                program,
+                steps=tuple(step.about(known) for step in program.steps),
+                entries=(*first, *chosen, *program.entries),
+                asked=self._question.budget,
             )
         return self._compiled[key]
 
-    def at(self, chosen: ReachChoice | None) -> Program:
-        """Return the program for what the search chose; None: `model`."""
+    def at(self, chosen: Chosen | None) -> Program:
+        """Return the program for what was chosen; None: `model`."""
         if chosen is None:
             return self.model
-        about = None if self._question.partitions else _power(chosen.guess)
-        program = self.program(chosen.reach, chosen.look.share, about)
-        return dataclasses.replace(program, chosen=chosen)
+        found = chosen.reach
+        if found is None:
+            return self.program(self._edges[0], self.shares[0], None, chosen.centres)
+        about = None if self._question.partitions else _power(found.guess)
+        known = found.reach, found.look.share, about, chosen.centres
+        program = self.program(*known, jointly=found.jointly)
+        return dataclasses.replace(program, chosen=found)
 
-    def noise_at(self, share: Fraction, reach: int) -> StepNoise:
+    def noise_at(self, share: Fraction, reach: int, jointly: bool = False) -> StepNoise:
         """Return the noise per partition and unit at a bound: the mean over what is released.
 
         It is that of the costs per partition; what is spent once for all of them chooses clips.
@@ -181,35 +249,59 @@ class Programs:
         Args:
             share: the part of the budget that the search has spent.
             reach: the bound.
+            jointly: whether all partitions share one draw of noise.
         """
-        program = self.program(reach, share)
-        costs = [[s.cost for s in step.release.spends if not s.once] for step in program.steps]
-        noisy = [each for each in costs if each] or [[cost for _, cost, _ in program.entries[1:]]]
-        scales = [_scale(each) for each in noisy]
+        program = self.program(reach, share, jointly=jointly)
+        releases = [step.release for step in program.steps]
+        scales = [each.price for each in releases if isinstance(each, ClippedSum)]
+        others = [each for each in releases if not isinstance(each, ClippedSum)]
+        costs = [[s.cost for s in each.spends if not s.once] for each in others]
+        scales += [_scale(each) for each in costs if each]
+        scales = scales or [_scale([cost for _, cost, _ in program.entries[1:]])]
         return StepNoise(sum(scales) / len(scales), program.budget.is_zcdp)
 
-    def choose(self, counts: np.ndarray, noise: Noise) -> ReachChoice:
-        """Draw the histogram and choose the bound.
+    @property
+    def may_draw_jointly(self) -> bool:
+        """Whether all partitions may share a draw, and nobody is cut: where they are all public."""
+        partitions = self._question.partitions
+        return partitions == self._edges[-1] and self.model.may_draw_jointly(partitions)
+
+    def _joint_noise(self, share: Fraction) -> StepNoise | None:
+        """Return the noise where all partitions share a draw; None where they cannot."""
+        return (
+            self.noise_at(share, self._edges[-1], jointly=True) if self.may_draw_jointly else None
+        )
+
+    def choose(self, summary: Summary, noise: Noise) -> Chosen:
+        """Draw the centres, and the histogram that chooses the bound.
 
         Args:
-            counts: how many people stand on each step of the ladder.
+            summary: the votes of everybody.
             noise: the randomness.
         """
-        look = TwoLooks(self._budget).draw(counts, noise)
+        votes = self.votes
+        pairs = zip(votes.centres, votes.counted(summary)[1:], strict=True)
+        centres = tuple(centre.choose(*counted, noise) for centre, counted in pairs)
+        if not self.searches:
+            return Chosen(None, centres)
+        look = TwoLooks(self._budget).draw(votes.people_per_step(summary), noise)
         weighed = functools.partial(self.noise_at, look.share)
-        return reach_choice.choose(look, self._edges, weighed, self._question.partitions)
+        partitions = self._question.partitions
+        joint = self._joint_noise(look.share)
+        reach = reach_choice.choose(look, self._edges, weighed, partitions, joint)
+        return Chosen(reach, centres)
 
 
 def compile_programs(
     asked: Sequence[Metric],
     budget: Budget,
-    limit: int | None,
+    edges: tuple[int, ...],
     *,
     depth: int | None = None,
     selection: SelectionRequest | None = None,
     partitions: int | None = None,
 ) -> "Programs | Program":
-    """Return the programs for every bound that can be chosen; the one program if there is but one.
+    """Return the programs for every bound that can be chosen; the program, if nothing is chosen.
 
     The ladder ends where a metric can no longer be released with its part of the budget, which
     falls as the bound grows.
@@ -217,7 +309,7 @@ def compile_programs(
     Args:
         asked: the metrics.
         budget: the whole budget.
-        limit: the most partitions that anybody can have rows in; None: not known.
+        edges: the bounds that can be chosen, in rising order; one, where it was given.
         depth: the most rows per person and partition; None: unknown.
         selection: how to select partitions; None for public ones.
         partitions: how many partitions there are; None: unknown.
@@ -227,9 +319,8 @@ def compile_programs(
     """
     together = tuple(metric.beside(asked) for metric in asked)
     question = Question(together, budget, depth, selection, partitions)
-    edges = edges_up_to(limit)
     if len(edges) == 1:
-        return question.program(budget, edges[0])
+        return _with_centres(question, edges[0])
     programs = Programs(question, edges)
     possible = edges
     # As the bound grows, what a partition may cost falls, but where pure composition ends.
@@ -238,8 +329,15 @@ def compile_programs(
         within = functools.partial(_is_possible, programs)
         possible = tuple(itertools.takewhile(within, edges))
     if len(possible) <= 1:
-        return question.program(budget, edges[0])
+        return _with_centres(question, edges[0])
     return Programs(question, possible)
+
+
+def _with_centres(question: Question, reach: int) -> "Programs | Program":
+    """Return the programs of one bound, where centres are chosen; else the one program."""
+    if question.centres():
+        return Programs(question, (reach,))
+    return question.program(question.budget, reach)
 
 
 def _power(number: float) -> int:

@@ -17,19 +17,19 @@ Record = dict[str, Any]
 
 
 def record_of(
-    program: Program, choices: Sequence[Choice], scales: Sequence[Sequence[float]]
+    program: Program, choices: Sequence[Choice], clips: Sequence[Sequence[tuple[float, float]]]
 ) -> Record:
     """Return the record as plain values: texts, numbers, lists and dicts.
 
     Args:
         program: the run's program.
         choices: what was drawn to choose the shared clips, in the order of the program.
-        scales: for each step the scales of the noise at a shared clip, in the user's scale.
+        clips: for each step the shared clips that were taken, each with the scale of its noise.
     """
     plan = describe(program)
-    rows = plan.rows[program.selection is not None :]
+    rows = plan.rows[len(plan.rows) - len(program.steps) :]
     releases: list[Record] = []
-    for row, step, noise in zip(rows, program.steps, scales, strict=True):
+    for row, step, taken in zip(rows, program.steps, clips, strict=True):
         said: Record = {
             "metric": row.metric,
             "mechanism": row.mechanism,
@@ -40,9 +40,11 @@ def record_of(
         }
         if row.reason:
             said["note"] = row.reason
+        if step.request.asked_centre is not None:
+            said["centre"] = step.release.origin
         chooser = step.release.chooser
         if chooser is not None and step.shared is not None:
-            said["clip"] = chooser.told(choices[step.shared], noise)
+            said["clip"] = chooser.told(choices[step.shared], taken)
         releases.append(said)
     return {
         "budget": cost(program.asked),

@@ -9,35 +9,30 @@ Of one item alone the statistic is linear, and its exact profile is
 
 It interlaces: b'_v[k + 1] <= b_v[k] <= b'_v[k] for one person more.
 
-*The most frequent item*, f = max_v C_v: its exact profile is hard to compute. It is relaxed to the
-linear program that removes parts of people (see `optimization.removal_program` and `shared_rows`).
+*The most frequent item*, f = max_v C_v:
 
-*The self-join size*, f = sum_v C_v^2 = sum over pairs of people i <= j of w_ij, with w_ii =
-sum_v c_iv^2 and w_ij = 2 sum_v c_iv c_jv: a sum over rows with two owners, see `squares_edges`.
-Popular items make quadratically many pairs. `squares_profile` needs none:
+    B[k] = max_v b_v[k],
+
+the rows that are left of the item of which most is left without its own k largest owners. For one
+person more every b_v interlaces, and so does their maximum. It is at most the exact profile, for
+whichever k people leave, at least b_v[k] is left of v. It is equal while one item is far ahead.
+
+*The self-join size*, f = sum_v C_v^2:
 
     B[k] = sum_v b_v[k]^2.
 
 It interlaces, for each b_v >= 0 does, and so do squares and sums of such profiles. It is at most
-the exact profile, for after k removals C_v is at least b_v[k]. What it loses: each item has k
-removals of its own. It is good where few popular items make up most of f, which is where the pairs
-are too many. Which of the two is used must not depend on the data. (f minus the sum of the k
-largest marginals f(x) - f(x - i) is a lower bound of the profile too, but moves by more than one
-step for one person: one person with one row, and another with ten rows of the same item.)
+the exact profile, for after k removals C_v is at least b_v[k]. What both lose: each item has k
+removals of its own. (f minus the sum of the k largest marginals f(x) - f(x - i) is a lower bound of
+the second profile too, but moves by more than one step for one person: one person with one row, and
+another with ten rows of the same item.)
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.optimization.removal_levels import RemovalLevels
-from beam_dp.mechanisms.optimization.removal_program import RemovalProgram
-
-_SOLVED = 640  # levels of the program, enough for epsilon 1: thousands of them take minutes
-_MOST = 1 << 24  # rows of one person and item that count: far more need more digits than HiGHS has
-PAIRS = 20_000_000
-"""The most lines of pairs that `squares_edges` makes, unless told otherwise (about 1.5 GB)."""
+from beam_dp.mechanisms.numerics import integers
 
 
 class FrequencyTable(NamedTuple):
@@ -89,13 +84,7 @@ def max_profile(
 ) -> list[int]:
     """Return B[0..removals] for how often the most frequent item occurs.
 
-    It is the value of the linear program of `removal_program`, in whole rows, and beyond k = 640
-    the largest b_v[k], which is lower. B[0] is exact; B[k] is at most the exact profile, at least
-    b_v[k] of every item, and interlaces. (Both profiles interlace, and where they meet, B'[641] =
-    b'[641] <= b[640] <= B[640], b being the largest b_v.)
-
-    Edge cases: 0 without rows; a person counts for at most 16,777,216 rows of one item, which is
-    the same function of everybody else's rows.
+    Edge cases: 0 without rows.
 
     Args:
         people: per line a code.
@@ -105,23 +94,13 @@ def max_profile(
     """
     if not len(items):
         return [0] * (removals + 1)
-    lines = _cut(owned(people, items, counts))
+    lines = owned(people, items, counts)
     removed, left = _left(lines, removals)
-    alone = np.zeros(removals + 1, left.dtype)
-    alone[0] = lines.totals.max()
-    np.maximum.at(alone, removed, left)
-    program = RemovalProgram(
-        np.unique(lines.people, return_inverse=True)[1][:, None],
-        np.arange(len(lines.items)),
-        lines.counts,
-        np.unique(lines.items, return_inverse=True)[1],
-    )
-    solved = RemovalLevels(program, min(removals, _SOLVED)).values()
-    return solved + [int(level) for level in alone[_SOLVED + 1 :]]
-
-
-def _cut(lines: FrequencyTable) -> FrequencyTable:
-    return lines._replace(counts=np.minimum(lines.counts, _MOST).astype(np.int64))
+    most = np.zeros(removals + 1, left.dtype)
+    most[0] = lines.totals.max()
+    np.maximum.at(most, removed, left)
+    levels: list[int] = most.tolist()
+    return levels
 
 
 def squares_profile(
@@ -129,7 +108,7 @@ def squares_profile(
 ) -> list[int]:
     """Return B[0..removals] for the sum of squares, with k people removed for each item apart.
 
-    B[0] is exact; B[k] is at most the exact profile and interlaces. No pairs are made.
+    B[0] is exact; B[k] is at most the exact profile and interlaces.
 
     Edge cases: 0 without rows.
 
@@ -148,65 +127,6 @@ def squares_profile(
     for k in np.flatnonzero(np.diff(ends)).tolist():
         parts[k] = _squares(left[ends[k] : ends[k + 1]])
     return [_squares(lines.totals), *parts]
-
-
-def pairs(people: np.ndarray, items: np.ndarray, counts: np.ndarray) -> int:
-    """Return how many lines of pairs `squares_edges` makes before it merges them.
-
-    It is the sum over items of n_v (n_v + 1) / 2 for n_v owners. Private data.
-    """
-    return _pairs(owned(people, items, counts))
-
-
-def _pairs(lines: FrequencyTable) -> int:
-    return sum(size * (size + 1) // 2 for size in lines.sizes.tolist())
-
-
-def squares_edges(
-    people: np.ndarray, items: np.ndarray, counts: np.ndarray, limit: int = PAIRS
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (first, second, weights): the sum of squares as rows with two owners, merged.
-
-    Each pair stands there once, with first <= second. The weights (w_ii, and w_ij for i < j) add up
-    to f: int64, or Python integers where they would not fit.
-
-    Args:
-        people: per line a code from 0 on.
-        items: per line a code.
-        counts: per line how many rows, at least 1.
-        limit: of the lines before merging, see `pairs`.
-
-    Raises:
-        ValueError: if there would be more than `limit` lines: check a public bound on the owners
-            per item first, or use `squares_profile`.
-    """
-    lines = owned(people, items, counts)
-    checks.require(
-        _pairs(lines) <= limit,
-        "squares_edges",
-        "the pairs of owners of all items",
-        f"be at most {limit}",
-        "Use squares_profile, which makes none.",
-    )
-    # Line t is paired with itself and all later lines of its item.
-    ends = np.repeat(lines.starts + lines.sizes, lines.sizes)
-    here = np.arange(len(lines.items))
-    left = np.repeat(here, ends - here)
-    runs = (ends - here).cumsum() - (ends - here)
-    right = left + np.arange(len(left)) - np.repeat(runs, ends - here)
-    weights = integers.product(lines.counts[left], lines.counts[right])
-    weights = integers.product(weights, np.where(left == right, 1, 2))
-    first, second = lines.people[left], lines.people[right]
-    return _merged(np.minimum(first, second), np.maximum(first, second), weights)
-
-
-def _merged(
-    first: np.ndarray, second: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    order = np.lexsort((second, first))
-    first, second, weights = first[order], second[order], weights[order]
-    starts = _starts(first, second)
-    return first[starts], second[starts], integers.segment_sums(weights, starts)
 
 
 def _left(lines: FrequencyTable, removals: int) -> tuple[np.ndarray, np.ndarray]:

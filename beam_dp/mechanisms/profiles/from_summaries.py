@@ -10,28 +10,23 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.numbers import Number
-from beam_dp.mechanisms.profiles import (
-    coverage,
-    frequency,
-    kth_largest,
-    owner_pairs,
-    shared_rows,
-    vertex_cover,
-)
+from beam_dp.mechanisms.profiles import coverage, frequency, kth_largest
+from beam_dp.mechanisms.profiles.packed import by_price, kth_by_price
+from beam_dp.mechanisms.profiles.packed.most_frequent import MostFrequent
+from beam_dp.mechanisms.profiles.packed.packings import Packed, PackedRows
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.profiles.shared_values import distinct_by_price
 from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
-_ALL_PAIRS = 1 << 62
-_HEAVIEST = 1 << 32  # 2^28 pairs of owners, more than a worker holds, stay below 2^61
+_HEAVIEST = 1 << 32  # 2^24 different owners of rows, more than a worker holds, stay below 2^56
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,38 +102,51 @@ class OwnerProfiler(abc.ABC):
         """Return B[0..K] of one partition, in units."""
 
 
-@dataclasses.dataclass(frozen=True)
-class DistinctItems(OwnerProfiler):
-    """The number of different items, relaxed.
-
-    It is `coverage`; of rows with several owners `distinct_by_price`, or as the relaxation says.
+class PackedProfiler(OwnerProfiler):
+    """A statistic that is known at every price where rows have several owners.
 
     Attributes:
-        relaxation: "rows" for `shared_rows`, "owners" for `vertex_cover`, of two owners.
+        price_share: the part of a budget that chooses the price (`releases.priced`).
+        before: how many places before the chosen price the released one is.
     """
 
-    relaxation: str | None = None
+    price_share: ClassVar[Fraction] = Fraction(3, 10)
+    before: ClassVar[int] = 1
 
     def _levels(self, lines: Lines) -> Sequence[Number]:
-        if not self.relation.others:
-            return coverage.profile(lines.people, lines.items, self.removals)
-        if self.relaxation == "owners":
-            first, second = shared_rows.pair(lines.owners)
-            return vertex_cover.profile(first, second, lines.items, self.removals)
-        profile = shared_rows.distinct if self.relaxation == "rows" else distinct_by_price.profile
-        return profile(lines.owners, lines.items, self.removals)
+        return by_price.profile(self.packed(lines), self.removals)
+
+    @abc.abstractmethod
+    def packed(self, lines: Lines) -> Packed:
+        """Return the statistic of one partition at every price, in units."""
 
 
-class MostFrequentItem(OwnerProfiler):
-    """The number of rows of the most frequent item, relaxed.
+class DistinctItems(PackedProfiler):
+    """The number of different items: by `coverage`; of rows with several owners by packings."""
 
-    It is `frequency.max_profile`; of rows with several owners `shared_rows`.
-    """
+    def packed(self, lines: Lines) -> Packed:
+        """Return how many items can be packed, each by its rows together."""
+        return PackedRows(lines.owners, lines.items)
 
     def _levels(self, lines: Lines) -> Sequence[Number]:
         if self.relation.others:
-            counts = _bounded(lines.counts)
-            return shared_rows.most_frequent(lines.owners, lines.items, counts, self.removals)
+            return super()._levels(lines)
+        return coverage.profile(lines.people, lines.items, self.removals)
+
+
+class MostFrequentItem(PackedProfiler):
+    """The number of rows of the most frequent item: by `frequency`, or by packings."""
+
+    price_share: ClassVar[Fraction] = Fraction(1, 5)
+    before: ClassVar[int] = 2
+
+    def packed(self, lines: Lines) -> Packed:
+        """Return the most that the rows of one item pack."""
+        return MostFrequent(lines.owners, lines.items, _bounded(lines.counts))
+
+    def _levels(self, lines: Lines) -> Sequence[Number]:
+        if self.relation.others:
+            return super()._levels(lines)
         return frequency.max_profile(lines.people, lines.items, lines.counts, self.removals)
 
 
@@ -149,21 +157,9 @@ class SquaresByItem(OwnerProfiler):
         return frequency.squares_profile(lines.people, lines.items, lines.counts, self.removals)
 
 
-class SquaresByPairs(OwnerProfiler):
-    """The sum of `SquaresByItem`, relaxed by pairs of people; a pair counts for at most 2^32."""
-
-    def _levels(self, lines: Lines) -> Sequence[Number]:
-        first, second, squares = frequency.squares_edges(
-            lines.people, lines.items, lines.counts, _ALL_PAIRS
-        )
-        return owner_pairs.profile(first, second, _bounded(squares), self.removals)
-
-
 @dataclasses.dataclass(frozen=True)
-class RowsOfSeveralOwners(OwnerProfiler):
-    """The rows with several owners, or the sum of their weights, relaxed: `shared_rows`.
-
-    Those of two owners have the flow of `owner_pairs` instead, which is fast.
+class RowsOfSeveralOwners(PackedProfiler):
+    """The rows with several owners, or the sum of their weights, by packings.
 
     Rows with the same owners have at most 2^32 units together.
 
@@ -173,12 +169,10 @@ class RowsOfSeveralOwners(OwnerProfiler):
 
     coarse: int = 1
 
-    def _levels(self, lines: Lines) -> Sequence[Number]:
+    def packed(self, lines: Lines) -> Packed:
+        """Return how much the rows pack."""
         weights = _bounded(integers.divide(lines.counts, self.coarse))
-        if len(self.relation.others) == 1:
-            first, second = shared_rows.pair(lines.owners)
-            return owner_pairs.profile(first, second, weights, self.removals)
-        return shared_rows.total(lines.owners, weights, self.removals)
+        return PackedRows(lines.owners, None, weights)
 
 
 def _bounded(weights: np.ndarray) -> np.ndarray:
@@ -189,7 +183,7 @@ def _bounded(weights: np.ndarray) -> np.ndarray:
 class KthRow(OwnerProfiler):
     """The k-th largest row, where one person may own many (`kth_largest`): exact.
 
-    Of rows with several owners it is relaxed: `shared_rows`.
+    Of rows with several owners it is relaxed: `packed.kth_by_price`.
 
     Attributes:
         k: which row, 1 for the largest.
@@ -218,9 +212,7 @@ class KthRow(OwnerProfiler):
 
     def _of_shared_rows(self, lines: Lines) -> Sequence[Number]:
         items, counts = self.sign * lines.items, _bounded(lines.counts)
-        return shared_rows.kth_largest(
-            lines.owners, items, counts, self.k, self.removals, -math.inf
-        )
+        return kth_by_price.profile(lines.owners, items, counts, self.k, self.removals, -math.inf)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,9 +15,7 @@ stays, with at least k rows, cut or not; with r >= m all of them go, in both sum
 is the same.
 """
 
-import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -26,25 +24,6 @@ from beam_dp.mechanisms.numerics import checks
 
 _FLOATS = 1 << 53  # integers up to here are floats without rounding
 _LOOSE = 4  # buckets per line up to which a table of all buckets is used
-
-
-def rank_of_quantile(rows: checks.Real, p: checks.Real) -> int:
-    """Return the k for which the k-th largest of `rows` rows is their p-quantile.
-
-    k = floor((1 - p) rows) + 1: the quantile is the smallest y with at least p rows rows at or
-    below y, that is with at most (1 - p) rows above it. For a noisy number of rows k is off by
-    at most (1 - p) |noise| + 1.
-
-    Edge cases: 1 for no rows and for a negative noisy number.
-
-    Args:
-        rows: how many there are, usually a number released before; never the true one.
-        p: above 0 and below 1; a float is read as the decimal that it prints.
-    """
-    checks.fraction_between("rank_of_quantile", "p", p, 0, 1)
-    share = 1 - checks.decimal("rank_of_quantile", "p", p)
-    amount = checks.number("rank_of_quantile", "rows", rows)
-    return math.floor(share * max(amount, Fraction(0))) + 1
 
 
 def profile(

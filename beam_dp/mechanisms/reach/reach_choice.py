@@ -8,7 +8,8 @@ With the noisy counts x on the steps B_1 < B_2 < ... of the ladder and the middl
     lost(L) = sum over b <= top, B_b > L of max(x_b, 0) (m_b - L)
 
 estimates the pairs that L cuts, which are lost(L) / P per partition. L is the step up to `top` with
-the least expected error of a partition, |bias + noise|, as if each pair counted for one unit:
+the least expected error of a partition, |bias + noise|, as if each pair counted for one unit; or
+nobody is cut and few public partitions share one draw of noise, where that errs less:
 
     Laplace of scale c:     E|beta + noise| = beta + c e^(-beta / c)
     Gauss of deviation c:   E|beta + noise| = beta erf(r / sqrt 2) + c sqrt(2 / pi) e^(-r^2 / 2)
@@ -80,6 +81,7 @@ class ReachChoice:
         top: the index of the highest step that shows people; -1: none shows.
         partitions: the public number of partitions; None: unknown.
         guess: about how many partitions are worth asking for.
+        jointly: whether nobody is cut, and all partitions share one draw of noise.
     """
 
     reach: int
@@ -88,6 +90,7 @@ class ReachChoice:
     top: int
     partitions: int | None = None
     guess: float = partition_number.FEW
+    jointly: bool = False
 
     @property
     def people_beyond(self) -> float:
@@ -137,6 +140,7 @@ class ReachChoice:
             "people_beyond_at_most": _finite(self.people_beyond),
             "pairs_lost_estimate": self.pairs_lost_estimate,
             "pairs_lost_at_most": _finite(self.pairs_lost),
+            "one_draw_for_all_partitions": self.jointly,
         }
 
     def _upper(self, weights: Sequence[float]) -> float:
@@ -166,6 +170,7 @@ def choose(
     edges: tuple[int, ...],
     noise: Callable[[int], StepNoise],
     partitions: int | None,
+    joint: StepNoise | None = None,
 ) -> ReachChoice:
     """Return the bound for a released histogram; see the module's docstring.
 
@@ -174,11 +179,16 @@ def choose(
         edges: the steps.
         noise: gives the noise per partition at a bound, from what the look left.
         partitions: the public number of partitions; None: unknown.
+        joint: the noise where all partitions share one draw and nobody is cut; None: they cannot.
     """
     top = highest_shown(look, partitions)
+    known = edges, look, top, partitions
+    everybody = ReachChoice(edges[-1], *known, guess=float(edges[-1]), jointly=True)
     if top < 0:
         few = FEW_OF_MANY if partitions is not None and partitions >= MANY else FEW
         reach = max(edge for edge in edges if edge <= few)
+        if joint is not None and joint.scale <= noise(reach).scale:
+            return everybody
         return ReachChoice(reach, edges, look, top, partitions)
     errors, guesses = [], []
     for bound in edges[: top + 1]:
@@ -186,6 +196,8 @@ def choose(
         guesses.append(partitions or _partitions(look, edges, top, noise(bound)))
         errors.append(noise(bound).error(cut / guesses[-1]))
     best = int(np.argmin(errors))
+    if joint is not None and joint.error(0.0) <= errors[best]:
+        return everybody
     return ReachChoice(edges[best], edges, look, top, partitions, guesses[best])
 
 

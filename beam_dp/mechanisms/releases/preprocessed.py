@@ -27,7 +27,6 @@ from beam_dp.mechanisms.releases.clipped import ClippedSum
 from beam_dp.mechanisms.releases.released import (
     Chooser,
     Description,
-    PeopleRelease,
     Release,
     Released,
     Spending,
@@ -75,7 +74,7 @@ class PreprocessedRelease(Release):
     root: bool
     sensitivity: Fraction | None
     scale: ClippedSum | None
-    people: PeopleRelease | None
+    people: ClippedSum | None
     noise_cost: Budget
     cost: Budget
     alpha: Fraction

@@ -17,18 +17,14 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.clips.choice import Choice
 from beam_dp.mechanisms.clips.foresight import Crowd, Foreseen
 from beam_dp.mechanisms.clips.loss import Cut
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
+from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 ALPHA = Fraction(48, 1000)
 """Chance that the noise strays further than an interval says; the rest of 5% is for what comes
 before the noise (the floor of two phases)."""
-OVERSHOOT = 1e-9
-"""Chance that a search for a quantile of rows ends above all numbers."""
-
 
 _UNEVEN = 2.0
 """How much more than its share of the cut pairs a partition may have lost."""
@@ -48,6 +44,7 @@ class Released:
         rank: how many people the rank of a quantile may be off; 0 for all other statistics.
         cut: what people lose at a clip that partitions share. `below` and `above` are then those of
             the noise alone; `spread` adds what a partition loses, once all numbers are there.
+        origin: what the numbers are sums of distances from.
     """
 
     values: np.ndarray
@@ -55,6 +52,7 @@ class Released:
     above: np.ndarray
     rank: np.ndarray
     cut: Cut | None = None
+    origin: float = 0.0
 
     @classmethod
     def within(cls, values: np.ndarray, errors: np.ndarray) -> "Released":
@@ -102,6 +100,16 @@ class Released:
         pairs = zip(self.columns, other.columns, strict=True)
         values, below, above, rank = (np.where(chosen, mine, theirs) for mine, theirs in pairs)
         return Released(values, below, above, rank)
+
+    def inside(self, low: Fraction | None, high: Fraction | None) -> "Released":
+        """Return numbers whose truth is known to be between two ends, as far as these are given."""
+        least = -np.inf if low is None else float(low)
+        most = np.inf if high is None else float(high)
+        ends = [np.clip(end, least, most) for end in (self.low, self.values, self.high)]
+        values = ends[1]
+        with np.errstate(invalid="ignore"):  # inf - inf: nothing is known there
+            below, above = values - ends[0], ends[2] - values
+        return Released.between(values, below, above)
 
     def spread(self, sums: np.ndarray) -> "Released":
         """Return the numbers with what each partition loses at a shared clip.
@@ -199,12 +207,12 @@ class Chooser(Protocol):
     def choose_shared(self, view: PartitionView, noise: Noise) -> Choice:
         """Return what is drawn to choose the clip."""
 
-    def told(self, choice: Choice, scales: Sequence[float]) -> dict[str, object]:
+    def told(self, choice: Choice, taken: Sequence[tuple[float, float]]) -> dict[str, object]:
         """Return what was drawn to choose the clip, in words and numbers, for the record.
 
         Args:
             choice: what was drawn.
-            scales: the scales of the noise at the clips that were taken, in the user's scale.
+            taken: the clips that were taken, each with the scale of its noise, in the user's scale.
         """
 
 
@@ -241,6 +249,11 @@ class Release(abc.ABC):
         """
         return released
 
+    @property
+    def origin(self) -> float:
+        """What its numbers are sums of distances from."""
+        return 0.0
+
     @abc.abstractmethod
     def describe(self) -> Description:
         """Describe how it is drawn and how large its error is, without any data."""
@@ -248,52 +261,6 @@ class Release(abc.ABC):
     def foreseen(self, crowd: Crowd) -> Foreseen | None:
         """Return the number and the interval to expect; None: the guess says nothing of them."""
         return None
-
-
-@dataclasses.dataclass(frozen=True)
-class PeopleRelease(Release):
-    """The number of people per partition plus noise; the interval is that of the noise.
-
-    Attributes:
-        noise_cost: the cost of the noise, per partition.
-        source: PEOPLE; or a field, to count the people whose number there is above 0.
-        alpha: the chance that the noise strays further than the interval says.
-    """
-
-    noise_cost: Budget
-    source: int = PEOPLE
-    alpha: Fraction = ALPHA
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        """The measure that counts the people."""
-        return (Measure(self.source),)
-
-    @property
-    def spends(self) -> tuple[Spending, ...]:
-        """The noise."""
-        return (Spending(self.noise_cost, "noise"),)
-
-    def draw(self, view: PartitionView, noise: Noise) -> Released:
-        """Draw one noisy number per partition."""
-        adder = AdditiveNoise(self.noise_cost)
-        clip = np.ones(view.size, np.int64)
-        values = adder.add(view.people(0), clip, noise)
-        return Released.within(values, np.full(view.size, float(adder.bound(1, self.alpha))))
-
-    def with_lost(self, released: Released, share: float) -> Released:
-        """Return the numbers with the people who were cut."""
-        return released.plus_lost(share)
-
-    def foreseen(self, crowd: Crowd) -> Foreseen | None:
-        """Return the number of people with the noise on both sides."""
-        reach = AdditiveNoise(self.noise_cost).bound(1, self.alpha)
-        return Foreseen(crowd.people, max(crowd.people - reach, 0.0), crowd.people + reach)
-
-    def describe(self) -> Description:
-        """Describe the scale and the mean size of the noise."""
-        adder = AdditiveNoise(self.noise_cost)
-        return Description(adder.name, f"{adder.scale:.4g}", 0, f"{adder.mean_error:.4g}")
 
 
 def counted(number: int, one: str, several: str) -> str:

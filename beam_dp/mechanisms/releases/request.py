@@ -7,8 +7,10 @@ budget and the `Context` of the pipeline.
 
 import abc
 import dataclasses
+import math
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
@@ -33,6 +35,9 @@ class Context:
         alpha: the chance that the noise strays further than an interval says.
         asker: the class of the metric whose request is built, for messages.
         output: the output column of that metric, for messages.
+        together: how many numbers share one draw of noise with it.
+        jointly: whether all partitions share one draw of noise.
+        lenders: the releases that are there already, for those that take the clip of another.
     """
 
     columns: tuple[Column, ...]
@@ -44,6 +49,9 @@ class Context:
     alpha: Fraction = ALPHA
     asker: str = ""
     output: str = ""
+    together: int = 1
+    jointly: bool = False
+    lenders: "Mapping[Request, Any]" = dataclasses.field(default_factory=dict)
 
     @property
     def others(self) -> tuple[int, ...]:
@@ -59,9 +67,15 @@ class Context:
         """Return the index of a column among all columns that are read; -1 for None."""
         return -1 if column is None else self.columns.index(column)
 
-    def field(self, column: Column | None, operation: str) -> int:
-        """Return the index of a field over a column; a new field is added to `fields`."""
-        field = Field(self.index(column), operation)
+    def field(self, column: Column | None, operation: str, *ends: int | None) -> int:
+        """Return the index of a field over a column; a new field is added to `fields`.
+
+        Args:
+            column: the column.
+            operation: as in `Field`.
+            ends: between which values are cut, in units, if they are.
+        """
+        field = Field(self.index(column), operation, *ends)
         if field not in self.fields:
             self.fields.append(field)
         return self.fields.index(field)
@@ -69,6 +83,10 @@ class Context:
     def each(self, share: Budget) -> Budget:
         """Return what one partition may cost, from what all partitions of a person may cost."""
         return share.scaled(Fraction(1, self.reach))
+
+    def noise(self, share: Budget) -> Budget:
+        """Return what one draw of noise may cost, from what all partitions of a person may cost."""
+        return share if self.jointly else self.each(share)
 
     def check_removals(self, removals: int) -> int:
         """Return K, or refuse a search that would look at more people than a worker can hold.
@@ -92,6 +110,17 @@ class Context:
         return removals
 
 
+def units_between(
+    ends: tuple[Fraction | None, Fraction | None], unit: Fraction
+) -> tuple[int | None, int | None]:
+    """Return two ends in units, rounded inwards, as far as they are given."""
+    low, high = ends
+    return (
+        None if low is None else math.ceil(low / unit),
+        None if high is None else math.floor(high / unit),
+    )
+
+
 class Request(abc.ABC):
     """The base of all requests: frozen records of all parameters of a release but its budget.
 
@@ -100,17 +129,29 @@ class Request(abc.ABC):
         shown_as: its name in the plan of a metric that has several requests; "" for `word`.
         most_rows: the most rows of one partition that a worker can take for it; None: any number.
         in_its_unit: whether the number is in the unit of its column; else it is a count.
+        pooled: whether its noise is drawn together with that of others.
     """
 
     word: ClassVar[str]
     shown_as: ClassVar[str] = ""
     most_rows: ClassVar[int | None] = None
     in_its_unit: ClassVar[bool] = False
+    pooled: ClassVar[bool] = False
 
     @property
     def column_name(self) -> str:
         """The column that the request is about, for the account; "" for none."""
         return ""
+
+    @property
+    def borrows(self) -> "Request | None":
+        """The request before it whose clip it takes; None: it has its own."""
+        return None
+
+    @property
+    def asked_centre(self) -> "CentreRequest | None":
+        """The centre that must be chosen before; None: none."""
+        return None
 
     @property
     def wants_delta(self) -> bool:
@@ -133,6 +174,21 @@ class Request(abc.ABC):
         Raises:
             ValueError: for a share or a context that does not allow the release.
         """
+
+
+@dataclasses.dataclass(frozen=True)
+class CentreRequest:
+    """A centre that is chosen privately before sums of distances from it are taken.
+
+    Attributes:
+        column: the column.
+        ends: between which values are cut, if they are.
+        by_person: the centre of people's totals, not of their means.
+    """
+
+    column: Column
+    ends: tuple[Fraction | None, Fraction | None]
+    by_person: bool
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,17 +1,12 @@
 """Release a user's function of people, of unknown sensitivity, by the median of blocks' votes.
 
 The people are cut into m blocks, each of which has one vote or none (`summaries.block_votes`).
-`RankSearch` searches a median of the votes. Adding or removing one person changes the vote of one
-block: it takes a vote away (x to x - v) and adds another instead (x - v to x - v + v'), or does one
-of the two. By the theorem of `RankSearch`, with rates eps1 and eps2 and p = 1/2,
-
-    ln P_x(o) / P_(x-v)(o)            <= p eps1 + eps2,
-    ln P_(x-v)(o) / P_(x-v+v')(o)     <= max((1 - p) eps1, p eps2),
-
-whose sum is called eta in that theorem; and the search that is rho-zCDP when a vote comes or goes
-has eta <= sqrt(8 rho). So with rho = epsilon^2 / 8 the release is epsilon-DP for people. It is then
-epsilon^2 / 2-zCDP (Bun, Steinke 2016, Proposition 1.4), so that a search of rho / 4 is enough for
-rho-zCDP.
+`CentralSearch` searches a median of the votes. Adding or removing one person changes the vote of
+one block at most: it takes a vote away (x to x - v) and adds another instead (x - v to x - v + v'),
+or does one of the two. By the theorem of `CentralSearch` each step costs epsilon' and has the
+bounded range epsilon', sqrt(8 rho') for a rho'. So the release is 2 epsilon'-DP for people, and as
+ranges add up to 2 sqrt(8 rho'), 4 rho'-zCDP (`node.epsilon_of`): the search gets half of epsilon,
+or a quarter of rho.
 
 The number of votes is private and needs no noise: ranks are counted from the middle.
 """
@@ -31,26 +26,26 @@ from beam_dp.mechanisms.releases.released import (
     Spending,
     counted,
 )
-from beam_dp.mechanisms.search import RankProfile, RankSearch
+from beam_dp.mechanisms.search import RankProfile
+from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.summaries.block_votes import BlockRelation
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
-_BLOCKS = 4  # for each vote that the rank may be off: the rank is in the middle half of the votes
+_BLOCKS = 10  # for each vote that the rank may be off: with fewer an answer may be missing
 MOST_BLOCKS = 1 << 20
 """The votes of one partition are held together."""
 
 
-def search_of(budget: Budget, beta: float) -> RankSearch:
+def search_of(budget: Budget) -> CentralSearch:
     """Return the search over votes, where a person may exchange one vote for another.
 
     Args:
         budget: what one release may cost; a delta is not spent.
-        beta: how often the search may fail.
     """
-    rho = budget.amount / 4 if budget.is_zcdp else budget.amount**2 / 8
-    return RankSearch(Budget.zcdp(rho), Fraction(1, 2), beta, resolution=1)
+    part = Fraction(1, 4) if budget.is_zcdp else Fraction(1, 2)
+    return CentralSearch(budget.without_delta().scaled(part), resolution=1)
 
 
 def block_count(given: int | None, shift: int) -> int:
@@ -70,7 +65,7 @@ def block_count(given: int | None, shift: int) -> int:
         "blocks",
         f"be more than {2 * shift} and at most {MOST_BLOCKS} for this budget, not "
         f"{blocks}: the released rank may be off by {shift} votes",
-        "Use a larger budget or fewer candidates, such as Candidates.linear(0, 100, 1).",
+        "Use a larger budget, or leave blocks out.",
     )
     return blocks
 
@@ -86,7 +81,7 @@ class BlackBoxRelease(Release):
     """
 
     relation: BlockRelation
-    search: RankSearch
+    search: CentralSearch
     cost: Budget
 
     @property
@@ -102,7 +97,7 @@ class BlackBoxRelease(Release):
     @property
     def shift(self) -> int:
         """How many votes the rank may be off."""
-        return self.search.shift(self.relation.candidates.size)
+        return self.search.usual_error
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one candidate per partition; there is no clip."""

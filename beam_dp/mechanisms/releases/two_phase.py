@@ -23,7 +23,7 @@ from beam_dp.mechanisms.profiles.lipschitz_extension import (
     ProfileExtension,
 )
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.releases.clipped import clip_then_noise
+from beam_dp.mechanisms.releases.clipped import PoolNoise, clip_then_noise
 from beam_dp.mechanisms.releases.released import (
     ALPHA,
     Description,
@@ -244,7 +244,9 @@ class TwoPhase(Release):
 
     def describe(self) -> Description:
         """Describe the noise in clips, and the way of the release for few people."""
-        clipped = clip_then_noise("each partition", AdditiveNoise(self.noise_cost), self.shift)
+        clipped = clip_then_noise(
+            "each partition", PoolNoise(self.noise_cost, (False,)), self.shift
+        )
         if not self.blank:
             return clipped
         few = self.search.shift(self.candidates.size)
@@ -331,7 +333,7 @@ class TwoPhaseDistinct(Release):
 
     def describe(self) -> Description:
         """Describe the noise in clips."""
-        return clip_then_noise("each partition", AdditiveNoise(self.noise_cost), self.shift)
+        return clip_then_noise("each partition", PoolNoise(self.noise_cost, (False,)), self.shift)
 
 
 def _finer(extension: Extension) -> Extension:

@@ -1,9 +1,9 @@
 """The searches: from a removal profile to one candidate, privately.
 
-Those that search a removal loss offer the methods of `Search` in `search.common`, but for
-`UnboundedSearch`, which has no number of candidates; `auto` takes the one with the smallest proved
-shift. They rely on one fact only, proved in `profiles.profile`: adding a person moves every loss by
-0 or by 1, all in the same direction. `RankSearch` searches ranks, with a proof of its own.
+Those that search a removal loss offer the methods of `Search` in `search.common`; `auto` takes the
+one with the smallest proved shift. They rely on one fact only, proved in `profiles.profile`: adding
+a person moves every loss by 0 or by 1, all in the same direction. Those in `search.ranks` search
+ranks, each with a proof of its own.
 """
 
 from beam_dp.mechanisms.search.above_threshold import AboveThreshold as AboveThreshold
@@ -17,7 +17,5 @@ from beam_dp.mechanisms.search.published.exponential import (
     ExponentialMechanism as ExponentialMechanism,
 )
 from beam_dp.mechanisms.search.published.scale_then_choose import ScaleThenChoose as ScaleThenChoose
-from beam_dp.mechanisms.search.published.unbounded import UnboundedSearch as UnboundedSearch
-from beam_dp.mechanisms.search.rank_search import RankProfile as RankProfile
-from beam_dp.mechanisms.search.rank_search import RankSearch as RankSearch
-from beam_dp.mechanisms.search.rank_search import increments as increments
+from beam_dp.mechanisms.search.ranks.rank_profile import RankProfile as RankProfile
+from beam_dp.mechanisms.search.ranks.rank_profile import increments as increments

@@ -3,7 +3,7 @@
 import bisect
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -140,39 +140,6 @@ def failures_before_success(
 
     accepted = noise.bernoulli_below(ratio) and noise.first_success(rate, proposed) == proposed
     return proposed if accepted else limit
-
-
-def first_stop(unit: Fraction, needs: np.ndarray, lengths: np.ndarray, noise: Noise) -> Stop | None:
-    """Return where a walk over runs of candidates stops first; None where it passes them all.
-
-    At each candidate of a run it stops with probability e^(-unit need), at once for need <= 0. One
-    word per run decides nearly all of it.
-
-    Args:
-        unit: above 0.
-        needs: per run an integer of any magnitude.
-        lengths: per run how many candidates it has, from 1 on.
-        noise: the source of all randomness.
-    """
-    words = noise.words(len(needs))
-    for run in _suspects(float(unit), needs, lengths, words):
-        need, length, word = int(needs[run]), int(lengths[run]), int(words[run])
-        passed = failures_before_success(unit, need, length, word, noise)
-        if passed < length:
-            return Stop(run, passed)
-    return None
-
-
-def _suspects(
-    rate: float, over: np.ndarray, lengths: np.ndarray, words: np.ndarray
-) -> Iterator[int]:
-    """Yield, in order, all runs in which `failures_before_success` may meet a success.
-
-    Its bound is e^exponent 2^64 + 2 at most; a little more is taken, to miss no run.
-    """
-    exponents = np.log(lengths) - rate * over.astype(np.float64) * (1 - 1e-9) + 1e-6
-    rare = np.exp(np.minimum(exponents, 0.0)) * 2.0**64 + 4
-    yield from np.flatnonzero((exponents >= -1) | (words.astype(np.float64) <= rare)).tolist()
 
 
 def _bound(rate: float, limit: int) -> int | None:

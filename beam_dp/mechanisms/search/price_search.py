@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from typing import Protocol, runtime_checkable
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -15,6 +16,22 @@ from beam_dp.mechanisms.search.stop_chances import stop_chances
 
 Extension = Callable[[Fraction], Fraction]
 """A function of the price D > 0: E(D) of one database, see `PriceSearch`."""
+
+
+@runtime_checkable
+class Narrowed(Protocol):
+    """An extension that is known between two numbers first, and closer with more work."""
+
+    def __call__(self, price: Fraction) -> Fraction:
+        """Return E(D)."""
+
+    def between(self, price: Fraction) -> tuple[Fraction, Fraction]:
+        """Return two numbers between which E(D) is, from what is known."""
+
+    def closer(self, price: Fraction) -> None:
+        """Work so that `between` comes closer: after enough of it, to E(D) twice."""
+
+
 STEP = 8
 """a in `PriceSearch`: E(D) is compared with E(D / a)."""
 _MESH = 16  # M
@@ -114,10 +131,10 @@ class PriceSearch:
         """
         first, second = self._rates
         rho = int(noise.geometric(first, 1)[0])
-        known = cache(extension)
+        known = extension if isinstance(extension, Narrowed) else cache(extension)
         for j in range(top + 1):
             theta = self._theta(0 if usual is None else j - usual)
-            if query(known, j) <= theta + int(noise.geometric(second, 1)[0]) - rho:
+            if _is_at_most(known, j, theta + int(noise.geometric(second, 1)[0]) - rho):
                 return j
         return None
 
@@ -156,4 +173,22 @@ def index_of_price(most: Fraction | int) -> int:
 def query(extension: Extension, j: int) -> int:
     """Return Q_j: 16 times how much the price adds to its eighth, in eighths, rounded down."""
     whole = Fraction(price_at(j))
-    return math.floor(_MESH * (extension(whole) - extension(whole / STEP)) / (whole / STEP))
+    return _adds(extension(whole) - extension(whole / STEP), whole)
+
+
+def _adds(number: Fraction, whole: Fraction) -> int:
+    return math.floor(_MESH * number / (whole / STEP))
+
+
+def _is_at_most(extension: Extension, j: int, most: int) -> bool:
+    """Return whether Q_j is at most a number, without more work than that takes."""
+    if not isinstance(extension, Narrowed):
+        return query(extension, j) <= most
+    whole = Fraction(price_at(j))
+    while True:
+        (low, high), (less, more) = (extension.between(at) for at in (whole, whole / STEP))
+        if _adds(high - less, whole) <= most:
+            return True
+        if _adds(low - more, whole) > most:
+            return False
+        extension.closer(whole if high - low > more - less else whole / STEP)

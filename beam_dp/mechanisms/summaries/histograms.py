@@ -38,6 +38,33 @@ _SIGN = np.int64(np.iinfo(np.int64).max)
 
 
 @dataclasses.dataclass(frozen=True)
+class Part:
+    """A part of what a person has: rows with a given value among rows that have any.
+
+    Attributes:
+        field: the field that holds the part.
+        rest: whether the rest is meant, not the part.
+        steps: 0 for the part itself, else its share of the whole in so many steps, rounded down.
+    """
+
+    field: int
+    rest: bool
+    steps: int
+
+    def of(self, table: Table, present: np.ndarray, whole: np.ndarray) -> np.ndarray:
+        """Return the part of each person.
+
+        Args:
+            table: the people.
+            present: the lines that have something.
+            whole: what these lines have, at least 1.
+        """
+        part = np.clip(table.values[self.field][present], 0, whole)
+        part = whole - part if self.rest else part
+        return np.asarray(part * self.steps // whole if self.steps else part)
+
+
+@dataclasses.dataclass(frozen=True)
 class Measure:
     """Which number a person has in a partition, and what is kept of these numbers over people.
 
@@ -51,6 +78,13 @@ class Measure:
         outputs: public candidates, each a bucket of the numbers that are rounded up to it; numbers
             above the last one count there. None: the buckets are those of `thresholds`.
         unit: what one unit is worth in the scale of `outputs`.
+        counted: the field that says how many values a person has, where `centre` is not 0.
+        centre: the numbers are sums of distances from it: it is taken off for each value.
+        totals: for sums of squared distances, of a field "squares", the field that sums the values;
+            None: the numbers are sums of distances.
+        once: whether people are counted: numbers above 1 are taken for 1, and about a centre the
+            values of a person are counted once.
+        part: a part of these numbers, whose totals are kept in their place; None: the whole.
     """
 
     source: int
@@ -60,15 +94,19 @@ class Measure:
     additive: bool = True
     outputs: Candidates | None = None
     unit: Fraction = Fraction(1)
+    counted: int = PEOPLE
+    centre: int = 0
+    totals: int | None = None
+    once: bool = False
+    part: Part | None = None
 
     def of(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
         """Return the lines of `table` that have a number, and these numbers (exact, in units)."""
-        if self.source == PEOPLE:
-            numbers = np.ones(len(table), np.int64)
-        elif self.source == ROWS:
-            numbers = table.rows
-        else:
-            numbers = table.values[self.source]
+        numbers = _numbers(table, self.source)
+        if self.centre:
+            numbers = self._about_centre(table, numbers)
+        if self.once and not self.centre:
+            numbers = np.minimum(numbers, 1)
         if not self.additive:
             present = ~integers.is_missing(
                 numbers, integers.LOWEST if self.sign > 0 else integers.HIGHEST
@@ -79,6 +117,17 @@ class Measure:
         wanted = numbers > 0 if self.sign else numbers != 0
         present = np.flatnonzero(np.asarray(wanted, bool))
         return present, numbers[present] if len(present) < len(numbers) else numbers
+
+    def _about_centre(self, table: Table, numbers: np.ndarray) -> np.ndarray:
+        """Return sums of v - c, or of (v - c)^2 = v^2 - 2 c v + c^2."""
+        counts = _numbers(table, self.counted)
+        parts = [(np.minimum(counts, 1) if self.once else counts, -self.centre)]
+        if self.totals is not None:
+            parts = [(_numbers(table, self.totals), -2 * self.centre), (counts, self.centre**2)]
+        for each, factor in parts:
+            factors = integers.narrow(np.array([factor], object))
+            numbers = integers.add(numbers, integers.product(each, factors))
+        return numbers
 
     def buckets(self, numbers: np.ndarray) -> np.ndarray:
         """Return the bucket of each number: of the histogram, or its rank among all floats.
@@ -106,6 +155,13 @@ class Measure:
         else:
             grid = np.array([y for y in self.thresholds if y < 1 << 63], np.int64)
         return np.searchsorted(grid, numbers)
+
+
+def _numbers(table: Table, source: int) -> np.ndarray:
+    """Return one number per line: a field, 1 for each person, or their rows."""
+    if source == PEOPLE:
+        return np.ones(len(table), np.int64)
+    return table.rows if source == ROWS else table.values[source]
 
 
 @functools.lru_cache(maxsize=64)
@@ -231,6 +287,8 @@ def _dense(
 def _lines(table: Table, measure: Measure, index: int) -> Summary:
     present, numbers = measure.of(table)
     total = numbers if measure.additive else np.zeros(len(present), np.int64)
+    if measure.part is not None:
+        total = measure.part.of(table, present, numbers)
     whole = len(present) == len(table)
     partition = table.partition if whole else pick(table.partition, present)
     return _each(partition, measure, index, numbers, total, table.names)

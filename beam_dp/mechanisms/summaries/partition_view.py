@@ -139,6 +139,15 @@ class PartitionView:
         np.add.at(people, partition[above], self._summary.people[lines[above]])
         return integers.sums_at(partition[~above], total[~above], self.size), people
 
+    def above(self, measure: int, last: np.ndarray) -> np.ndarray:
+        """Return the total of the buckets above a last one per partition."""
+        lines = np.flatnonzero(
+            (self._summary.measure == self._first + measure) & (self._indexes >= 0)
+        )
+        partition, total = self._indexes[lines], self._summary.total[lines]
+        higher = self._summary.bucket[lines] > last[partition]
+        return integers.sums_at(partition[higher], total[higher], self.size)
+
     def people(self, measure: int) -> np.ndarray:
         """Return the number of people per partition."""
         lines = np.flatnonzero(

@@ -9,12 +9,8 @@ LINES = 50_000_000
 VALUES = 6_000_000
 """Lines of a flow from people to values: time sets the limit, about a minute."""
 
-PROGRAM = 1_000_000
-"""Lines of a linear program: 6 million took seconds where people own few values; 180,000, half of
-all pairs of 600 people and 600 values, took a minute."""
-
 EDGES = 10_000_000
-"""Lines of a flow between the two owners of every row."""
+"""Lines of a packing of rows with several owners."""
 
 OWNERS = 8
 """Owners of a row."""

@@ -1,8 +1,8 @@
 """Turn values that are only compared into codes, such as the items that `DistinctCount` counts.
 
-Everything that can be an id can be an item, by the same canonical form (`ids`). Floats, which are
-no ids, can be items too: a whole float is the integer (29.0 and 29 are one item), another float is
-the double (float32 is widened first; -0.0 is 0). Null, NaN, infinities, bytes, timestamps, lists
+Everything that can be an id can be an item, by the same canonical form (`ids`). All finite floats
+can be items too: a whole float is the integer (29.0 and 29 are one item), another float is the
+double (float32 is widened first; -0.0 is 0). Null, NaN, infinities, bytes, timestamps, lists
 and everything else are no items: the row counts as a row, but has no item.
 """
 
@@ -10,13 +10,13 @@ import contextlib
 import math
 import re
 from collections.abc import Callable
-from typing import Any, SupportsFloat, TypeGuard
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from beam_dp.mechanisms.bounding.table import two_words
-from beam_dp.mechanisms.numerics import integers, value_types
+from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries import owner_lines
 from beam_dp.transforms.columns import ids
 from beam_dp.transforms.inputs import kernels as pc
@@ -32,7 +32,7 @@ def supported(kind: pa.DataType) -> bool:
     """Return whether a column of this Arrow type can hold items."""
     if pa.types.is_dictionary(kind):
         return supported(kind.value_type)
-    return ids.supported(kind) or pa.types.is_floating(kind)
+    return ids.supported(kind)
 
 
 def codes(column: pa.Array, key: bytes) -> np.ndarray:
@@ -45,20 +45,20 @@ def codes(column: pa.Array, key: bytes) -> np.ndarray:
     if pa.types.is_dictionary(column.type) and pa.types.is_floating(column.type.value_type):
         column = column.dictionary_decode()
     if not pa.types.is_floating(column.type):
-        return _coded(*ids.identify(column, key), key)
+        return coded(*ids.identify(column, key), key)
     floats = pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False)
-    return _coded(*_identify_floats(floats), key)
+    return coded(*_identify_floats(floats), key)
 
 
 def codes_of_values(values: list[object], key: bytes) -> np.ndarray:
     """Return the code of each item of Python values; `integers.LOWEST` where there is no item."""
-    floats = np.array([is_float(value) for value in values], bool)
+    floats = np.array([ids.is_float(value) for value in values], bool)
     if not floats.any():
-        return _coded(*ids.identify_values(values, key), key)
-    plain = [None if is_float(value) else value for value in values]
-    codes = _coded(*ids.identify_values(plain, key), key)
-    doubles = np.array([float(value) for value in values if is_float(value)])
-    codes[floats] = _coded(*_identify_floats(doubles), key)
+        return coded(*ids.identify_values(values, key), key)
+    plain = [None if ids.is_float(value) else value for value in values]
+    codes = coded(*ids.identify_values(plain, key), key)
+    doubles = np.array([float(value) for value in values if ids.is_float(value)])
+    codes[floats] = coded(*_identify_floats(doubles), key)
     return codes
 
 
@@ -117,7 +117,7 @@ def judged(values: list[object], judge: Callable[[Any], bool]) -> np.ndarray:
 
 
 def _is_missing(value: object) -> bool:
-    return value is None or is_float(value) and math.isnan(value)
+    return value is None or ids.is_float(value) and math.isnan(value)
 
 
 def _truth(judge: Callable[[Any], bool], value: object) -> bool:
@@ -159,11 +159,6 @@ def _decoded(text: bytes) -> str | None:
         return None
 
 
-def is_float(value: object) -> TypeGuard[SupportsFloat]:
-    """Return whether a Python value is a float of any width."""
-    return value_types.of(value) in value_types.FLOATS
-
-
 def _identify_floats(floats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the identities of doubles, and which doubles have one."""
     finite = np.isfinite(floats)
@@ -175,5 +170,6 @@ def _identify_floats(floats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.stack(words), finite
 
 
-def _coded(identity: np.ndarray, valid: np.ndarray, key: bytes) -> np.ndarray:
+def coded(identity: np.ndarray, valid: np.ndarray, key: bytes) -> np.ndarray:
+    """Return the codes of identities; `integers.LOWEST` where there is none."""
     return np.where(valid, owner_lines.code(two_words(identity), key), integers.LOWEST)

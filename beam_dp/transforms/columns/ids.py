@@ -3,13 +3,18 @@
 A canonical id is an integer or a text. Different sources can write the same person in several
 ways, and one person must never become two, each with a contribution bound:
 
-* integers of every width, booleans (as 0 and 1), integral decimals and the decimal text of a 64-bit
-  integer ("17", not "017", "+17" or " 17") are one integer;
+* integers of every width, booleans (as 0 and 1), integral decimals, whole floats and the decimal
+  text of a 64-bit integer ("17", not "017", "+17", " 17" or "17.0") are one integer;
 * other text is taken byte by byte: no case folding, no Unicode normalisation, no trimming (a caller
   who wants these applies them first); the empty text is a valid id;
 * dates of the years 1 to 9999 are their ISO text, UUIDs their canonical text, integers beyond 64
   bits (and up to 4,096) their decimal text;
-* null, NaN, floats, bytes, timestamps, lists and everything else are no ids: such a row is dropped.
+* null, NaN, other floats, bytes, timestamps, lists and everything else are no ids: such a row is
+  dropped.
+
+*Floats* come from integers: a missing one makes floats of a whole column in pandas. A float is the
+integer that it must have been made of. From 2^53 on (2^24 for float32, 2^11 for float16) there are
+several of these, so such floats are no ids: two people must not become one.
 
 The class of a value is read as in `numerics.value_types`, without running any code that a row
 brings along.
@@ -24,7 +29,7 @@ import decimal
 import re
 import uuid
 from collections.abc import Sequence
-from typing import Any, SupportsInt, TypeGuard
+from typing import Any, SupportsFloat, SupportsInt, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -39,10 +44,18 @@ _NINETEEN = r"^-?[1-9][0-9]{18}$"
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 INT64 = range(-(1 << 63), 1 << 63)
 _LONGEST_INTEGER = 4096
-_FAST = {int: pa.int64(), str: pa.large_string(), bool: pa.bool_(), datetime.date: pa.date32()}
+_FAST = {
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.large_string(),
+    bool: pa.bool_(),
+    datetime.date: pa.date32(),
+}
 _DAY_MILLISECONDS = 86_400_000
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 _UUIDS = 1 << 128
+_EXACT = {2: 1 << 11, 4: 1 << 24, 8: 1 << 53}
+"""Below these, by the bytes of a float, integers and whole floats are one to one."""
 _UUID_NUMBER = vars(uuid.UUID)["int"].__get__  # read past the class: a UUID can hold anything in it
 _DAYS = range(1 - EPOCH, datetime.date.max.toordinal() - EPOCH + 1)
 
@@ -54,6 +67,7 @@ def supported(kind: pa.DataType) -> bool:
     checks = (
         pa.types.is_integer,
         pa.types.is_boolean,
+        pa.types.is_floating,
         pa.types.is_date,
         pa.types.is_null,
         is_text,
@@ -78,6 +92,7 @@ def identify(column: pa.Array, key: bytes) -> tuple[np.ndarray, np.ndarray]:
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _identify_dictionary(column, key)
+    column = whole(column) if pa.types.is_floating(kind) else column
     column = known_dates(column) if pa.types.is_date(kind) else column
     column = signed(column) if pa.types.is_uint64(kind) else column
     valid = validity(column)
@@ -123,6 +138,13 @@ def known_dates(column: pa.Array) -> pa.Array:
     return named.cast(pa.date32())
 
 
+def whole(column: pa.Array) -> pa.Array:
+    """Return a column of floats as int64; null where a float is no id."""
+    floats = without_nulls(column.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False)
+    known = (np.abs(floats) < _EXACT[column.type.bit_width // 8]) & (floats == np.rint(floats))
+    return pa.array(np.where(known, floats, 0).astype(np.int64), mask=~known)
+
+
 def signed(column: pa.Array) -> pa.Array:
     """Return a uint64 column as int64 if all of it fits there, else unchanged."""
     largest = pc.max(column).as_py()
@@ -162,14 +184,18 @@ def _use_integers(column: pa.Array, identity: np.ndarray) -> None:
 
 
 def to_array(values: Sequence[object]) -> pa.Array | None:
-    """Return Python values as an Arrow column if all are None or of one plain type, else None."""
+    """Return Python values as an Arrow column if all are None or of one plain type, else None.
+
+    Floats become integers; null where a float is no id.
+    """
     kinds = value_types.of_all(values) - {type(None)}
     if not kinds:
         return pa.nulls(len(values))
     if len(kinds) > 1 or (kind := kinds.pop()) not in _FAST:
         return None
     try:
-        return pa.array(values, _FAST[kind])
+        column = pa.array(values, _FAST[kind])
+        return whole(column) if kind is float else column
     except (OverflowError, UnicodeError, pa.ArrowInvalid):
         return None
 
@@ -194,6 +220,8 @@ def canonical(value: Any) -> int | bytes | None:
     """Return the canonical id of one Python value: an integer, UTF-8 text, or None for no id."""
     if type(value) is decimal.Decimal:
         value = whole_number(value)
+    elif is_float(value):
+        value = whole_float(value)
     if is_integer(value) or value_types.of(value) in value_types.TRUTHS:
         number = int(value)
         if number in INT64:
@@ -210,6 +238,17 @@ def canonical(value: Any) -> int | bytes | None:
 def is_integer(value: object) -> TypeGuard[SupportsInt]:
     """Return whether a Python value is an integer; time differences and enumerations are not."""
     return value_types.of(value) in value_types.INTEGERS
+
+
+def is_float(value: object) -> TypeGuard[SupportsFloat]:
+    """Return whether a Python value is a float of any width."""
+    return value_types.of(value) in value_types.FLOATS
+
+
+def whole_float(value: Any) -> int | None:
+    """Return a float as the integer that it must have been made of; None for others."""
+    limit = _EXACT.get(np.dtype(type(value)).itemsize, 1 << 53)  # also of longer ones
+    return int(value) if abs(value) < limit and value == int(value) else None
 
 
 def uuid_text(value: uuid.UUID) -> str | None:

@@ -33,9 +33,12 @@ class KeyList(Sequence[Key]):
 
     @staticmethod
     def of_plain(values: Sequence[object]) -> "KeyList | None":
-        """Return the list of keys of one part, each once; None if the values have several types."""
+        """Return the list of keys of one part, each once; None if the values have several types.
+
+        Floats are keys in data, and none that anybody should write.
+        """
         column = ids.to_array(values)
-        if column is None or column.null_count or not len(column):
+        if column is None or column.null_count or not len(column) or ids.is_float(values[0]):
             return None
         return KeyList([pc.unique(column)], once=True)
 

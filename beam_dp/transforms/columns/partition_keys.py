@@ -24,9 +24,9 @@ def name_keys(
 ) -> tuple[np.ndarray, np.ndarray, dict[tuple[int, int], bytes]]:
     """Return identities of private keys, which rows have a key, and the names of hashed keys.
 
-    Types are kept apart: 1, "1" and True are three partitions. Integers of every width and whole
-    decimals (in 64 bits) are of one type. A single column of integers, booleans or dates needs no
-    names.
+    Types are kept apart: 1, "1" and True are three partitions. Integers of every width, whole
+    decimals (in 64 bits) and whole floats are of one type. A single column of integers, booleans or
+    dates needs no names.
     """
     columns = [_readable(column) for column in columns]
     valid = np.logical_and.reduce([_valid_keys(column) for column in columns])
@@ -57,6 +57,8 @@ def _readable(column: pa.Array) -> pa.Array:
         return column.cast(pa.large_string()).cast(pa.large_binary())
     if pa.types.is_date(kind):
         return ids.known_dates(column)
+    if pa.types.is_floating(kind):
+        return ids.whole(column)
     if pa.types.is_uint64(kind):
         column = ids.signed(column)
     if pa.types.is_uint64(column.type) or pa.types.is_decimal(kind):
@@ -167,6 +169,8 @@ def clean(part: object) -> object:
     """
     if type(part) is decimal.Decimal:
         part = ids.whole_number(part)
+    elif ids.is_float(part):
+        part = ids.whole_float(part)
     if ids.is_integer(part):
         number = int(part)
         return number if number in ids.INT64 else None

@@ -62,6 +62,8 @@ def from_arrow(column: Column, values: pa.Array, key: bytes) -> np.ndarray:
             return _tiers(fixed_point.to_units(values, _EPSILON), column.detail)
         case Role.FLAG if callable(column.detail):
             return compared_values.judged_column(values, column.detail)
+        case Role.OWNER:
+            return compared_values.coded(*ids.identify(values, key), key)
     codes = compared_values.codes(values, key)
     return compared_values.equal(codes, column.detail, key) if _is_flag(column) else codes
 
@@ -77,8 +79,8 @@ def from_values(column: Column, values: list[object], key: bytes) -> np.ndarray:
             return _tiers(fixed_point.values_to_units(values, _EPSILON), column.detail)
         case Role.FLAG if callable(column.detail):
             return compared_values.judged(values, column.detail)
-        case Role.OWNER:  # floats are no ids
-            values = [None if compared_values.is_float(value) else value for value in values]
+        case Role.OWNER:
+            return compared_values.coded(*ids.identify_values(values, key), key)
     codes = compared_values.codes_of_values(values, key)
     return compared_values.equal(codes, column.detail, key) if _is_flag(column) else codes
 

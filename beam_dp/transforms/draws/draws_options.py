@@ -1,6 +1,16 @@
-"""DrawsOptions: the options of a pipeline that say where its draws are kept, and which need it."""
+"""DrawsOptions: the options of a pipeline that say where its draws are kept, and which need it.
+
+`run()` of a pipeline can be called again, and Beam begins anew: each draw is drawn again, a second
+release for one charge. With a folder the second run reads the draws of the first. Without one it is
+refused where it is called, by replacing `run` of that pipeline: workers cannot tell a second run
+from a bundle that is tried again, and Beam tells no transform that a run begins. A run that goes
+past that method is not seen: of a copy made by `Pipeline.from_runner_api`, of a template, or by a
+runner that is given the pipeline.
+"""
 
 import argparse
+from collections.abc import Callable
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -24,6 +34,11 @@ _TRIAL = (
     "a pipeline in without_noise()",
     "have no --draws_folder: it would keep numbers without noise",
     "Leave it out in unit tests.",
+)
+_ONCE = "be run once, not twice: a second run draws again, which is a second release"
+_ANOTHER = (
+    "Build another pipeline with a budget of its own; or name a folder by --draws_folder, where a "
+    "second run reads what the first one drew."
 )
 
 
@@ -55,7 +70,7 @@ class DrawsOptions(PipelineOptions):
 
 
 def draws_of(owner: str, pipeline: beam.Pipeline) -> Draws:
-    """Return what keeps the draws of one transform of a pipeline.
+    """Return what keeps the draws of one transform of a pipeline, which runs once without a folder.
 
     Args:
         owner: the name that errors begin with.
@@ -72,4 +87,18 @@ def draws_of(owner: str, pipeline: beam.Pipeline) -> Draws:
     runner = type(pipeline.runner).__name__
     is_safe = runner not in RESTARTING or options.cluster_never_restarts
     checks.require(is_safe, owner, "the pipeline", _RULE.format(runner), _MEND)
+    if not trial.is_on() and not isinstance(pipeline.run, _RunOnce):
+        vars(pipeline)["run"] = _RunOnce(owner, pipeline.run)
     return Barriers()
+
+
+class _RunOnce:
+    """`run` of a pipeline, but for a second call; also after a failure, for that may have drawn."""
+
+    def __init__(self, owner: str, run: Callable[..., Any]) -> None:
+        self._owner, self._run, self._begun = owner, run, False
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        checks.require(not self._begun, self._owner, "the pipeline", _ONCE, _ANOTHER)
+        self._begun = True
+        return self._run(*given, **named)

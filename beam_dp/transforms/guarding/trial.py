@@ -16,7 +16,7 @@ import contextvars
 import dataclasses
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import apache_beam as beam
 import numpy as np
@@ -24,6 +24,7 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.sampling import Integers, Noise
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.intervals import Bound
 
 LOCAL = ("FnApiRunner", "DirectRunner", "SwitchingDirectRunner")
 """Runners that work in the process that builds the pipeline."""
@@ -121,6 +122,15 @@ class NoNoise(Noise):
     def discrete_gaussian(self, variance: checks.Real, size: int) -> Integers:
         """Return zeros."""
         return self._zeros(size)
+
+    def below(self, limits: Integers) -> Integers:
+        """Return zeros."""
+        return self._zeros(len(limits))
+
+    def coins_near(self, chances: np.ndarray, bound_of: Callable[[int], Bound]) -> np.ndarray:
+        """Return heads: the first level of a draw, 0, is kept."""
+        self._check()
+        return np.ones(len(chances), bool)
 
     def first_success(self, rate: checks.Real, limit: int) -> int:
         """Return 0 where success is certain, else the limit: no trial of chance succeeds."""

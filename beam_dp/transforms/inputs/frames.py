@@ -6,7 +6,10 @@ in the memory of this process find them under a name. No other runner can read t
 
 *Cells of any type.* A pandas column of `object` has no type: Arrow would take one from its cells,
 and one person's cell would decide what becomes of all others. So a table with such a column is read
-as rows, of which each decides about itself, as rows that are dicts do everywhere else.
+as rows, of which each decides about itself, as rows that are dicts do everywhere else. The same
+holds for categories of `object`, unless all are text and are only compared: columns are faster, and
+no row comes out otherwise. All other types are those of the columns; text that UTF-8 cannot write
+is null there, and the index is never looked at.
 """
 
 import contextlib
@@ -18,14 +21,14 @@ from typing import Any
 import apache_beam as beam
 import pyarrow as pa
 
-from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics import checks, value_types
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.building import quick_steps
+from beam_dp.transforms.columns import plain_values
 from beam_dp.transforms.io import open_files, parquet
 
 STREAM = "__arrow_c_stream__"
 _ROWS = 1 << 16
-_UNTYPED = "object"
 _MEND = (
     "Give a path, a pyarrow.Table, or a DataFrame of pandas (2.2 or later) or Polars; of a list of "
     "dicts: pa.Table.from_pylist(rows, schema=schema)."
@@ -39,9 +42,9 @@ class Frame:
 
     Attributes:
         columns: the names of the columns.
-        types: their types, by name; {} if they have cells of any type.
-        batches: the rows, if they have types.
-        lists: for each column its cells, if these are of any type.
+        types: their types, by name, of those that have one.
+        batches: the rows, if all columns have types.
+        lists: for each column its cells, if one has cells of any type.
     """
 
     columns: tuple[str, ...]
@@ -56,13 +59,14 @@ class Frame:
             yield dict(zip(self.columns, cells, strict=True))
 
 
-def frame_of(owner: str, data: Any, wanted: Sequence[str]) -> Frame:
+def frame_of(owner: str, data: Any, wanted: Sequence[str], numbers: Sequence[str] = ()) -> Frame:
     """Return the wanted columns of a table, without copying what is held by Arrow already.
 
     Args:
         owner: the name that errors begin with.
         data: a table, a batch, or a DataFrame.
         wanted: the names of the columns.
+        numbers: those of them whose text says nothing.
 
     Raises:
         TypeError, ValueError: for what is no table, and for a column that the table has not once.
@@ -71,12 +75,9 @@ def frame_of(owner: str, data: Any, wanted: Sequence[str]) -> Frame:
     if not hasattr(data, STREAM):
         kind = f"an object of type {type(data).__name__}"
         raise checks.ParameterTypeError(owner, "data", f"be a table, not {kind}", _MEND)
-    kinds = _kinds(data)
-    if kinds:  # only the wanted columns must have types
+    if _is_pandas(data):
         _check_names(owner, list(data.columns), names)
-        data = data[list(names)]
-    if _UNTYPED in map(kinds.get, names):
-        return Frame(names, {}, lists=tuple(data[name].tolist() for name in names))
+        return _of_columns(names, [_column(owner, data[[name]], name in numbers) for name in names])
     reader = _opened(owner, data)
     _check_names(owner, reader.schema.names, names)
     types = {name: parquet.without_view(reader.schema.field(name).type) for name in names}
@@ -94,11 +95,78 @@ def _opened(owner: str, data: Any) -> pa.RecordBatchReader:
     raise checks.ParameterTypeError(owner, "data", rule, 'Convert them: df.astype({"day": "str"}).')
 
 
-def _kinds(data: Any) -> dict[object, str]:
-    """Return the types of the columns of a pandas DataFrame in words; {} for other tables."""
-    kinds: Any = getattr(data, "dtypes", None)
-    known = hasattr(kinds, "items") and hasattr(data, "columns")
-    return {name: str(kind) for name, kind in kinds.items()} if known else {}
+def _is_pandas(data: Any) -> bool:
+    return hasattr(getattr(data, "dtypes", None), "items") and hasattr(data, "columns")
+
+
+def _column(owner: str, data: Any, number: bool) -> pa.ChunkedArray | list[object]:
+    """Return the only column of a DataFrame; a list if its cells are of any type."""
+    data.index = range(len(data))  # that of the rows has cells too
+    [name] = data.columns
+    match str(data.dtypes.iloc[0]):
+        case "object":
+            return [_held_by_beam(cell) for cell in data[name].tolist()]
+        case "category":
+            return _by_codes(owner, name, data[name].cat, number)
+        case "string" | "str":
+            with contextlib.suppress(checks.ParameterTypeError):
+                return _opened(owner, data).read_all().column(name).cast(pa.large_string())
+            return _texts(data[name].tolist())
+    return _opened(owner, data).read_all().column(name)
+
+
+def _by_codes(owner: str, name: str, cat: Any, number: bool) -> pa.ChunkedArray | list[object]:
+    """Return a column of categories: a bad one spoils the rows that have it."""
+    codes = cat.codes.to_numpy()
+    categories = _column(owner, cat.categories.to_frame(index=False, name=name), number)
+    if isinstance(categories, list) and not number and {*map(type, categories)} <= {str}:
+        categories = _texts(categories)
+    if isinstance(categories, list):
+        cells = [*categories, None]  # of the code -1
+        return [cells[code] for code in codes.tolist()]
+    indices = pa.array(codes, mask=codes < 0)
+    coded = pa.DictionaryArray.from_arrays(indices, categories.combine_chunks())
+    return pa.chunked_array([coded])
+
+
+def _held_by_beam(cell: object) -> object:
+    """Return a cell; None for one without a plain form, which no release could read.
+
+    Beam encodes some elements, chosen at random, to learn how large they are: a cell that cannot
+    be encoded would fail the run now and then.
+    """
+    return None if plain_values.plain(cell) is None else cell
+
+
+def _texts(cells: list[Any]) -> pa.ChunkedArray:
+    texts = [cell if type(cell) is str and value_types.is_utf8(cell) else None for cell in cells]
+    return pa.chunked_array([pa.array(texts, pa.large_string())])
+
+
+def _of_columns(names: Sequence[str], columns: Sequence[pa.ChunkedArray | list[object]]) -> Frame:
+    typed = {
+        name: column
+        for name, column in zip(names, columns, strict=True)
+        if not isinstance(column, list)
+    }
+    types = {name: parquet.without_view(column.type) for name, column in typed.items()}
+    if len(typed) < len(names):
+        lists = (column if isinstance(column, list) else _cells(column) for column in columns)
+        return Frame(tuple(names), types, lists=tuple(lists))
+    batches = map(parquet.without_views, pa.table(typed).to_batches())
+    return Frame(tuple(names), types, tuple(batches))
+
+
+def _cells(column: pa.ChunkedArray) -> list[object]:
+    """Return typed cells as Python values of the same meaning: floats as wide, times in UTC."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if pa.types.is_floating(kind) and kind.bit_width < 64:
+        return list(column.to_numpy())
+    if pa.types.is_timestamp(kind):
+        column = column.cast(pa.timestamp(kind.unit))
+    return [cell for chunk in column.chunks for cell in plain_values.to_list(chunk)]
 
 
 def _check_names(owner: str, there: Sequence[object], wanted: Sequence[str]) -> None:
@@ -138,7 +206,7 @@ class ReadFrame(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         read = quick_steps.flat_mapped(_rows, self.token)
         typed = read.with_output_types(dict if self.loose else pa.RecordBatch)
         return known_columns.remember(
-            pbegin | "Start" >> beam.Impulse() | "Rows" >> typed, self.columns
+            pbegin | "Start" >> beam.Impulse() | "Rows" >> typed, self.columns, {}
         )
 
     def size_in_bytes(self) -> int:

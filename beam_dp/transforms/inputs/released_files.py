@@ -11,7 +11,7 @@ import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms.io import csv_files, parquet, whole_files
+from beam_dp.transforms.io import csv_files, parquet, table_files, whole_files
 from beam_dp.transforms.release_record import COLUMNS
 
 _WHOLE = re.compile(r"-?\d{1,18}")
@@ -21,7 +21,8 @@ EXTENSIONS = (".parquet", ".csv", ".jsonl")
 def read(owner: str, path: str) -> tuple[pa.Table, dict[str, Any]]:
     """Return the table of a released file, and its record.
 
-    The keys of a CSV file are text, its numbers become floats; a number that is not known is null.
+    The keys of a CSV file are text (without the quote in front of formulas), its numbers become
+    floats; a number that is not known is null.
 
     Args:
         owner: the name that errors begin with.
@@ -64,7 +65,8 @@ def table_of(path: str, columns: dict[str, Any]) -> pa.Table:
     numbers = [name for names in columns["numbers"] for name in names]
     rows = list(rows_of(path, [*keys, *numbers]))
     cells = list(zip(*rows, strict=True)) if rows else [() for _ in (*keys, *numbers)]
-    listed = [pa.array(column) for column in cells[: len(keys)]]
+    named = table_files.unquoted if path.endswith(".csv") else table_files.plain
+    listed = [pa.array(list(map(named, column))) for column in cells[: len(keys)]]
     listed += [_numbers(list(map(number, column))) for column in cells[len(keys) :]]
     return pa.Table.from_arrays(listed, names=[*keys, *numbers])
 

@@ -1,7 +1,6 @@
 """Read CSV files: every cell as text, number columns by one strict grammar."""
 
 import dataclasses
-import io
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 
@@ -18,7 +17,6 @@ SLICE = 131_072
 # ASCII digits and nothing else: no spaces, `_`, `nan`, `infinity`, digits of other scripts.
 NUMBER = r"^[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 NUMBER_LIMIT = 1_000
-_LOOKED = 1 << 16
 _DELIMITERS = (";", "\t", "|")
 RULE = (
     "a CSV file in UTF-8 (.gz: by gzip) whose lines end in LF or CR LF, with a header of at most "
@@ -60,25 +58,27 @@ def read_csv(
 
     Raises:
         ValueError: a wanted column is not in the header; the header is a record that would be
-            dropped; a .gz file ends early or is damaged. The message names only the column and the
-            pattern.
+            dropped, or is not UTF-8; a .gz file ends early or is damaged. The message names only
+            the column, the pattern, and names in the header.
     """
-    form = records.Form.QUOTED_CELLS if quotes else records.Form.CELLS
-    refused = open_files.unreadable(pattern, RULE)
-    return open_files.guarded(_batches(path, form, refused, pattern, columns, numbers), refused)
+    rows = _batches(path, _form(quotes), pattern, columns, numbers)
+    return open_files.guarded(rows, open_files.unreadable(pattern, RULE))
+
+
+def _form(quotes: bool) -> records.Form:
+    return records.Form.QUOTED_CELLS if quotes else records.Form.CELLS
 
 
 def _batches(
     path: str,
     form: records.Form,
-    refused: str,
     pattern: str,
     columns: Sequence[str],
     numbers: Sequence[str],
 ) -> Iterator[pa.RecordBatch]:
     with open_files.opened(path) as stream:
         pieces = records.whole_records(stream, form)
-        header, first = _header(pieces, form, refused)
+        header, first = _header(pieces, form, pattern, columns)
         if not header and not stream.tell():
             return
         refuse_absent(header, pattern, columns)
@@ -90,7 +90,7 @@ def _batches(
 
 
 def _header(
-    pieces: Iterator[records.Piece], form: records.Form, refused: str
+    pieces: Iterator[records.Piece], form: records.Form, pattern: str, columns: Sequence[str]
 ) -> tuple[list[str], list[records.Piece]]:
     """Return the cells of the first record that is not blank, and the piece without that record."""
     for piece in pieces:
@@ -98,38 +98,49 @@ def _header(
         index = int(np.searchsorted(piece.ends, blank, "right"))
         if index < len(piece.ends):
             if not piece.good[index]:
-                raise ValueError(refused)
+                raise _spoiled(_record(piece, index)[0], pattern, columns)
             later = piece.good & (np.arange(len(piece.ends)) > index)
             return _names(piece, index, form), [dataclasses.replace(piece, good=later)]
     return [], []
 
 
-def _names(piece: records.Piece, index: int, form: records.Form) -> list[str]:
+def _record(piece: records.Piece, index: int) -> tuple[bytes, list[int]]:
+    """Return a record without its line end, and where its commas between cells are."""
     start, end = np.append(0, piece.ends)[index : index + 2].tolist()
-    record = piece.text[start:end].rstrip(b"\r\n")
-    bounds = [-1, *np.flatnonzero(piece.commas[start:end]).tolist(), len(record)]
+    return piece.text[start:end].rstrip(b"\r\n"), np.flatnonzero(piece.commas[start:end]).tolist()
+
+
+def _names(piece: records.Piece, index: int, form: records.Form) -> list[str]:
+    record, commas = _record(piece, index)
+    bounds = [-1, *commas, len(record)]
     return [_name(record[left + 1 : right], form) for left, right in pairwise(bounds)]
 
 
 def _name(cell: bytes, form: records.Form) -> str:
     if form is records.Form.QUOTED_CELLS and cell.startswith(b'"'):
         cell = cell[1:-1].replace(b'""', b'"')
-    return cell.decode("utf-8", errors="replace")
+    return cell.decode()
 
 
-def names_of(path: str, quotes: bool) -> list[str] | None:
-    """Return the header of a file, [] for one of 0 bytes, None if its first 64 KiB do not tell."""
+def look(path: str, pattern: str, columns: Sequence[str], quotes: bool) -> bool:
+    """Refuse a file for its header and its first 64 KiB; return whether it has a byte.
+
+    Raises:
+        ValueError: for what `read_csv` refuses so early, and for bytes that are not UTF-8.
+    """
+    start = open_files.start_of(path, pattern, RULE)
+    if start:
+        names = _looked(path, pattern, columns, _form(quotes))
+        refuse_absent(
+            list(open_files.guarded(names, open_files.unreadable(pattern, RULE))), pattern, columns
+        )
+    return bool(start)
+
+
+def _looked(path: str, pattern: str, columns: Sequence[str], form: records.Form) -> Iterator[str]:
     with open_files.opened(path) as stream:
-        text = stream.read(_LOOKED)
-    if not text:
-        return []
-    if len(text) == _LOOKED:
-        text = text[: text.rfind(b"\n") + 1]
-    form = records.Form.QUOTED_CELLS if quotes else records.Form.CELLS
-    pieces = list(records.whole_records(io.BytesIO(text), form))
-    if pieces and not pieces[0].good[:1].all():
-        return None
-    return _header(iter(pieces), form, "")[0] or None
+        pieces = records.whole_records(stream, form, block=open_files.LOOKED)
+        yield from _header(pieces, form, pattern, columns)[0]
 
 
 def refuse_absent(header: Sequence[str], pattern: str, columns: Sequence[str]) -> None:
@@ -144,18 +155,34 @@ def refuse_absent(header: Sequence[str], pattern: str, columns: Sequence[str]) -
     for column in columns:
         if header.count(column) != 1:
             known = not set(columns).isdisjoint(header)
-            there = checks.listed(header) if known else _without_names(header)
+            there = checks.listed(header) if known else _without_names(header, columns)
             raise open_files.absent(pattern, column, there, header if known else ())
 
 
-def _without_names(header: Sequence[str]) -> str:
-    other = [mark for mark in _DELIMITERS if len(header) == 1 and mark in header[0]]
-    if not other:
-        return "none of the wanted columns in its first line, which must be the header"
-    return (
-        f"{other[0]!r} and no comma in its first line: commas must separate the cells, so write "
-        "the file again with commas"
+def _without_names(header: Sequence[str], columns: Sequence[str]) -> str:
+    return _delimiter(",".join(header), columns) or (
+        "none of the wanted columns in its first line, which must be the header"
     )
+
+
+def _spoiled(line: bytes, pattern: str, columns: Sequence[str]) -> ValueError:
+    """Return the error for a header that would be dropped as a row."""
+    there = _delimiter(line.decode(errors="replace"), columns)
+    if there:
+        return open_files.absent(pattern, columns[0], there)
+    return ValueError(open_files.unreadable(pattern, RULE))
+
+
+def _delimiter(line: str, columns: Sequence[str]) -> str:
+    """Return in words which other mark separates the cells of a first line; "" for none."""
+    for mark in _DELIMITERS:
+        names = [name.strip(' "') for name in line.split(mark)]
+        known = not set(columns).isdisjoint(names)
+        if len(names) > 1 and (known or "," not in line):
+            mend = "commas must separate them, so write the file again with commas"
+            named = f" (its columns: {checks.listed(names)})" if known else ""
+            return f"{mark!r} between the cells of its first line: {mend}{named}"
+    return ""
 
 
 def _tables(

@@ -1,31 +1,35 @@
-"""Compare the wanted columns with the headers of local files, when the pipeline is built.
+"""Look at local files when the pipeline is built, so that nothing is paid for what cannot be read.
 
-The names in a header or a schema belong to a table and not to one of its rows: a table of nobody
-has the same ones, so a refusal for a name tells nothing of a person. What a file holds beside that
-decides nothing here: a damaged one is left to the run. JSON Lines have no header. A file of 0 bytes
-is no table of nobody in CSV, where that has its header; it is in JSON Lines.
+The names in a header and the types in a schema belong to a table and not to one of its rows: a
+table of nobody has the same ones, so a refusal for them tells nothing of a person. Text must be
+UTF-8 in its header and its first 64 KiB, and JSON Lines, which have no header, must have an object
+on one of the lines there. *These two look at rows*: who starts the run learns whether it starts,
+and nobody else learns anything. What comes later in a file decides about its own row only. A file
+of 0 bytes is no table of nobody in CSV, where that has its header; it is in JSON Lines.
 
-Files on other systems are left to the run too, which reads their headers before any row: who builds
-a pipeline need not have the right to read what its workers read.
+Files on other systems are left to the run, which reads their headers and schemas before any row:
+who builds a pipeline need not have the right to read what its workers read.
 """
 
-import contextlib
 import itertools
 import os
 from collections.abc import Iterator, Sequence
 
+import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
-from beam_dp.transforms.io import csv_files, open_files, parquet
+from beam_dp.transforms.io import csv_files, json_lines, open_files, parquet
 
 MOST = 100
 """How many files are looked at; the run looks at all."""
 
 
-def check(pattern: str, extension: str, columns: Sequence[str], quotes: bool) -> None:
-    """Refuse a column that a local file has not, and CSV files of 0 bytes if there is no other.
+def check(
+    pattern: str, extension: str, columns: Sequence[str], quotes: bool
+) -> dict[str, pa.DataType]:
+    """Refuse local files that the run could not read; return the types of columns, if they have.
 
     Args:
         pattern: paths and globs with commas between.
@@ -36,38 +40,26 @@ def check(pattern: str, extension: str, columns: Sequence[str], quotes: bool) ->
     Raises:
         ValueError: names the pattern, the column, and the columns that there are.
     """
+    paths = list(itertools.islice(_local(pattern), MOST))
+    if extension == ".parquet":
+        return parquet.types_of(paths, pattern, columns)
     if extension.startswith(".jsonl"):
         known_columns.warn("ReadRows", f"JSON Lines like {pattern!r} have no header", columns)
-        return
-    headers = list(itertools.islice(_headers(pattern, extension, quotes), MOST))
+        json_lines.look(paths, pattern)
+        return {}
+    filled = [csv_files.look(path, pattern, columns, quotes) for path in paths]
     checks.require(
-        not headers or any(header is None or header for header in headers),
+        not filled or any(filled),
         "ReadRows",
         "pattern",
         f"name a file with a header, and {pattern!r} has 0 bytes",
     )
-    for header in filter(None, headers):
-        if extension == ".parquet":
-            _refuse_absent(header, pattern, columns)
-        else:
-            csv_files.refuse_absent(header, pattern, columns)
+    return {}
 
 
-def _headers(pattern: str, extension: str, quotes: bool) -> Iterator[list[str] | None]:
-    """Yield the columns of each local file, None where they cannot be read."""
+def _local(pattern: str) -> Iterator[str]:
+    """Yield the paths of local files."""
     for part in filter(open_files.is_local, pattern.split(",")):
         [matched] = FileSystems.match([os.path.join(".", part)])
-        for path in sorted(file.path for file in matched.metadata_list):
-            header = None
-            if not os.path.isfile(path):  # a pipe can be read once
-                continue
-            with contextlib.suppress(*open_files.DAMAGE):
-                csv = extension != ".parquet"
-                header = csv_files.names_of(path, quotes) if csv else parquet.names_of(path)
-            yield header
-
-
-def _refuse_absent(names: Sequence[str], pattern: str, columns: Sequence[str]) -> None:
-    for column in columns:
-        if names.count(column) != 1:
-            raise open_files.absent(pattern, column, checks.listed(names), names)
+        paths = sorted(file.path for file in matched.metadata_list)
+        yield from filter(os.path.isfile, paths)  # a pipe can be read once

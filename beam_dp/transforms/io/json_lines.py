@@ -3,9 +3,10 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from beam_dp.mechanisms.numerics import value_types
+from beam_dp.mechanisms.numerics import checks, value_types
 from beam_dp.transforms.io import open_files, records
 
+RULE = "JSON Lines in UTF-8 (.gz: by gzip)"
 _PLAIN = frozenset((int, float, bool))
 
 
@@ -26,12 +27,39 @@ def read_jsonl(path: str, pattern: str, columns: Sequence[str]) -> Iterator[dict
     Raises:
         ValueError: a .gz file ends early or is damaged; the message names the pattern only.
     """
-    message = open_files.unreadable(pattern, "JSON Lines in UTF-8 (.gz: by gzip)")
+    message = open_files.unreadable(pattern, RULE)
     for piece in open_files.guarded(_pieces(path), message):
         for line in piece.only(piece.good).split(b"\n"):
             value = _object(line)
             if value is not None:
                 yield {column: _plain(value.get(column)) for column in columns}
+
+
+def look(paths: Sequence[str], pattern: str) -> None:
+    """Refuse files for their first 64 KiB: what is not UTF-8, and lines none of which is an object.
+
+    Raises:
+        ValueError: names the pattern only.
+    """
+    starts = [
+        open_files.start_of(path, pattern, RULE).removeprefix(records.BYTE_ORDER_MARK)
+        for path in paths
+    ]
+    checks.require(
+        not b"".join(starts).strip() or any(map(_holds_object, starts)),
+        "ReadRows",
+        f"every file of {pattern!r}",
+        f"hold a JSON object on each line, and no line in their first {open_files.LOOKED >> 10} "
+        "KiB is one",
+        'Of a DataFrame: df.to_json("in.jsonl", orient="records", lines=True).',
+    )
+
+
+def _holds_object(start: bytes) -> bool:
+    lines = start.split(b"\n")
+    # A line that is cut there may be one.
+    longer = len(start) > open_files.LOOKED - 4 and lines[-1].lstrip().startswith(b"{")
+    return longer or any(_object(line) is not None for line in lines)
 
 
 def _pieces(path: str) -> Iterator[records.Piece]:

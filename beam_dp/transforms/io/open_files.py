@@ -1,5 +1,6 @@
 """Open files, and turn all errors that a file's content causes into one without content."""
 
+import codecs
 import contextlib
 import difflib
 import gzip
@@ -17,6 +18,17 @@ from beam_dp.transforms.inputs import progress
 # All errors that reading can raise: those of Arrow, of the operating system (with BeamIOError and
 # a bad gzip header), of a truncated gzip stream, and of names that are no text.
 DAMAGE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
+
+LOOKED = 1 << 16
+"""How many bytes at the start of a text file are looked at when a pipeline is built."""
+_SAVE = "save it as UTF-8, as iconv -f WINDOWS-1252 -t UTF-8 old.csv > new.csv does"
+_KINDS = {
+    b"PAR1": "a Parquet file: its name must end in .parquet",
+    b"PK\x03\x04": "a zip file, as .xlsx is: unpack it, or save the sheet as CSV in UTF-8",
+    b"\x1f\x8b": "packed by gzip: its name must end in .gz",
+    b"\xff\xfe": "text in UTF-16: save it as UTF-8",
+    b"\xfe\xff": "text in UTF-16: save it as UTF-8",
+}
 
 Item = TypeVar("Item")
 
@@ -37,6 +49,36 @@ def opened(path: str) -> Iterator[BinaryIO]:
             return
         with gzip.GzipFile(fileobj=raw) as unpacked:
             yield cast(BinaryIO, unpacked)
+
+
+def start_of(path: str, pattern: str, rule: str) -> bytes:
+    """Return the first 64 KiB of a file of text, unpacked.
+
+    A character that is cut at their end is no fault.
+
+    Raises:
+        ValueError: for bytes that are not UTF-8, and for a file that cannot be read or unpacked.
+    """
+    [start] = guarded(_start(path), unreadable(pattern, rule))
+    if not _is_utf8(start):
+        is_not = f"not, in its first {LOOKED >> 10} KiB: {_SAVE}"
+        kind = next((kind for magic, kind in _KINDS.items() if start.startswith(magic)), is_not)
+        rule = f"be text in UTF-8, and one of them is {kind}"
+        raise checks.ParameterError("ReadRows", f"every file of {pattern!r}", rule)
+    return start
+
+
+def _start(path: str) -> Iterator[bytes]:
+    with opened(path) as stream:
+        yield stream.read(LOOKED)
+
+
+def _is_utf8(start: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def is_local(path: str) -> bool:

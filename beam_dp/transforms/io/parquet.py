@@ -68,8 +68,13 @@ def ranges(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> list[R
     footers = functools.partial(_file_ranges, pattern=pattern, columns=columns)
     with futures.ThreadPoolExecutor(FOOTERS_AT_ONCE) as threads:
         parts = [part for file_parts in threads.map(footers, paths) for part in file_parts]
+    _check_kinds([part.kinds for part in parts], pattern, columns)
+    return parts
+
+
+def _check_kinds(files: Sequence[tuple[str, ...]], pattern: str, columns: Sequence[str]) -> None:
     for index, column in enumerate(columns):
-        kinds = {part.kinds[index] for part in parts} - {"null"}
+        kinds = {file[index] for file in files} - {"null"}
         checks.require(
             len(kinds) <= 1,
             "ReadRows",
@@ -77,7 +82,6 @@ def ranges(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> list[R
             f"have one type in all files of {pattern!r}, not {' and '.join(sorted(kinds))}",
             "Write the files again with one type.",
         )
-    return parts
 
 
 def _file_ranges(path: str, pattern: str, columns: Sequence[str]) -> list[Range]:
@@ -90,13 +94,17 @@ def _damaged(pattern: str) -> str:
 
 def _ranges(path: str, pattern: str, columns: Sequence[str]) -> Iterator[Range]:
     with _opened(path) as source, pq.ParquetFile(source) as file:
-        kinds = tuple(_kind_of(file.schema_arrow, pattern, column) for column in columns)
+        kinds = _kinds_in(file.schema_arrow, pattern, columns)
         first, rows = 0, 0
         for group in range(file.metadata.num_row_groups):
             rows += file.metadata.row_group(group).num_rows
             if rows >= RANGE_ROWS or group == file.metadata.num_row_groups - 1:
                 yield Range(path, first, group, kinds)
                 first, rows = group + 1, 0
+
+
+def _kinds_in(schema: pa.Schema, pattern: str, columns: Sequence[str]) -> tuple[str, ...]:
+    return tuple(_kind_of(schema, pattern, column) for column in columns)
 
 
 def _kind_of(schema: pa.Schema, pattern: str, column: str) -> str:
@@ -107,11 +115,26 @@ def _kind_of(schema: pa.Schema, pattern: str, column: str) -> str:
     return next((name for name, fits in _KINDS if fits(stored)), str(stored))
 
 
-def names_of(path: str) -> list[str]:
-    """Return the names of the columns of a file; reads its footer only."""
+def types_of(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> dict[str, pa.DataType]:
+    """Return the types of the wanted columns; reads footers only.
+
+    Raises:
+        ValueError: as `ranges`.
+    """
+    schemas = list(open_files.guarded(map(_schema_of, paths), _damaged(pattern)))
+    _check_kinds([_kinds_in(schema, pattern, columns) for schema in schemas], pattern, columns)
+    typed = {column: [schema.field(column).type for schema in schemas] for column in columns}
+    # A column of nulls fits any other: the type is that of the others, if there are any.
+    return {
+        column: without_view(max(kinds, key=lambda kind: not pt.is_null(kind)))
+        for column, kinds in typed.items()
+        if kinds
+    }
+
+
+def _schema_of(path: str) -> pa.Schema:
     with _opened(path) as source, pq.ParquetFile(source) as file:
-        names: list[str] = file.schema_arrow.names
-        return names
+        return file.schema_arrow
 
 
 def footer_of(path: str) -> pq.FileMetaData:

@@ -33,17 +33,17 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     4 MiB (64 MiB where a CSV cell is above 1 MiB), and by one row group's pages, also for
     compressed files; time is not.
 
-    A column that a file has not is refused when the pipeline is built, for the first 100 local
-    files, and fails the running job for others: see `headers`. JSON Lines have no header, so a
-    misspelt column of theirs is null in every row; an `UnknownColumns` warning says so.
+    What can be seen at the start of a file is refused when the pipeline is built, for the first 100
+    local files, and fails the running job for others: a column that a file has not, text that is
+    not UTF-8, a file of another kind (see `headers`). JSON Lines have no header, so a misspelt
+    column of theirs is null in every row; an `UnknownColumns` warning says so.
 
-    Edge cases: a pattern that matches nothing, a column of two types in two Parquet files and a
-    damaged file fail the running job, with one line that names pattern and column. CSV files of 0
-    bytes are refused, unless others have a header; of JSON Lines they have no rows. See `read_csv`,
-    `read_jsonl` and `read_parquet` for rows.
-    A directory is refused: write `directory/*.parquet`. A .gz file that ends early or is damaged
-    anywhere fails the job, whatever its rows hold; a file that is not compressed and ends in a row
-    is read as far as that row is there.
+    Edge cases: a pattern that matches nothing, and a file that is damaged further on, fail the
+    running job, with one line that names pattern and column. CSV files of 0 bytes are refused,
+    unless others have a header; of JSON Lines they have no rows. See `read_csv`, `read_jsonl` and
+    `read_parquet` for rows. A directory is refused: write `directory/*.parquet`. A .gz file that
+    ends early or is damaged anywhere fails the job, whatever its rows hold; a file that is not
+    compressed and ends in a row is read as far as that row is there.
 
     Args:
         pattern: a path, a glob, or several of these with commas between; local or on any
@@ -56,8 +56,8 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
             and one line is one row.
 
     Raises:
-        ValueError, TypeError: at construction, for a wrong parameter; when applied, for a column
-            that a local file has not.
+        ValueError, TypeError: at construction, for a wrong parameter; when applied, for a local
+            file that cannot be read.
     """
 
     pattern: str
@@ -82,7 +82,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Any]:
         """Apply the transform to a pipeline."""
-        headers.check(self.pattern, self._extension, self.columns, self.quotes)
+        types = headers.check(self.pattern, self._extension, self.columns, self.quotes)
         produced = dict if self._extension.startswith(".jsonl") else pa.RecordBatch
         parts = quick_steps.flat_mapped(self._parts)
         rows = (
@@ -93,7 +93,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
             | "SpreadParts" >> beam.GroupByKey()
             | "ReadParts" >> beam.ParDo(_ReadParts(self._rows)).with_output_types(produced)
         )
-        return known_columns.remember(rows, self.columns)
+        return known_columns.remember(rows, self.columns, types)
 
     def size_in_bytes(self) -> int:
         """Return the size of the files; raises what file systems raise that cannot tell."""

@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
@@ -18,8 +19,9 @@ from beam_dp.transforms.inputs import kernels as pc
 
 Cells = tuple[Any, ...]
 
-# A spreadsheet takes a cell that begins with one of these for a formula.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# A spreadsheet takes a cell that begins so for a formula, or for several cells. The quotes in front
+# are those of `text`: with one more, a text that had them already stays another one.
+_FORMULA = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@＝＋－＠])")
 LARGEST = 2**63 - 1
 RECORD_KEY = b"beam_dp"
 _LINES = 1 << 13
@@ -60,8 +62,9 @@ def text(cell: Any) -> str:
 
     Floats as `repr` writes them (they read back exactly; `inf`, `-inf`, `nan`), booleans as
     `true` and `false`, dates in ISO form, bytes in hexadecimal, None as nothing. Text that a
-    spreadsheet would take for a formula (a start of = + - @ tab or CR) gets a single quote
-    in front.
+    spreadsheet would take for a formula gets a single quote in front: it begins with a tab, CR or
+    LF, or with = + - @ (or their full-width forms), perhaps behind white space, and perhaps all of
+    it behind single quotes. `unquoted` takes the quote away, so different texts stay different.
     """
     match plain(cell):
         case None:
@@ -75,9 +78,14 @@ def text(cell: Any) -> str:
         case datetime.date() as date:
             return date.isoformat()
         case str(words):
-            return "'" + words if words.startswith(FORMULA_STARTS) else words
+            return "'" + words if _FORMULA.match(words) else words
         case other:
             return str(other)
+
+
+def unquoted(cell: Any) -> Any:
+    """Return the text that `text` wrote as this cell; None for None."""
+    return cell[1:] if cell and cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def ordered(table: pa.Table) -> pa.Table:

@@ -57,6 +57,8 @@ def remove_unfinished(path: str, processes: Collection[int]) -> None:
 def check(owner: str, path: str) -> None:
     """Refuse a local path where no file can be written, by writing an empty one beside it.
 
+    A folder that is not there is refused too: mostly its name is misspelt.
+
     Other file systems are not tried: workers write there, under other accounts, and a file that is
     created there cannot always be deleted.
 
@@ -85,7 +87,7 @@ def check(owner: str, path: str) -> None:
             owner,
             "path",
             f"be one that can be written, not {path!r}: {reason}",
-            "Name a file in a folder where you may write.",
+            "Name a file in a folder that exists, and where you may write.",
         ) from None
 
 
@@ -101,23 +103,14 @@ def _prefix(path: str, process: int) -> str:
 
 
 def _try(path: str) -> None:
-    """Write an empty file beside a path, or where its folder will be made, and delete it."""
+    """Write an empty file beside a path, and delete it."""
     folder, name = os.path.split(path)
-    existing = folder
-    while not os.path.lexists(existing) and existing != os.path.dirname(existing):
-        existing = os.path.dirname(existing)
-    if existing == folder:
-        _check_sticky(folder, path)
-        with contextlib.suppress(FileNotFoundError):
-            os.lstat(path)  # raises where the name is too long
-        prefix = _prefix(name, os.getpid())
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=prefix, suffix=".partial"):
-            return
-    with tempfile.TemporaryDirectory(dir=existing) as parent:
-        trial = os.path.join(parent, os.path.relpath(folder, existing))
-        os.makedirs(trial)
-        with open(os.path.join(trial, name), "xb"):
-            return
+    _check_sticky(folder, path)
+    with contextlib.suppress(FileNotFoundError):
+        os.lstat(path)  # raises where the name is too long
+    prefix = _prefix(name, os.getpid())
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=prefix, suffix=".partial"):
+        pass
 
 
 def _check_sticky(folder: str, path: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import apache_beam as beam
 
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.columns import ids
 from beam_dp.transforms.columns.key_list import KeyList
 from beam_dp.transforms.columns.partition_keys import Key, are_clean, clean
 from beam_dp.transforms.columns.public_keys import PublicKeys
@@ -208,7 +209,7 @@ def _once(keys: list[tuple[object, ...]]) -> tuple[Key, ...]:
 
 def _checked(key: tuple[object, ...]) -> Key:
     for part in key:
-        if clean(part) is None:
+        if ids.is_float(part) or clean(part) is None:
             raise checks.ParameterTypeError(
                 "PublicPartitions",
                 "a key",

@@ -1,4 +1,4 @@
-"""Reduce each shard to whole people once, and count how many partitions each of them has."""
+"""Reduce each shard to whole people once, and count their votes in what is chosen first."""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -12,16 +12,17 @@ from apache_beam.utils.windowed_value import WindowedValue
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.reach import ladder
+from beam_dp.mechanisms.planning.first_choices import FirstVotes
 from beam_dp.mechanisms.summaries import wire
+from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.steps import runtime, settle
 
-STEPS: Literal["steps"] = "steps"
-"""The tag of the counts."""
+VOTES: Literal["votes"] = "votes"
+"""The tag of the votes."""
 _PIECE_LINES = 1 << 18
-Reduced = tuple[int, bytes] | TaggedOutput[Literal["steps"], tuple[int, bytes]]
-"""The output: (shard, lines of whole people); or, tagged, (0, people per step of the ladder)."""
+Reduced = tuple[int, bytes] | TaggedOutput[Literal["votes"], tuple[int, bytes]]
+"""The output: (shard, lines of whole people); or, tagged, (0, votes)."""
 
 
 def pieces(table: Table, lines: int) -> Iterator[Table]:
@@ -35,33 +36,34 @@ def pieces(table: Table, lines: int) -> Iterator[Table]:
 
 
 class ReduceShards(quick_steps.QuickStep):
-    """Turn the lines of a shard into lines of whole people, and count their partitions.
+    """Turn the lines of a shard into lines of whole people, and count their votes.
 
-    The counts are exact and private data, as the lines are.
+    The votes are exact and private data, as the lines are.
 
     Args:
         bounder: the bounding of the run, up to the last step of the ladder.
-        edges: the steps of the ladder.
+        votes: what is counted.
     """
 
-    def __init__(self, bounder: Bounder, edges: tuple[int, ...]) -> None:
-        self._bounder, self._edges = bounder, edges
+    def __init__(self, bounder: Bounder, votes: FirstVotes) -> None:
+        self._bounder, self._votes = bounder, votes
 
     def start_bundle(self) -> None:
         """Begin a bundle with nobody: a bundle that failed leaves nothing behind."""
-        self._people = np.zeros(len(self._edges), np.int64)
+        self._counted: list[Summary] = []
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Reduced]:
         """Take all lines of one shard: all those of each of its people."""
         table = settle.gather_reduced(element[1], self._bounder)
         if table is None:
             return
-        self._people += ladder.people_per_step(ladder.reaches_of(table), self._edges)
+        self._counted.append(self._votes.of(table, self._bounder))
         for piece in pieces(table, _PIECE_LINES):
             yield element[0], wire.pack_table(piece)
 
-    def finish_bundle(self) -> Iterator[TaggedOutput[Literal["steps"], WindowedValue]]:
-        """Yield the counts of the bundle."""
-        counted = 0, self._people.tobytes()
-        yield TaggedOutput(STEPS, GlobalWindows.windowed_value(counted))
+    def finish_bundle(self) -> Iterator[TaggedOutput[Literal["votes"], WindowedValue]]:
+        """Yield the votes of the bundle."""
+        if self._counted:
+            counted = 0, wire.pack_summary(self._votes.merged(self._counted))
+            yield TaggedOutput(VOTES, GlobalWindows.windowed_value(counted))
         runtime.give_back()

@@ -26,9 +26,9 @@ import numpy as np
 
 from beam_dp.mechanisms.clips.choice import Choice
 from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.reach_programs import Programs
-from beam_dp.mechanisms.reach.reach_choice import ReachChoice
 from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.draws.draws_folder import Barriers, Draws
 from beam_dp.transforms.public.collected_partitions import KeysAsSide
@@ -137,7 +137,7 @@ class DrawOnce(
     program: Program | Programs
     partitions: BucketPartitions
     noise: Noise = dataclasses.field(default_factory=Noise)
-    chosen: beam.PCollection[ReachChoice] | None = None
+    chosen: beam.PCollection[Chosen] | None = None
     draws: Draws = dataclasses.field(default_factory=Barriers)
     listed: KeysAsSide = dataclasses.field(default_factory=KeysAsSide)
     drawn: "Drawn" = dataclasses.field(init=False)

@@ -11,10 +11,10 @@ import numpy as np
 
 from beam_dp.mechanisms.clips.choice import Choice
 from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.reach_programs import Programs
 from beam_dp.mechanisms.reach import partition_number
-from beam_dp.mechanisms.reach.reach_choice import ReachChoice
 from beam_dp.mechanisms.summaries.histograms import Summary, partitions
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -87,16 +87,17 @@ class BucketPartitions:
         """Return the keys of what `cells` returned."""
         return Block(keys_, ()).named(self.layout.public)
 
-    def total(self, kept: int, chosen: ReachChoice | None) -> int:
+    def total(self, kept: int, chosen: Chosen | None) -> int:
         """Return about how many partitions are released, if one bucket releases so many.
 
         Args:
             kept: how many that are.
-            chosen: the choice of the bound on partitions, which has a guess.
+            chosen: what was chosen first: the bound on partitions has a guess.
         """
         if self.layout.public is not None:
             return len(self.layout.public)
-        guess = partition_number.FEW if chosen is None else chosen.guess
+        found = None if chosen is None else chosen.reach
+        guess = partition_number.FEW if found is None else found.guess
         return partition_number.about(kept, self.buckets, guess) if self.layout.partition else 1
 
     def _public(self, bucket: int) -> np.ndarray | None:
@@ -141,7 +142,7 @@ class ChooseClips(quick_steps.QuickStep):
         self._program, self._noise, self._draws = program, noise, draws
 
     def process(
-        self, element: tuple[int, Iterable[bytes]], chosen: ReachChoice | None = None
+        self, element: tuple[int, Iterable[bytes]], chosen: Chosen | None = None
     ) -> Iterator[tuple[int, tuple[Choice, ...]]]:
         """Take the bucket of that summary, and ignore all others."""
         if element[0] != settle.SHARED:
@@ -173,7 +174,7 @@ class Draw(quick_steps.QuickStep):
         self,
         element: tuple[int, Iterable[bytes]],
         clips: tuple[Choice, ...] = (),
-        chosen: ReachChoice | None = None,
+        chosen: Chosen | None = None,
         keys: PublicKeys | None = None,
     ) -> Iterator[tuple[int, Block]]:
         """Take all summaries of one bucket; yield numbered blocks of rows."""
@@ -193,7 +194,7 @@ class Draw(quick_steps.QuickStep):
         partitions: BucketPartitions,
         element: tuple[int, Iterable[bytes]],
         clips: tuple[Choice, ...],
-        chosen: ReachChoice | None,
+        chosen: Chosen | None,
     ) -> Block:
         """Draw the partitions of a bucket that are kept, and their numbers."""
         program, (bucket, packed) = self._program.at(chosen), element

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from beam_dp.mechanisms.clips.loss import Cut
-from beam_dp.mechanisms.reach.reach_choice import ReachChoice
+from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.releases.released import Released
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.columns.partition_keys import Key
@@ -30,11 +30,11 @@ class Block:
     keys: np.ndarray
     numbers: tuple[np.ndarray, ...]
     cuts: tuple[Cut | None, ...] = ()
-    chosen: ReachChoice | None = None
+    chosen: Chosen | None = None
 
     @classmethod
     def of(
-        cls, keys: np.ndarray, drawn: Sequence[Released], chosen: ReachChoice | None = None
+        cls, keys: np.ndarray, drawn: Sequence[Released], chosen: Chosen | None = None
     ) -> "Block":
         """Return the block of what every step drew."""
         numbers = tuple(column for step in drawn for column in step.columns)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from beam_dp.transforms.io import open_files
 from tests.hostile.inserted import columns_of_arrow, layouts, lines_of_csv, lines_of_json, readers
 
 FORMATS = ("csv", "csv.gz", "jsonl", "jsonl.gz", "parquet")
@@ -39,8 +40,9 @@ def write(folder: Path, extension: str, rng: random.Random, inserted: int) -> st
             pq.write_table(pa.Table.from_batches([batch]), path, row_group_size=17)
             continue
         lines = [make(rng, 99) if n is None else make(None, n) for n in numbers]
-        header = ",".join(layouts.NAMES).encode() + b"\n"
-        readers.write(path, [header, *lines] if extension.startswith("csv") else lines)
+        # What is looked at when a pipeline is built must be UTF-8: blank lines, which are no rows.
+        header = ",".join(layouts.NAMES).encode() if extension.startswith("csv") else b"{}"
+        readers.write(path, [header + b"\n" * open_files.LOOKED, *lines])
     return f"{folder}/part-*.{extension}"
 
 

@@ -96,6 +96,24 @@ def test_any_tree_of_any_cut_keeps_what_the_definition_says(bounds, wide, keep_r
                 assert fields_in(settled) == fields_of(bounder, kept)
 
 
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("keep_rows", [False, True])
+@pytest.mark.parametrize("bounds", [each for each in BOUNDS if each.depth is not None], ids=str)
+def test_so_are_people_with_too_many_different_rows(monkeypatch, bounds, keep_rows):
+    monkeypatch.setattr("beam_dp.mechanisms.bounding.bounder.MOST_DIFFERENT", 3)
+    generator = random.Random(f"{bounds}{keep_rows}")
+    for trial in range(12):
+        bounder = Bounder(bounds, () if keep_rows else FIELDS, b"%d" % trial, keep_rows)
+        rows = random_rows(generator, 150)
+        kept = reference(bounder, rows)
+        for _ in range(4):
+            settled = some_tree(generator, bounder, rows)
+            if keep_rows:
+                assert rows_in(settled) == kept
+            else:
+                assert fields_in(settled) == fields_of(bounder, kept)
+
+
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("bits", [0, 1, 3])
 @pytest.mark.parametrize("top", [False, True])
@@ -262,6 +280,47 @@ def test_the_kept_row_is_uniform_over_different_rows():
     assert len(kept) == people
     shares = np.array([(kept == value).sum() for value in (-7, 0, 1, 2, 100)]) / people
     assert np.abs(shares - 1 / 5).max() <= math.sqrt(math.log(2 * 5 / FALSE_ALARM) / (2 * people))
+
+
+@pytest.mark.parametrize(
+    "bounds", [{"rows_per_partition": n} for n in (1, 10, 50)] + [{"rows": 10}]
+)
+def test_people_who_are_cut_have_the_share_of_clicks_that_they_had(bounds):
+    # 20,000 people with 50 rows each, of which some are a click: 2% in all. A person keeps b rows,
+    # and c b / 50 of c clicks rounded down or up. Bernstein for independent sums in steps of 1:
+    # P(|mean - c b / 50| > t) <= 2 e^(-n t^2 / (2 (q + t / 3))), q the mean variance, at most that
+    # of the part that is rounded; 1e-10 for this t. Runs of equal values would give 5% for b = 10.
+    people, each = 20_000, 50
+    generator = np.random.default_rng(2)
+    values = (generator.random((people, each)) < 0.02).astype(np.int64)
+    person = np.repeat(np.arange(people, dtype=np.uint64), each)[None]
+    limits = ContributionBounds(None, **bounds)
+    fields = (Field(0, "sum"),)
+    table = Table(person, np.zeros_like(person), np.ones(values.size, np.int64), [values.ravel()])
+    settled = Bounder(limits, fields, os.urandom(16)).settle(table)
+    exact = values.sum(axis=1) * limits.depth / each
+    spread = (exact % 1 * (1 - exact % 1)).mean()
+    most = math.log(2 / FALSE_ALARM) / people
+    tolerance = most / 3 + math.sqrt(most**2 / 9 + 2 * most * spread)
+    found = settled.values[0].sum() / people
+    assert (settled.rows == limits.depth).all()
+    assert abs(found - exact.mean()) <= (tolerance if limits.depth < each else 0)
+    assert tolerance < 0.02 * limits.depth / 2
+
+
+def test_the_share_of_a_person_is_right_on_average_over_keys():
+    # 7 rows of one value, 3 of another, two clicks of 13: each kept with its share, over 40,000
+    # keys. Hoeffding for 3 means of numbers within 1: t = 0.018; the false alarm is 1e-10.
+    counts, trials = np.array([7, 3, 3]), 40_000
+    person = np.repeat(np.arange(trials, dtype=np.uint64), 3)[None]
+    values = np.tile(np.array([-5, 0, 11]), trials)
+    table = Table(person, np.zeros_like(person), np.tile(counts, trials), [values])
+    for limit in (1, 2, 5, 12):
+        bounds = ContributionBounds(None, limit)
+        settled = Bounder(bounds, (), os.urandom(16), keep_rows=True).settle(table)
+        means = [settled.rows[settled.values[0] == value].sum() / trials for value in (-5, 0, 11)]
+        tolerance = math.sqrt(math.log(2 * 3 * 4 / FALSE_ALARM) / (2 * trials))
+        assert np.abs(np.array(means) - counts * limit / 13).max() <= tolerance
 
 
 def test_another_key_keeps_other_pairs():

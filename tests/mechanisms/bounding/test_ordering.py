@@ -1,12 +1,16 @@
 """The packed sort of rows gives the order of a full sort, also where packed words collide."""
 
+import collections
 import itertools
 import random
+from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from beam_dp.mechanisms.bounding import ordering
+from tests.reference import evenly
 
 NOTHING_SHARED = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -110,3 +114,65 @@ def test_pairs_are_in_the_order_of_a_full_sort(
         assert lines[order].tolist() == sorted(lines.tolist())
         differs = [True, *(a != b for a, b in itertools.pairwise(lines[order].tolist()))]
         assert new_pair.tolist() == differs
+
+
+def parts(total: int, lines: int) -> Iterator[tuple[int, ...]]:
+    """Yield all ways to be `total` rows of so many different ones."""
+    for cuts in itertools.combinations(range(1, total), lines - 1):
+        yield tuple(b - a for a, b in itertools.pairwise([0, *cuts, total]))
+
+
+def proportional(
+    pairs: list[tuple[int, ...]], limits: list[int], turns: list[int]
+) -> list[list[int]]:
+    """Return the copies that stay of each line of each pair."""
+    kept = ordering.in_proportion(
+        np.array([count for counts in pairs for count in counts]),
+        np.array(list(map(len, pairs))),
+        np.array(limits),
+        np.array(turns, np.uint64),
+    )
+    assert kept.dtype == np.int64
+    return [part.tolist() for part in np.split(kept, np.cumsum(list(map(len, pairs)))[:-1])]
+
+
+def test_each_value_keeps_its_share_of_every_small_multiset() -> None:
+    """All of up to 8 rows of up to 4 values, with all limits and all starts."""
+    cases = [
+        (counts, limit, start)
+        for total in range(1, 9)
+        for lines in range(1, 5)
+        for counts in parts(total, lines)
+        for limit in range(1, total + 1)
+        for start in range(total)
+    ]
+    found = proportional(*map(list, zip(*cases, strict=True)))
+    mean: dict[tuple[tuple[int, ...], int], np.ndarray] = collections.defaultdict(lambda: 0)
+    for (counts, limit, start), kept in zip(cases, found, strict=True):
+        queue = [line for line, count in enumerate(counts) for _ in range(count)]
+        assert kept == np.bincount(evenly(queue, limit, start), minlength=len(counts)).tolist()
+        quotas = [Fraction(limit * count, sum(counts)) for count in counts]
+        assert sum(kept) == limit
+        assert all(abs(stay - quota) < 1 for stay, quota in zip(kept, quotas, strict=True))
+        mean[counts, limit] = mean[counts, limit] + np.array(kept)
+    for (
+        counts,
+        limit,
+    ), sums in mean.items():  # over all starts, of which there are as many as rows
+        assert sums.tolist() == [limit * count for count in counts]
+
+
+def test_a_turn_beyond_the_rows_begins_again() -> None:
+    for turn in (0, 6, 7, 8, 1 << 63, (1 << 64) - 1):
+        assert proportional([(2, 4, 1)], [3], [turn]) == proportional([(2, 4, 1)], [3], [turn % 7])
+
+
+def test_huge_numbers_of_rows_are_shared_out_exactly() -> None:
+    """Products pass 2^64 there."""
+    counts, limit, turn = ((1 << 60) + 3, 1, (1 << 59) - 7), (1 << 60) - 1, (1 << 64) - 5
+    total = sum(counts)
+    sums = [0, *itertools.accumulate(counts)]
+    stay = [(before * limit + turn % total) // total for before in sums]
+    expected = [b - a for a, b in itertools.pairwise(stay)]
+    assert proportional([(3, 5), counts, (9,)], [4, limit, 2], [1, turn, 3])[1] == expected
+    assert sum(expected) == limit

@@ -8,8 +8,9 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.clips.foresight import Crowd, Foreseen
-from beam_dp.mechanisms.releases.clipped import ClippedDistinct
-from beam_dp.mechanisms.releases.released import PeopleRelease
+from beam_dp.mechanisms.noise.tails import laplace_bound
+from beam_dp.mechanisms.releases.clipped import ClippedDistinct, people_of
+from beam_dp.mechanisms.releases.released import ALPHA
 from tests.doubles import ZeroNoise
 from tests.mechanisms.releases.test_clipped import cells_of, clipped_sum
 from tests.reference import Row
@@ -59,11 +60,12 @@ def test_a_given_clip_leaves_the_noise_alone() -> None:
     release = clipped_sum(search=None, noise=0.5, grid=(64,))
     found = release.foreseen(Crowd(100, 1, 1, 64))
     assert found is not None
-    assert found.high - found.value == found.value - found.low == release._noise_bound(0, 0)
+    bound = laplace_bound(Fraction(1, 2) / 64, ALPHA)
+    assert found.high - found.value == found.value - found.low == bound
 
 
 def test_people_are_a_number_with_the_noise_on_both_sides() -> None:
-    found = PeopleRelease(Budget(1.0)).foreseen(Crowd(100.0, 7, 3, None))
+    found = people_of(Budget(1.0)).foreseen(Crowd(100.0, 7, 3, None))
     assert found is not None and found.value == 100
     # P(|X| > 3) = 2 e^-4 / (1 + e^-1) = 0.027 < 0.048 < 0.073 = P(|X| > 2).
     assert (found.low, found.high) == (97, 103)

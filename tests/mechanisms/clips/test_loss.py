@@ -156,7 +156,7 @@ def test_rows_are_each_by_itself():
 # ------------------------------------------------------------------- the share of a partition
 
 
-CUT = Cut(30.0, 10.0, (400.0, 9000.0), (5000.0, 2e6))
+CUT = Cut(30.0, 8.0, 10.0, (400.0, 9000.0), (5000.0, 2e6))
 
 
 def test_one_partition_loses_all():
@@ -197,7 +197,7 @@ def test_a_larger_partition_has_no_smaller_share():
 
 
 def test_without_loss_it_is_the_noise():
-    cut = Cut(30.0, 10.0, (0.0, 0.0), (0.0, 0.0))
+    cut = Cut(30.0, 8.0, 10.0, (0.0, 0.0), (0.0, 0.0))
     values = np.array([0.0, 99.0])
     for widths in cut.widths(values, cut.sums(values)):
         assert widths.tolist() == [30.0, 30.0]
@@ -207,7 +207,7 @@ def test_without_loss_it_is_the_noise():
 def test_widths_are_numbers_for_any_released_numbers(largest):
     values = np.array([0, largest, -largest, 1], object)
     for whole in (values, values.astype(float)):
-        for cut in (CUT, Cut(1e130, 1e125, (0.0, 0.0), (1e131, 1e250))):
+        for cut in (CUT, Cut(1e130, 1e124, 1e125, (0.0, 0.0), (1e131, 1e250))):
             for widths in cut.widths(whole, cut.sums(whole)):
                 assert widths.dtype == np.float64 and np.isfinite(widths).all()
                 assert (widths >= cut.noise).all()

@@ -99,11 +99,11 @@ def test_what_has_bounds_says_so():
 
 
 def test_one_share_of_the_budget_pays_for_several():
-    metrics = [dp.Quantiles("x", [0.25, 0.5, 0.75]), dp.Max("x")]
+    metrics = [dp.Quantiles("x", [0.25, 0.5, 0.75], per="person"), dp.Max("x")]
     program = compile_program(metrics, dp.Budget(1), 1)
     assert [entry[1] for entry in program.entries] == [dp.Budget(Fraction(1, 2))] * 2
     search = program.steps[0].release.search
     assert [search.level_cost(level) for level in (0, 1)] == [
-        dp.Budget(Fraction(11, 40)),
-        dp.Budget(Fraction(9, 40)),
+        dp.Budget(Fraction(11, 40) * Fraction(19, 20)),
+        dp.Budget(Fraction(9, 40) * Fraction(19, 20)),
     ]

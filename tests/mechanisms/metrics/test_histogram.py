@@ -176,7 +176,7 @@ def test_the_job_says_what_edges_are(word: str, capfd: pytest.CaptureFixture[str
 def test_the_job_refuses_an_option_that_no_metric_takes(capfd: pytest.CaptureFixture[str]) -> None:
     words = ["--person", "p", "--histogram", "age:0:1", "--epsilon", "1", "--plan"]
     for more, said in (
-        (["--last_by", "t"], "--last_by is for --variance"),
+        (["--last_by", "t"], "--last_by is for --trimmed_mean"),
         (["--person_value", "last"], "--person_value"),
     ):
         with pytest.raises(SystemExit) as ended:

@@ -25,7 +25,7 @@ def test_outputs_are_the_users_or_wide_and_mirrored_for_a_smallest():
     unit = Fraction(1, 10**6)
     assert request_of(dp.Max("x")).candidates() is default_values(unit)
     assert request_of(dp.Sum("x", one_sided=True)).candidates() is default_totals(unit)
-    assert request_of(dp.MaxFrequency("x")).candidates() is default_totals(Fraction(1))
+    assert request_of(dp.SumOfSquares("x")).candidates() is default_totals(Fraction(1))
     assert request_of(dp.Max("x", candidates=GRID)).candidates() is GRID
     mirrored = request_of(dp.Min("x", candidates=GRID)).candidates()
     assert list(mirrored) == [-y for y in GRID][::-1]
@@ -35,7 +35,7 @@ def test_the_lowest_candidate_stands_for_nobody_on_the_default_grid_of_values_on
     assert request_of(dp.Max("x")).blank and request_of(dp.KthLargest("x", 3)).blank
     assert not request_of(dp.Max("x", candidates=GRID)).blank
     assert not request_of(dp.Count(one_sided=True)).blank
-    assert not request_of(dp.MaxFrequency("x")).blank
+    assert not request_of(dp.SumOfSquares("x")).blank
 
 
 def test_only_scale_then_choose_spends_a_delta():
@@ -69,8 +69,8 @@ def test_the_release_keeps_what_its_search_looks_at(search, candidates):
 
 
 def test_how_it_is_searched_is_read_off_the_metric():
-    frequency = dp.MaxFrequency("x")
-    assert Searching.of(frequency) == Searching() == Searching("two_phase", None, 0.05)
+    squares = dp.SumOfSquares("x")
+    assert Searching.of(squares) == Searching() == Searching("two_phase", None, 0.05)
     assert dp.Max("x").searching == Searching("walk", None, 0.05)
     metric = dp.Min("x", search="auto", candidates=GRID, beta=0.2)
     assert metric.searching == Searching("auto", GRID, 0.2)

@@ -72,7 +72,6 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
       for p in (0, 1, -0.1, 1.1, math.nan, math.inf, True, None, "0.5")),
     (dp.Quantile, {"column": "x", "p": 0.5, "per": "rows"}, "Quantile: per must be"),
     (dp.Median, {"column": "x", "per": None}, "Median: per must be"),
-    (dp.SumOfSquares, {"column": "x", "relaxation": "rows"}, "relaxation must be"),
     (dp.DistinctCount, {"column": "x", "one_sided": 1}, "one_sided must be True or False"),
     (dp.DistinctCount, {"column": "x", "clip": "none"}, "clip must be"),
     (dp.DistinctCount, {"column": "x", "clip_share": 1}, "clip_share must be"),
@@ -119,7 +118,7 @@ def test_equal_requests_are_released_once() -> None:
 
 @pytest.mark.parametrize("search", [ExponentialMechanism, "auto"], ids=str)
 def test_searches_can_be_chosen(search: Any) -> None:
-    for metric in (dp.KthLargest("x", 2, search=search), dp.MaxFrequency("x", search=search)):
+    for metric in (dp.KthLargest("x", 2, search=search), dp.SumOfSquares("x", search=search)):
         [step] = compile_program([metric], dp.Budget(1.0), 1).steps
         assert step.release.shift > 0
         if search != "auto":

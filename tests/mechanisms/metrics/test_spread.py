@@ -18,9 +18,9 @@ SAME = {
     "min": (dp.Min("x", **HOW), "minimum", "min"),
 }
 USELESS = [
-    (dp.Mean, {"clip": "partition"}),
-    (dp.Mean, {"clip_share": 0.5}),
-    (dp.Median, {"per": "row"}),
+    (dp.Mean, {"low": 0}),
+    (dp.Mean, {"high": 0.5}),
+    (dp.Median, {"per": "person"}),
     *((kind, {"beta": 0.1}) for kind in (dp.Median, dp.Max, dp.Min)),
     *((kind, {"candidates": dp.Candidates.linear(0, 9, 1)}) for kind in (dp.Median, dp.Max, dp.Min)),
     *((kind, {"search": dp.ExponentialMechanism}) for kind in (dp.Max, dp.Min)),

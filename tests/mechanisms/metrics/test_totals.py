@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
+from beam_dp.beam_yaml import mappings
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -50,7 +51,7 @@ def people(totals: list[int], rows: list[int] | None = None) -> Table:
     return Table(ids, nowhere, counts, [np.array(totals, np.int64) * 10**6])
 
 
-@pytest.mark.parametrize("metric", [dp.Sum("x", clip=10), dp.Count(clip=10), dp.Mean("x", clip=10)])
+@pytest.mark.parametrize("metric", [dp.Sum("x", clip=10), dp.Count(clip=10)])
 def test_a_known_clip_is_not_chosen_and_nothing_is_spent_on_a_choice(metric: Metric) -> None:
     first = program_of(metric).steps[0].release
     assert isinstance(first, ClippedSum) and first.looks == () and first.chooser is None
@@ -68,10 +69,22 @@ def test_the_noise_of_a_known_clip_is_that_of_all_the_budget() -> None:
     assert step.release.thresholds == (2_500_000,) and step.release.noise_costs == (dp.Budget(1),)
 
 
-def test_the_rows_of_a_mean_have_a_clip_of_their_own() -> None:
-    total, count = program_of(dp.Mean("x", clip=2.5)).steps
-    assert isinstance(total.release, ClippedSum) and isinstance(count.release, ClippedSum)
-    assert total.release.looks == () and count.release.looks != ()
+@pytest.mark.parametrize("clip", [5, 2.5, "shared", "partition", True])
+@pytest.mark.parametrize("per", ["row", "person"])
+def test_a_mean_takes_no_clip_for_that_would_limit_totals(clip: object, per: str) -> None:
+    """ "Nobody rates above 5" is of values: people with 10 ratings of 4 would count for 5 of 40."""
+    with pytest.raises(
+        ValueError,
+        match="Mean: clip must be left out for a mean: .* Where no value .* write high=5",
+    ):
+        dp.Mean("rating", per=per, clip=clip)
+    with pytest.raises(ValueError, match="Mean: clip must be left out for a mean"):
+        mappings.metrics_of("P", [{"mean": "rating", "per": per, "clip": clip}])
+
+
+def test_the_clips_of_a_mean_are_shared() -> None:
+    shared = program_of(dp.Mean("x"))
+    assert [step.shared is None for step in shared.steps] == [False, False]
 
 
 @pytest.mark.parametrize("clip", [0, -1, math.inf, math.nan, "private", True, None])
@@ -131,6 +144,7 @@ def test_nothing_is_known_of_a_mean_whose_count_may_be_0_or_is_open(
     count: tuple[float, float, float],
 ) -> None:
     mean = dp.Mean("x").combine([interval(1, 0, 2), interval(*count)])
+    assert math.isnan(mean.values[0]) == (count[1] <= 0)
     assert mean.low[0] == -math.inf and mean.high[0] == math.inf
 
 
@@ -144,7 +158,6 @@ BESIDE = {
     "rows": [*SUM_AND_COUNT, dp.Mean("x")],
     "people": [dp.Sum("x"), dp.PeopleCount(), dp.Mean("x", per="person")],
     "a known clip of the sum": [dp.Sum("x", clip=50), dp.Count(), dp.Mean("x")],
-    "both clips": [dp.Sum("x", clip=50), dp.Count(), dp.Mean("x", clip=50)],
     "another name": [dp.Sum("x", name="a"), dp.Count(name="b"), dp.Mean("x", name="c")],
 }
 
@@ -194,20 +207,19 @@ def test_a_mean_promises_what_its_sum_with_a_given_clip_promises() -> None:
 
 def test_the_part_of_the_mean_goes_to_its_sum_and_count() -> None:
     def spent(metrics: Sequence[Metric]) -> list[Fraction]:
-        shares = [Fraction(0)] * 3
+        shares = [Fraction(0)] * 4
         for label, cost, times in compile_program(metrics, dp.Budget(1), 1).entries:
             shares[int(label.split()[0])] += cost.amount * times
         return shares
 
-    assert spent(SUM_AND_COUNT) == [Fraction(1, 2), Fraction(1, 2), 0]
-    assert spent([*SUM_AND_COUNT, dp.Mean("x")]) == [Fraction(8, 15), Fraction(7, 15), 0]
+    assert spent(SUM_AND_COUNT) == [Fraction(1, 2), Fraction(1, 2), 0, 0]
+    assert spent([*SUM_AND_COUNT, dp.Mean("x")]) == [Fraction(5, 9), Fraction(4, 9), 0, 0]
     assert spent([*SUM_AND_COUNT, dp.Mean("x", weight=3)]) == [
-        Fraction(14, 25),
-        Fraction(11, 25),
-        0,
+        *(Fraction(3, 5), Fraction(2, 5)),
+        *(0, 0),
     ]
     own = spent([*SUM_AND_COUNT, dp.Mean("x", own_count=True)])
-    assert own == [Fraction(8, 15), Fraction(1, 3), Fraction(2, 15)]
+    assert own == [Fraction(part, 171) for part in (60, 60, 34, 17)]  # after the centre's 15%
 
 
 def test_the_plan_says_whose_numbers_the_mean_uses() -> None:
@@ -227,7 +239,8 @@ APART = {
     "rows for people": [dp.Sum("x"), dp.Count(), dp.Mean("x", per="person")],
     "a sum from below": [dp.Sum("x", one_sided=True), dp.Count(), dp.Mean("x")],
     "a count from below": [dp.Sum("x"), dp.Count(one_sided=True), dp.Mean("x")],
-    "a clip of its own": [dp.Sum("x"), dp.Count(), dp.Mean("x", clip=9)],
+    "ends of its own": [dp.Sum("x"), dp.Count(), dp.Mean("x", low=0, high=9)],
+    "one end": [dp.Sum("x"), dp.Count(), dp.Mean("x", high=9)],
     "a count of its own": [dp.Sum("x"), dp.Count(), dp.Mean("x", own_count=True)],
     "preprocessed": [dp.Sum("x"), dp.Count(), dp.Mean("x", method="preprocessing")],
 }

@@ -15,11 +15,15 @@ HALF = Fraction(1, 2)
 
 
 def test_a_metric_gives_its_requests_parts_of_its_weight_and_shared_ones_add_up() -> None:
-    asked = [dp.Mean("x", weight=5), dp.Sum("x"), dp.PeopleCount(weight=HALF)]
-    [total, valid] = dp.Mean("x").requests()
-    [people] = dp.PeopleCount().requests()
-    assert dp.Mean("x").request_weights() == (3, 2)
-    assert weights_of(asked) == {total: Fraction(4), valid: Fraction(2), people: HALF}
+    asked = [dp.Mean("x", low=0, high=9, weight=5), dp.Sum("x"), dp.PeopleCount(weight=HALF)]
+    [distances, valid] = dp.Mean("x", low=0, high=9).requests()
+    [total], [people] = dp.Sum("x").requests(), dp.PeopleCount().requests()
+    assert dp.Mean("x").request_weights() == (2, 1)
+    # What chooses a centre is paid before: 15% of the metric's part.
+    parts = {distances: Fraction(17, 6), valid: Fraction(17, 12)}
+    assert weights_of(asked) == {**parts, total: Fraction(1), people: HALF}
+    both = weights_of([dp.Mean("x", weight=5), dp.Mean("x", name="again", weight=5)])
+    assert sum(both.values()) == Fraction(17, 20) * 10 and len(both) == 2
 
 
 @pytest.mark.parametrize("budget", [dp.Budget(1.0), dp.Budget.zcdp(Fraction(1, 3))], ids=str)

@@ -29,7 +29,7 @@ def test_labels_are_numbers_words_and_columns():
     assert [step.label for step in steps] == [
         "0 rows",
         "1 max x",
-        "2 sum x",
+        "2 distances x",
         "3 valid x",
         "4 people",
     ]

@@ -1,6 +1,5 @@
 """A plan says what a program would spend and how far it would stray, from parameters alone."""
 
-import math
 import re
 from fractions import Fraction
 
@@ -14,9 +13,11 @@ from beam_dp.mechanisms.metrics.ratio import Ratio
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.short_numbers import short
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.plan import Plan, describe
+from beam_dp.mechanisms.planning.plan import Plan, describe, several_owners
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.releases import clipped, released, shifted_inverse
+from beam_dp.mechanisms.releases import clipped, shifted_inverse
+from beam_dp.mechanisms.summaries import worker_limits
+from beam_dp.transforms.aggregate import PrivateAggregate
 
 ASKED = [
     totals.Count(),
@@ -58,16 +59,17 @@ def test_the_text_has_a_line_per_part_and_a_total():
     assert re.split(" {2,}", heading) == [
         *("metric", "spends", "expected error", "shift T", "noise scale", "mechanism"),
     ]
-    assert [re.split(" {2,}", line)[0] for line in lines[:7]] == [
+    assert [re.split(" {2,}", line)[0] for line in lines[:8]] == [
         "(partitions)",
         "count",
-        "sum_spent, average (sum)",
+        "sum_spent",
+        "average (distances from a centre)",
         "average (rows)",
         "max_age",
         "visits",
         "people_count",
     ]
-    explained = [line.partition(":")[0] for line in lines[7:-2]]
+    explained = [line.partition(":")[0] for line in lines[8:-2]]
     assert explained == [
         "expected error",
         "at most N people",
@@ -87,17 +89,24 @@ def test_the_text_has_a_line_per_part_and_a_total():
 
 def test_the_mechanisms_are_named_with_their_scales():
     rows = {row.metric: row for row in plan(Budget(8.0), reach=1).rows}
-    assert rows["people_count"].mechanism == "discrete Laplace"
-    assert rows["people_count"].noise_scale == f"{1 / rows['people_count'].epsilon:.4g}"
-    assert rows["visits"].noise_scale == f"{4 / rows['visits'].epsilon:.4g}"
+    assert rows["people_count"].mechanism == rows["visits"].mechanism == "one draw for 5 numbers"
+    one, four = (float(rows[name].noise_scale) for name in ("people_count", "visits"))
+    assert four == pytest.approx(4 * one, rel=1e-3)
+    assert one < 0.7 / rows["people_count"].epsilon  # less than its own part would pay for
     assert rows["max_age"].mechanism == "walk from the outside, each person counts once"
     assert rows["max_age"].noise_scale == "-" and rows["max_age"].shift > 0
     count = rows["count"]
-    assert count.mechanism == "clip for all partitions, then discrete Laplace" and count.shift > 0
-    assert count.noise_scale == f"{1 / (count.epsilon * 7 / 8):.4g} clips"
-    gaussian = {row.metric: row for row in plan(Budget.zcdp(2.0), reach=1).rows}["people_count"]
-    assert gaussian.mechanism == "discrete Gaussian"
-    assert gaussian.noise_scale == f"{math.sqrt(1 / (2 * gaussian.rho)):.4g}"
+    assert count.mechanism == "clip for all partitions, then one draw for 5 numbers"
+    assert count.noise_scale == f"{one:.4g} clips" and count.shift > 0
+    # Another weight has a draw of its own, and one number alone the noise that it had.
+    total = rows["sum_spent"]
+    assert total.mechanism == "clip for all partitions, then discrete Laplace"
+    alone = {
+        budget: describe(compile_program([totals.PeopleCount()], budget, 1)).rows[0]
+        for budget in (Budget(2.0), Budget.zcdp(2.0))
+    }
+    assert [row.mechanism for row in alone.values()] == ["discrete Laplace", "discrete Gaussian"]
+    assert [row.noise_scale for row in alone.values()] == ["0.5", "0.5"]
 
 
 def test_the_total_names_the_composition():
@@ -114,9 +123,9 @@ def test_a_plan_draws_nothing_and_reads_no_data(monkeypatch):
         raise AssertionError("a plan must not get here")
 
     monkeypatch.setattr(Noise, "words", touched)
-    for kind in (clipped.ClippedSum, released.PeopleRelease, shifted_inverse.DirectRelease):
+    for kind in (clipped.ClippedSum, shifted_inverse.DirectRelease):
         monkeypatch.setattr(kind, "draw", touched)
-    assert len(plan(Budget(1.0, 1e-6), selected=True).rows) == 7
+    assert len(plan(Budget(1.0, 1e-6), selected=True).rows) == 8
 
 
 def test_the_selection_says_from_when_on_it_is_sure():
@@ -136,6 +145,20 @@ def test_a_reach_that_nobody_bound_is_named():
     assert hint not in describe(single, unbounded=True).total
 
 
+def test_several_owners_are_named_in_one_line():
+    assert several_owners(["who"]) == "" == plan(Budget(1.0)).owners
+    assert several_owners(["VisitorId", "Day"]) == (
+        "each row has two owners: VisitorId and Day; each of them is a person, protected with all rows "
+        "that have them. If that is not meant, name one column as the person"
+    )
+    columns = [f"c{number}" for number in range(worker_limits.OWNERS)]
+    assert several_owners(columns).startswith(
+        "each row has eight owners: c0, c1, c2, c3, c4, c5, c6 an"
+    )
+    made = PrivateAggregate(["VisitorId", "Day"], [totals.Count()], Budget(1.0))
+    assert str(made.plan()).splitlines()[-1] == several_owners(["VisitorId", "Day"])
+
+
 def test_what_passes_over_nobody_has_no_shift():
     rows = {row.metric: row for row in plan(Budget(8.0), reach=1).rows}
     assert rows["people_count"].shift == 0 and rows["people_count"].cells[3] == "-"
@@ -147,7 +170,8 @@ def test_what_passes_over_nobody_has_no_shift():
     [("person", None, "at most 1 row per person"), ("row", 4, "at most 4 rows per person")],
 )
 def test_a_ratio_is_told_in_words(per, depth, words):
-    program = compile_program([Ratio("clicked", per=per)], Budget(1.0), 1, depth=depth)
+    asked = Ratio("clicked", per=per, method="kulesza_suresh_wang")
+    program = compile_program([asked], Budget(1.0), 1, depth=depth)
     [row] = describe(program).rows
     assert row.mechanism == f"ratio, noise on both counts (Kulesza, Suresh, Wang), {words}"
 

@@ -25,7 +25,6 @@ from beam_dp.mechanisms.numerics.intervals import root_below
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.program import Program, compile_loss, compile_program
 from beam_dp.mechanisms.releases.clipped import ClippedSum
-from beam_dp.mechanisms.releases.released import PeopleRelease
 from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.summaries import histograms
@@ -89,8 +88,6 @@ def costs_of(program: Program) -> list[tuple[Budget, int]]:
             times = 1 if step.shared is not None else program.reach
             costs += [(look, times) for look in release.looks[-1:]]
             check_looks(release, program.reach, times)
-        elif isinstance(release, PeopleRelease):
-            costs.append((release.noise_cost, program.reach))
         else:
             costs += [(spending.cost, program.reach) for spending in release.spends]
     return costs
@@ -231,17 +228,20 @@ def test_a_mean_shares_its_parts():
     ]
     program = compile_program(asked, Budget(15.0), 1)
     assert [(type(step.request), step.request.word) for step in program.steps] == [
-        (totals.SumRequest, "sum"),
+        (mean.DistancesRequest, "distances"),
         (mean.RowsWithValueRequest, "valid"),
+        (totals.SumRequest, "sum"),
+        (mean.DistancesRequest, "distances"),
         (mean.PeopleWithValueRequest, "valid"),
     ]
     amounts = [
         sum(cost.amount for label, cost, _ in program.entries if label.startswith(f"{place} "))
-        for place in range(3)
+        for place in range(5)
     ]
-    assert amounts == [11, 2, 2]  # weights 3/5 + 1 + 3/5, 2/5, 2/5
-    other = totals.Sum("x", clip="partition")  # another way to release it: nothing to share
-    assert len(compile_program([mean.Mean("x"), other], Budget(1.0), 1).steps) == 3
+    parts = [Fraction(17, 30), Fraction(17, 60), 1, Fraction(17, 30), Fraction(17, 60)]
+    assert amounts == [15 * part / sum(parts) for part in parts]  # 17/20: a centre is paid before
+    twice = [mean.Mean("x"), mean.Mean("x", name="again")]
+    assert len(compile_program(twice, Budget(1.0), 1).steps) == 2
 
 
 def test_fields_are_shared_and_measures_have_their_places():
@@ -257,7 +257,7 @@ def test_fields_are_shared_and_measures_have_their_places():
     for step in program.steps:
         measures = program.measures[step.first : step.first + len(step.release.measures)]
         assert measures == step.release.measures
-    assert [step.shared for step in program.steps] == [0, 1, None, None, None, 2]
+    assert [step.shared for step in program.steps] == [0, 1, None, None, None, 2, 3]
 
 
 @pytest.mark.parametrize(("depth", "expected"), [(1, (1,)), (6, (1, 2, 4, 6)), (8, (1, 2, 4, 8))])
@@ -307,7 +307,7 @@ def test_the_smaller_noise_is_taken():
     assert many.budget.is_zcdp and not one.budget.is_zcdp
     [pure] = compile_program([totals.PeopleCount()], Budget(1.0), 1000).steps
     deviation = math.sqrt(1000 / (2 * float(many.budget.rho)))
-    assert deviation < math.sqrt(2) / float(pure.release.noise_cost.epsilon)
+    assert deviation < math.sqrt(2) / float(pure.release.noise_costs[0].epsilon)
 
 
 def test_the_root_is_just_below():
@@ -418,7 +418,8 @@ def test_a_program_releases_every_metric_in_order():
         for (values, lows, highs), exact in zip(found, expected, strict=True):
             assert values[place] == pytest.approx(exact, rel=0.02)  # a few people may be cut
             assert 0.9 * exact < lows[place] <= values[place] <= highs[place]
-    assert [values[2] for values, _, _ in found] == [0] * 5  # the empty partition
+    empty = [float(values[2]) for values, _, _ in found]  # of a partition without rows
+    assert np.array_equal(empty, [0, 0, math.nan, math.nan, 0], equal_nan=True)
     unknown = [lows[2] == -math.inf and highs[2] == math.inf for _, lows, highs in found]
     assert unknown[2:4] == [True, True] and not unknown[1]  # of a mean of nothing
 
@@ -450,6 +451,6 @@ def test_the_kinds_of_release():
         name: [type(s.release) for s in compile_program(m, Budget(1.0), 2).steps]
         for name, m in METRICS.items()
     }
-    assert kinds["people"] == [PeopleRelease]
+    assert kinds["people"] == [ClippedSum]
     assert kinds["one-sided"] == [DirectRelease] * 3
-    assert kinds["mean of rows and sum"] == [ClippedSum, ClippedSum, ClippedSum, PeopleRelease]
+    assert kinds["mean of rows and sum"] == [ClippedSum] * 5

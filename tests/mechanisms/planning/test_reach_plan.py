@@ -8,12 +8,15 @@ import beam_dp as dp
 from beam_dp.mechanisms.planning.plan import describe
 from beam_dp.mechanisms.planning.reach_plan import SEARCHED, describe_programs
 from beam_dp.mechanisms.planning.reach_programs import compile_programs
+from beam_dp.mechanisms.reach.ladder import edges_up_to
 from beam_dp.mechanisms.reach.looks import FIRST
 
 
 def plan(limit=7, budget=None):
     metrics = [dp.PeopleCount(), dp.Sum("v")]
-    programs = compile_programs(metrics, budget or dp.Budget(1), limit, partitions=limit)
+    programs = compile_programs(
+        metrics, budget or dp.Budget(1), edges_up_to(limit), partitions=limit
+    )
     return programs, describe_programs(programs)
 
 
@@ -48,10 +51,10 @@ def test_words_that_agree_stand_once():
 
 def test_both_kinds_of_noise_are_shown():
     metrics = [dp.PeopleCount()]
-    programs = compile_programs(metrics, dp.Budget(1, 1e-6), 4, partitions=4)
+    programs = compile_programs(metrics, dp.Budget(1, 1e-6), edges_up_to(4), partitions=4)
     made = describe_programs(programs)
     assert made.rows[1].mechanism == "discrete Laplace"
-    many = compile_programs([dp.PeopleCount(), dp.Count()], dp.Budget(1, 1e-6), 1000)
+    many = compile_programs([dp.PeopleCount()], dp.Budget(1, 1e-6), edges_up_to(1000))
     assert describe_programs(many).rows[1].mechanism == "discrete Laplace / Gaussian"
     assert "epsilon" in describe_programs(many).rows[1].spends
     assert "rho" in describe_programs(many).rows[1].spends

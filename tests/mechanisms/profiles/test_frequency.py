@@ -61,9 +61,10 @@ def marginals(matrix: np.ndarray, removals: int) -> list[int]:
     return [max(0, int(squares(matrix) - cut)) for cut in largest[: removals + 1]]
 
 
-def test_one_person_more_interlaces():
-    # 10,000 neighbours; those of the most frequent item are in test_removal_levels.
-    random, profile = np.random.default_rng(3), frequency.squares_profile
+@pytest.mark.parametrize("profile", [frequency.squares_profile, frequency.max_profile])
+def test_one_person_more_interlaces(profile):
+    # 10,000 neighbours.
+    random = np.random.default_rng(3)
     for _ in range(10_000):
         people, items, counts = lines(random)
         kept = people != random.choice(people)
@@ -91,28 +92,14 @@ def test_squares_apart_are_below_the_exact_profile():
         assert found == [int((columns[k:].sum(axis=0) ** 2).sum()) for k in range(8)]
 
 
-def test_edges_carry_the_sum_of_squares_of_every_set_of_people():
+def test_the_most_frequent_item_is_relaxed_by_items():
     random = np.random.default_rng(6)
-    for _ in range(100):
+    for _ in range(150):
         data = lines(random)
-        first, second, weights = frequency.squares_edges(*data)
-        assert np.all(first <= second) and len(set(zip(first, second, strict=True))) == len(first)
-        for kept in itertools.product([False, True], repeat=7):
-            there = np.array(kept)[first] & np.array(kept)[second]
-            assert weights[there].sum() == squares(table(*data)[list(kept)])
-
-
-def test_the_number_of_pairs_is_known_before_they_are_made():
-    random = np.random.default_rng(7)
-    data = lines(random, 60)
-    owners = (table(*data) > 0).sum(axis=0)
-    expected = int((owners * (owners + 1) // 2).sum())
-    assert frequency.pairs(*data) == expected
-    assert len(frequency.squares_edges(*data, limit=expected)[0]) <= expected
-    with pytest.raises(ValueError, match=rf"^squares_edges: .* at most {expected - 1}\."):
-        frequency.squares_edges(*data, limit=expected - 1)
-    crowd = np.arange(3_000_000)  # 4.5e12 pairs are counted without being made
-    assert frequency.pairs(crowd, crowd * 0, crowd * 0 + 1) == 3_000_000 * 3_000_001 // 2
+        found, exact = frequency.max_profile(*data, 7), brute(table(*data), most, 7)
+        assert found[0] == exact[0] and all(a <= b for a, b in zip(found, exact, strict=True))
+        columns = -np.sort(-table(*data), axis=0)
+        assert found == [int(columns[k:].sum(axis=0).max(initial=0)) for k in range(8)]
 
 
 def test_order_and_splitting_of_lines_do_not_matter():
@@ -125,8 +112,6 @@ def test_order_and_splitting_of_lines_do_not_matter():
         data = people[twice][there], items[twice][there], split[there]
         for profile in (frequency.max_profile, frequency.squares_profile):
             assert profile(*data, 4) == profile(people, items, counts, 4)
-        made = frequency.squares_edges(*data)
-        assert all(map(np.array_equal, made, frequency.squares_edges(people, items, counts)))
 
 
 def test_squares_beyond_int64_are_exact():
@@ -134,13 +119,9 @@ def test_squares_beyond_int64_are_exact():
     counts = np.array([2**40 + 1, 3, 2**39])
     found = frequency.squares_profile(people, items, counts, 2)
     assert found == [(2**40 + 4) ** 2 + 2**78, 9, 0]
-    weights = frequency.squares_edges(people, items, counts)[2].tolist()
-    assert weights == [(2**40 + 1) ** 2, 6 * (2**40 + 1), 9, 2**78]
 
 
 def test_no_rows():
     empty = np.empty(0, np.int64)
     assert frequency.max_profile(empty, empty, empty, 2) == [0, 0, 0]
     assert frequency.squares_profile(empty, empty, empty, 2) == [0, 0, 0]
-    assert frequency.pairs(empty, empty, empty) == 0
-    assert [len(column) for column in frequency.squares_edges(empty, empty, empty)] == [0, 0, 0]

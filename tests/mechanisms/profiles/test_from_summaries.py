@@ -57,7 +57,7 @@ def test_profiles_are_those_of_all_sets_of_people(name: str) -> None:
             continue
         assert found[day][0] == exact[0]
         assert all(level <= bound for level, bound in zip(found[day], exact, strict=True))
-        assert list(found[day]) == list(statistic.direct(data[day]))
+        assert list(map(float, found[day])) == list(map(float, statistic.direct(data[day])))
 
 
 @pytest.mark.sampled(20)
@@ -128,10 +128,10 @@ def test_owners_have_no_order(name: str) -> None:
 def test_rows_of_the_same_owners_are_capped_at_two_to_the_32_units() -> None:
     rows = [Row(1, 1, 1e9, None, 2), Row(1, 1, 5.0, None, 3), Row(4, 1, -1e9, None, 3)]
     found = profiles(rows, TWO_OWNERS["sum of two"])[1]
-    assert found[0] == ((1 << 32) + 5_000) * Fraction(1, 1000) and found[1] <= 5
+    assert found[0] == ((1 << 32) + 5_000) / 1000 and found[1] <= 5
     huge = [Row(1, 1, 1e300, None, 2), Row(3, 1, math.inf, None, 4), Row(2, 1, 1e300, None, 1)]
     huge += [Row(1, 1, -math.inf, None, 2), Row(2, 1, math.nan, None, 1), Row(2, 1, 9e9, None, 1)]
-    assert profiles(huge, TWO_OWNERS["sum of two"])[1][0] == (1 << 33) * Fraction(1, 1000)
+    assert profiles(huge, TWO_OWNERS["sum of two"])[1][0] == (1 << 33) / 1000
 
 
 def test_values_beyond_2_to_the_62_units_are_at_that_bound() -> None:

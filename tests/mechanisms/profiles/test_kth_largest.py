@@ -1,7 +1,6 @@
 """The k-th largest row: exact removals by brute force, neighbours and its edges."""
 
 import itertools
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -103,28 +102,3 @@ def test_edges():
     assert kth_profiles.profile(*one, 2**70, 0) == [-1]
     with pytest.raises(ValueError, match=r"^ranks\.profile: k must be an int of at least 1, not 0"):
         kth_profiles.profile(*one, 0, 1)
-
-
-@pytest.mark.parametrize(
-    ("rows", "p", "k"),
-    [
-        (5, 0.5, 3),
-        (4, 0.5, 3),
-        (10, 0.9, 2),
-        (0, 0.5, 1),
-        (-7, 0.5, 1),
-        (np.int64(100), Fraction(99, 100), 2),
-        (10**30, Fraction(1, 2), 5 * 10**29 + 1),
-    ],
-)
-def test_the_rank_of_a_quantile(rows, p, k):
-    assert kth_profiles.rank_of_quantile(rows, p) == k
-
-
-def test_the_rank_is_that_of_the_smallest_value_with_p_rows_below():
-    for rows in range(1, 40):
-        for p in (Fraction(1, 2), Fraction(1, 3), Fraction(9, 10)):
-            smallest = next(v for v in range(rows) if v + 1 >= p * rows)
-            assert rows - kth_profiles.rank_of_quantile(rows, p) == smallest
-    with pytest.raises(ValueError, match=r"^rank_of_quantile: p must be above 0 and below 1"):
-        kth_profiles.rank_of_quantile(5, 1)

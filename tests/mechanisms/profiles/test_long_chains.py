@@ -13,7 +13,7 @@ import pytest
 
 from beam_dp.mechanisms.optimization import bipartite_flow, maximum_flow
 from beam_dp.mechanisms.optimization.maximum_flow import Integers
-from beam_dp.mechanisms.profiles import coverage, lipschitz_envelope, owner_pairs, vertex_cover
+from beam_dp.mechanisms.profiles import coverage, lipschitz_envelope
 
 Patch = pytest.MonkeyPatch
 Pairs = tuple[Integers, Integers]
@@ -115,51 +115,6 @@ def test_profiles_of_chains_interlace(rounds: int, monkeypatch: Patch) -> None:
         for _ in range(3):
             kept = people != draw.choice(people.tolist())
             assert interlaces(whole, coverage.profile(people[kept], items[kept], 90))
-
-
-def graph(n: int, draw: random.Random) -> tuple[Integers, Integers, Integers]:
-    """A path of n people, with rows of their own for every other one, and pairs beside it."""
-    weight, own, pairs = draw.randint(1, 8), draw.randint(1, 8), draw.randint(0, 300)
-    rows = [(0, 0, draw.randint(weight, 4 * weight + 2))]
-    rows += [(v, v + 1, weight) for v in range(n - 1)]
-    rows += [(v, v, own) for v in range(2, n, 2)]
-    rows += [(1000 + v, 1000 + v, draw.randint(1, 5)) for v in range(pairs)]
-    first, second, weights = (np.array(column) for column in zip(*rows, strict=True))
-    return first, second, weights
-
-
-@pytest.mark.audit
-@pytest.mark.parametrize("rounds", [0, 1, 64])
-def test_profiles_of_paths_interlace(rounds: int, monkeypatch: Patch) -> None:
-    draw = random.Random(rounds)
-    graphs = [graph(draw.randint(140, 260), draw) for _ in range(25)]
-    expected = [owner_pairs.profile(*each, 150) for each in graphs]
-    monkeypatch.setattr(owner_pairs, "_ROUNDS", rounds)
-    for (first, second, weights), before in zip(graphs, expected, strict=True):
-        whole = owner_pairs.profile(first, second, weights, 150)
-        assert whole == before
-        for person in (0, 1, len(first) // 4, draw.choice(first.tolist())):
-            kept = (first != person) & (second != person)
-            less = owner_pairs.profile(first[kept], second[kept], weights[kept], 150)
-            assert interlaces(whole, less)
-
-
-@pytest.mark.parametrize("rounds", [0, 1, 64])
-def test_values_of_paths_interlace(rounds: int, monkeypatch: Patch) -> None:
-    """The number of different values of rows with two owners, and the same for any rounds."""
-    draw = random.Random(rounds)
-    for _ in range(25):
-        first, second, _ = graph(draw.randint(140, 260), draw)
-        items = np.array([draw.randrange(4) for _ in first])
-        before = vertex_cover.profile(first, second, items, 150)
-        monkeypatch.setattr(vertex_cover, "_ROUNDS", rounds)
-        whole = vertex_cover.profile(first, second, items, 150)
-        assert whole == before
-        for person in (0, 1, len(first) // 4, draw.choice(first.tolist())):
-            kept = (first != person) & (second != person)
-            less = vertex_cover.profile(first[kept], second[kept], items[kept], 150)
-            assert interlaces(whole, less)
-        monkeypatch.undo()
 
 
 def crowd_behind_a_chain(draw: random.Random, price: int) -> Pairs:

@@ -25,8 +25,8 @@ from beam_dp.mechanisms.noise.tails import gaussian_bound, laplace_bound
 from beam_dp.mechanisms.numerics.integers import scale
 from beam_dp.mechanisms.profiles.from_summaries import OneNumberEach
 from beam_dp.mechanisms.releases import clipped
-from beam_dp.mechanisms.releases.clipped import ClippedSum
-from beam_dp.mechanisms.releases.released import ALPHA, PeopleRelease, Released
+from beam_dp.mechanisms.releases.clipped import ClippedSum, people_of
+from beam_dp.mechanisms.releases.released import ALPHA, Released
 from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.summaries import histograms
@@ -198,7 +198,7 @@ def test_counts_of_rows_and_people_are_exact_without_noise():
     assert found.values.tolist() == [sum(row.partition[0] == p for row in rows) for p in range(3)]
     assert found.values.dtype == np.int64
     for source in (PEOPLE, 0):
-        people = PeopleRelease(Budget(1.0), source)
+        people = people_of(Budget(1.0), source)
         found = people.draw(cells_of(rows, people.measures, 3).at(0), ZeroNoise())
         expected = [
             sum(source == PEOPLE or number > 0 for number in numbers_of(rows, place))

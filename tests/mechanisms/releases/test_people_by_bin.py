@@ -11,8 +11,9 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.clips.foresight import Crowd
 from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.releases.clipped import people_of
 from beam_dp.mechanisms.releases.people_by_bin import HistogramRelease
-from beam_dp.mechanisms.releases.released import ALPHA, PeopleRelease, Released
+from beam_dp.mechanisms.releases.released import ALPHA, Released
 from beam_dp.mechanisms.summaries.histograms import summarise
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.mechanisms.summaries.person_bins import PersonBins
@@ -111,7 +112,7 @@ def test_people_who_were_cut_may_have_been_in_any_bin() -> None:
     """As for a number of people: what is cut can only be missing."""
     drawn = release(Budget(1)).draw(view_of([10] * 40 + [20] * 4), ZeroNoise())
     cut = release(Budget(1)).with_lost(drawn, 0.5)
-    plain = PeopleRelease(Budget(1)).with_lost(Released.within(drawn.values, drawn.above), 0.5)
+    plain = people_of(Budget(1)).with_lost(Released.within(drawn.values, drawn.above), 0.5)
     assert cut.below.tolist() == drawn.below.tolist()
     assert (cut.above > drawn.above).all() and cut.above.tolist() == plain.above.tolist()
     assert release(Budget(1)).with_lost(drawn, 0.0).above.tolist() == drawn.above.tolist()

@@ -16,7 +16,8 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.releases.released import PeopleRelease, Released
+from beam_dp.mechanisms.releases.clipped import ClippedSum
+from beam_dp.mechanisms.releases.released import Released
 from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism
 from beam_dp.mechanisms.summaries.histograms import Summary
@@ -132,7 +133,7 @@ class Given(Noise):
 def test_the_number_of_people_is_in_its_interval(epsilon: float) -> None:
     """With 95%, and not with one less on each side: nothing is given away."""
     [step] = compile_program([dp.PeopleCount()], dp.Budget(epsilon), 1).steps
-    assert isinstance(step.release, PeopleRelease)
+    assert isinstance(step.release, ClippedSum)
     numbers, chances = laplace(epsilon, round(60 / epsilon))
     nobody = empty(len(numbers))
     found = step.release.draw(nobody, Given(numbers))

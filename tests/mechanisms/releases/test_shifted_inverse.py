@@ -20,18 +20,17 @@ from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics.rows import PeopleQuantileRequest
+from beam_dp.mechanisms.metrics.rows import QuantileRequest
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.program import Program, compile_program
-from beam_dp.mechanisms.profiles import kth_largest
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.releases import clipped, quantiles
-from beam_dp.mechanisms.releases.quantiles import ExtremeRelease, RankRelease, RowQuantile
+from beam_dp.mechanisms.releases.quantiles import ExtremeRelease, KthRelease, RankRelease
 from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
 from beam_dp.mechanisms.search import AboveThreshold, RankProfile, increments
-from beam_dp.mechanisms.search.rank_search import RESOLUTION
 from beam_dp.mechanisms.search.ranks.node import Answer, Node
+from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
@@ -238,37 +237,17 @@ def ranks_are_near(rows: Rows, value: float, p: Fraction, shift: float) -> bool:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("p", ["0.5", "0.9", "0.01", "1/3"])
 def test_quantiles_of_people_are_within_their_shift(p: str) -> None:
-    statistic = Statistic(dp.Quantile("value", Fraction(p)), len)
+    statistic = Statistic(dp.Quantile("value", Fraction(p), per="person"), len)
     rows = data_of(statistic, 200, seed=9).rows
     program, data = program_of(statistic, **SURE), by_day(rows)
     for day, (value, low, high, rank) in drawn(rows, program, Noise()).items():
         if math.isnan(value):
             assert not votes(data[day]) and rank == math.inf
             continue
-        assert rank <= program.steps[0].release.shift + 1 <= 2
-        assert ranks_are_near(data[day], value, Fraction(p), rank)
+        slack = program.steps[0].release.shift + 1
+        assert slack <= 2 and (rank <= slack or rank == math.inf)  # more than a tenth of few people
+        assert ranks_are_near(data[day], value, Fraction(p), slack)
         assert (low, high) == (-math.inf, math.inf)  # a rank says nothing of a distance
-
-
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("p", ["0.5", "0.9", "0.01", "1/3"])
-def test_quantiles_of_rows_are_within_their_shift(p: str) -> None:
-    """The count is exact here but for e^-100: 2,000 pay for it, and clips are below 64."""
-    statistic = Statistic(dp.Quantile("value", Fraction(p), per="row"), len)
-    rows = data_of(statistic, 200, seed=10).rows
-    program, data = program_of(statistic, **SURE), by_day(rows)
-    for day, (value, _, _, error) in drawn(rows, program, Noise()).items():
-        ordered = values(data[day])
-        k = math.floor((1 - Fraction(p)) * len(ordered)) + 1
-        levels = brute(data[day], lambda left, k=k: [*values(left), *[-math.inf] * k][k - 1])
-        if not ordered:  # no rows are shown
-            assert error == math.inf
-            continue
-        assert error == program.steps[0].release.shift <= 1
-        assert rounded(levels[int(error)]) <= value <= rounded(levels[0])
-        # The definition of a quantile, rounded up.
-        least = min(y for y in ordered if sum(x <= y for x in ordered) >= Fraction(p) * k)
-        assert value <= rounded(max(least, levels[0]))
 
 
 EDGES: dict[str, tuple[Rows, float]] = {
@@ -304,7 +283,6 @@ EVERY = [
     dp.DistinctCount("item", clip="partition", clip_share=0.4, name="apart"),
     dp.MaxFrequency("item"),
     dp.SumOfSquares("item"),
-    dp.SumOfSquares("item", relaxation="pairs", people=6_324, name="by_pairs"),
     dp.CustomProfile("value", lambda people: [0], candidates=GRID),
 ]
 
@@ -366,9 +344,8 @@ def test_errors_of_ranks_are_the_shift_of_the_plan(metric: Any) -> None:
     [step] = program.steps
     clips = choices(program, 3)
     [made] = program.release(empty_cells(5), clips, Noise())
-    ranked = isinstance(step.release, (RankRelease, RowQuantile, ExtremeRelease))
+    ranked = isinstance(step.release, (RankRelease, KthRelease, ExtremeRelease))
     if ranked:  # or infinite: nobody is there
-        # A row quantile searches nearer to its end where noise makes nobody look like some rows.
         assert all(0 < rank <= step.release.shift or rank == math.inf for rank in made.rank)
     assert metric.is_ranked == ranked
     assert metric.is_ranked or not made.rank.any()
@@ -389,11 +366,6 @@ def test_costs_add_up_to_the_budget(metric: Any, budget: dp.Budget, reach: int) 
         for label, cost, times in program.entries:
             account.spend(label, cost, times)
         assert account.amount == program.budget.amount
-        release = program.steps[0].release
-        if isinstance(release, RowQuantile):
-            parts = [release.count.looks[-1], release.count.noise_costs[-1], release.search.cost]
-            assert sum(part.amount for part in parts) == release.cost.amount
-            assert [spending.cost for spending in release.spends] == [release.cost]
 
 
 def test_a_clipped_distinct_count_is_never_above_the_true_one() -> None:
@@ -459,24 +431,15 @@ def true_count(patch: Patch) -> None:
     patch.setattr(clipped.coverage, "capped", uncut)
 
 
-def rank_of_the_next_row(patch: Patch) -> None:
-    original = kth_largest.rank_of_quantile
-    patch.setattr(quantiles, "rank_of_quantile", lambda rows, p: original(rows, p) + 1)
-
-
 def lines_count_as_one(patch: Patch) -> None:
-    def single(people: Any, buckets: Any, counts: Any) -> Any:
-        return increments(people, buckets, np.ones_like(counts))
+    def single(people: Any, buckets: Any, counts: Any, clip: int) -> Any:
+        return increments(people, buckets, np.ones_like(counts), clip=clip)
 
     patch.setattr(quantiles, "increments", single)
 
 
 MUTANTS: dict[str, tuple[Callable[[], None], Callable[[Patch], None]]] = {
     "true count": (test_a_clipped_distinct_count_is_never_above_the_true_one, true_count),
-    "rank of the next row": (
-        lambda: test_quantiles_of_rows_are_within_their_shift("0.5"),
-        rank_of_the_next_row,
-    ),
     "lines count as one": (
         lambda: test_quantiles_of_extreme_data("one person, mostly one value", "person"),
         lines_count_as_one,
@@ -527,7 +490,7 @@ def joint(rows: Rows, bounds: ContributionBounds) -> np.ndarray:
 
     Everybody has one or two rows in a partition, so shares are in units of half a person.
     """
-    metric = dp.Median("value", candidates=PUBLIC, unit=1, beta=0.9)
+    metric = dp.Median("value", per="person", candidates=PUBLIC, unit=1, beta=0.9)
     program = compile_program([metric], dp.Budget(1.0), bounds.partitions)
     search = dataclasses.replace(program.steps[0].release.search, resolution=2)
     logs = []
@@ -568,9 +531,9 @@ def test_the_joint_output_of_two_partitions_is_epsilon_private(bounds: Any) -> N
 
 @pytest.mark.audit
 def test_the_audit_notices_partitions_that_do_not_share_the_budget(monkeypatch: Patch) -> None:
-    original = PeopleQuantileRequest.build
+    original = QuantileRequest.build
     monkeypatch.setattr(
-        PeopleQuantileRequest,
+        QuantileRequest,
         "build",
         lambda self, context, share: original(
             self, dataclasses.replace(context, reach=1), dp.Budget(1.0)

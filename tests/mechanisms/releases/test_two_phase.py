@@ -14,8 +14,10 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.profiles import coverage, vertex_cover
+from beam_dp.mechanisms.profiles import coverage
 from beam_dp.mechanisms.profiles.lipschitz_extension import CoverExtension, ProfileExtension
+from beam_dp.mechanisms.profiles.packed import by_price
+from beam_dp.mechanisms.profiles.packed.packings import PackedRows
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.releases import two_phase
 from beam_dp.mechanisms.releases.two_phase import TwoPhase, TwoPhaseDistinct
@@ -62,6 +64,11 @@ def test_one_person_moves_a_twin_by_0_to_its_price(profile, removals, floor):
                 assert all(0 <= move <= 1 for move in moves(*twins))
 
 
+def values_of_two_owners(first, second, items, removals):
+    packed = PackedRows(np.array([first, second]), np.array(items))
+    return by_price.profile(packed, removals)
+
+
 def cover_pairs(profile, seed):
     """Twins of rows with two owners, and of one person more who shares rows with any of them."""
     generator = np.random.default_rng(seed)
@@ -77,7 +84,7 @@ def cover_pairs(profile, seed):
 
 @pytest.mark.parametrize("seed", range(100))
 def test_one_person_moves_the_twin_of_values_of_two_owners_by_0_to_its_price(seed):
-    low, more_low, high, more_high = cover_pairs(vertex_cover.profile, seed)
+    low, more_low, high, more_high = cover_pairs(values_of_two_owners, seed)
     assert all(0 <= move <= 1 for move in moves(low, more_low) + moves(high, more_high))
 
 
@@ -282,7 +289,6 @@ SEARCHED = [
     dp.Max("x", search="two_phase"),
     dp.Min("x", search="two_phase"),
     dp.KthLargest("x", 3, search="two_phase"),
-    dp.MaxFrequency("x", search="two_phase"),
     dp.SumOfSquares("x", search="two_phase"),
     dp.DistinctCount("x"),
 ]
@@ -299,7 +305,10 @@ def test_the_whole_budget_is_spent_and_no_more(metric, budget):
     assert cost_of(release).is_zcdp == program.budget.is_zcdp and not cost_of(release).delta
 
 
-@pytest.mark.parametrize("kind", [dp.Count, functools.partial(dp.DistinctCount, "x")])
+LISTED = functools.partial(dp.Count, candidates=Candidates.linear(0, 100, 1))
+
+
+@pytest.mark.parametrize("kind", [LISTED, functools.partial(dp.DistinctCount, "x")])
 def test_several_owners_are_released_in_two_phases_too(kind):
     _, release = release_of(kind(one_sided=True, search="two_phase"), others=["y"])
     assert type(release) is TwoPhase and release.removals == release.profiler.removals
@@ -335,7 +344,7 @@ GENEROUS = Budget(1_000_000.0)  # so much that a price is passed over with e^-10
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_release_with_much_budget_is_the_truth(sign):
-    _, release = release_of(dp.MaxFrequency("x", search="two_phase"), GENEROUS)
+    _, release = release_of(dp.SumOfSquares("x", search="two_phase"), GENEROUS)
     release = dataclasses.replace(release, profiler=_Signed(sign))
     value, error = release.draw_one(Profile([70, 60, 55, 50]), Noise())
     assert abs(value - sign * 70) <= 1 and error < 70
@@ -348,14 +357,14 @@ class _Signed:
 
 def test_a_release_stays_within_the_candidates():
     candidates = Candidates.linear(0, 50, 1)
-    _, release = release_of(dp.MaxFrequency("x", search="two_phase", candidates=candidates))
+    _, release = release_of(dp.SumOfSquares("x", search="two_phase", candidates=candidates))
     drawn = [release.draw_one(Profile([1000] * 600), Noise())[0] for _ in range(200)]
     assert min(drawn) >= 0 and max(drawn) <= 50
 
 
 def test_nobody_is_blank_or_has_no_error_bound():
     _, extreme = release_of(dp.Max("x", search="two_phase"))
-    _, counted = release_of(dp.MaxFrequency("x", search="two_phase"))
+    _, counted = release_of(dp.SumOfSquares("x", search="two_phase"))
     # With nobody the floor is the lowest candidate but for a chance of OVERSHOOT, 1e-4: of three
     # draws all are above it with 1e-12.
     values, errors = zip(
@@ -394,7 +403,7 @@ def test_where_hundreds_have_each_value_the_number_is_exact():
 def test_the_rest_is_searched_where_no_price_is_good_enough():
     """With much budget the search finds the truth, which is above the candidate before."""
     candidates = Candidates.linear(0, 8, 1)
-    metric = dp.MaxFrequency("x", search="two_phase", candidates=candidates)
+    metric = dp.SumOfSquares("x", search="two_phase", candidates=candidates)
     _, release = release_of(metric, GENEROUS)
     assert release.draw_one(Profile([8] * 600), Noise()) == (8, pytest.approx(0, abs=1))
 
@@ -407,10 +416,10 @@ def test_the_rest_is_searched_where_no_price_is_good_enough():
 
 
 @pytest.mark.parametrize("people", [2000, 100])
-@pytest.mark.parametrize("metric", [dp.MaxFrequency("x"), dp.Max("x", search="two_phase")])
+@pytest.mark.parametrize("metric", [dp.SumOfSquares("x"), dp.Max("x", search="two_phase")])
 def test_the_lower_end_of_the_interval_holds(metric, people):
     """f is above it but for 5%: sums of people, and their largest; 100 are below the floor."""
-    counts = isinstance(metric, dp.MaxFrequency)
+    counts = isinstance(metric, dp.SumOfSquares)
     _, release = release_of(metric)
     values = [*range(1001, 1001 + people)]
     levels = (sum_profile if counts else max_profile)(values, release.removals)
@@ -467,7 +476,7 @@ def failures(listed):
     for candidates, f, sign in itertools.product(
         COARSE if listed else COARSE[::2], (-9, 1, 2, middle, 8, 11), (1, -1)
     ):
-        metric = dp.MaxFrequency("x", search="two_phase", candidates=candidates)
+        metric = dp.SumOfSquares("x", search="two_phase", candidates=candidates)
         _, release = release_of(metric)
         release = _Unsearched(**vars(release))
         release = dataclasses.replace(release, profiler=_Signed(sign), unit=UNIT, listed=listed)
@@ -586,7 +595,7 @@ def test_nobody_and_few_are_blank_and_not_far_below_the_data():
 
 def test_few_people_of_a_count_are_not_searched():
     """The lowest candidate is 0, which is a true floor: clip and noise do."""
-    _, release = release_of(dp.MaxFrequency("x"))
+    _, release = release_of(dp.SumOfSquares("x"))
     profile = Profile(sum_profile([10] * 100, 100) + [0] * release.removals)
     drawn = [release.draw_one(profile, Noise()) for _ in range(40)]
     # About 30 people are cut by nine tenths, and the noise is some clips; a search passes over 35
@@ -598,7 +607,7 @@ def test_few_people_of_a_count_are_not_searched():
 
 def test_a_thousand_who_own_most_of_it_have_a_lower_end_that_is_of_use():
     """1,000 clerks of 60 rows each, a third of the budget: the floor is 0, and 451 may be cut."""
-    _, release = release_of(dp.MaxFrequency("x"), Budget(Fraction(1, 3)))
+    _, release = release_of(dp.SumOfSquares("x"), Budget(Fraction(1, 3)))
     assert release.removals > 1000
     profile = Profile(sum_profile([60] * 1000, release.removals))
     drawn = [release.draw_one(profile, Noise()) for _ in range(40)]

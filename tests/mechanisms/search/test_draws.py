@@ -135,17 +135,3 @@ def test_floats_and_exact_intervals_agree_on_the_same_uniform():
         pairs = list(zip(sizes.tolist(), scores.tolist(), strict=True))
         one = draws.draw_run(sizes, scores, Fraction(1, 3), Given(uniform))
         assert one == draws.draw_by_score(pairs, Fraction(1, 3), Noise(), uniform)
-
-
-def test_a_walk_stops_first_where_its_chances_say():
-    unit, needs, lengths = Fraction(1, 3), np.array([9, 5, 30]), np.array([4, 2, 3])
-    rates = np.repeat(needs / 3, lengths)
-    left, chances = 1.0, []
-    for rate in rates:
-        chances.append(left * math.exp(-rate))
-        left -= chances[-1]
-    begins, drawn = np.cumsum(lengths) - lengths, []
-    for _ in range(SIZE):
-        stop = draws.first_stop(unit, needs, lengths, Noise())
-        drawn.append(len(rates) if stop is None else int(begins[stop.run]) + stop.passed)
-    assert distance(drawn, [*chances, left]) < TOLERANCE

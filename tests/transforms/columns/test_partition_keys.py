@@ -84,6 +84,19 @@ def drawn_column(data: st.DataObject, size: int) -> tuple[list[object], pa.Array
     return values[1:], column.slice(1)
 
 
+def test_whole_floats_are_the_keys_of_their_integers() -> None:
+    floats = [1.0, None, float("nan"), 2.5, -3.0, 2.0**53, float("inf")]
+    keys = [(1,), None, None, None, (-3,), None, None]
+    for column in (pa.array(floats), pa.array(floats).dictionary_encode()):
+        assert names_of(column) == keys
+        assert names_of(column, pa.array(["a"] * 7)) == [key and (*key, "a") for key in keys]
+    integers = pa.array([1, None, None, None, -3, None, None])
+    for one, other in zip(
+        name_keys([pa.array(floats)], KEY), name_keys([integers], KEY), strict=True
+    ):
+        assert np.array_equal(one, other)
+
+
 @given(st.data())
 def test_one_private_column_keeps_type_and_value(data: st.DataObject) -> None:
     values, column = drawn_column(data, 6)
@@ -169,7 +182,7 @@ def test_integers_beyond_64_bits_are_no_keys() -> None:
 CLEAN = [
     (1, 1), (np.int8(1), 1), (Decimal("1.0"), 1), (True, True), (np.bool_(False), False),
     ("a", "a"), (np.str_("a"), "a"), (datetime.date(2020, 1, 1), datetime.date(2020, 1, 1)),
-    (1.0, None), (None, None), (float("nan"), None), (b"a", None), ("\ud800", None), (1 << 63, None),
+    (1.0, 1), (np.float32(-2), -2), (1.5, None), (2.0**53, None), (float("inf"), None), (None, None), (float("nan"), None), (b"a", None), ("\ud800", None), (1 << 63, None),
     (np.uint64(1 << 63), None), (datetime.datetime(2020, 1, 1), None), ([1], None), ((1,), None),
     (np.timedelta64(1, "ns"), None), (np.timedelta64("NaT"), None), (Decimal("1.5"), None),
     (Decimal("NaN"), None), (Decimal("1E+999999999"), None), (object(), None),

@@ -50,18 +50,24 @@ def test_flags_are_compared_or_judged() -> None:
     assert read("function", [2, 1]).tolist() == [1, 0]
 
 
-def test_floats_are_items_and_no_owners() -> None:
+def test_floats_are_items_and_whole_ones_are_owners() -> None:
     absent = read("owner", [None]).tolist()
-    assert read("owner", [1.5, 2.0]).tolist() == absent * 2
-    assert read("item", [1.5]).tolist() != absent
-    assert read("owner", [2]).tolist() != absent
+    values = [1.5, 2.0, 2.0**53, float("nan")]
+    two = read("owner", [2]).tolist()
+    assert two != absent
+    assert read("owner", list(values)).tolist() == absent + two + absent * 2
+    assert read("owner", [*values, "a"])[:4].tolist() == absent + two + absent * 2
+    for column in (pa.array(values), pa.array(values).dictionary_encode()):
+        found = roles.from_arrow(COLUMNS["owner"], column, KEY).tolist()
+        assert found == absent + two + absent * 2
+    assert absent[0] not in read("item", values[:3]).tolist()
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "words"),
     [
         ("value", pa.string(), "numbers, not string"),
-        ("owner", pa.float64(), "integers, text, dates or booleans to identify"),
+        ("owner", pa.binary(), "integers, text, dates or booleans to identify"),
         ("item", pa.list_(pa.int64()), "to be compared, not list"),
         ("flag", pa.list_(pa.int64()), "to be compared, not list"),
         ("order", pa.string(), "to say which row is the last, not string"),

@@ -77,7 +77,8 @@ def test_batches_and_other_metrics_and_black_boxes_too():
     """Two thousand people whose last value is 7: earlier rows would move every answer."""
     rows = [{"p": n, "t": t, "v": 7.0 if t == 3 else 99.0} for n in range(2000) for t in range(4)]
     box = dp.BlackBox("v", np.max, blocks=5, person_value="last", last_by="t")
-    metrics = [box, dp.Variance("v", person_value="last", last_by="t"), dp.Count(), dp.Sum("v")]
+    of_people = {"method": "preprocessing", "person_value": "last", "last_by": "t"}
+    metrics = [box, dp.Variance("v", **of_people), dp.Count(), dp.Sum("v")]
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         given = pipeline | beam.Create([pa.Table.from_pylist(rows)])
         found = support.keep(given | dp.PrivateAggregate("p", metrics, MANY))

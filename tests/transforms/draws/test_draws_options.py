@@ -20,7 +20,7 @@ from tests.transforms.steps.test_barrier import (
 )
 
 KEPT = {
-    "aggregate": ["bucket-0", "clips", "made", "reach"],
+    "aggregate": ["bucket-0", "clips", "made", "first"],
     "inverse": ["bucket-0", "made"],
     "select": [*(f"bucket-{number}" for number in range(8)), "made"],
     "private": [*(f"bucket-{number}" for number in range(8)), "clips", "made"],
@@ -56,7 +56,7 @@ def test_every_draw_of_a_release_is_kept(name: str, tmp_path: Path) -> None:
     [folder] = tmp_path.iterdir()
     kept = {path.name for path in folder.iterdir()}
     assert {"made"} < kept <= set(KEPT[name])
-    assert ("clips" in kept, "reach" in kept) == ("clips" in KEPT[name], "reach" in KEPT[name])
+    assert ("clips" in kept, "first" in kept) == ("clips" in KEPT[name], "first" in KEPT[name])
 
 
 @pytest.mark.parametrize("name", RELEASES)

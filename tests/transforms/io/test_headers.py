@@ -1,7 +1,10 @@
 """Headers of local files are compared with the wanted columns; no cell of a row is shown."""
 
 import gzip
+import io
 import os
+import random
+import zipfile
 from pathlib import Path
 
 import apache_beam as beam
@@ -47,10 +50,24 @@ def test_a_first_line_that_may_be_a_row_is_not_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("mark", "shown"), [(";", "';'"), ("\t", r"'\t'"), ("|", "'|'")])
-def test_another_delimiter_is_named(tmp_path: Path, mark: str, shown: str) -> None:
-    rows = [["who", "day", "spent"], [SECRET, "1", "2"]]
-    said = refusal(tmp_path / "in.csv", "\n".join(map(mark.join, rows)).encode())
-    assert f"one of them has {shown} and no comma in its first line: commas must separate" in said
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize("name", ["day", "day, of the week"])
+def test_another_delimiter_is_named(
+    tmp_path: Path, mark: str, shown: str, quote: str, name: str
+) -> None:
+    rows = [["who", name, "spent"], [SECRET, "1", "2"]]
+    lines = [mark.join(f"{quote}{cell}{quote}" for cell in row) for row in rows]
+    said = refusal(tmp_path / "in.csv", "\r\n".join(lines).encode())
+    assert f"one of them has {shown} between the cells of its first line: commas must sep" in said
+    assert said.endswith(f"(its columns: 'who', {name!r}, 'spent').")
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_another_delimiter_shows_no_names_of_a_line_that_may_be_a_row(
+    tmp_path: Path, quote: str
+) -> None:
+    said = refusal(tmp_path / "in.csv", f"{quote}{SECRET}{quote};{quote}2{quote}\n".encode())
+    assert "one of them has ';' between the cells" in said and "columns" not in said
 
 
 def test_parquet_names_the_columns_of_its_schema(tmp_path: Path) -> None:
@@ -71,16 +88,75 @@ def test_one_of_many_files_is_enough(tmp_path: Path) -> None:
         read(f"{tmp_path}/*.csv")
 
 
-def test_what_cannot_be_read_now_is_left_to_the_run(tmp_path: Path) -> None:
+def test_what_cannot_be_seen_from_here_is_left_to_the_run(tmp_path: Path) -> None:
     read(f"{tmp_path}/none/*.csv")
     read("gs://no-such-bucket-of-ours/*.parquet,gs://no-such-bucket-of-ours/more/*.parquet")
-    (tmp_path / "in.parquet").write_bytes(b"PAR1" + SECRET.encode())
-    read(tmp_path / "in.parquet")
-    (tmp_path / "in.csv.gz").write_bytes(SECRET.encode())
-    read(tmp_path / "in.csv.gz")
-    for index, content in enumerate([b'"who,spent\n1,2\n', b"w\rho,spent\n1,2\n", b"\n\n"]):
-        (tmp_path / f"{index}.csv").write_bytes(content)
-        read(tmp_path / f"{index}.csv")
+
+
+LATIN = f"who,spent,café\n{SECRET},1,2\n".encode("latin-1")
+ROWS = b"".join(b"%d,%d\n" % (number, number**9) for number in range(30_000))
+ZIP = io.BytesIO()
+with zipfile.ZipFile(ZIP, "w") as packed:
+    packed.writestr("who,spent", SECRET * 1000)
+TABLE = pa.BufferOutputStream()
+pq.write_table(pa.table({"who": [SECRET] * 9, "spent": range(9)}), TABLE)
+PARQUET = TABLE.getvalue().to_pybytes()
+NOISE = random.Random(7).randbytes(100_000)
+NOT_UTF8 = (
+    "must be text in UTF-8, and one of them is not, in its first 64 KiB: save it as UTF-8, as iconv"
+)
+NO_CSV, NO_PARQUET = "must be a CSV file in UTF-8", "must be a Parquet file; one of them cannot be"
+NO_JSON = "must hold a JSON object on each line, and no line in their first 64 KiB is one"
+UNREADABLE = {
+    "a header in Latin-1.csv": (LATIN, NOT_UTF8),
+    "a header in Latin-1.csv.gz": (gzip.compress(LATIN), NOT_UTF8),
+    "a key in Latin-1.csv": (FINE + "é,1,2\n".encode("latin-1"), NOT_UTF8),
+    "a key in Latin-1.jsonl": ('{"who": 1}\n{"who": "é"}\n'.encode("latin-1"), NOT_UTF8),
+    "a long header in Latin-1.csv": (b"x," * 40_000 + LATIN, NO_CSV),
+    "UTF-16.csv": (FINE.decode().encode("utf-16"), "one of them is text in UTF-16: save"),
+    "UTF-16 without a mark.jsonl": ('{"who": 1}\n'.encode("utf-16-le"), NO_JSON),
+    "UTF-16 without a mark.csv": (FINE.decode().encode("utf-16-le"), "none of the wanted columns"),
+    "random.csv": (NOISE, NOT_UTF8),
+    "random.csv.gz": (NOISE, NO_CSV),
+    "random.jsonl": (NOISE, NOT_UTF8),
+    "random.jsonl.gz": (NOISE, "must be JSON Lines in UTF-8 (.gz: by gzip); one of them cannot be"),
+    "random.parquet": (NOISE, NO_PARQUET),
+    "a spreadsheet.csv": (ZIP.getvalue(), "one of them is a zip file, as .xlsx is"),
+    "a spreadsheet.jsonl": (ZIP.getvalue(), "one of them is a zip file, as .xlsx is"),
+    "a spreadsheet.parquet": (ZIP.getvalue(), NO_PARQUET),
+    "Parquet.csv": (PARQUET, "one of them is a Parquet file"),
+    "Parquet.jsonl": (PARQUET, "one of them is a Parquet file"),
+    "CSV.parquet": (FINE, NO_PARQUET),
+    "CSV.csv.gz": (FINE, NO_CSV),
+    "CSV.jsonl": (FINE, NO_JSON),
+    "one array.jsonl": (b'[{"who": 1, "spent": 2},\n {"who": 2}]\n', NO_JSON),
+    "an object over lines.jsonl": (b'{\n"who":\n1\n}\n', NO_JSON),
+    "gzip.csv": (gzip.compress(FINE), "one of them is packed by gzip: its name must end in .gz."),
+    "gzip.jsonl": (gzip.compress(b"{}\n"), "one of them is packed by gzip"),
+    "cut in its header.csv.gz": (gzip.compress(FINE)[:-9], NO_CSV),
+    "cut in its first block.csv.gz": (gzip.compress(b"who,spent\n" + ROWS)[:20_000], NO_CSV),
+    "cut in its first line.jsonl.gz": (gzip.compress(b'{"who": 1}')[:-9], "must be JSON Lines in"),
+    "of no bytes.parquet": (b"", NO_PARQUET),
+    "magic bytes alone.parquet": (b"PAR1" + SECRET.encode(), NO_PARQUET),
+    "without its last bytes.parquet": (PARQUET[:-4], NO_PARQUET),
+    "an open quote.csv": (b'"who,spent\n1,2\n', NO_CSV),
+    "a lone CR.csv": (b"w\rho,spent\n1,2\n", NO_CSV),
+    "blank lines.csv": (b"\n\n", "one of them has none of the wanted columns in its first line"),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+@pytest.mark.filterwarnings("ignore::beam_dp.UnknownColumns")
+def test_a_file_that_cannot_be_read_is_refused_when_the_pipeline_is_built(
+    tmp_path: Path, name: str
+) -> None:
+    content, words = UNREADABLE[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError) as raised:
+        read(tmp_path / name)
+    said = str(raised.value)
+    assert said.startswith("ReadRows: ") and words in said
+    assert SECRET not in said and "\n" not in said and raised.value.__context__ is None
 
 
 @pytest.mark.parametrize(
@@ -129,11 +205,49 @@ def test_a_table_of_nobody_is_no_fault(tmp_path: Path) -> None:
         read(tmp_path / name)
 
 
-def test_json_lines_have_no_header(tmp_path: Path) -> None:
-    for content in (b"", b"{}\n", b'{"who": 1, "spent": 2}\n'):
-        (tmp_path / "in.jsonl").write_bytes(content)
-        with pytest.warns(dp.UnknownColumns, match="ReadRows: JSON Lines like '.*' have no header"):
-            read(tmp_path / "in.jsonl")
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\n \n", b"\xef\xbb\xbf", b"{}\n", b'\xef\xbb\xbf{"who": 1, "spent": 2}\n', b"[]\n{}",
+     b'{"who": "' + b"x" * headers.open_files.LOOKED + b'"}'],
+)  # fmt: skip
+def test_json_lines_have_no_header(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "in.jsonl").write_bytes(content)
+    with pytest.warns(dp.UnknownColumns, match="ReadRows: JSON Lines like '.*' have no header"):
+        read(tmp_path / "in.jsonl")
+
+
+@pytest.mark.filterwarnings("ignore::beam_dp.UnknownColumns")
+@pytest.mark.parametrize("extension", ["csv", "jsonl"])
+def test_later_rows_decide_about_themselves_only(tmp_path: Path, extension: str) -> None:
+    """A character that the end of what is looked at cuts is none that is wrong."""
+    start = b"who,spent\n" if extension == "csv" else b"{}\n"
+    line = "é,1\n" if extension == "csv" else '{"who": "é"}\n'
+    looked = headers.open_files.LOOKED
+    for shift in range(4):
+        content = (start + b" " * shift + b"\n" + line.encode() * looked)[:looked]
+        (tmp_path / f"in.{extension}").write_bytes(content + b"\n" + b"\xff" * 9)
+        read(tmp_path / f"in.{extension}")
+    (tmp_path / f"in.{extension}").write_bytes(content[:-9] + b"\n" + b"\xff" * 8 + content)
+    with pytest.raises(ValueError, match="must be text in UTF-8"):
+        read(tmp_path / f"in.{extension}")
+
+
+def test_types_of_parquet_are_known_when_the_pipeline_is_built(tmp_path: Path) -> None:
+    for name, kind in (("a", pa.null()), ("b", pa.float64()), ("c", pa.null())):
+        table = pa.table({"who": pa.nulls(1), "spent": pa.nulls(1, kind)})
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    types = headers.check(f"{tmp_path}/*.parquet", ".parquet", WANTED, True)
+    assert types == {"who": pa.null(), "spent": pa.float64()}
+    asked = dp.PrivateAggregate("spent", [dp.Sum("who")], dp.Budget(1.0))
+    pq.write_table(pa.table({"who": ["x"], "spent": [1]}), tmp_path / "d.parquet")
+    with pytest.raises(TypeError, match="column 'who' must hold numbers, not string"):
+        _ = (
+            beam.Pipeline("FnApiRunner")
+            | dp.ReadRows(f"{tmp_path}/d.parquet", WANTED)
+            | "Release" >> asked
+        )
+    with pytest.raises(ValueError, match="column 'spent' must have one type in all files"):
+        read(f"{tmp_path}/*.parquet")
 
 
 def test_a_pipe_is_not_opened_for_it(tmp_path: Path) -> None:

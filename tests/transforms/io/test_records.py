@@ -144,6 +144,8 @@ def test_every_text_is_read_as_one_character_at_a_time(
         look = random_.randrange(1, 30) if small else 64 << 20
         header = b"" if random_.random() < 0.1 else names + b"\n"
         text = header + tricky(random_)
+        if not header:  # a first line that is not UTF-8 refuses the file
+            text = text.replace(b"\xe9", b"")
         path.write_bytes(text)
         limits(monkeypatch, limit, look, random_.randrange(1, 21))
         expected = slow_rows(text.removeprefix(MARK), names, quoted, limit, look)
@@ -321,10 +323,10 @@ def test_no_row_becomes_the_header(tmp_path: Path, case: str, blank: bytes) -> N
 
 def test_a_header_may_be_quoted_and_long(tmp_path: Path) -> None:
     long = b"x" * (1 << 19)
-    header = b'"who","' + long + b'","wh""at",caf\xe9\r\r\n'
+    header = b'"who","' + long + b'","wh""at",caf\xc3\xa9\r\r\n'
     path = tmp_path / "rows.csv"
     path.write_bytes(header + b"a,1,2,3\n")
-    assert read(path, ("who", 'wh"at', "caf\ufffd")) == [("a", "2", "3")]
+    assert read(path, ("who", 'wh"at', "caf\u00e9")) == [("a", "2", "3")]
 
 
 # --- Files that end early

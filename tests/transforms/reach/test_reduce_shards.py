@@ -9,9 +9,10 @@ import pytest
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.planning.first_choices import FirstVotes
 from beam_dp.mechanisms.reach import ladder
 from beam_dp.mechanisms.summaries import wire
-from beam_dp.transforms.reach.reduce_shards import STEPS, ReduceShards, pieces
+from beam_dp.transforms.reach.reduce_shards import VOTES, ReduceShards, pieces
 from tests.reference import Row, table_of
 
 FIELDS = (Field(0, "sum"),)
@@ -29,12 +30,13 @@ def rows_of(seed: int, size: int) -> list[Row]:
 
 def run(blobs: list[bytes], bounds: ContributionBounds) -> tuple[list[bytes], np.ndarray]:
     """Return the lines and the counts of one shard."""
-    step = ReduceShards(Bounder(bounds, FIELDS, b"key"), EDGES)
+    votes = FirstVotes(EDGES, ())
+    step = ReduceShards(Bounder(bounds, FIELDS, b"key"), votes)
     step.start_bundle()
     lines = [blob for _, blob in step.process((3, blobs))]
     [counted] = step.finish_bundle()
-    assert counted.tag == STEPS
-    return lines, np.frombuffer(counted.value.value[1], np.int64)
+    assert counted.tag == VOTES
+    return lines, votes.people_per_step(wire.unpack_summary(counted.value.value[1]))
 
 
 @pytest.mark.parametrize("bounds", [(6,), (6, 2), (6, None, 4), (6, 1, 3)])
@@ -62,8 +64,11 @@ def test_the_counts_are_those_of_the_people_however_the_rows_are_cut(
 
 
 def test_an_empty_shard_has_nobody() -> None:
-    lines, counts = run([], ContributionBounds(6))
-    assert lines == [] and counts.tolist() == [0] * len(EDGES)
+    step = ReduceShards(Bounder(ContributionBounds(6), FIELDS, b"key"), FirstVotes(EDGES, ()))
+    step.start_bundle()
+    assert list(step.process((3, []))) == [] == list(step.finish_bundle())
+    votes = FirstVotes(EDGES, ())
+    assert votes.people_per_step(votes.merged([])).tolist() == [0] * len(EDGES)
 
 
 @pytest.mark.parametrize("lines", [1, 2, 5, 17, 1000])

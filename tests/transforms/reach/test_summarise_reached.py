@@ -14,6 +14,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.reach_programs import Programs, compile_programs
+from beam_dp.mechanisms.reach.ladder import edges_up_to
 from beam_dp.mechanisms.reach.looks import FIRST, SECOND
 from beam_dp.mechanisms.reach.reach_choice import ReachChoice
 from beam_dp.transforms.columns.layout import Layout
@@ -58,8 +59,14 @@ def visits(many: int = 6, reach: int = 15) -> list[dict[str, Any]]:
     return rows + rows[:50] + [{"person": 1, "day": 77, "value": 1.0}]
 
 
+@pytest.fixture(autouse=True)
+def drawn_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Buckets are drawn apart here, so that partitions share no draw."""
+    monkeypatch.setattr("beam_dp.mechanisms.planning.program.TOGETHER", 0)
+
+
 def parts() -> tuple[Layout, Programs, Bounder]:
-    programs = compile_programs(METRICS, dp.Budget(1), 20, partitions=20)
+    programs = compile_programs(METRICS, dp.Budget(1), edges_up_to(20), partitions=20)
     assert isinstance(programs, Programs)
     layout = Layout("person", ("day",), programs.model.columns, PUBLIC, KEY)
     bounds = dp.ContributionBounds(programs.edges[-1])
@@ -80,7 +87,7 @@ def run(
         drawn = summaries | barrier.DrawOnce(programs, places, ZeroNoise(), choice)
         _ = drawn | beam.FlatMap(Block.rows, PUBLIC) | "See" >> beam.Map(see, "rows")
         _ = choice | "Choice" >> beam.Map(see, "choice")
-    return sorted(seen("rows")), seen("choice")
+    return sorted(seen("rows")), [each.reach for each in seen("choice")]
 
 
 def given_bound(rows: list[dict[str, Any]], program: Program) -> list[tuple[Any, ...]]:
@@ -212,7 +219,7 @@ def seen_by(rows: list[dict[str, Any]], **options: Any) -> Iterable[list[ReachCh
         _, choice = SummariseReached(layout, bounder, programs, 2, 8, Wandering()).apply(given)
         _ = choice | "First" >> beam.Map(see, "first")
         _ = choice | beam.Reshuffle() | "Second" >> beam.Map(see, "second")
-    return seen("first"), seen("second")
+    return [[each.reach for each in seen(name)] for name in ("first", "second")]
 
 
 @pytest.mark.sampled(2)
@@ -248,13 +255,13 @@ def test_a_group_by_key_stands_between_the_choice_and_all_who_read_it(runner: st
         (step, given)
         for step in leaves
         for name, given in step.inputs.items()
-        if "side" in name and made[given].unique_name.endswith("StoredReach")
+        if "side" in name and made[given].unique_name.endswith("TakeStoredFirst")
     ]
     assert len(readers) >= 2
     for _, given in readers:
         way = list(above(given))
         assert "group_by_key" in way[-1].spec.urn
-        assert not any("ChooseReach" in step.unique_name for step in way)
+        assert not any("ChooseFirst" in step.unique_name for step in way)
 
 
 def test_the_record_says_how_the_bound_was_chosen() -> None:

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import pickle
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -290,14 +291,71 @@ def test_no_step_carries_randomness_from_the_build_to_the_workers() -> None:
     assert first != second
 
 
-def test_a_second_run_of_one_pipeline_is_a_second_release() -> None:
-    pipeline = beam.Pipeline(runner="FnApiRunner")
+def run_twice(*flags: str) -> None:
+    options = PipelineOptions(["--runner=FnApiRunner", *flags])
+    pipeline = beam.Pipeline(options=options)
     _ = pipeline | beam.Create(ROWS) | aggregate() | "See" >> beam.Map(see, "runs")
     for _ in range(2):
         pipeline.run().wait_until_finish()
+
+
+@pytest.mark.parametrize("repeats", [0, 2])
+def test_a_second_run_of_one_pipeline_is_refused(repeats: int) -> None:
+    """Bundles that are tried again belong to one run."""
+    with pytest.raises(ValueError, match="PrivateAggregate: the pipeline must be run once.*folder"):
+        run_twice(f"--direct_runner_bundle_repeat={repeats}")
+    groups = release_of(SEEN["runs"])
+    assert len(groups) == 1 + repeats and all(group == groups[0] for group in groups)
+    assert "Running a job twice spends twice" in " ".join((dp.__doc__ or "").split())
+
+
+def test_a_second_run_that_is_not_seen_is_a_second_release() -> None:
+    """Why `run` is refused: a copy of the pipeline draws again."""
+    pipeline = beam.Pipeline(runner="FnApiRunner")
+    _ = pipeline | beam.Create(ROWS) | aggregate() | "See" >> beam.Map(see, "runs")
+    for _ in range(2):
+        proto = pipeline.to_runner_api()
+        copy = beam.Pipeline.from_runner_api(proto, pipeline.runner, pipeline.options)
+        copy.run().wait_until_finish()
     first, second = release_of(SEEN["runs"])
     assert first != second
-    assert "Running a job twice spends twice" in " ".join((dp.__doc__ or "").split())
+
+
+def test_a_second_run_with_a_folder_reads_the_draws_of_the_first(tmp_path: Path) -> None:
+    run_twice(f"--draws_folder={tmp_path}")
+    first, second = release_of(SEEN["runs"])
+    assert first == second
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_every_release_in_a_block_is_run_once(name: str) -> None:
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        _ = pipeline | beam.Create(ROWS) | RELEASES[name]()
+        _ = pipeline | "Again" >> beam.Create(ROWS) | "Other" >> RELEASES[name]()
+    with pytest.raises(ValueError, match="the pipeline must be run once, not twice"):
+        pipeline.run()
+
+
+def test_a_run_that_failed_may_have_drawn() -> None:
+    pipeline = beam.Pipeline(runner="FnApiRunner")
+    _ = pipeline | beam.Create(ROWS) | aggregate() | beam.Map(fail)
+    with pytest.raises(RuntimeError, match="the disk is gone"):
+        pipeline.run()
+    with pytest.raises(ValueError, match="run once, not twice"):
+        pipeline.run()
+
+
+def fail(_: Any) -> None:
+    raise RuntimeError("the disk is gone")
+
+
+def test_a_pipeline_without_a_release_runs_as_often_as_it_likes() -> None:
+    pipeline = beam.Pipeline(runner="FnApiRunner")
+    bounded = dp.BoundContributions("person", ["day"], ContributionBounds(1))
+    _ = pipeline | beam.Create(ROWS) | bounded | beam.Map(see, "runs")
+    for runs in (1, 2):
+        pipeline.run().wait_until_finish()
+        assert len(SEEN["runs"]) == 80 * runs
 
 
 def test_sums_over_blocks_do_not_depend_on_their_order() -> None:

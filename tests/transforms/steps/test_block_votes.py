@@ -1,5 +1,6 @@
 """Tests of `BlackBox` in pipelines: the workers ask, blocks stay whole, nothing surfaces."""
 
+import math
 import random
 import statistics
 import threading
@@ -43,7 +44,9 @@ def test_the_median_of_the_blocks_comes_out():
     for day in range(3):
         people = [10 + n % 7 + (n % 2) / 2 for n in range(day, 3000, 3)]
         assert abs(found[day]["black_box_value"] - statistics.fmean(people)) < 2
-    assert found[9]["black_box_value"] in GRID  # nobody votes: any candidate
+    # Nobody votes: a candidate comes out with a chance of 1 in 129.
+    nobody = [released(black_box(np.mean, blocks=10))[9]["black_box_value"] for _ in range(2)]
+    assert math.isnan(found[9]["black_box_value"]) or any(map(math.isnan, nobody))
 
 
 def test_a_function_of_the_number_of_people_sees_one_block():
@@ -138,7 +141,7 @@ def test_private_partitions_too():
 
 def test_the_plan_says_how_many_blocks():
     [line] = black_box(budget=dp.Budget(1.0)).plan().rows
-    assert f"{4 * line.shift} blocks" in line.mechanism and line.epsilon == 1.0
+    assert f"{10 * line.shift} blocks" in line.mechanism and line.epsilon == 1.0
     assert line.expected_error == f"at most {line.shift} blocks"
 
 

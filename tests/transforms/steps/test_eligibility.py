@@ -1,6 +1,5 @@
 """Rows with several owners: who owns a row, what is refused, and what one person more can do."""
 
-import dataclasses
 import datetime
 import math
 from collections.abc import Sequence
@@ -38,7 +37,7 @@ def call(one: Any, other: Any, third: Any, value: Any = 1.0) -> dict[str, Any]:
 
 METRICS = [
     dp.Count(), dp.Sum("value"), dp.Max("value"), dp.Min("value"),
-    dp.DistinctCount("value"), dp.DistinctCount("value", relaxation="rows", name="by_rows"),
+    dp.DistinctCount("value"),
     dp.KthLargest("value", 2), dp.MaxFrequency("value"),
 ]  # fmt: skip
 
@@ -64,7 +63,7 @@ def test_one_person_on_both_sides_is_one_owner() -> None:
     assert losses([edge(1, 1, 7.0), edge(1, "2", 7.0)], dp.DistinctCount("value"))[:2] == [1.0, 0.0]
 
 
-def test_a_value_counts_that_more_people_are_needed_to_remove() -> None:
+def test_of_values_of_several_owners_people_remove_what_they_can() -> None:
     """The triangle needs 3 / 2 in halves, the three pairs apart 3, the star its center.
 
     All of them need 5 1/2 together.
@@ -73,19 +72,7 @@ def test_a_value_counts_that_more_people_are_needed_to_remove() -> None:
     apart = [edge(10, 11, 8), edge(12, 13, 8), edge(14, 15, 8)]
     star = [edge(20, other, 9) for other in range(30, 90)]
     rows = [*triangle, *apart, *star]
-    by_owners = losses(rows, dp.DistinctCount("value", relaxation="owners"))
-    assert by_owners == [3.0, 2.0, 1.0, 0.0, 0.0]
-    by_rows = losses(rows, dp.DistinctCount("value", relaxation="rows"))
-    assert by_rows == [3.0, 2.0, 1.0, 1.0, 1.0]
     assert losses(rows, dp.DistinctCount("value")) == [3.0, 2.0, 2.0, 1.0, 1.0]
-
-
-def test_by_owners_a_distinct_count_is_proved_for_two() -> None:
-    with pytest.raises(ValueError, match='relaxation must not be "owners" where rows have 3 own'):
-        losses([call(1, 2, 3)], dp.DistinctCount("value", relaxation="owners"), THREE)
-    assert losses([call(1, 2, 3)], dp.DistinctCount("value"), THREE)[:2] == [1.0, 0.0]
-    with pytest.raises(ValueError, match="relaxation must be left out where rows have one owner"):
-        dp.PrivateAggregate("from", [dp.DistinctCount("value", relaxation="rows")], dp.Budget(1))
 
 
 NO_VALUES = [None, float("nan"), [1], {}, b"x", 1j, "\ud800", object()]
@@ -100,16 +87,6 @@ def test_what_is_no_value_is_not_counted_and_leaves_others_alone(value: Any) -> 
     assert losses([*given, edge(5, 6, value)], dp.DistinctCount("value")) == expected
 
 
-def test_a_distinct_count_by_owners_is_released_from_below() -> None:
-    """At epsilon 10^6 a draw is beyond its shift of at most 1 person with probability e^-1000."""
-    given = [edge(40 * value + 2 * pair, 40 * value + 2 * pair + 1, value)
-             for value in range(9) for pair in range(4)]  # fmt: skip
-    by_owners = dp.DistinctCount("value", relaxation="owners")
-    for metric in (by_owners, dp.DistinctCount("value", one_sided=True)):
-        [row] = run(given, dp.PrivateAggregate(BOTH, [metric], dp.Budget(1e6)))
-        assert row.distinct_value == 9
-
-
 NOBODY = [None, 1.5, float("nan"), b"x", [1], {}, "\ud800", object(), datetime.datetime(2020, 1, 1)]
 
 
@@ -121,8 +98,10 @@ def test_a_row_belongs_to_those_who_are_in_its_roles_and_without_any_does_not_co
     """An empty role is nobody's, not one more person whom all such rows would share."""
     of_one = [edge(1, nobody), edge(nobody, 1), {"from": 1, "value": 1.0}, {"to": 1, "value": 1.0}]
     given = [*of_one, edge(2, nobody), edge(nobody, nobody), {}, edge(2, 3)]
+    assert losses(given, dp.Count())[:3] == [6.0, 2.0, 0.0]
+    whole, one, two = losses(given, dp.Sum("value"))[:3]
+    assert whole == 6.0 and 1.9 < one <= 2.0 and two == 0.0  # but for the grid of prices
     for metric in (dp.Count(), dp.Sum("value")):
-        assert losses(given, metric)[:3] == [6.0, 2.0, 0.0]
         assert losses(given[:4], metric)[:2] == [4.0, 0.0]
         assert losses(given[5:7], metric)[0] == 0.0
     of_three = [call(1, nobody, 2), call(nobody, 2, 1), call(nobody, nobody, 1), call(2, 1, nobody)]
@@ -172,7 +151,7 @@ def test_rows_of_eight_owners_disappear_with_each_of_them() -> None:
 
 def test_columns_that_cannot_hold_owners_are_refused_by_name() -> None:
     for column in BOTH:
-        batch = pa.table({"from": [1], "to": [2]} | {column: [1.5]})
+        batch = pa.table({"from": [1], "to": [2]} | {column: [b"x"]})
         with pytest.raises(TypeError, match=f"column '{column}' must hold integers, text"):
             losses([batch], dp.Count())
 
@@ -214,7 +193,7 @@ def test_what_has_no_proof_for_several_owners_is_refused(changes: Any, message: 
 
 
 OTHERS = [
-    dp.PeopleCount(), dp.Mean("value"), dp.SumOfSquares("value"), dp.Quantiles("value", [0.5]),
+    dp.PeopleCount(), dp.Mean("value"), dp.SumOfSquares("value"), dp.Quantiles("value", [0.5]), dp.Median("value"),
     dp.Ratio("value", per="person"), dp.Histogram("value", [0, 1]), dp.Variance("value"),
     dp.CustomProfile("value", lambda people: [0], candidates=GRID),
 ]  # fmt: skip
@@ -228,15 +207,6 @@ def test_other_metrics_of_several_owners_are_refused(metric: Any) -> None:
     if metric.monotone:
         with pytest.raises(TypeError, match="a metric of rows with several owners must be Count, "):
             dp.RemovalLoss(metric, BOTH)
-
-
-@pytest.mark.parametrize("metric", [dp.Median("value"), dp.Quantile("value", 0.5)], ids=str)
-def test_quantiles_of_several_owners_are_those_of_rows(metric: Any) -> None:
-    with pytest.raises(
-        ValueError, match='per must be "row" where rows have several owners: .*Write'
-    ):
-        dp.PrivateAggregate(THREE, [metric], dp.Budget(1.0))
-    assert dp.PrivateAggregate(THREE, [dataclasses.replace(metric, per="row")], dp.Budget(1.0))
 
 
 def test_a_list_of_one_column_is_that_column() -> None:
@@ -267,7 +237,7 @@ def test_releases_of_several_owners_are_one_sided_and_near() -> None:
     rows = {row.day: row for row in run(given, transform)}
     assert rows["a"].count in (99, 100) and rows["a"].sum_value == 100 and rows["a"].max_value == 2
     assert (rows["b"].count, rows["b"].sum_value, rows["b"].max_value) == (0, 0, 0)
-    assert rows["a"].count_low == rows["a"].count - 1 < 100 <= rows["a"].count_high == math.inf
+    assert 98 <= rows["a"].count_low <= rows["a"].count <= 100 <= rows["a"].count_high == math.inf
     assert (rows["a"].max_value_low, rows["a"].max_value_high) == (1, math.inf)
     assert type(rows["a"].count) is int
 
@@ -287,8 +257,8 @@ def test_a_person_who_is_taken_for_two_is_noticed(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(compared_values, "codes_of_values", other)
     made = data_of(TWO_OWNERS["rows of two"], 300, seed=31)
     with pytest.raises(AssertionError):
-        statistic = TWO_OWNERS["rows of two"]
-        moves(profiles(made.before, statistic), profiles(made.rows, statistic))
+        for statistic in TWO_OWNERS.values():
+            moves(profiles(made.before, statistic), profiles(made.rows, statistic))
 
 
 def test_partitions_whose_rows_have_no_value_are_there_and_those_without_an_owner_are_not() -> None:

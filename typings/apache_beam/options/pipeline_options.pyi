@@ -1,11 +1,14 @@
-from collections.abc import Sequence
+import argparse
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 _Options = TypeVar("_Options", bound=PipelineOptions)
 
 class PipelineOptions:
     def __init__(self, flags: Sequence[str] | None = ...) -> None: ...
-    def get_all_options(self) -> dict[str, Any]: ...
+    def get_all_options(
+        self, *, add_extra_args_fn: Callable[[argparse.ArgumentParser], object] | None = ...
+    ) -> dict[str, Any]: ...
     def view_as(self, cls: type[_Options]) -> _Options: ...
 
 class StandardOptions(PipelineOptions):

@@ -1,0 +1,3 @@
+from apache_beam.runners.runner import PipelineRunner
+
+def create_runner(runner_name: str) -> PipelineRunner: ...

@@ -17,12 +17,13 @@ from beam_dp.mechanisms.metrics.base import Metric, check_indexes
 from beam_dp.mechanisms.metrics.spread import PreprocessedRequest, Preprocessing
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.options import refuse
+from beam_dp.mechanisms.releases.clipped import people_of
 from beam_dp.mechanisms.releases.individual.person_epsilon import PersonEpsilonRelease
 from beam_dp.mechanisms.releases.individual.weighted_median import WeightedMedian
 from beam_dp.mechanisms.releases.preprocessed import SHARES
-from beam_dp.mechanisms.releases.released import PeopleRelease, Release
+from beam_dp.mechanisms.releases.released import Release
 from beam_dp.mechanisms.releases.request import Context, Request
-from beam_dp.mechanisms.search import RankSearch
+from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.summaries.person_epsilon import TierRelation
 
 OWNER = "PreprocessSensitivity"
@@ -30,7 +31,7 @@ MOST_TIERS = 1 << 10
 STATISTICS = ("sum", "maximum", "minimum", "median")
 _LEAST = Fraction(1, 1_000_000)
 _MEND = "It is released in another way here: see person_value and sensitivity."
-_SEARCHED = ("candidates", "beta")
+_SEARCHED = ("candidates",)
 _KEPT = ("person_value", "last_by", "sensitivity", "empty", "unit")
 _PLAIN = ("column", "of", "name", "weight")
 
@@ -51,7 +52,6 @@ class PersonalisedStatistic(Preprocessing):
         person_epsilon: the column that holds each person's epsilon.
         epsilons: the public numbers that may be in it, multiples of a millionth.
         candidates: the public outputs of a median; None: as for `Median`.
-        beta: how often the guarantee of a median may fail.
     """
 
     column: str
@@ -60,7 +60,6 @@ class PersonalisedStatistic(Preprocessing):
     epsilons: tuple[checks.Real, ...]
     _: dataclasses.KW_ONLY
     candidates: Candidates | None = None
-    beta: float = 0.05
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -92,7 +91,6 @@ class PersonalisedStatistic(Preprocessing):
             **vars(plain),
             tiers=self.columns()[-1],
             candidates=self.candidates,
-            beta=self.beta,
         )
         return (request,)
 
@@ -124,12 +122,10 @@ class PersonEpsilonRequest(PreprocessedRequest):
     Attributes:
         tiers: the column of people's epsilons, with the public ones in rising order.
         candidates: the public outputs of a median; None: the default ones.
-        beta: how often the guarantee of a median may fail.
     """
 
     tiers: Column
     candidates: Candidates | None
-    beta: float
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release; who allows most pays the whole share."""
@@ -144,7 +140,7 @@ class PersonEpsilonRequest(PreprocessedRequest):
         return self._preprocessed(context, share, lines)
 
     def _median(self, context: Context, share: Budget, lines: TierRelation) -> WeightedMedian:
-        search = RankSearch(context.each(share), beta=self.beta)
+        search = CentralSearch(context.each(share))
         candidates = self.candidates or default_values(self.unit)
         return WeightedMedian(lines, self.unit, self.tiers.detail, search, candidates)
 
@@ -160,7 +156,7 @@ class PersonEpsilonRequest(PreprocessedRequest):
             if self.statistic != "sum":
                 counted = epsilons[0] * SHARES[1]
                 field = context.field(self.column, "count")
-                people = PeopleRelease(Budget(counted * each), field, context.alpha)
+                people = people_of(Budget(counted * each), field, context.alpha)
         levels = (*epsilons[:-1], share.amount)
         paid = tuple((level - searched - counted) * each for level in levels)
         return PersonEpsilonRelease(

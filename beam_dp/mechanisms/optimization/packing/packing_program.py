@@ -1,21 +1,28 @@
 """The most that rows can pack when no person carries more than a price, and its exact bounds.
 
-A row t has owners O(t) and belongs to a value v. It packs y_t >= 0:
+A row t has owners O(t) and belongs to a value v, of weight w_v > 0. It packs u_t >= 0:
 
-    E = max { sum of y_t : sum of y_t over the rows of v <= 1 for each value v,
-                           sum of y_t over the rows of i <= D for each person i }
-      = min { sum of z_v + D sum of r_i : z_v >= 1 - sum of r_i over O(t) for each row t of v,
-                                          r, z >= 0 }
+    E = max { sum of u_t : sum of u_t over the rows of v <= w_v for each value v,
+                           sum of u_t over the rows of i <= D for each person i }
+      = min { sum of w_v z_v + D sum of r_i : z_v >= 1 - sum of r_i over O(t) for each row t of v,
+                                              r, z >= 0 }
 
-(duality of linear programs). No r_i above 1 is of use. So any r in [0, 1] gives an upper bound of
-E, with z_v = max(0, 1 - the least sum of r over the rows of v). And any y >= 0 that packs at most 1
-of each value gives a lower one, whatever it does to people: with l_i the load of person i,
+(duality of linear programs). Each row has an owner and packs at most D, so that a weight above
+n_v D, for n_v rows of the value, counts as that. Everything is counted in prices: nobody carries
+more than 1, c_v = min(w_v / D, n_v), and E / D is at most the number of people, however far the
+weights are apart.
 
-    E >= sum of y_t - sum of max(0, l_i - D),
+No r_i above 1 is of use. So any r in [0, 1] gives an upper bound of E / D, with z_v = max(0, 1 -
+the least sum of r over the rows of v). And any u >= 0 that packs at most c_v of each value gives a
+lower one, whatever it does to people: with l_i the load of person i,
 
-for sum of z_v + D sum of r_i >= sum of y_t (1 - sum of r_i over O(t)) + D sum of r_i
-= sum of y_t - sum of r_i (l_i - D), and r_i <= 1. Both are computed without rounding, from integers
-over 2^bits, so that it does not matter where r and y come from.
+    E / D >= sum of u_t - sum of max(0, l_i - 1),
+
+for sum of c_v z_v + sum of r_i >= sum of u_t (1 - sum of r_i over O(t)) + sum of r_i
+= sum of u_t - sum of r_i (l_i - 1), and r_i <= 1. Both are computed from integers over 2^bits, so
+that it does not matter where r and u come from. What does not fit there is rounded away from E: c_v
+for the upper bound, and each c_v z_v, are rounded up, the others down. A product of floats, with a
+relative error below 2^-51, is made safe by a factor of 1 + 2^-50.
 """
 
 from __future__ import annotations
@@ -26,10 +33,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms.optimization.rational_simplex import Tableau
-
 _EXACT = 52  # integers of so many bits are floats, and so are sums of them that stay below
 _MOST = 44
+_SAFE = 2.0**-50
 
 
 @dataclass(frozen=True)
@@ -41,11 +47,13 @@ class Packing:
             where there are fewer. Every row has an owner.
         values: the value of each row, numbered from 0, rising; every value has a row. There are
             less than 2^40.
-        price: D > 0, of a denominator of at most 2^12.
+        weights: w_v, integers from 1 to 2^52.
+        price: D > 0.
     """
 
     owners: np.ndarray
     values: np.ndarray
+    weights: np.ndarray
     price: Fraction
 
     @functools.cached_property
@@ -53,10 +61,21 @@ class Packing:
         """How many people there may be."""
         return int(self.owners.max()) + 1
 
-    @property
-    def size(self) -> int:
-        """How many values there are."""
-        return int(self.values[-1]) + 1
+    @functools.cached_property
+    def room(self) -> np.ndarray:
+        """c_v, to 52 bits."""
+        numbers = self.weights * float(1 / self.price)
+        return np.asarray(np.minimum(numbers, self.lengths))
+
+    @functools.cached_property
+    def lengths(self) -> np.ndarray:
+        """n_v."""
+        return np.diff(np.append(self.starts, len(self.values)))
+
+    @functools.cached_property
+    def single(self) -> bool:
+        """Whether every value has one row."""
+        return len(self.weights) == len(self.values)
 
     @functools.cached_property
     def starts(self) -> np.ndarray:
@@ -71,7 +90,13 @@ class Packing:
     @functools.cached_property
     def bits(self) -> int:
         """The precision of guesses: all sums stay below 2^52."""
-        return min(_MOST, _EXACT - self.size.bit_length())
+        most = int(max(self.room.sum(), self.people)) + len(self.weights) // (1 << 20) + 2
+        return min(_MOST, _EXACT - most.bit_length())
+
+    @property
+    def taken_by_nobody(self) -> np.ndarray:
+        """r of a removal of nobody."""
+        return np.zeros(self.people)
 
     def taken(self, removed: np.ndarray) -> np.ndarray:
         """Return the sum of r over the owners of each row; r has a 0 at its end."""
@@ -81,62 +106,60 @@ class Packing:
         return np.asarray(taken)
 
     def loads(self, packed: np.ndarray) -> np.ndarray:
-        """Return the sum of y over the rows of each person: exact for integers below 2^52."""
+        """Return the sum of u over the rows of each person: exact for integers below 2^52."""
         counts = (np.bincount(role, packed, self.people + 1) for role in self.roles)
         return np.asarray(sum(counts))[:-1]
 
-    def upper(self, removed: np.ndarray) -> tuple[Fraction, Fraction]:
-        """Return an upper bound of E in two parts: the sum of z, and the sum of r.
+    def stays(self, taken: np.ndarray) -> np.ndarray:
+        """Return the least of a column over the rows of each value."""
+        return taken if self.single else np.minimum.reduceat(taken, self.starts)
+
+    def sums(self, packed: np.ndarray) -> np.ndarray:
+        """Return the sum of a column over the rows of each value."""
+        return packed if self.single else np.add.reduceat(packed, self.starts)
+
+    @functools.cached_property
+    def _rooms(self) -> tuple[np.ndarray, np.ndarray]:
+        """c_v times 2^bits, rounded down and up."""
+        weights, index = np.unique(self.weights, return_inverse=True)
+        top, bottom = self.price.denominator << self.bits, self.price.numerator
+        low = np.array([weight * top // bottom for weight in weights.tolist()], np.float64)
+        high = np.array([-(-weight * top // bottom) for weight in weights.tolist()], np.float64)
+        most = self.lengths * float(1 << self.bits)
+        return np.minimum(low[index], most), np.minimum(high[index], most)
+
+    def upper(self, removed: np.ndarray) -> tuple[Fraction, Fraction, Fraction]:
+        """Return an upper bound of E / D, and a line above E at all prices.
+
+        The line is in two parts, the sum of w_v z_v and the sum of r: E at any price D' is at most
+        the first plus D' times the second.
 
         Args:
             removed: a guess of r, floats, one for each person.
         """
-        one = 1 << self.bits
-        parts = np.append(_integers(np.clip(removed, 0, 1), self.bits), 0)
-        stays = np.maximum(one - np.minimum.reduceat(self.taken(parts), self.starts), 0)
-        return Fraction(int(stays.sum()), one), Fraction(int(parts.sum()), one)
+        one = float(1 << self.bits)
+        parts = np.append(np.ceil(np.clip(np.nan_to_num(removed), 0, 1) * one), 0)
+        stays = np.maximum(one - self.stays(self.taken(parts)), 0)
+        room = self._rooms[1]
+        kept = np.where(stays == one, room, np.ceil(room * stays * (1 + _SAFE) / one))
+        number = Fraction(int(kept.sum()) + int(parts.sum()), 1 << self.bits)
+        weight = float((self.weights * stays).sum()) * (1 + 2.0**-20) / one
+        return number, Fraction(weight), Fraction(int(parts.sum()), 1 << self.bits)
 
     def lower(self, packed: np.ndarray) -> Fraction:
-        """Return a lower bound of E.
+        """Return a lower bound of E / D.
 
         Args:
-            packed: a guess of y, floats, one for each row; a value of which more than 1 is
+            packed: a guess of u / D, floats, one for each row; a value of which more than c_v is
                 packed packs nothing.
         """
-        parts = _integers(np.maximum(packed, 0), self.bits)
-        sums = np.add.reduceat(parts, self.starts)
-        kept = sums <= 1 << self.bits
-        parts = np.where(kept[self.values], parts, 0)
-        most = int(self.price * (1 << self.bits))
-        over = np.maximum(self.loads(parts).astype(np.int64) - most, 0)
+        one, room = float(1 << self.bits), self._rooms[0]
+        parts = np.floor(np.clip(np.nan_to_num(packed), 0, 1) * one)
+        if self.single:
+            parts = np.minimum(parts, room)
+        else:
+            cut = np.minimum(room / np.maximum(self.sums(parts), 1), 1)
+            parts = np.floor(parts * np.where(cut < 1, cut * (1 - _SAFE), 1)[self.values])
+            parts = np.where((self.sums(parts) <= room)[self.values], parts, 0)
+        over = np.maximum(self.loads(parts) - one, 0)
         return Fraction(int(parts.sum()) - int(over.sum()), 1 << self.bits)
-
-    @property
-    def numbers(self) -> int:
-        """How many numbers its simplex tableau has."""
-        lines = self.people + self.size
-        return lines * (lines + len(self.values) + 1)
-
-    def solved(self) -> tuple[Fraction, np.ndarray]:
-        """Return E and r, by the simplex method in rational numbers: slow, and it ends."""
-        rows, lines = len(self.values), self.people + self.size
-        table = np.zeros((lines, rows + lines), object)
-        table[self.people + self.values, np.arange(rows)] = 1
-        for role in self.roles:
-            there = np.flatnonzero(role < self.people)
-            table[role[there], there] = 1
-        table[:, rows:] = np.eye(lines, dtype=np.int64)
-        scale = self.price.denominator
-        limits = [self.price.numerator] * self.people + [scale] * self.size
-        costs = np.array([-1] * rows + [0] * lines, object)
-        basis, bounds = list(range(rows, rows + lines)), [None] * (rows + lines)
-        tableau = Tableau(table, np.array(limits, object), costs, 0, [*bounds], basis)
-        value = -tableau.minimum() / scale
-        prices = tableau.costs[rows : rows + self.people] / tableau.scale
-        return value, prices.astype(np.float64)
-
-
-def _integers(column: np.ndarray, bits: int) -> np.ndarray:
-    """Return a column times 2^bits, rounded down, 2^53 at most; 0 for what is no number."""
-    finite = np.minimum(np.nan_to_num(column), 2.0 ** (_EXACT + 1 - bits))
-    return np.asarray(np.floor(np.ldexp(finite, bits)).astype(np.int64))

@@ -5,6 +5,8 @@ Chambolle, 2011, and the restarts and weights of Applegate et al., "Practical la
 programming using primal-dual hybrid gradient", 2021). A step takes time and memory for the rows,
 and no more. Where a program has many solutions, as where everybody is removed by the same small
 part, it comes close in few steps; the simplex method walks through millions of vertices there.
+
+Everything is counted in prices, as in `Packing`.
 """
 
 from __future__ import annotations
@@ -22,13 +24,15 @@ _ENOUGH, _SOME, _LONG = 0.2, 0.8, 0.36  # when to begin again, as in that articl
 
 
 class PackingGuess(NamedTuple):
-    """A guess of r, per person, and of y, per row, which packs 1 of a value at most, about."""
+    """A guess of r, per person, and of u, per row, which packs c_v of a value at most, about."""
 
     removed: np.ndarray
     packed: np.ndarray
 
 
 class _State(NamedTuple):
+    """Where the method is; z is left out (empty) where the bound of a row is that of its value."""
+
     packed: np.ndarray
     stays: np.ndarray
     removed: np.ndarray
@@ -39,21 +43,24 @@ class PackingProposals:
 
     def __init__(self, packing: Packing) -> None:
         """Begin with nobody removed."""
-        self.packing, self.price = packing, float(packing.price)
-        self.lengths = np.diff(np.append(packing.starts, len(packing.values)))
+        self.packing = packing
+        self.lengths = packing.lengths
         rows = packing.loads(np.ones(len(packing.values)))
         self.of_person = 1 / np.maximum(rows, 1)
         self.of_value = 1 / self.lengths
-        self.of_row = 1 / (1 + (packing.owners >= 0).sum(axis=1))
-        even = np.repeat(self.of_value, self.lengths)
-        self.state = _State(even, np.ones(packing.size), np.zeros(packing.people))
-        self.weight = 1.0
+        sides = (packing.owners >= 0).sum(axis=1) + (not packing.single)
+        self.of_row = 1 / sides
+        self.most = packing.room if packing.single else math.inf
+        even = np.repeat(packing.room / self.lengths, self.lengths)
+        stays = np.ones(0 if packing.single else len(packing.weights))
+        self.state = _State(even, stays, np.zeros(packing.people))
+        self.weight = 1 / float(packing.room.mean())
 
     def guesses(self, steps: int) -> Iterator[PackingGuess]:
         """Yield guesses until so many steps are done."""
         begin, sums, count = self.state, [np.zeros_like(part) for part in self.state], 0
         first = last = math.inf
-        over = self.packing.loads(begin.packed) > self.price
+        over = self.packing.loads(begin.packed) > 1
         yield self._guess(begin)
         yield self._guess(begin._replace(removed=np.maximum(begin.removed, over)))
         for step in range(1, steps + 1):
@@ -85,22 +92,25 @@ class PackingProposals:
         Parts of a removal that are even, but too small, are found so in one step.
         """
         removed = state.removed / max(float(state.removed.max()), 1e-300)
-        return state._replace(stays=self._stays(removed), removed=removed)
+        stays = state.stays if self.packing.single else self._stays(removed)
+        return state._replace(stays=stays, removed=removed)
 
     def _stays(self, removed: np.ndarray) -> np.ndarray:
         """Return what stays of each value."""
         taken = self.packing.taken(np.append(removed, 0.0))
-        return np.asarray(np.maximum(1 - np.minimum.reduceat(taken, self.packing.starts), 0))
+        return np.asarray(np.maximum(1 - self.packing.stays(taken), 0))
 
     def _step(self, state: _State) -> _State:
-        packing = self.packing
-        taken = packing.taken(np.append(state.removed, 0.0))
-        rise = 1 - np.repeat(state.stays, self.lengths) - taken
-        packed = np.maximum(state.packed + self.of_row / self.weight * rise, 0)
+        packing, stays = self.packing, state.stays
+        rise = 1 - packing.taken(np.append(state.removed, 0.0))
+        if not packing.single:
+            rise -= np.repeat(stays, self.lengths)
+        packed = np.clip(state.packed + self.of_row / self.weight * rise, 0, self.most)
         ahead = 2 * packed - state.packed
-        spare = 1 - np.add.reduceat(ahead, packing.starts)
-        stays = np.maximum(state.stays - self.weight * self.of_value * spare, 0)
-        spare = self.price - packing.loads(ahead)
+        if not packing.single:
+            spare = packing.room - packing.sums(ahead)
+            stays = np.maximum(stays - self.weight * self.of_value * spare, 0)
+        spare = 1 - packing.loads(ahead)
         removed = np.clip(state.removed - self.weight * self.of_person * spare, 0, 1)
         return _State(packed, stays, removed)
 
@@ -117,17 +127,18 @@ class PackingProposals:
     def _gap(self, state: _State) -> float:
         """Return how far the bounds of a state are apart, about."""
         packing = self.packing
-        high = float(self._stays(state.removed).sum())
-        high += self.price * float(state.removed.sum())
+        high = float((packing.room * self._stays(state.removed)).sum() + state.removed.sum())
         packed = self._kept(state)
-        over = np.maximum(packing.loads(packed) - self.price, 0).sum()
+        over = np.maximum(packing.loads(packed) - 1, 0).sum()
         return high - float(packed.sum() - over)
 
     def _kept(self, state: _State) -> np.ndarray:
-        """Return y of a state, filled up to 1 for each value that stays, or cut to it."""
-        sums = np.add.reduceat(state.packed, self.packing.starts)
-        fills = (sums > 1) | (state.stays > 0)
-        factor = np.where(fills & (sums > 0), 1 / np.maximum(sums, 1e-300), 1.0)
+        """Return u of a state, filled up to c_v for each value that stays, or cut to it."""
+        packing = self.packing
+        stays = self._stays(state.removed) if packing.single else state.stays
+        sums = packing.sums(state.packed)
+        fills = (sums > packing.room) | (stays > 0)
+        factor = np.where(fills & (sums > 0), packing.room / np.maximum(sums, 1e-300), 1.0)
         return np.asarray(state.packed * np.repeat(factor, self.lengths))
 
     def _guess(self, state: _State) -> PackingGuess:

@@ -1,15 +1,11 @@
 """Release a median of people with an epsilon for each: each person's vote has a weight.
 
-Person i counts w_i = floor(D epsilon_i / epsilon) / D of a person, epsilon the largest. Then
-`RankSearch` sums F_i(y) w_i over people instead of F_i(y), so in the proof of its theorem one
-person changes the queries by d_j, non-decreasing in j, from -p w_i to (1 - p) w_i: every bound
-there is multiplied by w_i,
-
-    max((1 - p) w_i eps1, p w_i eps2) and p w_i eps1 + w_i eps2 <= w_i epsilon <= epsilon_i.
-
-So the release is epsilon_i-differentially private for person i. This search takes the place of the
-personalised exponential mechanism of Cummings and Durfee (2020, Proposition 7.5). The result is the
-median by weight: a person who asks for more privacy counts less.
+Person i counts w_i = floor(D epsilon_i / epsilon) / D of a person, epsilon the largest. By the
+theorem of `CentralSearch` a search that is epsilon-differentially private for a whole person is
+(w_i epsilon)-differentially private for somebody who has w_i in all, and w_i epsilon <= epsilon_i.
+This search takes the place of the personalised exponential mechanism of Cummings and Durfee (2020,
+Proposition 7.5). The result is the median by weight: a person who asks for more privacy counts
+less. NaN: people weigh too little.
 """
 
 import dataclasses
@@ -28,7 +24,9 @@ from beam_dp.mechanisms.releases.released import (
     Spending,
     people,
 )
-from beam_dp.mechanisms.search import RankProfile, RankSearch
+from beam_dp.mechanisms.search import RankProfile
+from beam_dp.mechanisms.search.ranks.central import CentralSearch
+from beam_dp.mechanisms.search.ranks.node import Answer, Node
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -49,7 +47,7 @@ class WeightedMedian(Release):
     relation: Relation
     unit: Fraction
     epsilons: tuple[Fraction, ...]
-    search: RankSearch
+    search: CentralSearch
     candidates: Candidates
 
     @property
@@ -65,7 +63,7 @@ class WeightedMedian(Release):
     @property
     def shift(self) -> int:
         """How far the rank may be off, in people of the largest weight."""
-        return self.search.shift(self.candidates.size)
+        return self.search.usual_error
 
     @property
     def weights(self) -> np.ndarray:
@@ -82,15 +80,16 @@ class WeightedMedian(Release):
         indexes = np.minimum(above, self.candidates.size - 1)
         tiers = np.minimum(lines.counts[order], len(self.epsilons)) - 1
         edges = np.searchsorted(lines.indexes[order], np.arange(view.size + 1))
-        values = [
-            self._chosen(indexes[start:end], tiers[start:end], noise)
+        answers = [
+            self._answer(indexes[start:end], tiers[start:end], noise)
             for start, end in itertools.pairwise(edges.tolist())
         ]
-        return Released.ranked(np.array(values, float), float(self.shift))
+        values = np.array([answer.value(self.candidates) for answer in answers], float)
+        return Released.ranked(values, np.array([answer.error for answer in answers], float))
 
-    def _chosen(self, indexes: np.ndarray, tiers: np.ndarray, noise: Noise) -> float:
+    def _answer(self, indexes: np.ndarray, tiers: np.ndarray, noise: Noise) -> Answer:
         profile = RankProfile(indexes, self.weights[tiers], self.search.resolution)
-        return float(self.search.choose_from(profile, self.candidates, noise))
+        return self.search.choose_at(Node.of(profile, self.candidates.size), self.candidates, noise)
 
     def describe(self) -> Description:
         """Describe whose ranks are searched."""

@@ -1,1 +1,1 @@
-"""Searches of the literature that a user can ask for; `auto` knows all but `UnboundedSearch`."""
+"""Searches of the literature that a user can ask for."""

@@ -13,8 +13,8 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.search.common import check, check_share
 from beam_dp.mechanisms.search.draws import draw_below, draw_run
-from beam_dp.mechanisms.search.rank_search import RESOLUTION, alone
 from beam_dp.mechanisms.search.ranks.node import Answer, Node, NodeSearch, epsilon_of
+from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION, alone
 
 _OWNER = "CentralSearch"
 NONE = 128

@@ -18,7 +18,7 @@ from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.numerics.intervals import root_below
 from beam_dp.mechanisms.numerics.numbers import WIDE, Number
 from beam_dp.mechanisms.search.common import AUDITED, ENOUGH, SYSTEM_NOISE
-from beam_dp.mechanisms.search.rank_search import RankProfile
+from beam_dp.mechanisms.search.ranks.rank_profile import RankProfile
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,10 +69,12 @@ class Answer(NamedTuple):
     Attributes:
         candidate: its index; None: there are too few people.
         error: how far its rank may be off, in people, in 95% of draws.
+        people: about how many there are, where the search tells; 0 without an answer.
     """
 
     candidate: int | None = None
     error: float = math.inf
+    people: float = 0.0
 
     def value(self, candidates: Candidates) -> Number:
         """Return the candidate, NaN for none."""

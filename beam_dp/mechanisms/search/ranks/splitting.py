@@ -14,9 +14,9 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.search.common import SYSTEM_NOISE, check
-from beam_dp.mechanisms.search.rank_search import RESOLUTION, RankProfile
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Answer, Node, audited, checked
+from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION, RankProfile
 from beam_dp.mechanisms.search.ranks.tail import STRAY, TailSearch
 
 _OWNER = "SplitSearch"

@@ -8,10 +8,10 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.search.common import check, check_share
-from beam_dp.mechanisms.search.rank_search import RESOLUTION, alone
 from beam_dp.mechanisms.search.ranks.first_look import (
     FirstLook,
     Line,
@@ -27,6 +27,7 @@ from beam_dp.mechanisms.search.ranks.levels import (
     rounded_up,
 )
 from beam_dp.mechanisms.search.ranks.node import Answer, Node, NodeSearch, epsilon_of
+from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION, alone
 from beam_dp.mechanisms.search.ranks.weight_walk import WeightWalk
 
 _OWNER = "TailSearch"
@@ -54,7 +55,7 @@ class TailSearch(NodeSearch):
 
     With n people, A(y) of them at or above y (each with their share of rows there), s the share,
 
-        T(y) = max(s n + max(0, rank - 1/2) + h, L(y)),
+        T(y) = max(s n + max(0, rank - 1/2) / worth + h, L(y)),
 
     the walk is a `WeightWalk` of the levels T and the rate e2: it stops about where A(y) reaches
     T(y), but for Laplace noise of the rate e2. h is by how much it stops early, as the candidates
@@ -108,6 +109,8 @@ class TailSearch(NodeSearch):
         upper: whether the walk begins at the top.
         stray: the chance to stop where nobody is.
         resolution: D.
+        worth: how many of the things that `rank` counts a person's whole weight stands for: the C
+            of rows that weigh 1 / C each.
 
     Raises:
         TypeError: if budget is no Budget.
@@ -123,9 +126,11 @@ class TailSearch(NodeSearch):
     upper: bool = True
     stray: float = STRAY
     resolution: int = RESOLUTION
+    worth: int = 1
 
     def __post_init__(self) -> None:
         check(_OWNER, self.budget, 0.5)
+        checks.positive_integer(_OWNER, "worth", self.worth)
         checks.fraction_between(_OWNER, "stray", self.stray, 0, 1)
         share = checks.decimal(_OWNER, "share", self.share)
         checks.require(0 <= share < 1, _OWNER, "share", f"be from 0 to below 1, not {share}")
@@ -169,12 +174,15 @@ class TailSearch(NodeSearch):
         if stop is None:
             return Answer()
         behind = line.total - int(line.reached(begins)[stop.run])
-        behind += int(noise.discrete_laplace(levels.rate / self.resolution, 1)[0])
+        person = np.array([self.resolution], object)
+        behind = int(AdditiveNoise(Budget(levels.rate)).add(alone(behind), person, noise)[0])
         if behind < self._units(levels.behind) and not levels.many:
             return Answer()
         passed = int(begins[stop.run]) + stop.passed
         index = node.stop - 1 - passed if self.upper else node.first + passed
-        return Answer(index, self._error(levels, passed, behind))
+        return Answer(
+            index, self._error(levels, passed, behind), self._people(levels, passed, behind)
+        )
 
     def chances_at(self, node: Node, candidates: Candidates) -> list[float]:
         """Return the probabilities of the candidates of a node, and of none."""
@@ -198,7 +206,7 @@ class TailSearch(NodeSearch):
     @property
     def _asked(self) -> float:
         """How many people shall be reached beside the share: with k - 1/2 the k-th is the first."""
-        return max(0.0, self.rank - 0.5)
+        return max(0.0, self.rank - 0.5) / self.worth
 
     @property
     def _unit(self) -> int:
@@ -306,6 +314,15 @@ class TailSearch(NodeSearch):
     def _units(self, people: Fraction) -> int:
         return math.ceil(people * self.resolution)
 
+    def _people(self, levels: Levels, passed: int, behind: int) -> float:
+        """Return about how many people there are: those behind, and about T at or beyond.
+
+        With n of them, B = n - T: n is B + L where T is L, and else (B + T - s n) / (1 - s); each
+        of the two is below n where the other one is right.
+        """
+        people, share = behind / self.resolution, float(levels.share)
+        return max(people + levels.floor_at(passed), (people + float(levels.more)) / (1 - share))
+
     def _error(self, levels: Levels, passed: int, behind: int) -> int:
         """Return the error of the rank, for a noisy number behind, in units of 1 / D.
 
@@ -314,7 +331,7 @@ class TailSearch(NodeSearch):
         """
         people = behind / self.resolution - _UNSURE / float(levels.rate)
         share = float(self._share)
-        asked = self.rank + max(0.0, share / (1 - share) * people)
+        asked = self.rank / self.worth + max(0.0, share / (1 - share) * people)
         return max(self.usual_error, math.ceil(levels.floor_at(passed) - asked))
 
 

@@ -12,8 +12,8 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid
 from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.search import RankProfile, increments
-from beam_dp.mechanisms.search.rank_search import RESOLUTION
 from beam_dp.mechanisms.search.ranks.central import NONE, CentralSearch
+from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION
 
 SIZE = 4_000
 # DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.0545.

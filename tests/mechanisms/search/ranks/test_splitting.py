@@ -12,9 +12,9 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.search import RankProfile, increments
-from beam_dp.mechanisms.search.rank_search import RESOLUTION
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Answer, Node
+from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch, quantile_search
 from beam_dp.mechanisms.search.ranks.tail import TailSearch
 

@@ -13,10 +13,10 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.search import RankProfile, increments
-from beam_dp.mechanisms.search.rank_search import RESOLUTION
 from beam_dp.mechanisms.search.ranks import first_look
 from beam_dp.mechanisms.search.ranks.first_look import Line, Sight
 from beam_dp.mechanisms.search.ranks.node import Node
+from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION
 from beam_dp.mechanisms.search.ranks.tail import NOBODY, STRAY, TailSearch
 
 SIZE = 2_000
@@ -245,3 +245,14 @@ def test_what_it_costs_and_how_it_travels():
 def test_what_is_refused(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_rows_of_which_so_many_are_worth_a_person_are_counted_in_people():
+    """900 people at 0, and 100 at 5 with 4 rows each: the 300th largest row is their 75th person."""
+    search = TailSearch(Budget(1000), 0, 300, worth=4)
+    profile = RankProfile(np.array([0, 5, 9]), np.array([900, 60, 40]) * RESOLUTION)
+    assert search._asked == 299.5 / 4
+    assert search.choose_from(profile, Candidates.of(range(10))) == 5
+    assert TailSearch(Budget(1000), 0, 300).choose_from(profile, Candidates.of(range(10))) == 0
+    with pytest.raises(ValueError, match="worth must be"):
+        TailSearch(Budget(1), worth=0)

@@ -1,1 +1,0 @@
-"""Interior points of removal programs with many groups: proposals in floats."""

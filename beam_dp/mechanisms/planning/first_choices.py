@@ -1,0 +1,170 @@
+"""What is chosen privately before anything is summarised: the bound on partitions, and centres.
+
+Both are chosen from the lines of whole people, of which each has one vote in every choice: they
+stand on one step of the ladder of partitions (`reach.ladder`), and at one candidate of each centre.
+
+*A centre* (`metrics.quotients.mean`) is the median of people's own means of a column, over all
+their rows in all partitions that the ladder leaves (of their mean total of a partition, for means
+over people): one number per person, so a search by ranks in which everybody counts once
+(`CentralSearch`), and one cost, however many partitions there are. It is a guess that what follows
+needs not trust: any centre is private. Where too few people are, it is the middle of the ends, or 0
+where none are given.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.columns import Column
+from beam_dp.mechanisms.bounding.ordering import changes
+from beam_dp.mechanisms.bounding.table import Field, Table
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.candidates.defaults import values_between
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.reach import ladder
+from beam_dp.mechanisms.reach.reach_choice import ReachChoice
+from beam_dp.mechanisms.releases.request import CentreRequest, units_between
+from beam_dp.mechanisms.search.ranks.central import CentralSearch
+from beam_dp.mechanisms.search.ranks.node import Node
+from beam_dp.mechanisms.search.ranks.rank_profile import RankProfile
+from beam_dp.mechanisms.summaries import histograms
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Summary
+
+
+@dataclasses.dataclass(frozen=True)
+class Chosen:
+    """What was chosen: all of it released.
+
+    Attributes:
+        reach: the bound on partitions; None: it was given.
+        centres: the centre of each request, in its order, in units.
+    """
+
+    reach: ReachChoice | None = None
+    centres: tuple[int, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Centre:
+    """How the centre of a column is chosen.
+
+    Attributes:
+        request: whose centre it is.
+        total: the index of the field that sums a person's values.
+        count: the index of the field that counts them.
+        budget: what the choice costs.
+    """
+
+    request: CentreRequest
+    total: int
+    count: int
+    budget: Budget
+
+    @property
+    def candidates(self) -> Candidates:
+        """The public centres: decimals of four digits, between the ends that are given."""
+        return values_between(self._unit, *self.request.ends)
+
+    @property
+    def _unit(self) -> Fraction:
+        return Fraction(self.request.column.detail)
+
+    def votes(self, table: Table, fields: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the index of the candidate of each person who has a value.
+
+        Args:
+            table: the lines of whole people; those of a person, and of a pair, stand together.
+            fields: the fields of each line.
+        """
+        if not len(table):
+            return np.zeros(0, np.int64)
+        new_person = changes(table.person)
+        starts = np.flatnonzero(new_person)
+        totals = integers.segment_sums(fields[self.total], starts)
+        counts = integers.segment_sums(fields[self.count], starts).astype(np.float64)
+        present = counts > 0
+        values = integers.scale(totals[present], self._unit).astype(np.float64)
+        if self.request.by_person:
+            pairs = np.flatnonzero(new_person | changes(table.partition))
+            valued = np.add.reduceat(fields[self.count], pairs) > 0
+            counts = np.add.reduceat(valued.astype(np.float64), np.flatnonzero(new_person[pairs]))
+        each = values / counts[present]
+        return np.minimum(self.candidates.indexes(each), self.candidates.size - 1)
+
+    def choose(self, buckets: np.ndarray, people: np.ndarray, noise: Noise) -> int:
+        """Draw the centre, in units; where too few people are, the middle of the ends, or 0.
+
+        Args:
+            buckets: the candidates that somebody votes for.
+            people: how many people vote for each.
+            noise: the randomness.
+        """
+        node = Node.of(RankProfile(buckets, people, 1), self.candidates.size)
+        answer = CentralSearch(self.budget, Fraction(1, 2), 1).choose_at(
+            node, self.candidates, noise
+        )
+        if answer.candidate is None:
+            low, high = self.request.ends
+            return 0 if low is None or high is None else round((low + high) / 2 / self._unit)
+        return round(Fraction(self.candidates[answer.candidate]) / self._unit)
+
+
+def centre_of(
+    request: CentreRequest, budget: Budget, fields: Sequence[Field], columns: Sequence[Column]
+) -> Centre:
+    """Return how a centre is chosen from these fields, for this cost."""
+    ends = units_between(request.ends, Fraction(request.column.detail))
+    index = columns.index(request.column)
+    return Centre(
+        request,
+        fields.index(Field(index, "sum", *ends)),
+        fields.index(Field(index, "count")),
+        budget,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class FirstVotes:
+    """The votes of people in the choices that come first; private data, until they are drawn.
+
+    Attributes:
+        edges: the steps of the ladder; of one step there is nothing to choose.
+        centres: how the centres are chosen.
+    """
+
+    edges: tuple[int, ...]
+    centres: tuple[Centre, ...]
+
+    def of(self, table: Table, bounder: Bounder) -> Summary:
+        """Return the votes of whole people: one measure for the ladder, and one for each centre."""
+        steps = ladder.people_per_step(ladder.reaches_of(table), self.edges)
+        parts = [np.repeat(np.arange(len(steps)), steps)]
+        fields = bounder.reduced_fields(table) if self.centres else []
+        parts += [centre.votes(table, fields) for centre in self.centres]
+        lines = [np.unique(part, return_counts=True) for part in parts]
+        measures = np.repeat(np.arange(len(lines)), [len(buckets) for buckets, _ in lines])
+        buckets, people = (np.concatenate(column) for column in zip(*lines, strict=True))
+        nothing = np.zeros(len(buckets), np.int64)
+        return Summary(np.zeros((1, len(buckets)), np.uint64), measures, buckets, people, nothing)
+
+    def merged(self, votes: Sequence[Summary]) -> Summary:
+        """Return the votes of several groups of people as those of one."""
+        nobody = np.zeros(0, np.int64)
+        nothing = Summary(np.zeros((1, 0), np.uint64), nobody, nobody, nobody, nobody)
+        measures = [Measure(PEOPLE)] * (1 + len(self.centres))
+        return histograms.reduce(histograms.concatenate([nothing, *votes]), measures)
+
+    def counted(self, votes: Summary) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return for each measure the different votes, and how many people have each."""
+        wanted = [votes.measure == measure for measure in range(1 + len(self.centres))]
+        return [(votes.bucket[lines], votes.people[lines]) for lines in wanted]
+
+    def people_per_step(self, votes: Summary) -> np.ndarray:
+        """Return how many people stand on each step of the ladder."""
+        buckets, people = self.counted(votes)[0]
+        return np.bincount(buckets, people, len(self.edges)).astype(np.int64)

@@ -1,0 +1,168 @@
+"""What of the rows of several people is left for a program at one price of a removal.
+
+A value of weight w disappears when every of its rows does, and a row with any of its owners. At a
+price D of a removal, where a weight above D counts as D, with d(i) the weight of the values that i
+owns rows of,
+
+1. d(i) <= D: i is not removed. To put back a part r_i costs nothing: at most r_i d(i) comes back,
+   and r_i D is saved. Her name leaves her rows; a value with a row that nobody is left to remove
+   counts in full.
+2. A row that only i owns is the only row of its value that matters among those of i: each of the
+   others stays by no more.
+3. Only i owns the only rows of values of a weight of at least D: i is removed whole. It costs at
+   most D, and takes as much. All of her rows leave; values without a row are lost.
+4. Values of one row each, which the same person owns alone, are one value with the sum of their
+   weights.
+
+None of the rules changes the least of what is left plus D for each person, and each makes work for
+the others. How often they are applied changes only how much is left.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from beam_dp.mechanisms.numerics import integers
+from beam_dp.mechanisms.optimization.packing.packing_program import Packing
+
+_ROUNDS = 64
+_SLOW = 0.99  # a round that leaves more of the rows is the last one
+_FLOATS = 1 << 52
+
+
+@dataclass
+class ValueRows:
+    """Rows of values at one price, which the rules make fewer.
+
+    Attributes:
+        owners: shape (rows, roles): people from 0, each once in a row; -1 where there are fewer.
+        values: the value of each row, rising.
+        weights: the weight of each value, by its number.
+        people: how many people there may be.
+        whole: the weight of the values that count in full, and have left.
+        counted: the same, where a weight above the price counts as the price.
+        removed: how many people are removed whole, and have left.
+    """
+
+    owners: np.ndarray
+    values: np.ndarray
+    weights: np.ndarray
+    people: int
+    whole: int = 0
+    counted: int = 0
+    removed: int = 0
+
+    @property
+    def single(self) -> bool:
+        """Whether every value has one row."""
+        return bool((self.values[1:] != self.values[:-1]).all())
+
+    def degrees(self, most: int) -> np.ndarray:
+        """Return the weight of the values that each person owns rows of, each at most `most`."""
+        row, role = np.nonzero(self.owners >= 0)
+        owner, value = self.owners[row, role], self.values[row]
+        if not self.single:
+            size = int(self.values.max(initial=0)) + 1
+            pairs = np.sort(owner.astype(np.int64) * size + value)
+            owner, value = np.divmod(pairs[np.diff(pairs, prepend=-1) != 0], size)
+        return _sums(owner, np.minimum(self.weights[value], most), self.people)
+
+    def heaviest(self) -> Fraction:
+        """Return a price that pays for all values: even shares of their rows load nobody more."""
+        shares = (self.weights / np.bincount(self.values))[self.values]
+        weights = np.broadcast_to(shares[:, None], self.owners.shape)
+        loads = np.bincount(self.owners.ravel() + 1, weights.ravel())[1:]
+        # Floats err by far less than one part of 2^24 and the 1 / 4096 that are added.
+        return Fraction(math.ceil(4096 * float(loads.max()) * (1 + 2.0**-24)) + 1, 4096)
+
+    def packing(self, price: Fraction) -> Packing:
+        """Return the program of what is left."""
+        most = int((self.owners >= 0).sum(axis=1).max())
+        left = -np.sort(-self.owners, axis=1)[:, :most]
+        known = np.zeros(self.people + 1, np.bool_)
+        known[left] = True
+        known[-1] = False
+        owners = np.where(left < 0, -1, (np.cumsum(known) - 1)[left])
+        new = np.diff(self.values, prepend=-1) != 0
+        return Packing(owners, np.cumsum(new) - 1, self.weights[self.values[new]], price)
+
+    def reduce(self, price: Fraction, degrees: np.ndarray) -> None:
+        """Apply the rules until they find little.
+
+        Args:
+            price: D.
+            degrees: of these rows, weights of at most D, rounded up.
+        """
+        most = math.ceil(price)
+        for _ in range(_ROUNDS):
+            before = len(self.values)
+            self._keep_people(degrees > math.floor(price), most)
+            self._remove_people(most)
+            if self.single:
+                self._merge_rows()
+            if len(self.values) > _SLOW * before or not len(self.values):
+                return
+            degrees = self.degrees(most)
+
+    def _keep_people(self, able: np.ndarray, most: int) -> None:
+        """Rule 1: only these people may be removed."""
+        self.owners = np.where(np.append(able, False)[self.owners], self.owners, -1)
+        stays = np.zeros(len(self.weights), np.bool_)
+        stays[self.values[(self.owners < 0).all(axis=1)]] = True
+        full = self.weights[stays]
+        self.whole += int(full.sum())
+        self.counted += int(np.minimum(full, most).sum())
+        self._keep(~stays[self.values])
+
+    def _remove_people(self, most: int) -> None:
+        """Rules 2 and 3."""
+        if not self.single:
+            self._keep_single_rows()
+        alone = np.flatnonzero((self.owners >= 0).sum(axis=1) == 1)
+        only = alone[np.bincount(self.values, minlength=1)[self.values[alone]] == 1]
+        weights = np.minimum(self.weights[self.values[only]], most)
+        full = _sums(self.owners[only].max(axis=1), weights, self.people + 1) >= most
+        self.removed += int(np.count_nonzero(full))
+        self._keep(~full[self.owners].any(axis=1))
+
+    def _merge_rows(self) -> None:
+        """Rule 4."""
+        alone = (self.owners >= 0).sum(axis=1) == 1
+        people = self.owners[alone].max(axis=1, initial=-1)
+        sums = _sums(people, self.weights[self.values[alone]], self.people)
+        merged = np.flatnonzero(sums)
+        if len(merged) == len(people):
+            return
+        added = np.full((len(merged), self.owners.shape[1]), -1)
+        added[:, 0] = merged
+        weights = np.append(self.weights[self.values[~alone]], np.minimum(sums[merged], _FLOATS))
+        self.owners, self.weights = np.concatenate([self.owners[~alone], added]), weights
+        self.values = np.arange(len(weights))
+
+    def _keep_single_rows(self) -> None:
+        """Keep one of the rows of a value that somebody owns alone, and none of her others."""
+        alone = np.flatnonzero((self.owners >= 0).sum(axis=1) == 1)
+        codes = self.values * (self.people + 1)
+        known, first = np.unique(codes[alone] + self.owners[alone].max(axis=1), return_index=True)
+        if not len(known):
+            return
+        kept = np.ones(len(codes), np.bool_)
+        for role in self.owners.T:
+            index = np.minimum(np.searchsorted(known, codes + role), len(known) - 1)
+            kept &= (known[index] != codes + role) | (role < 0)
+        kept[alone[first]] = True
+        self._keep(kept)
+
+    def _keep(self, rows: np.ndarray) -> None:
+        self.owners, self.values = self.owners[rows], self.values[rows]
+
+
+def _sums(codes: np.ndarray, weights: np.ndarray, size: int) -> np.ndarray:
+    """Return the sum of the weights of each code, exactly."""
+    if float(weights.sum(dtype=np.float64)) < _FLOATS:  # then floats add without rounding
+        return np.bincount(codes, weights, size).astype(np.int64)
+    return integers.sums_at(codes, weights, size)

@@ -1,1 +1,0 @@
-"""Distinct values of rows with any number of owners, by prices of a removal."""

@@ -1,0 +1,283 @@
+"""The exact privacy loss of whole releases, for neighbours, metrics and options at random.
+
+See `tests.audit.forced_draws`. Everything here comes from seeds, and the loss is exact: a pair
+that fails is a release that is not private, and fails in every run.
+"""
+
+import dataclasses
+import functools
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms.accounting.account import Account
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding import ordering
+from beam_dp.mechanisms.metrics.clipped import ClippedRequest
+from beam_dp.mechanisms.noise import one_draw
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.releases import clipped
+from beam_dp.mechanisms.releases.clipped import ClippedSum, Pool, PoolNoise
+from tests.audit.forced_draws import ROUNDING, Fault, Loss, hull_levels, losses_between
+from tests.mechanisms.noise.test_one_draw import SMALL, law
+
+PAIRS = 1050
+GRID = dp.Candidates.of([-20, -5, 0, 1, 2, 3, 5, 8, 12, 20, 40, 100, 1000])
+SEARCHES = "two_phase", "above_threshold", "exponential_mechanism", "noisy_binary_search"
+NUMBERS = dp.Candidates.of([0, 1, 2, 3, 5, 8, 12, 20, 40, 100, 1000])
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A release, two neighbouring databases, and how its draws lean."""
+
+    options: dict[str, Any]
+    less: pa.Table
+    more: pa.Table
+    seed: int
+    lean: int
+
+
+class Chance:
+    """What a case is made of, at random."""
+
+    def __init__(self, seed: int) -> None:
+        self.source = np.random.default_rng(seed)
+
+    def one(self, *options: Any) -> Any:
+        return options[self.source.integers(len(options))]
+
+    def number(self, low: int, high: int) -> int:
+        return int(self.source.integers(low, high + 1))
+
+
+def sided(chance: Chance) -> dict[str, Any]:
+    """Return options of a metric with a clip."""
+    return chance.one(
+        {},
+        {},
+        {"clip": "partition"},
+        {"clip": chance.number(1, 30)},
+        {"clip_share": chance.one(0.1, 0.5)},
+        {"one_sided": True, "candidates": NUMBERS},
+        {"candidates": NUMBERS},
+    )
+
+
+def ends(chance: Chance) -> dict[str, Any]:
+    """Return the public ends of a mean, or none."""
+    return chance.one({}, {"low": 0, "high": 20}, {"high": 100})
+
+
+TOTALS = [
+    lambda chance: dp.Count(**sided(chance)),
+    lambda chance: dp.PeopleCount(),
+    lambda chance: dp.Sum("value", **sided(chance)),
+    lambda chance: dp.Mean("value", per=chance.one("row", "person"), **ends(chance)),
+    lambda chance: dp.Histogram("value", [0, 5, 10, 100], person_value=chance.one("mean", "max")),
+    lambda chance: dp.Ratio("flag", per=chance.one("row", "person")),
+    lambda chance: dp.Ratio("flag", per="person", method="naive"),
+    lambda chance: dp.Variance("value", **ends(chance)),
+    lambda chance: dp.StandardDeviation("value", **ends(chance)),
+    lambda chance: dp.Variance("value", method="preprocessing", sensitivity=chance.one("auto", 3)),
+]
+SEARCHED = [
+    lambda chance: dp.Max("value", candidates=GRID, search=chance.one(*SEARCHES)),
+    lambda chance: dp.Min("value", candidates=GRID, search=chance.one(*SEARCHES)),
+    lambda chance: dp.Median("value", per=chance.one("row", "person"), candidates=GRID),
+    lambda chance: dp.Quantiles("value", (0.25, 0.5, 0.75), candidates=GRID),
+    lambda chance: dp.Quantile("value", 0.5, per=chance.one("row", "person"), candidates=GRID),
+    lambda chance: dp.MaxFrequency("word", **sided(chance)),
+    lambda chance: dp.SumOfSquares("word", candidates=NUMBERS, search=chance.one(*SEARCHES)),
+    lambda chance: dp.DistinctCount("word", **sided(chance)),
+]
+WALKS = [
+    lambda chance: dp.Max("value", candidates=GRID),
+    lambda chance: dp.Min("value", candidates=GRID),
+    lambda chance: dp.KthLargest("value", chance.number(1, 4), candidates=GRID),
+    lambda chance: dp.Quantile(
+        "value", chance.one(0.1, 0.9), per=chance.one("row", "person"), candidates=GRID
+    ),
+]
+"""Three draws each, whose divergences are bounded together and not one by one: for epsilon alone."""
+OWNED = [
+    lambda chance: dp.Count(candidates=NUMBERS),
+    lambda chance: dp.Sum("value", candidates=NUMBERS),
+    lambda chance: dp.Max("value", candidates=GRID, search=chance.one(*SEARCHES)),
+    lambda chance: dp.MaxFrequency("word", candidates=NUMBERS),
+    lambda chance: dp.DistinctCount("word", candidates=NUMBERS),
+]
+"""For rows with two owners."""
+PLAIN = [
+    lambda chance: dp.Count(),
+    lambda chance: dp.PeopleCount(),
+    lambda chance: dp.Sum("value"),
+]
+"""For mutants of what all metrics share, and for one draw of all partitions."""
+
+
+def data(chance: Chance, groups: int, owners: list[str]) -> tuple[pa.Table, pa.Table]:
+    """Return people's rows without and with one more person, who often has much more."""
+    rows = []
+    people = chance.number(3, 40)
+    for person in range(people + 1):
+        heavy = person == people and chance.one(True, True, False)
+        for group in range(groups) if heavy else {chance.number(0, groups - 1) for _ in "12"}:
+            for _ in range(chance.number(1, 25 if heavy else 4)):
+                value = chance.number(-3, 1000 if heavy else 15)
+                word = f"w{chance.number(0, 40 if heavy else 5)}"
+                other = chance.number(0, people)
+                rows.append((person, other, f"g{group}", value, word, chance.number(0, 1)))
+    names = "person", "other", "group", "value", "word", "flag"
+    more = pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    kept = [people not in row[: len(owners)] for row in rows]
+    return more.filter(pa.array(kept)), more
+
+
+def case_of(seed: int, families: list[Any] | None = None) -> Case:
+    """Return a case at random, of these families of metrics or of all."""
+    chance = Chance(seed)
+    zcdp = chance.one(True, False, False, False)
+    groups, kind = chance.number(1, 4), chance.one("none", "public", "public", "private")
+    owners = ["person", "other"][: 1 if families or kind == "private" else chance.one(1, 1, 1, 2)]
+    known = [TOTALS, SEARCHED] if zcdp or kind == "private" else [TOTALS, SEARCHED, WALKS]
+    known = [families] if families else known if len(owners) == 1 else [OWNED]
+    asked = [chance.one(*chance.one(*known))(chance) for _ in range(chance.one(1, 1, 2, 3))]
+    unlike = {metric.output: metric for metric in asked}.values()
+    amount = chance.one(Fraction(1, 2), 1, 3, 8, 30)
+    delta = Fraction(1, 100) if kind == "private" else 0
+    options: dict[str, Any] = {
+        "person": owners,
+        "metrics": [dataclasses.replace(each, weight=chance.one(1, 1, 3)) for each in unlike],
+        "budget": dp.Budget.zcdp(amount, delta) if zcdp else dp.Budget(amount, delta),
+    }
+    if kind != "none":
+        options["partition"] = ["group"]
+        listed = dp.PublicPartitions([f"g{group}" for group in range(groups)])
+        private = dp.PrivatePartitions(pre_threshold=chance.one(1, 1, 3))
+        options["partitions"] = listed if kind == "public" else private
+        if len(owners) == 1:
+            reach = chance.one("auto", "auto", 1, chance.number(1, groups))
+            limits = reach, chance.one(None, None, 2, 5)
+            options["bounds"] = dp.ContributionBounds(*limits, rows=chance.one(None, None, 6))
+    return Case(options, *data(chance, groups, owners), seed, chance.number(-2, 2))
+
+
+def check(case: Case) -> None:
+    """Raise `Fault` where the release of a case is not private."""
+    release = functools.partial(dp.release, show_errors=True, **case.options)
+    losses, gauss = losses_between(release, case.less, case.more, case.seed, case.lean)
+    budget, whole = case.options["budget"], sum(losses.values(), Loss())
+    delta = budget.delta
+    if gauss and not budget.is_zcdp:
+        # Half of delta is for the selection. What is chosen first may be chosen in epsilon.
+        chosen = losses.get("first", Loss()) if "first" not in gauss else Loss()
+        whole = dataclasses.replace(whole, rho=whole.rho - chosen.rho)
+        budget = dp.Budget(budget.amount - abs(chosen.pure), delta / 2).to_zcdp()
+    spent = whole.rho if budget.is_zcdp else abs(whole.pure)
+    if spent > budget.amount + whole.rounded * ROUNDING:
+        raise Fault(f"{float(spent):.6f} of {float(budget.amount):.6f} are spent")
+    if whole.delta > delta:
+        raise Fault(f"{float(whole.delta):.6f} of delta {float(delta):.6f} are spent")
+
+
+@pytest.mark.sampled(30)
+@pytest.mark.parametrize("seed", range(PAIRS))
+def test_neighbours_are_told_apart_by_no_more_than_the_budget(seed: int) -> None:
+    check(case_of(seed, PLAIN if seed % 8 == 6 else None))
+
+
+@pytest.mark.parametrize("epsilon, sides", SMALL)
+def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon: Fraction, sides) -> None:
+    hull, window = one_draw._hull(epsilon, sides), 7
+    rate = float(hull.rate)
+    logs = {}
+    for noise in np.ndindex((2 * window + 1,) * len(sides)):
+        least, beyond = hull_levels(hull, [each - window for each in noise])
+        logs[noise] = -rate * least + np.log(beyond - 1 / np.expm1(-rate))
+    expected = np.log(law(hull, window))
+    for noise, log in logs.items():
+        assert log - logs[(window,) * len(sides)] == pytest.approx(
+            expected[noise] - expected[(window,) * len(sides)], abs=1e-9
+        )
+
+
+# ---------------------------------------------------------------- mutants
+
+CLIPPED, CLIP, LOWEST = ClippedRequest.clipped, clipped._clip, ordering.lowest
+NOISE, DRAW, RELEASED = Pool.noise, PoolNoise.draw, ClippedSum.released
+
+
+def _choice_not_taken_from_the_noise(self, context, share):
+    made = CLIPPED(self, context, share)
+    return dataclasses.replace(made, noise_costs=(context.noise(share),) * len(made.noise_costs))
+
+
+def _clip_one_too_high(view, measure, indexes, clip):
+    return CLIP(view, measure, indexes, clip + 1)
+
+
+def _interval_from_true_counts(self, taken, drawn, noise):
+    released = RELEASED(self, taken, drawn, noise)
+    return dataclasses.replace(released, above=released.above + taken.totals)
+
+
+def _noise_of_its_own(self, taken, drawn, noise):
+    released = RELEASED(self, taken, drawn, noise)
+    return dataclasses.replace(released, above=released.above + Noise().geometric(1, len(drawn)))
+
+
+def _one_partition_more(person, limit):
+    return LOWEST(person, limit if limit is None else limit + 1)
+
+
+def _share_doubled(self, looks=None):
+    noise = NOISE(self, looks)
+    doubled = (Budget.zcdp if noise.budget.is_zcdp else Budget)(2 * noise.budget.amount)
+    return dataclasses.replace(noise, budget=doubled)
+
+
+def _noise_of_one_number_fewer(self, clips, noise):
+    if len(clips) == 1:
+        return DRAW(self, clips, noise)
+    fewer = dataclasses.replace(self, signed=self.signed[1:])
+    alone = dataclasses.replace(self, signed=self.signed[:1])
+    return [*DRAW(alone, clips[:1], noise), *DRAW(fewer, clips[1:], noise)]
+
+
+def _each_partition_by_itself(self, clips, noise):
+    return DRAW(dataclasses.replace(self, partitions=1), clips, noise)
+
+
+MUTANTS = {
+    "a cost counted twice": (ClippedRequest, "clipped", _choice_not_taken_from_the_noise, "spent"),
+    "a clip one too high": (clipped, "_clip", _clip_one_too_high, "spent"),
+    "an interval from true counts": (ClippedSum, "released", _interval_from_true_counts, "differs"),
+    "a bound one too large": (ordering, "lowest", _one_partition_more, "spent"),
+    "a share doubled": (Pool, "noise", _share_doubled, "spent"),
+    "a draw that no entry has": (ClippedSum, "released", _noise_of_its_own, "KINDS"),
+    "noise of one number fewer": (PoolNoise, "draw", _noise_of_one_number_fewer, "spent"),
+    "a joint draw for one partition": (PoolNoise, "_draw_all", _each_partition_by_itself, "spent"),
+}
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("name", MUTANTS)
+def test_every_mutant_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, attribute, broken, fault = MUTANTS[name]
+    for case in (case_of(seed, PLAIN) for seed in range(60)):
+        with monkeypatch.context() as planted:
+            planted.setattr(owner, attribute, broken)
+            planted.setattr(Account, "spend", lambda self, label, cost, times=1: cost)
+            try:
+                check(case)
+            except Fault as caught:
+                assert fault in str(caught)
+                break
+    else:
+        pytest.fail("no pair of neighbours shows it")
+    check(case)

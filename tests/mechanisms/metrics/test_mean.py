@@ -1,0 +1,156 @@
+"""A mean is a sum of distances from a centre: what a person moves, votes for and pays."""
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.metrics.base import CENTRE
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.first_choices import Chosen
+from beam_dp.mechanisms.planning.reach_programs import Programs, compile_programs
+from beam_dp.mechanisms.planning.record import record_of
+from beam_dp.mechanisms.releases.clipped import ClippedSum
+from beam_dp.mechanisms.summaries import histograms
+from beam_dp.mechanisms.summaries.histograms import PEOPLE
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from tests.doubles import ZeroNoise, choices
+from tests.reference import Row, table_of
+
+ENDS = [(None, None), (-20, 30), (None, 5), (0, None)]
+
+
+def rows_of(generator: random.Random, people: int) -> list[Row]:
+    return [
+        Row((person, 0), (0, 0), (generator.choice((None, generator.randrange(-99, 99))),))
+        for person in range(people)
+        for _ in range(generator.randrange(1, 5))
+    ]
+
+
+def clipped_of(rows: list[Row], release: ClippedSum, ends) -> int:
+    """Return the clipped number of one partition, without noise."""
+    fields = (Field(0, "sum", *ends), Field(0, "count"))
+    bounder = Bounder(ContributionBounds(None), fields, b"key")
+    table = bounder.settle(bounder.prepare(table_of(rows)))
+    summary = histograms.summarise(table, release.measures)
+    view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
+    return int(release.taken(view.at(0), ZeroNoise()).totals[0])
+
+
+@pytest.mark.parametrize("ends", ENDS)
+@pytest.mark.parametrize("by_person", [False, True])
+def test_a_person_moves_the_clipped_distances_by_at_most_the_clip(ends, by_person) -> None:
+    generator = random.Random(7)
+    low, high = (-(10**9) if ends[0] is None else ends[0], 10**9 if ends[1] is None else ends[1])
+    reached = set()
+    for _ in range(25):
+        clip, centre = generator.choice((1, 8, 64)), generator.randrange(-150, 150)
+        distances = ClippedSum(
+            0, True, (clip,), Fraction(1), (), (dp.Budget(1),),
+            counted=PEOPLE if by_person else 1, centre=centre,
+        )  # fmt: skip
+        count = ClippedSum(1, False, (min(clip, 8),), Fraction(1), (), (dp.Budget(1),))
+        rows = rows_of(generator, 8)
+        whole, expected = clipped_of(rows, distances, ends), 0
+        for person in range(8):
+            left = [row for row in rows if row.person[0] != person]
+            cut = [row.values[0] for row in rows if row.person[0] == person]
+            cut = [min(max(value, low), high) for value in cut if value is not None]
+            away = sum(cut) - centre * (1 if by_person else len(cut))
+            own = max(-clip, min(away, clip))
+            assert whole - clipped_of(left, distances, ends) == own  # so at most the clip
+            expected += own
+            reached.add(abs(own) == clip)
+            moved = clipped_of(rows, count, ends) - clipped_of(left, count, ends)
+            assert moved == min(len(cut), count.thresholds[0])
+        assert whole == expected
+    assert reached == {False, True}
+
+
+def programs_of(metrics, budget=None, edges=(1,)) -> Programs:
+    made = compile_programs(metrics, budget or dp.Budget(1), edges)
+    assert isinstance(made, Programs)
+    return made
+
+
+def votes_of(programs: Programs, rows: list[Row]) -> list[dict[int, int]]:
+    bounder = Bounder(ContributionBounds(4), programs.model.fields, b"key")
+    reduced = bounder.reduce(bounder.prepare(table_of(rows)))
+    votes = programs.votes
+    counted = votes.counted(votes.merged([votes.of(reduced, bounder)]))
+    return [dict(zip(*map(np.ndarray.tolist, each), strict=True)) for each in counted]
+
+
+@pytest.mark.parametrize("per", ["row", "person"])
+def test_everybody_has_one_vote_and_a_neighbour_one_more_in_one_bucket(per: str) -> None:
+    generator = random.Random(3)
+    programs = programs_of([dp.Mean("x", unit=1, per=per)], edges=(1, 2, 4))
+    crowd = [
+        Row((person, 0), (generator.randrange(4), 0), (generator.randrange(-999, 999),))
+        for person in range(30)
+        for _ in range(generator.randrange(1, 6))
+    ]
+    before = votes_of(programs, crowd)
+    assert [sum(each.values()) for each in before] == [30, 30]
+    for size in (1, 3, 40):
+        more = [Row((99, 0), (n % 4, 0), (10**6 + n,)) for n in range(size)]
+        for mine, theirs in zip(before, votes_of(programs, crowd + more), strict=True):
+            moved = {key: theirs.get(key, 0) - mine.get(key, 0) for key in {*mine, *theirs}}
+            assert sorted(filter(None, moved.values())) == [1]
+    without = [Row((99, 0), (0, 0), (None,))]
+    assert votes_of(programs, crowd + without)[1] == before[1]
+
+
+@pytest.mark.parametrize("budget", [dp.Budget(1), dp.Budget.zcdp(Fraction(1, 2))], ids=str)
+@pytest.mark.parametrize("edges", [(1,), (1, 2, 4)])
+def test_the_choice_of_a_centre_costs_what_the_account_says(budget, edges) -> None:
+    programs = programs_of([dp.Mean("x"), dp.PeopleCount()], budget, edges)
+    [centre] = programs.votes.centres
+    for share in set(programs.shares):
+        program = programs.program(edges[-1], share)
+        [entered] = [entry for entry in program.entries if entry[0] == "centre of x"]
+        assert entered == ("centre of x", centre.budget, 1)
+        assert centre.budget.amount == CENTRE / 2 * budget.amount
+        spent = sum(cost.amount * times for _, cost, times in program.entries)
+        assert spent == budget.amount
+
+
+def test_the_sum_of_the_entries_notices_a_centre_that_is_not_entered(monkeypatch) -> None:
+    unpaid = property(lambda _: {})
+    given = programs_of([dp.Mean("x")])
+    monkeypatch.setattr(Programs, "centre_costs", unpaid)
+    entries = given.program(1, Fraction(0)).entries
+    assert sum(cost.amount * times for _, cost, times in entries) == 1 - CENTRE
+
+
+def test_a_centre_is_between_known_ends() -> None:
+    [centre] = programs_of([dp.Mean("x", unit=1, low=10, high=31)]).votes.centres
+    assert (centre.candidates[0], centre.candidates[-1]) == (10, 31)
+    nobody = np.zeros(0, np.int64)
+    drawn = [centre.choose(nobody, nobody, Noise()) for _ in range(8)]
+    # With nobody a candidate is chosen in 1 of 129 draws: in all of 8 with a chance of 2e-17.
+    assert 20 in drawn and all(10 <= each <= 31 for each in drawn)
+
+
+def test_the_record_holds_the_centre_and_the_plan_shows_it() -> None:
+    programs = programs_of([dp.Mean("x", unit=1)])
+    program = programs.at(Chosen(None, (1990,)))
+    record = record_of(program, choices(program, 3), [[(1.0, 2.0)]] * len(program.steps))
+    assert [release.get("centre") for release in record["releases"]] == [1990.0, None]
+    assert record["spent"][0]["on"] == "centre of x"
+    plan = dp.PrivateAggregate("p", [dp.Mean("x")], dp.Budget(1)).plan()
+    assert plan.rows[0].metric == "(centre of x)" and plan.rows[0].epsilon == float(CENTRE)
+
+
+def test_the_ends_are_checked() -> None:
+    with pytest.raises(ValueError, match="Mean: high must be above low=5, not 3"):
+        dp.Mean("x", low=5, high=3)
+    for end in ("5", float("nan"), True):
+        with pytest.raises((TypeError, ValueError), match="Mean: high must be"):
+            dp.Mean("x", high=end)

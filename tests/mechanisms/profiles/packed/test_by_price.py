@@ -1,0 +1,121 @@
+"""Profiles of rows of any number of owners by prices: sensitivity exactly 1, for every shape."""
+
+import functools
+import itertools
+import math
+import operator
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.optimization.packing import packing_cells
+from beam_dp.mechanisms.profiles.packed import by_price
+from beam_dp.mechanisms.profiles.packed.packings import PackedRows
+from benchmarks import neighbours
+from benchmarks.neighbours import REMOVALS, SHARED, STATISTICS
+from tests.mechanisms.profiles.packed.test_packings import KINDS, exactly, some_rows
+from tests.sizes import tries as sized
+
+EVERY = [(name, roles) for name, one in STATISTICS.items() for roles in one.owners]
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(("name", "roles"), EVERY)
+@sized(150, 600)
+def test_profiles_of_neighbours_interlace(name, roles, tries):
+    assert neighbours.violations(STATISTICS[name], roles, tries, 7) == 0
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+@sized(6, 30)
+def test_it_is_exact_for_nobody_and_at_most_the_exact_profile(name, tries):
+    """All sets of up to 5 of 6 people."""
+    statistic = STATISTICS[name]
+    for roles in statistic.owners:
+        generator = np.random.default_rng(10 + roles)
+        for _ in range(tries):
+            rows = neighbours.some_rows(generator, roles)
+            for k, level in enumerate(statistic.profile(rows)):
+                sets = itertools.combinations(range(neighbours.PEOPLE), k)
+                of_one = name == "third largest, by one"
+                exact = min(statistic.exact(rows.owned.without(gone)) for gone in sets)
+                assert level <= (max(exact, -1) if of_one else exact)
+                assert k or level == (max(exact, -1) if of_one else exact)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("kind", KINDS)
+@sized(2, 6)
+def test_it_is_the_formula_over_all_prices_by_an_independent_solver(kind, tries):
+    generator = np.random.default_rng(20)
+    for roles, _ in itertools.product((1, 2, 3), range(tries)):
+        rows = some_rows(generator, roles, most=8)
+        packed = KINDS[kind](*rows)
+        best = [packed.total] + [0] * REMOVALS
+        enough = functools.partial(operator.ge, packed.total + 1)
+        for at in itertools.takewhile(enough, map(by_price.price, itertools.count())):
+            parts = exactly(kind, rows, at) * 32 / float(at) - (math.sqrt(2) - 1)
+            start = (math.ceil(parts - 1e-7) - 1) * at / 32
+            for k in range(1, REMOVALS + 1):
+                best[k] = max(best[k], math.ceil(start - k * at))
+        assert by_price.profile(packed, REMOVALS) == best
+
+
+EVERYWHERE = np.zeros(4_000, np.int64)
+
+
+def three_alike(size, people=150):
+    return np.random.default_rng(50).integers(0, people, (3, size))
+
+
+SHAPES = {
+    "one value has all rows": (three_alike(4_000), EVERYWHERE, 1, 1),
+    "all values have one row": (three_alike(1_000), np.arange(1_000), 930, 1_000),
+    "a person is in everything": (
+        np.stack([EVERYWHERE, 1 + np.arange(4_000) % 200, 201 + np.arange(4_000) % 77]),
+        np.arange(4_000) % 500,
+        0,
+        0,
+    ),
+    "three equal roles": (three_alike(2_000), np.arange(2_000) % 100, 95, 100),
+    "everybody owns every value": (
+        np.stack([np.arange(4_000) % 80, 80 + np.arange(4_000) // 80]),
+        np.arange(4_000) % 50,
+        40,
+        50,
+    ),
+}
+"""Owners, items, and bounds of B[2] of the number of distinct items, of extreme shapes."""
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_extreme_shapes_end_soon_and_interlace(shape):
+    owners, items, least, most = SHAPES[shape]
+    found = by_price.profile(PackedRows(owners, items), 20)
+    assert found[0] == len(np.unique(items)) and least <= found[2] <= most
+    rows = np.append(owners, np.full((len(owners), 30), 10_000), axis=1)
+    rows[1, -30:] = owners[0, :30]  # a new person shares new values and old ones with others
+    more = np.append(items, np.append(items[:15], 20_000 + np.arange(15)))
+    assert neighbours.interlace(found, by_price.profile(PackedRows(rows, more), 20))
+
+
+def test_the_order_of_prices_does_not_matter(monkeypatch):
+    generator = np.random.default_rng(60)
+    given = [some_rows(generator, 3, people=12, most=40) for _ in range(3)]
+    profiles = [by_price.profile(KINDS[kind](*rows), 5) for rows in given for kind in KINDS]
+    monkeypatch.setattr(by_price, "_STRIDE", 2)
+    again = [by_price.profile(KINDS[kind](*rows), 5) for rows in given for kind in KINDS]
+    assert again == profiles
+
+
+def test_bounds_that_need_not_meet_are_noticed(monkeypatch):
+    """Mutant: the first guess is believed."""
+
+    def believed(self):
+        self.step()
+        return packing_cells.PackingCell(self.high, *self._line[1:])
+
+    monkeypatch.setattr(packing_cells, "_SMALL", 0)
+    monkeypatch.setattr(packing_cells.CellSearch, "decided", believed)
+    assert neighbours.violations(SHARED["total"], 3, 300, 7) > 0

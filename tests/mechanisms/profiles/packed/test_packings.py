@@ -1,0 +1,143 @@
+"""What rows pack at a price: against an independent solver, and moved by a person as proved."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from beam_dp.mechanisms.profiles.packed import packings
+from beam_dp.mechanisms.profiles.packed.most_frequent import MostFrequent
+from beam_dp.mechanisms.profiles.packed.packings import PackedRows
+from tests.sizes import tries as sized
+
+PRICES = [Fraction(1, 8), Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(7)]
+KINDS = {
+    "count": lambda owners, items, weights: PackedRows(owners, None),
+    "sum": lambda owners, items, weights: PackedRows(owners, None, weights),
+    "distinct": lambda owners, items, weights: PackedRows(owners, items),
+    "most frequent": MostFrequent,
+}
+
+
+def some_rows(generator, roles, people=6, most=12):
+    size = int(generator.integers(0, most + 1))
+    owners = generator.integers(-1, people, (roles, size))
+    return owners, generator.integers(0, 4, size), generator.integers(0, 6, size)
+
+
+def without(rows, person):
+    kept = ~(rows[0] == person).any(axis=0)
+    return tuple(column[..., kept] for column in rows)
+
+
+def packed_exactly(owners, values, room, price):
+    """Return E by an independent solver."""
+    kept = (owners >= 0).any(axis=0)
+    owners, values = owners[:, kept], values[kept]
+    if not len(values):
+        return 0.0
+    lines = [(owners == person).any(axis=0) for person in range(int(owners.max()) + 1)]
+    limits = [float(price)] * len(lines) + [float(room[value]) for value in np.unique(values)]
+    lines += [values == value for value in np.unique(values)]
+    return -float(linprog(-np.ones(len(values)), np.array(lines, float), limits).fun)
+
+
+def exactly(kind, rows, price):
+    owners, items, weights = rows
+    each = np.arange(len(items))
+    if kind == "count":
+        return packed_exactly(owners, each, np.ones_like(each), price)
+    if kind == "sum":
+        return packed_exactly(owners, each, weights, price)
+    if kind == "distinct":
+        return packed_exactly(owners, items, np.ones(4), price)
+    parts = [items == item for item in range(4)]
+    return max(exactly("sum", (owners[:, at], items[at], weights[at]), price) for at in parts)
+
+
+@pytest.fixture(params=[1, 2, 3, 4])
+def roles(request):
+    return request.param
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("kind", KINDS)
+@sized(8, 100)
+def test_it_is_the_cell_of_the_most_that_can_be_packed(kind, roles, tries):
+    """No packing of so few rows is within 1e-6 of a step: those points are irrational."""
+    generator = np.random.default_rng(roles)
+    for _ in range(tries):
+        rows = some_rows(generator, roles)
+        for price in PRICES:
+            packed = KINDS[kind](*rows)
+            low, high = packed.between(price)
+            parts = 32 * exactly(kind, rows, price) / float(price) - (math.sqrt(2) - 1)
+            assert abs(parts - round(parts)) > 1e-6
+            assert packed(price) == (math.ceil(parts) - Fraction(3, 5)) * price / 32
+            assert low <= packed(price) <= high
+            assert packed.between(price) == (packed(price), packed(price))
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("kind", KINDS)
+@sized(20, 1_000)
+def test_a_person_more_adds_0_to_the_price(kind, roles, tries):
+    generator = np.random.default_rng(10 + roles)
+    for _ in range(tries):
+        rows = some_rows(generator, roles)
+        more, less = KINDS[kind](*rows), KINDS[kind](*without(rows, generator.integers(0, 6)))
+        for price in PRICES:
+            assert 0 <= more(price) - less(price) <= price
+
+
+def test_more_work_brings_the_bounds_to_the_value(monkeypatch):
+    monkeypatch.setattr(packings, "_GUESSES", 1)
+    generator = np.random.default_rng(20)
+    for made in KINDS.values():
+        owners = generator.integers(0, 20, (3, 120))
+        packed = made(owners, generator.integers(0, 4, 120), np.ones(120, np.int64))
+        low, high = packed.between(Fraction(2))
+        for _ in range(2_000):
+            if low == high:
+                break
+            packed.closer(Fraction(2))
+            closer = packed.between(Fraction(2))
+            low, high = closer
+        assert low == high == packed(Fraction(2))
+
+
+def test_a_price_that_is_enough_pays_for_everything(roles):
+    generator = np.random.default_rng(30 + roles)
+    for kind, _ in itertools.product(KINDS, range(10)):
+        packed = KINDS[kind](*some_rows(generator, roles))
+        at = packed.enough()
+        assert 0 < packed.total - packed(at) < at / 31
+
+
+def test_names_order_and_a_person_in_two_roles_change_nothing():
+    generator = np.random.default_rng(40)
+    for made in KINDS.values():
+        owners, items, weights = some_rows(generator, 3, most=30)
+        packed = made(owners, items, weights)
+        order = generator.permutation(len(items))
+        twice = np.concatenate([owners, owners[:1]])[::-1]
+        other = made(
+            np.where(twice < 0, -1, 7 - twice)[:, order], -3 * items[order], weights[order]
+        )
+        assert [packed(price) for price in PRICES] == [other(price) for price in PRICES]
+
+
+def test_of_values_that_are_nearly_as_frequent_few_programs_are_solved():
+    """500 values of 40 to 60 rows of four sellers and many buyers: one program solves a price."""
+    generator = np.random.default_rng(50)
+    items = np.repeat(np.arange(500), generator.integers(40, 61, 500))
+    owners = np.stack(
+        [items * 4 + generator.integers(0, 4, len(items)), 10_000 + np.arange(len(items))]
+    )
+    packed = MostFrequent(owners, items, np.ones(len(items), np.int64))
+    assert packed.total == int(np.bincount(items).max())
+    packed(Fraction(8))
+    assert len(packed._items) < 40
