@@ -221,13 +221,13 @@ def _clip_one_too_high(view, measure, indexes, clip):
     return CLIP(view, measure, indexes, clip + 1)
 
 
-def _interval_from_true_counts(self, taken, drawn, noise):
-    released = RELEASED(self, taken, drawn, noise)
+def _interval_from_true_counts(self, taken, drawn, clips, noise):
+    released = RELEASED(self, taken, drawn, clips, noise)
     return dataclasses.replace(released, above=released.above + taken.totals)
 
 
-def _noise_of_its_own(self, taken, drawn, noise):
-    released = RELEASED(self, taken, drawn, noise)
+def _noise_of_its_own(self, taken, drawn, clips, noise):
+    released = RELEASED(self, taken, drawn, clips, noise)
     return dataclasses.replace(released, above=released.above + Noise().geometric(1, len(drawn)))
 
 
@@ -261,7 +261,7 @@ MUTANTS = {
     "a share doubled": (Pool, "noise", _share_doubled, "spent"),
     "a draw that no entry has": (ClippedSum, "released", _noise_of_its_own, "KINDS"),
     "noise of one number fewer": (PoolNoise, "draw", _noise_of_one_number_fewer, "spent"),
-    "a joint draw for one partition": (PoolNoise, "_draw_all", _each_partition_by_itself, "spent"),
+    "a joint draw for one partition": (PoolNoise, "draw", _each_partition_by_itself, "spent"),
 }
 
 

@@ -168,7 +168,7 @@ class Cut:
         noise: how far the noise of one number strays (95%).
         clip: the clip.
         scale: the scale of the noise; partitions with smaller numbers are taken to be alike.
-        below: what people whose numbers are below 0 lose: total, and sum of squares.
+        below: what people whose numbers are below 0 lose: total, and root of the sum of squares.
         above: the same for people whose numbers are above 0.
     """
 
@@ -202,7 +202,7 @@ class Cut:
         sides = [
             (
                 float((loss.beside(noise / unit) if alone else loss.total)[0]) * unit,
-                float(loss.squares[0]) * unit**2,
+                math.sqrt(loss.squares[0]) * unit,
             )
             for loss in losses
         ]
@@ -210,11 +210,11 @@ class Cut:
         return cls(noise, clip, price * clip, below, sides[0])
 
     def sizes(self, values: np.ndarray) -> np.ndarray:
-        """Return the sizes of released numbers, by which losses are shared out."""
-        return np.asarray(np.maximum(np.abs(values.astype(float)), self.scale))
+        """Return the sizes of released numbers, by which losses are shared out, in scales of noise."""
+        return np.asarray(np.maximum(np.abs(values.astype(float)) / self.scale, 1.0))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """Return the sum of the sizes, and that of their squares."""
+        """Return the sum of the sizes, and that of their squares: in scales, as squares overflow."""
         sizes = self.sizes(values)
         return np.array([sizes.sum(), (sizes**2).sum()])
 
@@ -222,8 +222,8 @@ class Cut:
         """Return how far below and above each number the truth may be.
 
         A partition's share w of what is lost is that of its size, or of its squared size, whichever
-        is larger. With f = `_SPREAD`, loss L and squares Q, it loses at most the smaller of L and
-        f w L + sqrt(noise^2 + f w Q) - noise beside the noise.
+        is larger. With f = `_SPREAD`, loss L and sum of squares Q, it loses at most the smaller of
+        L and f w L + sqrt(noise^2 + f w Q) - noise beside the noise.
 
         Args:
             values: released numbers.
@@ -234,8 +234,8 @@ class Cut:
         below, above = (
             self.noise
             + np.minimum(
-                total, share * total + np.sqrt(self.noise**2 + share * squares) - self.noise
+                total, share * total + np.hypot(self.noise, np.sqrt(share) * root) - self.noise
             )
-            for total, squares in (self.below, self.above)
+            for total, root in (self.below, self.above)
         )
         return below, above
