@@ -51,7 +51,7 @@ setup(
     install_requires=[
         "apache-beam>=2.77,<3",
         "filelock>=3.16,<4",
-        "highspy>=1.10,<2",
+        "highspy>=1.10,<1.16",
         "numpy>=2.0",
         "pyarrow>=21.0",
         "scipy>=1.13,<2",

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.optimization.packing import packing_by_highs
+from beam_dp.mechanisms.optimization.packing import packing_refined
 from beam_dp.mechanisms.optimization.packing.packing_program import Packing
 from benchmarks import neighbours
 from benchmarks.neighbours import SHARED, STATISTICS, Rows, Statistic
@@ -68,13 +68,13 @@ def test_the_command_says_what_it_found(
 def test_the_first_order_method_is_met_where_it_is_forced_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked, known = [], packing_by_highs.guesses
+    asked, known = [], packing_refined.bounds
 
     def recorded(packing: Packing) -> object:
         asked.append(packing)
         return known(packing)
 
-    monkeypatch.setattr(packing_by_highs, "guesses", recorded)
+    monkeypatch.setattr(packing_refined, "bounds", recorded)
     for name, met in (("total", True), ("total, first order", False)):
         asked.clear()
         assert neighbours.violations(STATISTICS[name], 3, 20, 1) == 0
