@@ -152,7 +152,7 @@ class Packing:
         return low.astype(np.float64), high.astype(np.float64)
 
     def bounds(self, removed: np.ndarray, packed: np.ndarray) -> PackingBounds:
-        """Return what a guess in floats proves: of r, one for each person, and of u, for each row."""
+        """Return what a guess in floats proves: of r for each person, and of u for each row."""
         return PackingBounds(self.lower(packed), *self.upper(removed))
 
     def exact_bounds(self, removed: np.ndarray, packed: np.ndarray, bits: int) -> PackingBounds:
