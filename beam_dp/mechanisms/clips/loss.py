@@ -210,7 +210,7 @@ class Cut:
         return cls(noise, clip, price * clip, below, sides[0])
 
     def sizes(self, values: np.ndarray) -> np.ndarray:
-        """Return the sizes of released numbers in scales of noise: losses are shared out by them."""
+        """Return the sizes of released numbers in scales of noise; losses are shared out so."""
         return np.asarray(np.maximum(np.abs(values.astype(float)) / self.scale, 1.0))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
