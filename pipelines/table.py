@@ -20,8 +20,8 @@ _PLAN = "--plan --people N says what to expect"
 _NARROW, _LARGE = 40, 1e4
 
 
-def show(path: str, columns: dict[str, Any], page: str | None = None) -> View:
-    """Print the first rows of a released file, with remarks, its noise and its cost.
+def show(path: str, columns: dict[str, Any], page: str | None = None) -> int:
+    """Print a released file, its noise and its cost, and return its number of rows.
 
     Args:
         path: the file.
@@ -39,7 +39,7 @@ def show(path: str, columns: dict[str, Any], page: str | None = None) -> View:
         _print(line if columns_there is None else textwrap.fill(line, max(columns_there, _NARROW)))
     if reported is not None:
         _print(reported)
-    return shown
+    return len(shown.keys)
 
 
 def selection(path: str) -> str | None:
