@@ -28,6 +28,7 @@ from beam_dp.results.shown_numbers import ShownNumber, plain
 from beam_dp.results.view import ShownMetric, View, label_of, positions_of
 from beam_dp.transforms.inputs import released_files
 from beam_dp.transforms.io import whole_files
+from beam_dp.transforms.release_record import said
 
 MOST_ROWS = 5_000
 """How many rows the table of a page has."""
@@ -100,9 +101,8 @@ def html(view: View, title: str) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
-        plain=plain, short=short, shortened=shortened, rational=_rational, amount=_amount
-    )
+    filters = (plain, short, shortened, rational, amount, said)
+    environment.filters.update({function.__name__: function for function in filters})
     script = (_FOLDER / "report.js").read_text(encoding="utf-8")
     record = view.record
     rows = zip(view.keys, *(each.numbers for each in view.series), strict=True)
@@ -122,11 +122,12 @@ def html(view: View, title: str) -> str:
     )
 
 
-def _rational(text: str | int) -> float:
+def rational(text: str | int) -> float:
+    """Return a rational of the record as a number."""
     return float(Fraction(text))
 
 
-def _amount(cost: dict[str, Any], times: int = 1) -> str:
+def amount(cost: dict[str, Any], times: int = 1) -> str:
     """Return what is spent by something that is done so many times: "epsilon 0.5"."""
     parts = {name: Fraction(cost.get(name, 0)) * times for name in ("epsilon", "rho", "delta")}
     return ", ".join(f"{name} {short(float(part))}" for name, part in parts.items() if part)
@@ -199,12 +200,12 @@ class Figure:
     @property
     def labelled(self) -> list[Mark]:
         """The numbers of a line whose keys have a place below it."""
-        said: list[Mark] = []
+        shown: list[Mark] = []
         apart = _SIGN * max((len(mark.label) for mark in self.marks), default=0)
         for mark in self.marks:
-            if not said or mark.across - said[-1].across >= apart:
-                said.append(mark)
-        return said
+            if not shown or mark.across - shown[-1].across >= apart:
+                shown.append(mark)
+        return shown
 
 
 def _figures(metric: ShownMetric, view: View) -> list[Figure]:

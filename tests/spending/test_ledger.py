@@ -61,20 +61,15 @@ def test_a_delta_beyond_the_limit_is_refused(path: Path) -> None:
 
 
 def test_a_transform_is_charged_with_what_its_releases_cost(path: Path) -> None:
+    keys = dp.PublicPartitions(range(30))
+    searched = dp.PrivateAggregate("person", [dp.Count()], dp.Budget(1), ["day"], partitions=keys)
     ledger = Ledger(path, dp.Budget(3))
     ledger.charge(release(4), "four sums")
-    [charge] = Ledger(path).balance.charges
-    assert charge.cost.budget == dp.Budget(1)
-    assert sum(cost.amount * times for cost, times in charge.cost.pieces) <= 1
-    assert len(charge.cost.pieces) >= 4 and charge.label == "four sums" and charge.who
-
-
-def test_a_private_bound_on_partitions_is_charged_whole(path: Path) -> None:
-    keys = dp.PublicPartitions(range(30))
-    searched = dp.PrivateAggregate("p", [dp.Count()], dp.Budget(1), ["day"], partitions=keys)
-    Ledger(path, dp.Budget(3)).charge(searched, "searched")
-    [charge] = Ledger(path).balance.charges
-    assert charge.cost.pieces == ((dp.Budget(1), 1),)
+    ledger.charge(searched, "a bound on partitions that is searched")
+    four, whole = Ledger(path).balance.charges
+    assert four.cost.budget == dp.Budget(1) and four.label == "four sums" and four.who
+    assert sum(cost.amount * times for cost, times in four.cost.pieces) <= 1
+    assert len(four.cost.pieces) >= 4 and whole.cost.pieces == ((dp.Budget(1), 1),)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +152,7 @@ def test_a_full_disk_refuses_and_charges_nothing(
     with pytest.raises(OSError, match="No space left"):
         ledger.charge(dp.Budget(1), "two")
     monkeypatch.undo()
-    assert path.read_bytes() == before
+    assert path.read_bytes() == before and not Path(f"{path}.new").exists()
     assert ledger.charge(dp.Budget(1), "two").left == (1, 0)  # the lock is free
 
 
@@ -206,21 +201,13 @@ def test_each_way_that_a_release_can_go_is_charged(path: Path) -> None:
     assert ledger.charge(single, "one").spent.amount == Fraction(1, 200)
 
 
-CHANGED = {
-    "cheaper": (dp.Budget(10), dp.Budget(Fraction(1, 100))),
-    "dearer": (dp.Budget(Fraction(1, 100)), dp.Budget(10)),
-    "cheaper in rho": (dp.Budget.zcdp(1), dp.Budget.zcdp(Fraction(1, 100))),
-    "dearer in rho": (dp.Budget.zcdp(Fraction(1, 100)), dp.Budget.zcdp(1)),
-    "rho for epsilon": (dp.Budget(1), dp.Budget.zcdp(Fraction(1, 4))),
-    "epsilon for rho": (dp.Budget.zcdp(Fraction(1, 2)), dp.Budget(1, 1e-6)),
-}
-
-
-@pytest.mark.parametrize(("made", "changed"), CHANGED.values(), ids=CHANGED)
-def test_a_budget_that_was_changed_is_refused(
-    path: Path, made: dp.Budget, changed: dp.Budget
-) -> None:
-    release = dp.PrivateAggregate("p", [dp.Count()], made)
+@pytest.mark.parametrize(
+    "changed",
+    [dp.Budget(Fraction(1, 100)), dp.Budget(10), dp.Budget.zcdp(Fraction(1, 4))],
+    ids=["cheaper", "dearer", "in rho"],
+)
+def test_a_budget_that_was_changed_is_refused(path: Path, changed: dp.Budget) -> None:
+    release = dp.PrivateAggregate("p", [dp.Count()], dp.Budget(1))
     release.budget = changed
     with pytest.raises(ValueError, match="whose releases cost its budget together"):
         Ledger(path, dp.Budget.zcdp(200, Fraction(1, 2))).charge(release, "changed")
