@@ -6,8 +6,8 @@ put elsewhere, or lost is noticed, but for the last lines of a file that was cut
 It protects against accidents: whoever may write the file can write another one with checks that
 fit.
 
-*The file.* A change is written into a second file, which takes the place of the first one when all of it is on
-the disk. So a job that is killed, or a disk that is full, leaves the file as it was.
+*The file.* A change is written into a second file, which takes the place of the first one when all
+of it is on the disk. So a job that is killed, or a disk that is full, leaves the file as it was.
 
 All jobs must mean the same file. Symbolic links are followed whenever it is used, before it is
 locked. Of hard links only one name would get the new content, so they are refused.

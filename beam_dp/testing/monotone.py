@@ -54,8 +54,8 @@ def check_monotone(
     for pair in looked_at:
         smaller, larger = map(values, pair)
         if smaller > larger:
-            sets = map(values.subset, pair)
-            return Counterexample("f(smaller) <= f(larger)", *sets, (smaller, larger))
+            people = values.subset(pair[0]), values.subset(pair[1])
+            return Counterexample("f(smaller) <= f(larger)", *people, (smaller, larger))
     return None
 
 

@@ -125,17 +125,16 @@ def shown(transform: Any) -> dict[str, str | int | float | bool]:
     Args:
         transform: a dataclass of public parameters.
     """
+    given = {name: value for name, value in _fields(transform).items() if value is not None}
+    simple = (bool, int, float, str)
     return {
-        name: value
-        if isinstance(value, (bool, int, float, str))
-        else said(repr(value) if isinstance(value, Budget) else plain(value))
-        for name, value in _fields(transform).items()
-        if value is not None
+        name: value if isinstance(value, simple) else said(value) for name, value in given.items()
     }
 
 
-def said(told: Any) -> str:
-    """Return a parameter of a record in words: `Sum(column=spent, ...)`."""
+def said(value: object) -> str:
+    """Return a parameter in words, also one of a record: `Sum(column=spent, clip=9)`."""
+    told = repr(value) if isinstance(value, Budget) else plain(value)
     if isinstance(told, dict):
         parts = [
             f"{name}={said(part)}"
