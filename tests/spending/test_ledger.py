@@ -133,9 +133,6 @@ def test_a_damaged_line_refuses_every_charge(path: Path) -> None:
     ):
         ledger.charge(dp.Budget(1), "two")
     assert path.read_bytes() == damaged
-    path.write_bytes(b"")
-    with pytest.raises(ValueError, match="line 1 of"):
-        ledger.charge(dp.Budget(1), "two")
 
 
 def test_a_full_disk_refuses_and_charges_nothing(
@@ -202,28 +199,26 @@ def test_each_way_that_a_release_can_go_is_charged(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "changed",
-    [dp.Budget(Fraction(1, 100)), dp.Budget(10), dp.Budget.zcdp(Fraction(1, 4))],
-    ids=["cheaper", "dearer", "in rho"],
+    ("made", "changed"),
+    [
+        (dp.Budget(1), dp.Budget(Fraction(1, 100))),
+        (dp.Budget(1), dp.Budget(10)),
+        (dp.Budget(1), dp.Budget.zcdp(Fraction(1, 4))),
+        (dp.Budget(1, 1e-6), dp.Budget(1, 1e-7)),
+        (dp.Budget.zcdp(1, 1e-6), dp.Budget.zcdp(1)),
+    ],
+    ids=["cheaper", "dearer", "in rho", "less delta", "no delta"],
 )
-def test_a_budget_that_was_changed_is_refused(path: Path, changed: dp.Budget) -> None:
-    release = dp.PrivateAggregate("p", [dp.Count()], dp.Budget(1))
+def test_a_budget_that_was_changed_is_refused(
+    path: Path, made: dp.Budget, changed: dp.Budget
+) -> None:
+    bounds = dp.ContributionBounds(3)
+    by = {"partition": ["day"], "bounds": bounds} if made.delta else {}
+    release = dp.PrivateAggregate("p", [dp.Count()], made, **by)
     release.budget = changed
     with pytest.raises(ValueError, match="whose releases cost its budget together"):
         Ledger(path, dp.Budget.zcdp(200, Fraction(1, 2))).charge(release, "changed")
     assert not path.exists()
-
-
-@pytest.mark.parametrize("delta", [0, 1e-7])
-@pytest.mark.parametrize("budget", [dp.Budget, dp.Budget.zcdp])
-def test_a_delta_that_was_made_smaller_is_refused(
-    path: Path, budget: type[dp.Budget], delta: float
-) -> None:
-    bounds = dp.ContributionBounds(3)
-    release = dp.PrivateAggregate("p", [dp.Count()], budget(1, 1e-6), ["day"], bounds)
-    release.budget = budget(1, delta)
-    with pytest.raises(ValueError, match="whose releases cost its budget together"):
-        Ledger(path, dp.Budget.zcdp(200, 1e-3)).charge(release, "less delta")
 
 
 @dataclasses.dataclass
