@@ -16,7 +16,7 @@ TESTS = [
     "pytest-xdist>=3.5",
     "setuptools>=68",
 ]
-REPORT = ["jinja2>=3.1", "matplotlib>=3.8"]
+REPORT = ["jinja2>=3.1"]
 YAML = "apache-beam[yaml]>=2.77,<3"
 LINTERS = ["mypy>=1.11", "ruff>=0.17"]
 # `make docs`, which the tests run too.

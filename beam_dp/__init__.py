@@ -59,8 +59,8 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.sensitivity import down_sensitivity as down_sensitivity
     from beam_dp.mechanisms.sensitivity.monotone import Monotone as Monotone
     from beam_dp.mechanisms.sensitivity.monotone import monotone_hull as monotone_hull
-    from beam_dp.results.in_memory import release as release
-    from beam_dp.results.local_run import RunFailed as RunFailed
+    from beam_dp.results.local_release import RunFailed as RunFailed
+    from beam_dp.results.local_release import release as release
     from beam_dp.results.released_table import Released as Released
     from beam_dp.results.report import report as report
     from beam_dp.spending.ledger import Ledger as Ledger
@@ -105,8 +105,7 @@ else:
             ),
             "beam_dp.mechanisms.sensitivity": ("down_sensitivity",),
             "beam_dp.mechanisms.sensitivity.monotone": ("Monotone", "monotone_hull"),
-            "beam_dp.results.in_memory": ("release",),
-            "beam_dp.results.local_run": ("RunFailed",),
+            "beam_dp.results.local_release": ("RunFailed", "release"),
             "beam_dp.results.released_table": ("Released",),
             "beam_dp.results.report": ("report",),
             "beam_dp.spending.ledger": ("Ledger",),

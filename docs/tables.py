@@ -7,20 +7,14 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from statistics import NormalDist
-
-from scipy.stats import binom
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.planning import partition_rows
-from beam_dp.mechanisms.search.published.binary import _gaussian_rho as gaussian_rho
 
 BETA = 0.05
 SEARCHED = dp.AboveThreshold
 PURE, ZCDP, WITH_DELTA = dp.Budget(1), dp.Budget.zcdp(Fraction(1, 2)), dp.Budget(1, 1e-6)
-_MANY = 1_000_000  # comparisons, where more of them change nothing any more
-_WALKED = 3  # comparisons in every step of a walk: both ends of the interval, and its middle
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -128,62 +122,9 @@ def crossing() -> int:
     return next(b for b in range(64, 2048) if scale.shift(2**b) < above.shift(2**b))
 
 
-def tolerant() -> str:
-    """Return what binary search that tolerates wrong answers would guarantee, were it proved."""
-    rows = [_tolerant("rho 0.5", ZCDP, Fraction(1, 2), n) for n in (16, 64, 128, 512)]
-    rho = gaussian_rho(WITH_DELTA)
-    rows += [_tolerant("epsilon 1, delta 1e-6", WITH_DELTA, rho, n) for n in (64, 128, 512)]
-    return table(["budget", "N", "walk", "ideal", "gaussian", "bit", "`AboveThreshold`"], rows)
-
-
-def _tolerant(name: str, budget: dp.Budget, rho: Fraction, bits: int) -> list[object]:
-    n, kinds = 2**bits, ("gaussian", "bit") if budget.is_zcdp else ("gaussian",)
-    shifts: list[object] = [dp.NoisyBinarySearch(budget, BETA, kind).shift(n) for kind in kinds]
-    shifts += ["-"] * (2 - len(shifts))
-    guessed = _walk(float(rho), bits), ideal(float(rho), bits)
-    return [name, f"2^{bits}", *guessed, *shifts, dp.AboveThreshold(budget).shift(n)]
-
-
-def _wrong(rho: float, comparisons: int, shift: int) -> float:
-    """Return how often a gaussian comparison is wrong at a loss of 0 or T + 1."""
-    deviation = math.sqrt(comparisons / (2 * rho))
-    return NormalDist().cdf(-(shift + 1) / 2 / deviation)
-
-
-def _walk(rho: float, bits: int) -> int:
-    """Return T of a walk with backtracking: of M steps, `bits` more are right than wrong."""
-
-    def holds(steps: int, shift: int) -> bool:
-        step = 1 - (1 - _wrong(rho, _WALKED * steps, shift)) ** _WALKED
-        return bool(binom.sf((steps - bits) // 2, steps, step) <= BETA)
-
-    tried = range(bits, 4 * bits, max(1, bits // 32))
-    return min(_least(lambda shift, m=steps: holds(m, shift)) for steps in tried)
-
-
-def ideal(rho: float, bits: int) -> int:
-    """Return T by N (1/2 + sqrt(p (1 - p)))^M <= beta, for a large number M of comparisons."""
-
-    def holds(shift: int) -> bool:
-        p = _wrong(rho, _MANY, shift)
-        base = math.log(0.5 + math.sqrt(p * (1 - p)))
-        return bits * math.log(2) + _MANY * base <= math.log(BETA)
-
-    return _least(holds)
-
-
-def _least(holds: Callable[[int], bool]) -> int:
-    """Return the least T >= 0 for which a monotone condition holds."""
-    low, high = 0, 1 << 12
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
-    return low
-
-
 def tables() -> Iterator[str]:
     """Yield all tables, in the order of the page."""
-    yield from (metrics(), sizes(), searches(), far(), tolerant())
+    yield from (metrics(), sizes(), searches(), far())
 
 
 if __name__ == "__main__":

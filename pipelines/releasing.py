@@ -166,4 +166,4 @@ def _write(
     if not FileSystems.exists(options.output):  # a template was written, no job has run
         return None, balance
     columns = release_record.columns(release)
-    return table.show(options.output, columns, options.report).rows, balance
+    return table.show(options.output, columns, options.report), balance

@@ -277,13 +277,6 @@ def test_the_example_of_a_loose_relaxation_is_one() -> None:
     assert 99 <= count - without_two <= Fraction(65, 64) * 99 + Fraction(2, 64)
 
 
-def test_the_ideal_search_is_better_only_for_very_many_candidates() -> None:
-    rho = float(tables.gaussian_rho(tables.WITH_DELTA))
-    above = dp.AboveThreshold(tables.WITH_DELTA)
-    assert tables.ideal(rho, 430) > above.shift(2**430)
-    assert tables.ideal(rho, 450) < above.shift(2**450)
-
-
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1, 10])
 @pytest.mark.parametrize("delta", [1e-12, 1e-6])

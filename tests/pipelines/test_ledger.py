@@ -239,8 +239,8 @@ def test_the_help_shows_the_call_on_a_line_of_its_own(capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("budget", "cause"),
     [
-        (["--epsilon", "1", "--delta", "1e-6"], "not delta 1e-06. Left are epsilon 3 and delta 0"),
-        (["--rho", "0.1"], "not an amount of rho. Left are epsilon 3 and delta 0"),
+        (["--epsilon", "1", "--delta", "1e-6"], "not delta 1e-06. Left are epsilon 3, delta 0"),
+        (["--rho", "0.1"], "not an amount of rho. Left are epsilon 3, delta 0"),
     ],
 )
 def test_a_run_that_no_epsilon_covers_is_refused_with_the_cause(

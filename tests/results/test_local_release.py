@@ -1,10 +1,13 @@
-"""A release without Beam code: every kind of data, every wrong call."""
+"""A release without Beam code: every kind of data, every wrong call, no data in any message."""
 
 import gzip
+import logging
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
+import apache_beam as beam
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -12,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import beam_dp as dp
-from beam_dp.results import local_run
+from beam_dp.results import local_release
 from beam_dp.testing import without_noise
 
 CANARY = "canary-90f1"
@@ -156,7 +159,7 @@ def test_a_ledger_is_charged_before_the_run_and_its_limit_holds(
     assert ledger.balance.charges == ()
     dp.release(TABLE, **ASKED, ledger=ledger)
     path = written(tmp_path / "in.csv")
-    monkeypatch.setattr(local_run, "run", fail)
+    monkeypatch.setattr(local_release, "run", fail)
     with pytest.raises(dp.RunFailed):
         dp.release(path, **ASKED, ledger=ledger)
     charges = ledger.balance.charges
@@ -193,3 +196,48 @@ def test_where_no_clip_shows_anybody_there_is_no_number(clip: str) -> None:
     assert {row[metric.output] for row in rows for metric in asked} == {None}
     assert {row[f"{metric.output}_high"] for row in rows for metric in asked} == {math.inf}
     assert "no number could be released" in str(released)
+
+
+def cry(element: str) -> str:
+    sys.stderr.write(element)
+    logging.getLogger("apache_beam.anything").error(element)
+    raise KeyError(element)
+
+
+def failing() -> beam.Pipeline:
+    made = beam.Pipeline(local_release.RUNNER)
+    _ = made | beam.Create([CANARY]) | beam.Reshuffle() | beam.Map(cry)
+    return made
+
+
+def test_a_failure_shows_no_data(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(dp.RunFailed) as failed:
+        local_release.run(failing())
+    said = f"{failed.value}{failed.value.__cause__}{failed.value.__context__}"
+    assert "release: the run failed with " in said and "Write show_errors=True" in said
+    assert CANARY not in f"{said}{capfd.readouterr()}{caplog.text}"
+
+
+def test_who_asks_for_the_error_gets_it() -> None:
+    with pytest.raises(Exception, match=CANARY) as failed:
+        local_release.run(failing(), show_errors=True)
+    assert not isinstance(failed.value, dp.RunFailed)
+
+
+def test_our_own_errors_are_passed_on() -> None:
+    made = beam.Pipeline(local_release.RUNNER)
+    _ = made | dp.ReadRows("none/*.csv", ["a"])
+    with pytest.raises(dp.RunFailed, match="^ReadRows: pattern must match a file, and 'none/"):
+        local_release.run(made)
+
+
+def test_the_log_is_given_back(caplog: pytest.LogCaptureFixture) -> None:
+    log = logging.getLogger("apache_beam")
+    before = (log.propagate, list(log.handlers), sys.stderr)
+    with local_release.hushed():
+        log.error(CANARY)
+    assert caplog.text == "" and before == (log.propagate, log.handlers, sys.stderr)
+    log.error(CANARY)
+    assert CANARY in caplog.text

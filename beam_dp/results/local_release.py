@@ -1,9 +1,19 @@
-"""`release`: a private table of a file or a DataFrame, without a line of Beam code."""
+"""`release`: a private table of a file or a DataFrame, without a line of Beam code.
+
+What Beam raises, logs and prints of a run that fails quotes elements. So its log and its prints are
+held back while it runs, and of its errors only those texts come out that this package wrote: they
+name parameters, columns, types and paths.
+"""
 
 import contextlib
+import io
+import logging
 import os
+import re
 import tempfile
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -13,7 +23,6 @@ from beam_dp.mechanisms.bounding.columns import Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.results import local_run
 from beam_dp.results.released_table import Released
 from beam_dp.spending.ledger import Ledger
 from beam_dp.transforms import release_record
@@ -26,8 +35,18 @@ from beam_dp.transforms.partitions import PrivatePartitions
 from beam_dp.transforms.public.public_partitions import PublicPartitions
 from beam_dp.transforms.steps.output_rows import field_names, output_names
 
+RUNNER = "FnApiRunner"
+"""Beam's runner in the memory of this process: it asks for no service and no other process."""
 _OWNER = "release"
-_FILE = "released.parquet"
+_PATIENCE = 1.0
+_RAISED = (Exception,)
+_OWNERS = r"(?:ReadRows: |WriteRows: |PrivateAggregate: |column '|\[Errno \d+\] )"
+_KIND = r"(?:\w+: (?:beam_dp\.[\w.]+: )?|beam_dp\.[\w.]+: )"
+_OURS = re.compile(rf"^{_KIND}({_OWNERS}.*?)(?: \[while running .*)?$", re.MULTILINE)
+
+
+class RunFailed(RuntimeError):
+    """A run failed: the message is without data, or it says where data may be seen."""
 
 
 def release(
@@ -102,24 +121,20 @@ def release(
             pattern = type(data).__name__
             read = stack.enter_context(frames.held(_checked(data, owners, aggregate)))
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        path = os.path.join(folder, _FILE)
-        made = beam.Pipeline(local_run.RUNNER)
+        path = os.path.join(folder, "released.parquet")
+        made = beam.Pipeline(RUNNER)
         rows = made | "Read" >> read | "Release" >> aggregate
         if ledger is not None:
             ledger.charge(aggregate, _label(data))
         job = {"program": "beam_dp.release", "input": release_record.file_names(pattern)}
-        _ = rows | "Write" >> _writer(path, aggregate, job)
-        local_run.run(_OWNER, made, show_errors)
+        # Batches have the names that their user gave; fields of rows have plain ones.
+        named = aggregate.partition, aggregate.metrics
+        columns = None if aggregate.batches else field_names(*named)
+        header = None if aggregate.batches else output_names(*named)
+        record = aggregate.record(job)
+        _ = rows | "Write" >> WriteRows(path, columns, record=record, header=header)
+        run(made, show_errors)
         return Released.read(path)
-
-
-def _writer(path: str, aggregate: PrivateAggregate, job: dict[str, str]) -> WriteRows:
-    """Return what writes the released rows, under the names that their user gave."""
-    record = aggregate.record(job)
-    if aggregate.batches:
-        return WriteRows(path, record=record)
-    named = aggregate.partition, aggregate.metrics
-    return WriteRows(path, field_names(*named), record=record, header=output_names(*named))
 
 
 def _checked(data: Any, owners: Sequence[str], aggregate: PrivateAggregate) -> frames.Frame:
@@ -140,3 +155,52 @@ def _label(data: Any) -> str:
     path = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
     name = "".join(letter for letter in release_record.file_names(path) if letter.isprintable())
     return f"dp.release: {name}" if name else "dp.release"
+
+
+def run(made: beam.Pipeline, show_errors: bool = False) -> None:
+    """Run a pipeline to its end in this process.
+
+    Raises:
+        RunFailed: without the error that was its cause, for that quotes data; with `show_errors`
+            that error itself.
+    """
+    failure: Exception | None = None
+    with hushed():
+        try:
+            made.run().wait_until_finish()
+        except _RAISED as error:
+            failure = error
+    if failure is None:
+        return
+    if show_errors:
+        raise failure
+    kind = type(failure).__name__
+    ours = _OURS.findall(f"{kind}: {failure}")
+    raise RunFailed(
+        ours[-1]
+        if ours
+        else f"{_OWNER}: the run failed with {kind}; its text may quote data and is not shown. "
+        "Write show_errors=True to see it."
+    )
+
+
+@contextlib.contextmanager
+def hushed() -> Iterator[None]:
+    """Hold back what Beam logs and prints.
+
+    A failed run can leave threads at work, with elements to log: the log stays silent for as long
+    as they live, but for at most a second.
+    """
+    log, running = logging.getLogger("apache_beam"), set(threading.enumerate())
+    nothing, before = logging.NullHandler(), log.propagate
+    log.addHandler(nothing)
+    log.propagate = False
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        until = time.monotonic() + _PATIENCE
+        while not running.issuperset(threading.enumerate()) and time.monotonic() < until:
+            time.sleep(0.01)  # threads of other libraries cannot be joined
+        log.propagate = before
+        log.removeHandler(nothing)
