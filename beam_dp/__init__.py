@@ -37,9 +37,9 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.metrics.items import DistinctCount as DistinctCount
     from beam_dp.mechanisms.metrics.items import MaxFrequency as MaxFrequency
     from beam_dp.mechanisms.metrics.items import SumOfSquares as SumOfSquares
+    from beam_dp.mechanisms.metrics.mean import Mean as Mean
     from beam_dp.mechanisms.metrics.own_function import BlackBox as BlackBox
     from beam_dp.mechanisms.metrics.own_function import CustomProfile as CustomProfile
-    from beam_dp.mechanisms.metrics.quotients.mean import Mean as Mean
     from beam_dp.mechanisms.metrics.ratio import Ratio as Ratio
     from beam_dp.mechanisms.metrics.rows import Median as Median
     from beam_dp.mechanisms.metrics.rows import Quantile as Quantile
@@ -90,7 +90,7 @@ else:
             "beam_dp.mechanisms.metrics.histogram": ("Histogram",),
             "beam_dp.mechanisms.metrics.items": ("DistinctCount", "MaxFrequency", "SumOfSquares"),
             "beam_dp.mechanisms.metrics.own_function": ("BlackBox", "CustomProfile"),
-            "beam_dp.mechanisms.metrics.quotients.mean": ("Mean",),
+            "beam_dp.mechanisms.metrics.mean": ("Mean",),
             "beam_dp.mechanisms.metrics.ratio": ("Ratio",),
             "beam_dp.mechanisms.metrics.rows": ("Median", "Quantile", "Quantiles"),
             "beam_dp.mechanisms.metrics.variance": ("StandardDeviation", "Variance"),

@@ -21,6 +21,7 @@ from beam_dp.mechanisms.metrics import (
     base,
     extremes,
     items,
+    mean,
     own_function,
     rows,
     spread,
@@ -28,7 +29,6 @@ from beam_dp.mechanisms.metrics import (
     variance,
 )
 from beam_dp.mechanisms.metrics.individual.person_epsilon import PersonalisedStatistic
-from beam_dp.mechanisms.metrics.quotients import mean
 from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.program import Program, compile_program

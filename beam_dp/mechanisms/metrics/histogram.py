@@ -19,10 +19,10 @@ from beam_dp.mechanisms.metrics.base import (
     check_unit,
     interval_outputs,
 )
+from beam_dp.mechanisms.metrics.part import Context
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.releases.people_by_bin import HistogramRelease
 from beam_dp.mechanisms.releases.released import Release, Released
-from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
 from beam_dp.mechanisms.summaries.person_bins import OPERATIONS, PersonBins
 
 _OWNER = "Histogram"
@@ -53,6 +53,7 @@ class Histogram(Metric):
         unit: the grid of values.
     """
 
+    word: ClassVar[str] = "histogram"
     whole: ClassVar[bool] = True
     command: ClassVar[Command] = Command(
         "COLUMN:EDGE:EDGE...", "number of people with a value from each EDGE to below the next"
@@ -85,51 +86,27 @@ class Histogram(Metric):
     def _bins(self) -> list[tuple[Edge, Edge]]:
         return list(itertools.pairwise(_edge(each) for each in self.edges))
 
-    def requests(self) -> tuple[Request, ...]:
-        """Return all bins as one request."""
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the counts plus noise; a partition's share is for all of its bins."""
         [column] = self.columns()
-        finite = tuple(each for each in map(_edge, self.edges) if isinstance(each, Fraction))
-        first = int(isinstance(self.edges[0], Fraction))
-        return (HistogramRequest(column, finite, first, len(self._bins), self.person_value),)
+        edges = [_edge(each) for each in self.edges]
+        finite = [edge for edge in edges if isinstance(edge, Fraction)]
+        measure = PersonBins(
+            source=context.field(column, OPERATIONS[self.person_value]),
+            # A multiple of the unit is below an edge if it is at most the last one below.
+            thresholds=tuple(math.ceil(edge / column.detail) - 1 for edge in finite),
+            additive=False,
+            count=context.field(column, "count"),
+            mean=self.person_value == "mean",
+        )
+        first = int(isinstance(edges[0], Fraction))  # else a bin holds the numbers below all edges
+        return HistogramRelease(measure, first, len(edges) - 1, context.each(share), context.alpha)
 
     def output_columns(self, released: Released) -> tuple[np.ndarray, ...]:
         """Return the number and the interval of every bin; no true number is below 0."""
         ends = (np.maximum(end, 0.0) for end in (released.low, released.high))
         triples = zip(*(each.T for each in (released.values, *ends)), strict=True)
         return tuple(column for triple in triples for column in triple)
-
-
-@dataclasses.dataclass(frozen=True)
-class HistogramRequest(ColumnRequest):
-    """The number of people per bin.
-
-    Attributes:
-        edges: the finite edges, in the scale of the column.
-        first: the first bucket that is a bin: 0 if numbers below all edges have one.
-        bins: how many bins there are.
-        person_value: what a person's values become.
-    """
-
-    word: ClassVar[str] = "histogram"
-
-    edges: tuple[Fraction, ...]
-    first: int
-    bins: int
-    person_value: str
-
-    def build(self, context: Context, share: Budget) -> Release:
-        """Return the counts plus noise; a partition's share is for all of its bins."""
-        assert self.column is not None
-        unit = self.column.detail
-        measure = PersonBins(
-            source=context.field(self.column, OPERATIONS[self.person_value]),
-            # A multiple of the unit is below an edge if it is at most the last one below.
-            thresholds=tuple(math.ceil(edge / unit) - 1 for edge in self.edges),
-            additive=False,
-            count=context.field(self.column, "count"),
-            mean=self.person_value == "mean",
-        )
-        return HistogramRelease(measure, self.first, self.bins, context.each(share), context.alpha)
 
 
 def _edge(value: object) -> Edge:

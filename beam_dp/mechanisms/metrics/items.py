@@ -4,22 +4,21 @@ import dataclasses
 from typing import ClassVar
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.mechanisms.bounding.columns import Role
 from beam_dp.mechanisms.metrics.base import Command
-from beam_dp.mechanisms.metrics.clipped import ClippedRequest, Sided, SidedRequest, row_clips
-from beam_dp.mechanisms.metrics.profiled import ProfileRequest, Searched, Searching
+from beam_dp.mechanisms.metrics.clipped import Sided, clipped_sum, row_clips
+from beam_dp.mechanisms.metrics.part import Context
+from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.numerics.exact_statistics import Exact, occurrences
 from beam_dp.mechanisms.profiles.from_summaries import (
     DistinctItems,
     MostFrequentItem,
     SquaresByItem,
 )
-from beam_dp.mechanisms.releases.clipped import ClippedDistinct, ClippedFrequency, ClippedSum
+from beam_dp.mechanisms.releases.clipped import ClippedDistinct, ClippedFrequency
 from beam_dp.mechanisms.releases.released import Release
-from beam_dp.mechanisms.releases.request import Context, Request
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.releases.two_phase import TwoPhaseDistinct
-from beam_dp.mechanisms.search.choose import TWO_PHASE, SearchKind
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.worker_limits import LINES, VALUES
 
@@ -36,6 +35,8 @@ class DistinctCount(Sided):
 
     *Rows with several owners.* By default in two phases, for any number of owners: the rows of each
     value are removed together, by parts of people, at a price per removal (`profiles.packed`).
+    Programs at low prices are hard: the profile, which looks at few and high ones, is released in
+    two phases.
 
     Attributes:
         column: the column; its values are only compared. Rows without one do not count.
@@ -47,9 +48,11 @@ class DistinctCount(Sided):
         search: how a one-sided release searches.
     """
 
-    monotone: ClassVar[bool] = True
-    several_owners: ClassVar[bool] = True
+    word: ClassVar[str] = "distinct"
+    role: ClassVar[Role] = Role.ITEM
     whole: ClassVar[bool] = True
+    priced: ClassVar[bool] = False
+    most_rows: ClassVar[int] = VALUES
     command: ClassVar[Command] = Command(
         "COLUMN",
         "number of different values of a column",
@@ -58,19 +61,23 @@ class DistinctCount(Sided):
 
     column: str
 
-    def columns(self) -> tuple[Column, ...]:
-        """Return the column, whose values are only compared."""
-        return (Column(self.column, Role.ITEM),)
+    def clipped(self, context: Context, share: Budget) -> Release:
+        """Return it in two phases where the clip is one partition's own, and nobody gave any."""
+        clipping, alone = self.clipping, context.partitions == 1
+        relation = Relation(context.index(self.source))
+        chosen = isinstance(clipping.clip, str) and clipping.candidates is None
+        if chosen and (alone or not clipping.shared):
+            each = context.each(share)
+            return TwoPhaseDistinct.of(relation, each, clipping.share, context.alpha)
+        values = context.field(self.source, "distinct")
+        made = clipped_sum(context, share, values, row_clips(None), clipping=clipping)
+        return ClippedDistinct(**vars(made), relation=relation)
 
-    def requests(self) -> tuple[Request, ...]:
-        """Return the number of values, by clip and noise or from below."""
-        [column] = self.columns()
-        request = DistinctRequest(column, self._clipping)
-        return (self.profile_request() if self.one_sided else request,)
-
-    def profile_request(self) -> ProfileRequest:
-        """Return the number of values by its relaxed removal profile."""
-        return DistinctFromBelow(self.columns()[0], Searching.of(self))
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the relaxed profile of owners; with one owner, of as many as can matter."""
+        most = 0 if context.several_owners else removals + 1
+        relation = Relation(context.index(self.source), context.others, most=most)
+        return DistinctItems(relation, removals)
 
     def exactly(self) -> Exact:
         """Return it as a function of records."""
@@ -79,53 +86,6 @@ class DistinctCount(Sided):
     @property
     def _prefix(self) -> str:
         return "distinct"
-
-
-@dataclasses.dataclass(frozen=True)
-class DistinctRequest(ClippedRequest):
-    """The number of different values: each person pays for at most so many of theirs."""
-
-    word: ClassVar[str] = "distinct"
-    owner: ClassVar[str] = "DistinctCount"
-    most_rows: ClassVar[int] = VALUES
-
-    def source(self, context: Context) -> int:
-        """Return the number of a person's different values."""
-        return context.field(self.column, self.word)
-
-    def build(self, context: Context, share: Budget) -> Release:
-        """Return it in two phases where the clip is one partition's own, and nobody gave any."""
-        clipping, alone = self.clipping, context.partitions == 1
-        if clipping.candidates is None and (alone or not clipping.shared):
-            relation = Relation(context.index(self.column))
-            each = context.each(share)
-            return TwoPhaseDistinct.of(relation, each, clipping.share, context.alpha)
-        return self.clipped(context, share)
-
-    def release(self, context: Context, made: ClippedSum) -> ClippedSum:
-        """Return the release that also knows who owns which value."""
-        relation = Relation(context.index(self.column))
-        return ClippedDistinct(**vars(made), relation=relation)
-
-
-@dataclasses.dataclass(frozen=True)
-class DistinctFromBelow(SidedRequest):
-    """The number of different values by its relaxed removal profile.
-
-    Where rows have several owners, programs at low prices are hard: the profile, which looks at few
-    and high ones, is released in two phases.
-    """
-
-    word: ClassVar[str] = "distinct"
-    owner: ClassVar[str] = "DistinctCount"
-    most_rows: ClassVar[int] = VALUES
-    priced: ClassVar[bool] = False
-
-    def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return the profile of owners; with one owner, of as many as can matter."""
-        most = 0 if context.several_owners else removals + 1
-        relation = Relation(context.index(self.column), context.others, most=most)
-        return DistinctItems(relation, removals)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,9 +108,10 @@ class MaxFrequency(Sided):
         search: how a one-sided release searches.
     """
 
-    monotone: ClassVar[bool] = True
-    several_owners: ClassVar[bool] = True
+    word: ClassVar[str] = "frequency"
+    role: ClassVar[Role] = Role.ITEM
     whole: ClassVar[bool] = True
+    most_rows: ClassVar[int] = LINES
     command: ClassVar[Command] = Command(
         "COLUMN",
         "rows of the most frequent value of a column",
@@ -159,19 +120,15 @@ class MaxFrequency(Sided):
 
     column: str
 
-    def columns(self) -> tuple[Column, ...]:
-        """Return the column, whose values are only compared."""
-        return (Column(self.column, Role.ITEM),)
+    def clipped(self, context: Context, share: Budget) -> Release:
+        """Return the number of rows, each person counted for at most so many of each value."""
+        rows, clips = context.field(self.source, "mode"), row_clips(context.depth)
+        made = clipped_sum(context, share, rows, clips, clipping=self.clipping)
+        return ClippedFrequency(**vars(made), relation=Relation(context.index(self.source)))
 
-    def requests(self) -> tuple[Request, ...]:
-        """Return the number of rows, by clip and noise or from below."""
-        [column] = self.columns()
-        request = MaxFrequencyRequest(column, self._clipping)
-        return (self.profile_request() if self.one_sided else request,)
-
-    def profile_request(self) -> ProfileRequest:
-        """Return the number of rows by its removal profile."""
-        return MaxFrequencyFromBelow(self.columns()[0], Searching.of(self))
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the profile in which people are removed for each value apart, or by packings."""
+        return MostFrequentItem(Relation(context.index(self.source), context.others), removals)
 
     def exactly(self) -> Exact:
         """Return it as a function of records."""
@@ -183,40 +140,7 @@ class MaxFrequency(Sided):
 
 
 @dataclasses.dataclass(frozen=True)
-class MaxFrequencyRequest(ClippedRequest):
-    """The rows of the most frequent value: each person counts for at most so many of each."""
-
-    word: ClassVar[str] = "frequency"
-    owner: ClassVar[str] = "MaxFrequency"
-    most_rows: ClassVar[int] = LINES
-
-    def source(self, context: Context) -> int:
-        """Return the most rows that a person has of one value."""
-        return context.field(self.column, "mode")
-
-    def default_clips(self, context: Context) -> tuple[int, ...]:
-        """Return powers of two, up to the bound on rows."""
-        return row_clips(context.depth)
-
-    def release(self, context: Context, made: ClippedSum) -> ClippedSum:
-        """Return the release that also knows who has which value."""
-        return ClippedFrequency(**vars(made), relation=Relation(context.index(self.column)))
-
-
-class MaxFrequencyFromBelow(SidedRequest):
-    """The number of rows of the most frequent value by its removal profile."""
-
-    word: ClassVar[str] = "frequency"
-    owner: ClassVar[str] = "MaxFrequency"
-    most_rows: ClassVar[int] = LINES
-
-    def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return the profile in which people are removed for each value apart, or by packings."""
-        return MostFrequentItem(Relation(context.index(self.column), context.others), removals)
-
-
-@dataclasses.dataclass(frozen=True)
-class SumOfSquares(Searched):
+class SumOfSquares(Profiled):
     """Release the sum over all values of their squared numbers of rows (the self-join size, F2).
 
     What its numbers mean is as of `Max` with `search="two_phase"`, for the profile in which people
@@ -228,25 +152,17 @@ class SumOfSquares(Searched):
             loss, which errs to one side, and by more.
     """
 
-    monotone: ClassVar[bool] = True
+    word: ClassVar[str] = "squares"
+    role: ClassVar[Role] = Role.ITEM
     whole: ClassVar[bool] = True
+    most_rows: ClassVar[int] = LINES
     command: ClassVar[Command] = Command("COLUMN", "sum of squared rows over all values")
 
     column: str
-    _: dataclasses.KW_ONLY
-    search: SearchKind = TWO_PHASE
 
-    def columns(self) -> tuple[Column, ...]:
-        """Return the column, whose values are only compared."""
-        return (Column(self.column, Role.ITEM),)
-
-    def requests(self) -> tuple[Request, ...]:
-        """Return the sum by its removal profile."""
-        return (self.profile_request(),)
-
-    def profile_request(self) -> ProfileRequest:
-        """Return the sum by its relaxed removal profile."""
-        return SquaresRequest(self.columns()[0], Searching.of(self))
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the profile in which people are removed for each value apart."""
+        return SquaresByItem(Relation(context.index(self.source)), removals)
 
     def exactly(self) -> Exact:
         """Return it as a function of records."""
@@ -255,14 +171,3 @@ class SumOfSquares(Searched):
     @property
     def _prefix(self) -> str:
         return "sum_of_squares"
-
-
-class SquaresRequest(ProfileRequest):
-    """The sum over all values of their squared numbers of rows, relaxed by values."""
-
-    word: ClassVar[str] = "squares"
-    most_rows: ClassVar[int] = LINES
-
-    def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return the profile in which people are removed for each value apart."""
-        return SquaresByItem(Relation(context.index(self.column)), removals)

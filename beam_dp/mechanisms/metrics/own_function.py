@@ -18,7 +18,8 @@ from beam_dp.mechanisms.metrics.base import (
     check_indexes,
     check_unit,
 )
-from beam_dp.mechanisms.metrics.profiled import ProfileRequest, Searched, Searching
+from beam_dp.mechanisms.metrics.part import Context
+from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.metrics.spread import order_of
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.exact_statistics import Exact, present
@@ -31,14 +32,12 @@ from beam_dp.mechanisms.numerics.user_functions import (
 from beam_dp.mechanisms.profiles.from_summaries import UserProfile
 from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
 from beam_dp.mechanisms.releases.released import Release
-from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.releases.subsample import (
     BlackBoxRelease,
     block_count,
     search_of,
 )
-from beam_dp.mechanisms.search.choose import TWO_PHASE, SearchKind
 from beam_dp.mechanisms.summaries.block_votes import BlockFunction, BlockRelation
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.person_value import check_person_value
@@ -49,7 +48,7 @@ NO_CANDIDATES = Candidates.of([0])
 
 
 @dataclasses.dataclass(frozen=True)
-class CustomProfile(Searched):
+class CustomProfile(Profiled):
     """Release a monotone statistic of your own, by its removal profile.
 
     The profile is yours to prove: B[k] must be the least value of the statistic when at most k
@@ -73,7 +72,8 @@ class CustomProfile(Searched):
         unit: the grid of values.
     """
 
-    monotone: ClassVar[bool] = True
+    word: ClassVar[str] = "custom"
+    most_rows: ClassVar[int] = LINES
     functions: ClassVar[tuple[str, ...]] = ("profile",)
     command: ClassVar[Command] = Command(
         "COLUMN=MODULE:NAME",
@@ -87,7 +87,6 @@ class CustomProfile(Searched):
     profile: ProfileFunction
     _: dataclasses.KW_ONLY
     lowest: checks.Real = -math.inf
-    search: SearchKind = TWO_PHASE
     unit: checks.Real = UNIT
 
     def __post_init__(self) -> None:
@@ -109,14 +108,10 @@ class CustomProfile(Searched):
             "Write candidates=dp.Candidates.linear(0, 1000, 1).",
         )
 
-    def requests(self) -> tuple[Request, ...]:
-        """Return the statistic by its removal profile."""
-        return (self.profile_request(),)
-
-    def profile_request(self) -> ProfileRequest:
-        """Return the statistic by its removal profile."""
-        asked = Searching.of(self)
-        return CustomProfileRequest(self.columns()[0], asked, self.profile, self.lowest)
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the function, guarded."""
+        function = GuardedProfile(self.profile, removals, self.lowest)
+        return UserProfile(Relation(context.index(self.source)), self.exact_unit, function)
 
     def exactly(self) -> Exact:
         """Return it as a function of records, on what a release gives it: values in order."""
@@ -139,28 +134,6 @@ class CustomProfile(Searched):
 
 def _plain(value: Fraction) -> Number:
     return int(value) if value.denominator == 1 else float(value)
-
-
-@dataclasses.dataclass(frozen=True)
-class CustomProfileRequest(ProfileRequest):
-    """A monotone statistic of the user's own.
-
-    Attributes:
-        profile: its removal profile.
-        lowest: the value of the statistic for nobody.
-    """
-
-    word: ClassVar[str] = "custom"
-    in_its_unit: ClassVar[bool] = True
-    most_rows: ClassVar[int] = LINES
-
-    profile: ProfileFunction
-    lowest: checks.Real
-
-    def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return the function, guarded."""
-        function = GuardedProfile(self.profile, removals, self.lowest)
-        return UserProfile(Relation(context.index(self.column)), self.unit, function)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -205,6 +178,8 @@ class BlackBox(Metric):
     "Privately Evaluating Untrusted Black-Box Functions" (2025).
     """
 
+    word: ClassVar[str] = "black_box"
+    most_rows: ClassVar[int] = LINES
     functions: ClassVar[tuple[str, ...]] = ("function",)
 
     column: str
@@ -244,43 +219,21 @@ class BlackBox(Metric):
         """Return the value column, and that of `last_by`, if there is one."""
         return (*super().columns(), *order_of(self.last_by))
 
-    def requests(self) -> tuple[Request, ...]:
-        """Return the median of its answers."""
-        column = self.columns()[0]
-        return (BlackBoxRequest(column, dataclasses.replace(self, name="", weight=1)),)
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the median of its answers, with a number of blocks that suits the budget."""
+        each, unit = context.each(share), self.exact_unit
+        search = search_of(each)
+        relation = BlockRelation(
+            context.index(self.source),
+            order=context.index(next(iter(order_of(self.last_by)), None)),
+            blocks=block_count(self.blocks, search.usual_error),
+            person_value=self.person_value,
+            unit=unit,
+            candidates=default_values(unit) if self.candidates is None else self.candidates,
+            function=self.function,
+        )
+        return BlackBoxRelease(relation, search, each.without_delta())
 
     @property
     def _prefix(self) -> str:
         return "black_box"
-
-
-@dataclasses.dataclass(frozen=True)
-class BlackBoxRequest(ColumnRequest):
-    """The median of a function's answers about blocks of people.
-
-    Attributes:
-        asked: the metric, but for its name and weight.
-    """
-
-    word: ClassVar[str] = "black_box"
-    in_its_unit: ClassVar[bool] = True
-    most_rows: ClassVar[int] = LINES
-
-    asked: BlackBox
-
-    def build(self, context: Context, share: Budget) -> Release:
-        """Return the release, with a number of blocks that suits the budget."""
-        asked, each = self.asked, context.each(share)
-        given = asked.candidates
-        candidates = default_values(self.unit) if given is None else given
-        search = search_of(each)
-        relation = BlockRelation(
-            context.index(self.column),
-            order=context.index(next(iter(order_of(asked.last_by)), None)),
-            blocks=block_count(asked.blocks, search.usual_error),
-            person_value=asked.person_value,
-            unit=self.unit,
-            candidates=candidates,
-            function=asked.function,
-        )
-        return BlackBoxRelease(relation, search, each.without_delta())

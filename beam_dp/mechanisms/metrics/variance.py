@@ -2,7 +2,7 @@
 
 With S1 and S2 the sums of the distances of N values from a centre c, and of their squares, the
 variance of the rows is S2 / N - (S1 / N)^2 for every c. Near the middle of the values all three are
-small for each person: see `metrics.quotients.mean` for c, which costs as much here.
+small for each person: see `metrics.mean` for c, which costs as much here.
 """
 
 import dataclasses
@@ -11,18 +11,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from beam_dp.mechanisms.metrics.base import Command, Ends, ends_of
-from beam_dp.mechanisms.metrics.clipped import Clipping
-from beam_dp.mechanisms.metrics.quotients.mean import (
-    DistancesRequest,
-    RowsWithValueRequest,
-    SquaredDistancesRequest,
+from beam_dp.mechanisms.metrics.base import Command, ends_of
+from beam_dp.mechanisms.metrics.mean import (
+    Distances,
+    RowsWithValue,
+    SquaredDistances,
     check_ends,
 )
+from beam_dp.mechanisms.metrics.part import Ends, Part
 from beam_dp.mechanisms.metrics.spread import Preprocessing
 from beam_dp.mechanisms.numerics import checks, options
 from beam_dp.mechanisms.releases.released import Released
-from beam_dp.mechanisms.releases.request import Request
 
 _WIDEST = 1 << 59
 _OF_ROWS = (1, 2, 1)
@@ -87,14 +86,13 @@ class Variance(Preprocessing):
         """A variance is not below 0; how far a preprocessed one is from the truth is not known."""
         return -np.inf if self.is_preprocessed else 0.0, np.inf
 
-    def requests(self) -> tuple[Request, ...]:
+    def parts(self) -> tuple[Part, ...]:
         """Return three numbers of rows, or the preprocessed variance."""
         if self.is_preprocessed:
-            return super().requests()
+            return super().parts()
         column = self.columns()[0]
-        asked = column, Clipping(), self._ends, False
-        count = RowsWithValueRequest(column, Clipping())
-        return DistancesRequest(*asked), SquaredDistancesRequest(*asked), count
+        about = column, self._ends, False
+        return Distances(*about), SquaredDistances(*about), RowsWithValue(column)
 
     @property
     def _ends(self) -> Ends:
@@ -104,7 +102,7 @@ class Variance(Preprocessing):
         lowest = -widest if low is None else max(-widest, min(low, widest - 1))
         return lowest, widest if high is None else max(1 - widest, min(high, widest))
 
-    def request_weights(self) -> tuple[int, ...]:
+    def part_weights(self) -> tuple[int, ...]:
         """Return the weights of the three numbers."""
         return (1,) if self.is_preprocessed else _OF_ROWS
 

@@ -14,7 +14,7 @@ from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics.base import check_metric, check_metrics
 from beam_dp.mechanisms.metrics.extremes import Max, Min
-from beam_dp.mechanisms.metrics.quotients.mean import Mean
+from beam_dp.mechanisms.metrics.mean import Mean
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.search.choose import build_search

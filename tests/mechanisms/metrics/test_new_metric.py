@@ -20,10 +20,10 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms import metrics
 from beam_dp.mechanisms.metrics.base import UNIT, Command, Metric
+from beam_dp.mechanisms.metrics.part import Part
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.releases.released import ALPHA, Released
-from beam_dp.mechanisms.releases.request import Request
 from beam_dp.mechanisms.search.choose import TWO_PHASE
 from pipelines import aggregate
 from tests.hostile import support
@@ -38,10 +38,10 @@ class Range(Metric):
     _: dataclasses.KW_ONLY
     unit: checks.Real = UNIT
 
-    def requests(self) -> tuple[Request, ...]:
+    def parts(self) -> tuple[Part, ...]:
         """Return the largest and the smallest value."""
         ends = dp.Max(self.column, unit=self.unit), dp.Min(self.column, unit=self.unit)
-        return tuple(request for end in ends for request in end.requests())
+        return tuple(part for end in ends for part in end.parts())
 
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the difference: what each end may be off adds up."""
@@ -113,7 +113,7 @@ def test_its_plan_has_two_rows_of_half_of_its_weight() -> None:
     assert [row.epsilon for row in rows] == pytest.approx([3 / 8, 3 / 8, 2 / 8])
 
 
-def test_equal_requests_are_paid_once() -> None:
+def test_equal_parts_are_paid_once() -> None:
     asked = [Range("x"), dp.Max("x")]
     rows = dp.PrivateAggregate("p", asked, dp.Budget(1.0)).plan().rows
     assert [row.metric for row in rows] == ["range_x (max), max_x", "range_x (min)"]

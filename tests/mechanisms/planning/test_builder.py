@@ -7,11 +7,10 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.account import Account
+from beam_dp.mechanisms.metrics.part import Context
 from beam_dp.mechanisms.planning.allocation import share_out, weights_of
-from beam_dp.mechanisms.planning.builder import build
-from beam_dp.mechanisms.planning.columns import columns_of
+from beam_dp.mechanisms.planning.builder import build, columns_of
 from beam_dp.mechanisms.releases.released import ALPHA
-from beam_dp.mechanisms.releases.request import Context
 
 ASKED = [dp.Count(), dp.Max("x", search=dp.AboveThreshold), dp.Mean("x"), dp.PeopleCount()]
 
@@ -71,12 +70,11 @@ def test_a_refusal_names_the_metric_that_asks():
 
 
 def test_a_release_that_spends_more_than_its_share_is_refused(monkeypatch):
-    [request] = dp.PeopleCount().requests()
-    original = type(request).build
+    original = dp.PeopleCount.build
 
     def greedy(self, context, share):
         return original(self, dataclasses.replace(context, reach=1), share)
 
-    monkeypatch.setattr(type(request), "build", greedy)
+    monkeypatch.setattr(dp.PeopleCount, "build", greedy)
     with pytest.raises(ValueError, match="Account"):
         built([dp.PeopleCount()])

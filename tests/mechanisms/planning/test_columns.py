@@ -6,7 +6,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.columns import Column, Role
-from beam_dp.mechanisms.planning.columns import columns_of
+from beam_dp.mechanisms.planning.builder import columns_of
 
 UNIT = Fraction(1, 10**6)
 

@@ -13,46 +13,31 @@ costs accuracy only.
 
 import dataclasses
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.metrics.base import (
-    UNIT,
-    Command,
-    Ends,
-    Metric,
-    OfPeople,
-    check_unit,
-    ends_of,
-)
-from beam_dp.mechanisms.metrics.clipped import ClippedRequest, Clipping, row_clips, value_clips
-from beam_dp.mechanisms.metrics.spread import preprocessed
-from beam_dp.mechanisms.metrics.totals import (
-    Count,
-    PeopleCount,
-    PeopleRequest,
-    RowsRequest,
-    Sum,
-    SumRequest,
-)
-from beam_dp.mechanisms.numerics import checks, options
-from beam_dp.mechanisms.releases.clipped import ClippedSum, people_of
-from beam_dp.mechanisms.releases.released import Release, Released
-from beam_dp.mechanisms.releases.request import (
+from beam_dp.mechanisms.metrics.base import UNIT, Command, Metric, OfPeople, check_unit, ends_of
+from beam_dp.mechanisms.metrics.clipped import clipped_sum, row_clips, value_clips
+from beam_dp.mechanisms.metrics.part import (
     CentreRequest,
-    ColumnRequest,
     Context,
-    Request,
+    Ends,
+    Part,
+    PooledPart,
     units_between,
 )
+from beam_dp.mechanisms.metrics.spread import preprocessed
+from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
+from beam_dp.mechanisms.numerics import checks, options
+from beam_dp.mechanisms.releases.clipped import people_of
+from beam_dp.mechanisms.releases.released import Release, Released
 
 _SUM_AND_COUNT = (2, 1)
 """The weights of the two parts of a mean, which share one draw of noise: the clip of a number of
 rows is found with less."""
-_SQUARE_CLIPS = 120
+_SQUARE_CLIPS = tuple(1 << power for power in range(120))
 _NO_CLIP = (
     "be left out for a mean: it would limit what the values of a person add up to, not a value, "
     "and the mean of cut totals is far too small"
@@ -117,19 +102,14 @@ class Mean(Metric):
             raise checks.ParameterTypeError("Mean", "own_count", rule)
         options.check_method(self, "clip", ("low", "high", "own_count"))
 
-    def requests(self) -> tuple[Request, ...]:
+    def parts(self) -> tuple[Part, ...]:
         """Return a sum of distances and a number of rows or people, or the preprocessed mean."""
         if self.is_preprocessed:
-            return preprocessed(self).requests()
+            return preprocessed(self).parts()
         [column] = self.columns()
         by_person = self.per == "person"
-        distances = DistancesRequest(column, Clipping(), self._ends, by_person)
-        count = (
-            PeopleWithValueRequest(column)
-            if by_person
-            else RowsWithValueRequest(column, Clipping())
-        )
-        return distances, count
+        count = PeopleWithValue(column) if by_person else RowsWithValue(column)
+        return Distances(column, self._ends, by_person), count
 
     @property
     def _ends(self) -> Ends:
@@ -140,16 +120,14 @@ class Mean(Metric):
         if self.is_preprocessed or self.own_count or isinstance(self, MeanOfReleased):
             return self
         kind = PeopleCount if self.per == "person" else Count
-        plain = (RowsRequest, PeopleRequest)
-        sums = [each for m in asked if type(m) is Sum for each in m.requests()]
-        sums = [s for s in sums if isinstance(s, SumRequest) and s.column == self.columns()[0]]
-        counts = [each for m in asked if type(m) is kind for each in m.requests()]
-        counts = [each for each in counts if isinstance(each, plain)]
+        sums = [m for m in asked if type(m) is Sum and m.columns() == self.columns() and m.pooled]
+        counts = [m for m in asked if type(m) is kind and m.pooled]
         if not sums or not counts or self._ends != (None, None):
             return self
-        return MeanOfReleased(**vars(self), released=(sums[0], counts[0]))
+        [total], [count] = sums[0].parts(), counts[0].parts()
+        return MeanOfReleased(**vars(self), released=(total, count))
 
-    def request_weights(self) -> tuple[int, ...]:
+    def part_weights(self) -> tuple[int, ...]:
         """Return the weights of the sum and of the count."""
         return (1,) if self.is_preprocessed else _SUM_AND_COUNT
 
@@ -203,23 +181,23 @@ class MeanOfReleased(Mean):
     """A mean that is the quotient of a sum and a count which are released anyway.
 
     Attributes:
-        released: the requests of the sum and of the count.
+        released: the sum and the count.
     """
 
     _: dataclasses.KW_ONLY
-    released: tuple[Request, Request]
+    released: tuple[Part, Part]
 
     @property
     def _prefix(self) -> str:
         return "mean"
 
-    def requests(self) -> tuple[Request, ...]:
+    def parts(self) -> tuple[Part, ...]:
         """Return what is released anyway."""
         return self.released
 
 
 @dataclasses.dataclass(frozen=True)
-class DistancesRequest(ClippedRequest):
+class Distances(PooledPart):
     """The sum of the distances of a column's values from a centre.
 
     Attributes:
@@ -227,99 +205,64 @@ class DistancesRequest(ClippedRequest):
         by_person: take the centre off once for each person, not for each row.
     """
 
-    ends: Ends
-    by_person: bool
-
     word: ClassVar[str] = "distances"
     shown_as: ClassVar[str] = "distances from a centre"
-    owner: ClassVar[str] = "Mean"
-    in_its_unit: ClassVar[bool] = True
-    signed: ClassVar[bool] = True
-    anchored: ClassVar[bool] = False
+
+    ends: Ends
+    by_person: bool
 
     @property
     def asked_centre(self) -> CentreRequest:
         """How its centre is chosen."""
-        assert self.column is not None
         return CentreRequest(self.column, self.ends, self.by_person)
 
-    def source(self, context: Context) -> int:
-        """Return the sum of a person's values."""
-        return context.field(self.column, "sum", *self._in_units)
-
-    def default_clips(self, context: Context) -> tuple[int, ...]:
-        """Return powers of two, from one unit on."""
-        return value_clips()
-
-    def release(self, context: Context, made: ClippedSum) -> ClippedSum:
+    def build(self, context: Context, share: Budget) -> Release:
         """Return the release, which is about 0 until a centre is chosen."""
+        unit = self.exact_unit
+        field = context.field(self.column, "sum", *units_between(self.ends, unit))
+        made = clipped_sum(context, share, field, value_clips(), unit, signed=True, anchored=False)
         count = context.field(self.column, "count")
-        about = dataclasses.replace(made, counted=count, per_person=self.by_person, folded=True)
-        return dataclasses.replace(about, bounded=False)
-
-    @property
-    def _in_units(self) -> tuple[int | None, int | None]:
-        return units_between(self.ends, self.unit)
+        about = dataclasses.replace(made, counted=count, per_person=self.by_person)
+        return dataclasses.replace(about, folded=True, bounded=False)
 
 
-class SquaredDistancesRequest(DistancesRequest):
+class SquaredDistances(Distances):
     """The sum of the squared distances of a column's values from a centre."""
 
     word: ClassVar[str] = "squares"
     shown_as: ClassVar[str] = "squared distances from a centre"
-    owner: ClassVar[str] = "Variance"
-    signed: ClassVar[bool] = False
 
-    @property
-    def unit(self) -> Fraction:
-        """What one squared unit is worth."""
-        return super().unit ** 2
-
-    def source(self, context: Context) -> int:
-        """Return the sum of a person's squared values."""
-        return context.field(self.column, "squares", *self._in_units)
-
-    def default_clips(self, context: Context) -> tuple[int, ...]:
-        """Return powers of two, from one squared unit on."""
-        return tuple(1 << power for power in range(_SQUARE_CLIPS))
-
-    def release(self, context: Context, made: ClippedSum) -> ClippedSum:
-        """Return the release about the same centre."""
-        totals = context.field(self.column, "sum", *self._in_units)
-        about = super().release(context, made)
-        return dataclasses.replace(about, totals=totals, folded=False)
-
-    @property
-    def _in_units(self) -> tuple[int | None, int | None]:
-        return units_between(self.ends, super().unit)
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the release about the same centre; a unit is a squared one."""
+        ends = units_between(self.ends, self.exact_unit)
+        field = context.field(self.column, "squares", *ends)
+        unit = self.exact_unit**2
+        made = clipped_sum(context, share, field, _SQUARE_CLIPS, unit, anchored=False)
+        totals = context.field(self.column, "sum", *ends)
+        count = context.field(self.column, "count")
+        return dataclasses.replace(made, totals=totals, counted=count, bounded=False)
 
 
-class RowsWithValueRequest(ClippedRequest):
+class RowsWithValue(PooledPart):
     """The number of rows that have a value."""
 
     word: ClassVar[str] = "valid"
     shown_as: ClassVar[str] = "rows"
-    early: ClassVar[bool] = True
+    whole: ClassVar[bool] = True
 
-    def source(self, context: Context) -> int:
-        """Return the number of a person's rows with a value."""
-        return context.field(self.column, "count")
-
-    def default_clips(self, context: Context) -> tuple[int, ...]:
-        """Return powers of two, up to the bound on rows."""
-        return row_clips(context.depth)
-
-    def release(self, context: Context, made: ClippedSum) -> ClippedSum:
+    def build(self, context: Context, share: Budget) -> Release:
         """Return the release of the rows that bounds leave, which look like all of them."""
+        field = context.field(self.column, "count")
+        made = clipped_sum(context, share, field, row_clips(context.depth), early=True)
         return dataclasses.replace(made, bounded=False)
 
 
-class PeopleWithValueRequest(ColumnRequest):
+class PeopleWithValue(PooledPart):
     """The number of people who have a value."""
 
     word: ClassVar[str] = "valid"
     shown_as: ClassVar[str] = "people"
-    pooled: ClassVar[bool] = True
+    whole: ClassVar[bool] = True
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the number plus noise."""
