@@ -38,6 +38,8 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.metrics.items import MaxFrequency as MaxFrequency
     from beam_dp.mechanisms.metrics.items import SumOfSquares as SumOfSquares
     from beam_dp.mechanisms.metrics.mean import Mean as Mean
+    from beam_dp.mechanisms.metrics.mean import StandardDeviation as StandardDeviation
+    from beam_dp.mechanisms.metrics.mean import Variance as Variance
     from beam_dp.mechanisms.metrics.own_function import BlackBox as BlackBox
     from beam_dp.mechanisms.metrics.own_function import CustomProfile as CustomProfile
     from beam_dp.mechanisms.metrics.ratio import Ratio as Ratio
@@ -49,8 +51,6 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.metrics.totals import Count as Count
     from beam_dp.mechanisms.metrics.totals import PeopleCount as PeopleCount
     from beam_dp.mechanisms.metrics.totals import Sum as Sum
-    from beam_dp.mechanisms.metrics.variance import StandardDeviation as StandardDeviation
-    from beam_dp.mechanisms.metrics.variance import Variance as Variance
     from beam_dp.mechanisms.profiles.profile import Profile as Profile
     from beam_dp.mechanisms.search import AboveThreshold as AboveThreshold
     from beam_dp.mechanisms.search import ExponentialMechanism as ExponentialMechanism
@@ -89,11 +89,10 @@ else:
             "beam_dp.mechanisms.metrics.extremes": ("KthLargest", "Max", "Min"),
             "beam_dp.mechanisms.metrics.histogram": ("Histogram",),
             "beam_dp.mechanisms.metrics.items": ("DistinctCount", "MaxFrequency", "SumOfSquares"),
+            "beam_dp.mechanisms.metrics.mean": ("Mean", "StandardDeviation", "Variance"),
             "beam_dp.mechanisms.metrics.own_function": ("BlackBox", "CustomProfile"),
-            "beam_dp.mechanisms.metrics.mean": ("Mean",),
             "beam_dp.mechanisms.metrics.ratio": ("Ratio",),
             "beam_dp.mechanisms.metrics.rows": ("Median", "Quantile", "Quantiles"),
-            "beam_dp.mechanisms.metrics.variance": ("StandardDeviation", "Variance"),
             "beam_dp.mechanisms.metrics.spread": ("Preprocessed", "TrimmedMean"),
             "beam_dp.mechanisms.metrics.totals": ("Count", "PeopleCount", "Sum"),
             "beam_dp.mechanisms.profiles.profile": ("Profile",),

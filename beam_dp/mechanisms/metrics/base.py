@@ -9,6 +9,7 @@ here as a question with a default answer, so that nobody has to know which metri
 
 import dataclasses
 import math
+import re
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
@@ -19,7 +20,7 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics.part import Context, Ends, Part
+from beam_dp.mechanisms.metrics.part import Context, Ends, MetricPart
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.exact_statistics import Exact
 from beam_dp.mechanisms.numerics.numbers import WIDE
@@ -80,7 +81,7 @@ def interval_outputs(name: str, whole: bool) -> tuple[Output, ...]:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Metric(Part):
+class Metric(MetricPart):
     """What every metric has, and what may be asked of it.
 
     Attributes:
@@ -128,7 +129,7 @@ class Metric(Part):
 
     @property
     def _prefix(self) -> str:
-        return type(self).__name__.lower()
+        return re.sub("(?<!^)([A-Z])", r"_\1", type(self).__name__).lower()
 
     def columns(self) -> tuple[Column, ...]:
         """Return the columns that it reads: by default `column`, if it has one."""
@@ -138,7 +139,7 @@ class Metric(Part):
         exact = None if unit is None else checks.decimal(type(self).__name__, "unit", unit)
         return (Column(vars(self)["column"], self.role, exact),)
 
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[MetricPart, ...]:
         """Return the numbers that must be released for it: by default itself, whatever its name."""
         return (dataclasses.replace(self, name="", weight=1),)
 
@@ -147,7 +148,7 @@ class Metric(Part):
         return (1,) * len(self.parts())
 
     def build(self, context: Context, share: Budget) -> Release:
-        """Return its release, as `Part` says; only of a metric that is a part of itself."""
+        """Return its release, as `MetricPart` says; only of a metric that is a part of itself."""
         raise TypeError(f"{type(self).__name__}: its parts are released.")
 
     def beside(self, asked: Sequence["Metric"]) -> "Metric":

@@ -198,16 +198,19 @@ class Sided(Profiled):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_clip(type(self).__name__, self.clip, self.clip_share)
+        owner = type(self).__name__
+        if isinstance(self.clip, str):
+            checks.one_of(owner, "clip", self.clip, _CLIPS)
+        else:
+            mend = 'Write clip=100, or clip="shared" to have it chosen privately.'
+            checks.fraction_between(owner, "clip", self.clip, 0, _LARGEST_CLIP, mend)
+        if self.clip_share is not None:
+            checks.fraction_between(owner, "clip_share", self.clip_share, 0, 1)
+        checks.boolean(owner, "one_sided", self.one_sided)
         self._check_side()
 
     def _check_side(self) -> None:
         """Refuse options of the clip in a one-sided release, and those of the search in others."""
-        owner = type(self).__name__
-        if type(self.one_sided) is not bool:
-            raise checks.ParameterTypeError(
-                owner, "one_sided", f"be True or False, not {checks.shown(self.one_sided)}"
-            )
         if self.one_sided:
             because = "with one_sided=True, which searches for the output and clips nobody"
             options.refuse(self, options.CLIP, because, "Leave one of the two out.")
@@ -278,14 +281,3 @@ class Sided(Profiled):
         )
         search = self.search if self.one_sided else TWO_PHASE
         return dataclasses.replace(self, one_sided=True, search=search)
-
-
-def check_clip(owner: str, clip: object, share: checks.Real | None) -> None:
-    """Refuse what is neither a clip nor a way to choose one, and shares outside of (0, 1)."""
-    if isinstance(clip, str):
-        checks.one_of(owner, "clip", clip, _CLIPS)
-    else:
-        mend = 'Write clip=100, or clip="shared" to have it chosen privately.'
-        checks.fraction_between(owner, "clip", clip, 0, _LARGEST_CLIP, mend)
-    if share is not None:
-        checks.fraction_between(owner, "clip_share", share, 0, 1)

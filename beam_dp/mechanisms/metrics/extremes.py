@@ -17,7 +17,7 @@ from beam_dp.mechanisms.metrics.base import (
     check_not_preprocessed,
 )
 from beam_dp.mechanisms.metrics.clipped import row_clips
-from beam_dp.mechanisms.metrics.part import Context, Part
+from beam_dp.mechanisms.metrics.part import Context, MetricPart
 from beam_dp.mechanisms.metrics.profiled import OfValues, Profiled
 from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.mechanisms.numerics import checks, options
@@ -92,7 +92,7 @@ class _Extreme(_Ranked):
         super().__post_init__()
         options.check_method(self, "search", _OF_SEARCH)
 
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[MetricPart, ...]:
         """Return the extreme, or the preprocessed one."""
         return preprocessed(self).parts() if self.is_preprocessed else super().parts()
 

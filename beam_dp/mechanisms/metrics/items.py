@@ -134,10 +134,6 @@ class MaxFrequency(Sided):
         """Return it as a function of records."""
         return Exact(lambda people: max(occurrences(people).values(), default=0))
 
-    @property
-    def _prefix(self) -> str:
-        return "max_frequency"
-
 
 @dataclasses.dataclass(frozen=True)
 class SumOfSquares(Profiled):
@@ -167,7 +163,3 @@ class SumOfSquares(Profiled):
     def exactly(self) -> Exact:
         """Return it as a function of records."""
         return Exact(lambda people: sum(n * n for n in occurrences(people).values()))
-
-    @property
-    def _prefix(self) -> str:
-        return "sum_of_squares"

@@ -54,7 +54,7 @@ class Context:
     output: str = ""
     together: int = 1
     jointly: bool = False
-    lenders: "Mapping[Part, Release]" = dataclasses.field(default_factory=dict)
+    lenders: "Mapping[MetricPart, Release]" = dataclasses.field(default_factory=dict)
 
     @property
     def others(self) -> tuple[int, ...]:
@@ -137,7 +137,7 @@ class CentreRequest:
     by_person: bool
 
 
-class Part(abc.ABC):
+class MetricPart(abc.ABC):
     """One number per partition: a frozen record of all parameters of a release but its budget.
 
     Attributes:
@@ -194,7 +194,7 @@ class Part(abc.ABC):
         return False
 
     @property
-    def borrows(self) -> "Part | None":
+    def borrows(self) -> "MetricPart | None":
         """The part before it whose clip it takes; None: it has its own."""
         return None
 
@@ -208,14 +208,9 @@ class Part(abc.ABC):
         """Whether its release spends a delta."""
         return False
 
-    @property
-    def takes_delta_beside_rho(self) -> bool:
-        """Whether its release spends that delta under zCDP too."""
-        return False
-
 
 @dataclasses.dataclass(frozen=True)
-class PooledPart(Part):
+class PooledPart(MetricPart):
     """One of several parts of a metric, which share a draw of noise.
 
     Attributes:

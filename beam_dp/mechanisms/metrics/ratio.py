@@ -13,7 +13,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.metrics.base import Command, Metric
 from beam_dp.mechanisms.metrics.clipped import clipped_sum, row_clips
-from beam_dp.mechanisms.metrics.part import Context, Part, PooledPart
+from beam_dp.mechanisms.metrics.part import Context, MetricPart, PooledPart
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.releases.clipped import STEPS, ClippedShare
 from beam_dp.mechanisms.releases.ratio import RatioRelease, mechanism_of
@@ -90,7 +90,7 @@ class Ratio(Metric):
         """Return the column, with what it is compared with."""
         return (Column(self.column, Role.FLAG, self.equals),)
 
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[MetricPart, ...]:
         """Return the two numbers of rows or people, or the ratio of bounded people."""
         if not self._is_clipped:
             return super().parts()
@@ -129,11 +129,6 @@ class Ratio(Metric):
     def wants_delta(self) -> bool:
         """Whether its method spends a delta."""
         return self.method in ("auto", "local_sensitivity")
-
-    @property
-    def takes_delta_beside_rho(self) -> bool:
-        """Whether it does so under zCDP too."""
-        return self.wants_delta
 
     @property
     def _is_clipped(self) -> bool:
@@ -237,7 +232,7 @@ class Others(Share):
     shown_as: ClassVar[str] = "others"
 
     @property
-    def borrows(self) -> Part | None:
+    def borrows(self) -> MetricPart | None:
         """Those of the kind, which choose the clip of both; people need none."""
         return None if self.by_person else Share(self.column, self.by_person)
 

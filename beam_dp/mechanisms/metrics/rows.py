@@ -11,7 +11,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.metrics.base import Command, OfPeople, Output, check_indexes
 from beam_dp.mechanisms.metrics.clipped import row_clips
-from beam_dp.mechanisms.metrics.part import Context, Part
+from beam_dp.mechanisms.metrics.part import Context, MetricPart
 from beam_dp.mechanisms.metrics.profiled import OfValues
 from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.mechanisms.numerics import checks, options
@@ -208,7 +208,7 @@ class Median(OfRanks):
         """Whether its error is one of ranks: if it is searched for."""
         return not self.is_preprocessed
 
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[MetricPart, ...]:
         """Return the quantile of rows, or of people, or the preprocessed median."""
         if self.is_preprocessed:
             return preprocessed(self).parts()

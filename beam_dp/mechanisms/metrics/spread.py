@@ -47,6 +47,8 @@ class Preprocessing(Metric):
 
     word: ClassVar[str] = "preprocessed"
     most_rows: ClassVar[int] = LINES
+    root: ClassVar[bool] = False
+    """Whether the root of the statistic is released."""
 
     person_value: str = "mean"
     last_by: str | None = None
@@ -154,11 +156,6 @@ class Preprocessing(Metric):
         """The share that a trimmed mean leaves out at each end."""
         return Fraction(0)
 
-    @property
-    def root(self) -> bool:
-        """Whether the root of the statistic is released."""
-        return False
-
 
 @dataclasses.dataclass(frozen=True)
 class Preprocessed(Preprocessing):
@@ -229,10 +226,6 @@ class TrimmedMean(Preprocessing):
     def share(self) -> Fraction:
         """The share that is left out at each end."""
         return checks.decimal("TrimmedMean", "trim", self.trim)
-
-    @property
-    def _prefix(self) -> str:
-        return "trimmed_mean"
 
     @classmethod
     def from_command(cls, column: str | None, **words: Any) -> Metric:

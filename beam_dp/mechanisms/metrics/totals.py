@@ -147,7 +147,3 @@ class PeopleCount(Metric):
     def exactly(self) -> Exact:
         """Return it as a function of records."""
         return Exact(len, additive(lambda record: 1).profile)
-
-    @property
-    def _prefix(self) -> str:
-        return "people_count"

@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.metrics.base import CENTRE, Metric
-from beam_dp.mechanisms.metrics.part import Part
+from beam_dp.mechanisms.metrics.part import MetricPart
 from beam_dp.mechanisms.numerics import checks
 
 
@@ -30,9 +30,9 @@ class SelectionRequest:
     pre_threshold: int
 
 
-def weights_of(asked: Sequence[Metric]) -> dict[Part, Fraction]:
+def weights_of(asked: Sequence[Metric]) -> dict[MetricPart, Fraction]:
     """Return the weight of every part: its share of that of its metrics, after their centres."""
-    weights: dict[Part, Fraction] = {}
+    weights: dict[MetricPart, Fraction] = {}
     for metric in asked:
         weight = checks.number(type(metric).__name__, "weight", metric.weight)
         parts, each = metric.parts(), metric.part_weights()
@@ -45,10 +45,10 @@ def weights_of(asked: Sequence[Metric]) -> dict[Part, Fraction]:
 
 def share_out(
     budget: Budget,
-    weights: dict[Part, Fraction],
+    weights: dict[MetricPart, Fraction],
     reach: int,
     selection: SelectionRequest | None,
-) -> tuple[Budget, dict[Part | None, Budget]]:
+) -> tuple[Budget, dict[MetricPart | None, Budget]]:
     """Return the whole budget as it is spent (pure or zCDP), and what each part may spend.
 
     The key None stands for the selection of partitions, whose share is already per partition. It
@@ -60,7 +60,7 @@ def share_out(
         whole = budget
     else:
         whole = _smaller(budget, weights, reach, selection)
-    keys: list[Part | None] = list(weights)
+    keys: list[MetricPart | None] = list(weights)
     values = list(weights.values())
     if selection is not None:
         checks.require(
@@ -74,22 +74,17 @@ def share_out(
         values.append(selection.weight)
     shares = dict(zip(keys, whole.without_delta().split(values), strict=True))
     for_parts = whole.delta / (2 if selection is not None else 1) if wanting else Fraction(0)
+    made = Budget.zcdp if whole.is_zcdp else Budget
     for part in wanting:
-        amount, delta = shares[part].amount, for_parts / len(wanting)
-        if not whole.is_zcdp:
-            shares[part] = Budget(amount, delta)
-        elif part.takes_delta_beside_rho:
-            shares[part] = Budget.zcdp(amount, delta)
+        shares[part] = made(shares[part].amount, for_parts / len(wanting))
     if selection is not None:
-        amount = shares[None].amount / reach
-        delta = (whole.delta - for_parts) / reach
-        shares[None] = Budget.zcdp(amount, delta) if whole.is_zcdp else Budget(amount, delta)
+        shares[None] = made(shares[None].amount / reach, (whole.delta - for_parts) / reach)
     return whole, shares
 
 
 def _smaller(
     budget: Budget,
-    weights: dict[Part, Fraction],
+    weights: dict[MetricPart, Fraction],
     reach: int,
     selection: SelectionRequest | None,
 ) -> Budget:

@@ -8,7 +8,7 @@ from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
 from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.metrics.part import CentreRequest, Context, Part
+from beam_dp.mechanisms.metrics.part import CentreRequest, Context, MetricPart
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.releases.clipped import ClippedSum, Pool
 from beam_dp.mechanisms.releases.released import ALPHA, Release
@@ -27,7 +27,7 @@ class Step:
         shared: the index of its clip among the shared clips; None: it has no shared clip.
     """
 
-    part: Part
+    part: MetricPart
     users: tuple[Metric, ...]
     label: str
     release: Release
@@ -81,7 +81,7 @@ def columns_of(asked: Sequence[Metric], others: Sequence[str] = ()) -> tuple[Col
 
 def build(
     asked: Sequence[Metric],
-    shares: Mapping[Part, Budget],
+    shares: Mapping[MetricPart, Budget],
     context: Context,
     account: Account,
 ) -> tuple[Step, ...]:
@@ -93,14 +93,14 @@ def build(
         context: the parameters of the pipeline.
         account: the account of the whole budget.
     """
-    users: dict[Part, list[Metric]] = {part: [] for part in shares}
+    users: dict[MetricPart, list[Metric]] = {part: [] for part in shares}
     for metric in asked:
         for part in metric.parts():
             users[part].append(metric)
     pooled = [_weight(users[part]) for part in shares if part.pooled]
     steps: list[Step] = []
-    built: dict[Part, Release] = {}
-    choices: dict[Part | None, int] = {}
+    built: dict[MetricPart, Release] = {}
+    choices: dict[MetricPart | None, int] = {}
     first = 1  # the first measure counts the people
     context = dataclasses.replace(context, lenders=built)
     for part, share in shares.items():

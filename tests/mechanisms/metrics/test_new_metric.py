@@ -20,7 +20,7 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms import metrics
 from beam_dp.mechanisms.metrics.base import UNIT, Command, Metric
-from beam_dp.mechanisms.metrics.part import Part
+from beam_dp.mechanisms.metrics.part import MetricPart
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.releases.released import ALPHA, Released
@@ -38,7 +38,7 @@ class Range(Metric):
     _: dataclasses.KW_ONLY
     unit: checks.Real = UNIT
 
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[MetricPart, ...]:
         """Return the largest and the smallest value."""
         ends = dp.Max(self.column, unit=self.unit), dp.Min(self.column, unit=self.unit)
         return tuple(part for end in ends for part in end.parts())

@@ -10,9 +10,9 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.clips.foresight import Crowd
+from beam_dp.mechanisms.metrics.histogram import HistogramRelease
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.releases.clipped import people_of
-from beam_dp.mechanisms.releases.people_by_bin import HistogramRelease
 from beam_dp.mechanisms.releases.released import ALPHA, Released
 from beam_dp.mechanisms.summaries.histograms import summarise
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
