@@ -16,13 +16,21 @@ each person.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.metrics.base import UNIT, Command, Metric, OfPeople, check_unit, ends_of
+from beam_dp.mechanisms.metrics.base import (
+    UNIT,
+    Command,
+    Metric,
+    OfPeople,
+    check_unit,
+    ends_of,
+    joined,
+)
 from beam_dp.mechanisms.metrics.clipped import clipped_sum, row_clips, value_clips
 from beam_dp.mechanisms.metrics.part import (
     CentreRequest,
@@ -137,34 +145,25 @@ class Mean(Metric):
         return (1,) if self.is_preprocessed else _SUM_AND_COUNT
 
     def combine(self, released: Sequence[Released]) -> Released:
-        """Return the quotient and its interval; of a preprocessed mean what was released.
-
-        Let the interval of the sum alone move the quotient by a, and that of the count alone by b:
-        together they are taken to move it by sqrt(a^2 + b^2). For two independent Laplace or
-        Gaussian noises, each within its interval but for alpha, that fails less often than alpha,
-        whatever their scales: at equal ones with x = ln(1 / alpha), by e^-y (1 + y / 2), y =
-        sqrt(2) x. (Noise of one draw is not independent, but near a centre that of the count
-        matters little.) Where the count may be 0 nothing is known.
-        """
+        """Return the quotient and its interval; of a preprocessed mean what was released."""
         if self.is_preprocessed:
             return super().combine(released)
-        total, count = released
-        rows = np.maximum(count.values.astype(float), 1.0)
-        sums = total.values.astype(float)
-        mean = sums / rows
-        with np.errstate(divide="ignore", invalid="ignore"):
-            known = (count.low > 0) & np.isfinite(count.high)
-            ends = [sums / count.low, mean, sums / count.high]
-            below = np.hypot(total.below / rows, mean - np.min(ends, axis=0))
-            above = np.hypot(total.above / rows, np.max(ends, axis=0) - mean)
-        value = np.where(count.low > 0, total.origin + mean, np.nan)
-        unknown = Released.within(value, np.full(len(mean), np.inf))
-        quotient = Released.between(total.origin + mean, below, above)
-        return quotient.where(known, unknown).inside(*self._ends)
+        found = over_rows(np.divide, released)
+        value = released[0].origin + found.values
+        return Released.between(value, found.below, found.above).inside(*self._ends)
 
     def of_people(self) -> OfPeople:
         """Return the mean of people's means, or of their totals."""
         return OfPeople("mean", "sum" if self.per == "person" else "mean")
+
+
+def over_rows(function: Callable[..., np.ndarray], parts: Sequence[Released]) -> Released:
+    """Return a function of sums and of a number of rows, the last, where these are above 0."""
+    found, count = joined(function, parts), parts[-1]
+    known = (count.low > 0) & np.isfinite(count.high)
+    nothing = np.full(len(known), np.inf)
+    unknown = Released.within(np.where(count.low > 0, found.values, np.nan), nothing)
+    return found.where(known, unknown)
 
 
 def check_ends(metric: "Metric") -> None:
@@ -355,32 +354,14 @@ class Variance(Preprocessing):
         """Return the variance and its interval; of a preprocessed one what was released."""
         if self.is_preprocessed:
             return super().combine(released)
-        sums, squares, count = released
-        found = self._shown(sums.values, squares.values, count.values)
-        moved = [self._shown(ends, squares.values, count.values) for ends in (sums.low, sums.high)]
-        moved += [
-            self._shown(sums.values, ends, count.values) for ends in (squares.low, squares.high)
-        ]
-        moved += [
-            self._shown(sums.values, squares.values, ends) for ends in (count.low, count.high)
-        ]
-        pairs = [np.array(pair) for pair in zip(moved[::2], moved[1::2], strict=True)]
-        with np.errstate(invalid="ignore"):  # inf - inf, where nothing is known
-            below = [np.maximum(found - pair.min(axis=0), 0.0) for pair in pairs]
-            above = [np.maximum(pair.max(axis=0) - found, 0.0) for pair in pairs]
-        known = (count.low > 0) & np.isfinite(count.high)
-        whole = (np.sqrt((np.array(side) ** 2).sum(axis=0)) for side in (below, above))
-        open_ended = np.full(len(found), np.inf)
-        unknown = Released.within(np.where(count.low > 0, found, np.nan), open_ended)
-        return Released.between(found, *whole).where(known, unknown)
+        return over_rows(self._shown, released)
 
     def _shown(self, sums: np.ndarray, squares: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return the variance, or its root, of sums and squares of distances from one centre."""
-        count = np.maximum(rows.astype(float), 1.0)
-        with np.errstate(invalid="ignore", over="ignore"):
-            spread = squares.astype(float) / count - (sums.astype(float) / count) ** 2
-            if self.sample:
-                spread = spread * count / np.maximum(count - 1.0, 1.0)
+        count = np.maximum(rows, 1.0)
+        spread = squares / count - (sums / count) ** 2
+        if self.sample:
+            spread = spread * count / np.maximum(count - 1.0, 1.0)
         spread = np.maximum(spread, 0.0)
         return np.asarray(np.sqrt(spread) if self.root else spread)
 

@@ -11,7 +11,7 @@ import numpy as np
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
-from beam_dp.mechanisms.metrics.base import Command, Metric
+from beam_dp.mechanisms.metrics.base import Command, Metric, joined
 from beam_dp.mechanisms.metrics.clipped import clipped_sum, row_clips
 from beam_dp.mechanisms.metrics.part import Context, MetricPart, PooledPart
 from beam_dp.mechanisms.numerics import checks
@@ -141,26 +141,15 @@ class Ratio(Metric):
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the share and its interval.
 
-        With a rows of the kind and r others, the interval of a alone moves a / (a + r) by so much,
-        and that of r alone by so much: both are joined by their squares, as for a mean.
+        With a rows of the kind and r others it is a / (a + r); where all may be noise, it is NaN.
         """
         if not self._is_clipped:
             return super().combine(released)
-        numbers = [np.maximum(each.values.astype(float), 0.0) for each in released]
-        lows = [np.maximum(each.low, 0.0) for each in released]
-        (ones, rest), (one, other) = numbers, released
-        share = _quotient(ones, rest)
-        below = np.hypot(
-            share - _quotient(lows[0], rest), share - _quotient(ones, np.maximum(other.high, 0.0))
-        )
-        above = np.hypot(
-            _quotient(np.maximum(one.high, 0.0), rest) - share, _quotient(ones, lows[1]) - share
-        )
+        ones, rest = (np.maximum(each.values.astype(float), 0.0) for each in released)
         noise = np.hypot(*(each.values - each.low for each in released))
-        known = ones + rest > noise
-        nothing = np.full(len(share), np.nan)
-        seen = Released.between(share, below, above)
-        return seen.where(known, Released.within(nothing, nothing))
+        nothing = np.full(len(noise), np.nan)
+        seen = joined(_quotient, released)
+        return seen.where(ones + rest > noise, Released.within(nothing, nothing))
 
     @property
     def truth_within(self) -> tuple[float, float]:
@@ -197,8 +186,8 @@ class Ratio(Metric):
 
 def _quotient(part: np.ndarray, rest: np.ndarray) -> np.ndarray:
     """Return part / (part + rest); 1/2 where both are 0, 0 where the rest is infinite."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(np.isinf(part), 1.0, part / (part + rest))
+    part, rest = np.maximum(part, 0.0), np.maximum(rest, 0.0)
+    share = np.where(np.isinf(part), 1.0, part / (part + rest))
     return np.where(part + rest > 0, share, 0.5)
 
 
