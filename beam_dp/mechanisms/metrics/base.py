@@ -272,7 +272,10 @@ def check_metrics(owner: str, metrics: object) -> tuple[Metric, ...]:
             'Write metrics=[dp.Count(), dp.Sum("spent")].',
         )
     for metric in metrics:
-        check_metric(owner, metric)
+        if isinstance(metric, type) or not isinstance(metric, Metric):
+            raise checks.ParameterTypeError(
+                owner, "a metric", f"be one like dp.Count(), not {checks.shown(metric)}"
+            )
     names = [metric.output for metric in metrics]
     checks.require(
         len(set(names)) == len(names),
@@ -282,15 +285,6 @@ def check_metrics(owner: str, metrics: object) -> tuple[Metric, ...]:
         'Give one of them another: dp.Sum("spent", name="spent_again").',
     )
     return tuple(metrics)
-
-
-def check_metric(owner: str, metric: object) -> Metric:
-    """Return `metric` if it is an object of one of the metric classes."""
-    if isinstance(metric, type) or not isinstance(metric, Metric):
-        raise checks.ParameterTypeError(
-            owner, "a metric", f"be one like dp.Count(), not {checks.shown(metric)}"
-        )
-    return metric
 
 
 def check_not_preprocessed(owner: str, metric: Metric) -> None:

@@ -124,9 +124,13 @@ def test_many_clips_are_chosen_among_as_well_as_few(grid):
     assert inside >= 60
 
 
-def test_distinct_values_know_who_owns_them():
-    release = built(dp.DistinctCount("x"), partitions=2)
-    assert type(release) is ClippedDistinct and release.relation in release.measures
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_distinct_values_know_who_owns_them_and_keep_a_given_clip(partitions):
+    chosen = built(dp.DistinctCount("x"), partitions=2)
+    given = built(dp.DistinctCount("x", clip=5), partitions=partitions)
+    for release in (chosen, given):
+        assert type(release) is ClippedDistinct and release.relation in release.measures
+    assert given.thresholds == (5,) and given.noise_costs == (dp.Budget(6),)
 
 
 def test_a_clipping_is_what_the_metric_says():

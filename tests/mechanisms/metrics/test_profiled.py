@@ -10,6 +10,7 @@ from beam_dp.mechanisms.metrics.part import Context
 from beam_dp.mechanisms.planning.builder import columns_of
 from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
 from beam_dp.mechanisms.releases.two_phase import TwoPhase
+from beam_dp.mechanisms.search.choose import build_search
 
 GRID = dp.Candidates.linear(0, 20, 1)
 
@@ -69,3 +70,15 @@ def test_from_below_is_one_sided_and_refuses_what_has_no_effect():
         dp.Count(clip="partition").from_below("Owner", {})
     with pytest.raises(ValueError, match='^Owner: method must not be "preprocessing"'):
         dp.Max("x", method="preprocessing").from_below("Owner", {})
+
+
+def test_searches_are_built_with_their_budget():
+    for kind in (dp.AboveThreshold, dp.ExponentialMechanism, dp.NoisyBinarySearch):
+        for budget in (dp.Budget(1.0), dp.Budget.zcdp(0.5)):
+            search = build_search(kind, budget, 0.1, 1000)
+            assert type(search) is kind and search.cost == budget and search.shift(10) > 0
+    noises = [dp.Budget(1.0), dp.Budget.zcdp(1.0), dp.Budget.zcdp(1e-6)]
+    sizes = [1000, 1000, 1 << 64]
+    made = [build_search(dp.NoisyBinarySearch, *one) for one in zip(noises, [0.1] * 3, sizes)]
+    assert [search.noise for search in made] == ["laplace", "bit", "gaussian"]
+    assert build_search("auto", noises[0], 0.1, 1000) == dp.AboveThreshold(noises[0], 0.1)

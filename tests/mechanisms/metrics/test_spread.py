@@ -56,13 +56,6 @@ def test_options_without_a_use_are_refused(kind: type, options: dict[str, object
         kind("x", **options, **HOW)
 
 
-@pytest.mark.parametrize("kind", [dp.Mean, dp.Median, dp.Max, dp.Min])
-@pytest.mark.parametrize("method", ["preprocess", "", None, True, "auto"])
-def test_other_methods_are_refused(kind: type, method: object) -> None:
-    with pytest.raises(ValueError, match=f"{kind.__name__}: method must be one of .*preprocessing"):
-        kind("x", method=method)
-
-
 @pytest.mark.parametrize("kind", [dp.Max, dp.Min])
 def test_it_has_no_removal_loss(kind: type) -> None:
     metric, keys = kind("x", **HOW), dp.PublicPartitions([1])
