@@ -52,4 +52,4 @@ def test_a_part_is_counted_in_the_unit_of_its_column_or_in_ones() -> None:
     total, rows = Distances(X, (None, None), False), RowsWithValue(X)
     assert (total.exact_unit, rows.exact_unit) == (Fraction(1, 4), 1)
     assert (total.column_name, PeopleCount().column_name) == ("x", "")
-    assert not total.wants_delta and not total.takes_delta_beside_rho
+    assert not total.wants_delta and total.pooled and not total.borrows

@@ -1,4 +1,4 @@
-"""How a budget is shared out among requests: exactly, by weight, and a delta to who wants one."""
+"""How a budget is shared out among parts: exactly, by weight, and a delta to who wants one."""
 
 from fractions import Fraction
 
