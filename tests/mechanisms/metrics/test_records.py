@@ -152,6 +152,9 @@ WRONG: dict[Callable[..., Metric], list[tuple[dict[str, Any], str]]] = {
     ],
     functools.partial(dp.BlackBox, "x"): [
         ({"function": Unhashable()}, "function must be hashable, as functions are"),
+        ({"function": 3}, "function must be a function"),
+        *(({"function": len, "blocks": wrong}, "blocks must be") for wrong in (0, 2.0)),
+        ({"function": len, "person_value": "mode"}, "person_value must be"),
     ],
     functools.partial(dp.Histogram, "x"): [
         ({"edges": [1]}, "edges must be 2 to 1001 numbers, not 1"),

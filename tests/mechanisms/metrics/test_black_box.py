@@ -12,7 +12,6 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import own_function
-from beam_dp.mechanisms.metrics.own_function import BlackBox
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.summaries import block_votes
 from beam_dp.mechanisms.summaries.block_votes import BlockRelation
@@ -236,27 +235,3 @@ def test_the_number_of_blocks_is_public():
     for wrong in (1, 26, (1 << 20) + 1):
         with pytest.raises(ValueError, match="blocks must be more than 26"):
             own_function.block_count(wrong, 13)
-
-
-class Unhashable:
-    __hash__ = None
-
-    def __call__(self, values):
-        return 1.0
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: BlackBox("x", 3), "function must be a function"),
-        (lambda: BlackBox("x", Unhashable()), "function must be hashable"),
-        (lambda: BlackBox("x", len, blocks=0), "blocks must be"),
-        (lambda: BlackBox("x", len, blocks=2.0), "blocks must be"),
-        (lambda: BlackBox("x", len, person_value="mode"), "person_value must be"),
-        (lambda: BlackBox("x", len, unit=0), "unit must be"),
-        (lambda: BlackBox("x", len, candidates=[1, 2]), "candidates must be Candidates"),
-    ],
-)
-def test_wrong_calls_are_refused(make, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        make()
