@@ -94,7 +94,12 @@ else:
             "beam_dp.mechanisms.metrics.rows": ("Median", "Quantile", "Quantiles"),
             "beam_dp.mechanisms.metrics.spread": ("Preprocessed", "TrimmedMean"),
             "beam_dp.mechanisms.metrics.totals": (
-                *("Count", "DistinctCount", "MaxFrequency", "PeopleCount", "Sum", "SumOfSquares"),
+                "Count",
+                "DistinctCount",
+                "MaxFrequency",
+                "PeopleCount",
+                "Sum",
+                "SumOfSquares",
             ),
             "beam_dp.mechanisms.profiles.profile": ("Profile",),
             "beam_dp.mechanisms.search": (

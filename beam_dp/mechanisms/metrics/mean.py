@@ -316,10 +316,6 @@ class Variance(Preprocessing):
             of_people = ("person_value", "last_by", "sensitivity")
             options.refuse(self, of_people, because, 'Write method="preprocessing" beside it.')
 
-    def by_preprocessing(self) -> "Variance":
-        """Return the variance of one number per person."""
-        return dataclasses.replace(self, method=options.PREPROCESSING)
-
     @property
     def statistic(self) -> str:
         """What is preprocessed."""

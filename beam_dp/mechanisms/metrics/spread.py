@@ -10,6 +10,7 @@ from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.metrics.base import UNIT, Command, Metric, OfPeople, check_unit
 from beam_dp.mechanisms.metrics.part import Context
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.options import PREPROCESSING
 from beam_dp.mechanisms.releases.clipped import ClippedSum, people_of
 from beam_dp.mechanisms.releases.preprocessed import CLIPS, SHARES, PreprocessedRelease
 from beam_dp.mechanisms.releases.released import Release
@@ -142,14 +143,10 @@ class Preprocessing(Metric):
         """The statistic of nobody, in the user's scale."""
         return checks.decimal("Delta", "empty", self.empty)
 
-    def by_preprocessing(self) -> "Preprocessing":
-        """Return it by this method, where it has another one too."""
-        return self
-
     @property
     def statistic(self) -> str:
         """What is computed, as `preprocessing.release` calls it."""
-        return type(self).__name__.lower()
+        return self._prefix
 
     @property
     def share(self) -> Fraction:
@@ -218,11 +215,6 @@ class TrimmedMean(Preprocessing):
         checks.fraction_between("TrimmedMean", "trim", self.trim, 0, Fraction(1, 2), mend)
 
     @property
-    def statistic(self) -> str:
-        """What is computed."""
-        return "trimmed_mean"
-
-    @property
     def share(self) -> Fraction:
         """The share that is left out at each end."""
         return checks.decimal("TrimmedMean", "trim", self.trim)
@@ -251,7 +243,8 @@ def preprocessed(metric: Metric) -> Preprocessing:
         metric: one with a `method`.
     """
     if isinstance(metric, Preprocessing):
-        return metric.by_preprocessing()
+        method: dict[str, Any] = {"method": PREPROCESSING}  # of those that have another one too
+        return dataclasses.replace(metric, **method)
     of, given = metric.of_people(), vars(metric)
     assert of is not None
     return Preprocessed(
