@@ -32,9 +32,9 @@ import numpy as np
 import beam_dp as dp
 from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.metrics.base import UNIT, Metric
+from beam_dp.mechanisms.metrics.part import Context
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.releases.quantiles import ExtremeRelease, RankRelease
-from beam_dp.mechanisms.releases.request import Context
 from beam_dp.mechanisms.search.ranks.node import Answer, Node
 from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION, RankProfile
 
@@ -122,8 +122,8 @@ class Task:
     @property
     def release(self) -> RankRelease | ExtremeRelease:
         """The release for one row per person."""
-        [request] = self.metric.requests()
-        release = request.build(Context(self.metric.columns(), depth=1), _BUDGET)
+        [part] = self.metric.parts()
+        release = part.build(Context(self.metric.columns(), depth=1), _BUDGET)
         assert isinstance(release, (RankRelease, ExtremeRelease))
         return release
 

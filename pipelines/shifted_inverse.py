@@ -55,7 +55,7 @@ def steps(options: argparse.Namespace) -> tuple[dp.RemovalLoss, Search, Candidat
     # One person moves the loss of at most `reach` partitions: each search gets that part.
     reach = reach_of("shifted_inverse", bounds, keys)
     share = spending.budget(options).scaled(Fraction(1, reach))
-    mirrored = statistic.profile_request().sign < 0
+    mirrored = statistic.sign < 0
     outputs = options.candidates.mirrored() if mirrored else options.candidates
     search = build_search(options.search or dp.AboveThreshold, share, BETA, outputs.size)
     person, partition, cap = people.person(options), options.partition, search.cap(outputs.size)

@@ -97,11 +97,10 @@ class PreprocessSensitivity(OneMetric):
                 f"be one of {names_of(_is_of_people)}, not {shown(statistic)}",
                 'Write statistic=dp.Mean("minutes").',
             )
-        if isinstance(statistic, Preprocessing):
-            statistic = statistic.by_preprocessing()
-        elif takes(statistic, "method"):
+        if not isinstance(statistic, Preprocessing) and takes(statistic, "method"):
             others = [f.name for f in dataclasses.fields(statistic) if f.name not in _TAKEN]
             refuse(statistic, others, f"in {_OWNER}", _MEND)
+        if takes(statistic, "method"):
             statistic = preprocessed(statistic)
         for name in options:
             checks.require(

@@ -168,7 +168,7 @@ def test_delta_is_shared_with_the_selection_and_costs_add_up(budget):
     assert sum(cost.amount * times for _, cost, times in entries) <= transform.budget.amount
     assert sum(cost.delta > 0 for _, cost, _ in entries) == 3
     steps = transform._program.steps[:2]
-    costs = {step.request.method: step.release.spends[0].cost for step in steps}
+    costs = {step.part.method: step.release.spends[0].cost for step in steps}
     assert [len(step.release.spends) for step in steps] == [1, 1]
     assert costs["auto"].delta == costs["local_sensitivity"].delta == budget.delta / 2 / 2 / 2
 

@@ -3,7 +3,7 @@
 Both are chosen from the lines of whole people, of which each has one vote in every choice: they
 stand on one step of the ladder of partitions (`reach.ladder`), and at one candidate of each centre.
 
-*A centre* (`metrics.quotients.mean`) is the median of people's own means of a column, over all
+*A centre* (`metrics.mean`) is the median of people's own means of a column, over all
 their rows in all partitions that the ladder leaves (of their mean total of a partition, for means
 over people): one number per person, so a search by ranks in which everybody counts once
 (`CentralSearch`), and one cost, however many partitions there are. It is a guess that what follows
@@ -24,11 +24,11 @@ from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Field, Table
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import values_between
+from beam_dp.mechanisms.metrics.part import CentreRequest, units_between
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.reach import ladder
 from beam_dp.mechanisms.reach.reach_choice import ReachChoice
-from beam_dp.mechanisms.releases.request import CentreRequest, units_between
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Node
 from beam_dp.mechanisms.search.ranks.rank_profile import RankProfile

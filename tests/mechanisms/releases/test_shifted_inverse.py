@@ -20,7 +20,7 @@ from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics.rows import QuantileRequest
+from beam_dp.mechanisms.metrics.rows import Quantile
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.program import Program, compile_program
@@ -531,9 +531,9 @@ def test_the_joint_output_of_two_partitions_is_epsilon_private(bounds: Any) -> N
 
 @pytest.mark.audit
 def test_the_audit_notices_partitions_that_do_not_share_the_budget(monkeypatch: Patch) -> None:
-    original = QuantileRequest.build
+    original = Quantile.build
     monkeypatch.setattr(
-        QuantileRequest,
+        Quantile,
         "build",
         lambda self, context, share: original(
             self, dataclasses.replace(context, reach=1), dp.Budget(1.0)

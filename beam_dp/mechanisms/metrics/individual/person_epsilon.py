@@ -14,7 +14,8 @@ from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.metrics.base import Metric, check_indexes
-from beam_dp.mechanisms.metrics.spread import PreprocessedRequest, Preprocessing
+from beam_dp.mechanisms.metrics.part import Context
+from beam_dp.mechanisms.metrics.spread import Preprocessing
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.options import refuse
 from beam_dp.mechanisms.releases.clipped import people_of
@@ -22,7 +23,6 @@ from beam_dp.mechanisms.releases.individual.person_epsilon import PersonEpsilonR
 from beam_dp.mechanisms.releases.individual.weighted_median import WeightedMedian
 from beam_dp.mechanisms.releases.preprocessed import SHARES
 from beam_dp.mechanisms.releases.released import Release
-from beam_dp.mechanisms.releases.request import Context, Request
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.summaries.person_epsilon import TierRelation
 
@@ -83,16 +83,52 @@ class PersonalisedStatistic(Preprocessing):
         """Return the columns of the statistic, and that of the epsilons."""
         return (*super().columns(), Column(self.person_epsilon, Role.EPSILON, self.epsilons))
 
-    def requests(self) -> tuple[Request, ...]:
-        """Return the statistic, with the epsilons that people may have."""
-        [plain] = super().requests()
-        assert isinstance(plain, PreprocessedRequest)
-        request = PersonEpsilonRequest(
-            **vars(plain),
-            tiers=self.columns()[-1],
-            candidates=self.candidates,
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the release; who allows most pays the whole share."""
+        tiers = self.columns()[-1]
+        lines = TierRelation(
+            context.index(self.source),
+            order=self.order(context),
+            tier=context.index(tiers),
+            person_value=self.person_value,
         )
-        return (request,)
+        if self.of != "median":
+            return self._preprocessed(context, share, lines)
+        search, unit = CentralSearch(context.each(share)), self.exact_unit
+        candidates = self.candidates or default_values(unit)
+        return WeightedMedian(lines, unit, tiers.detail, search, candidates)
+
+    def _preprocessed(
+        self, context: Context, share: Budget, lines: TierRelation
+    ) -> PersonEpsilonRelease:
+        epsilons, each = self.columns()[-1].detail, Fraction(1, context.reach)
+        scale, people = None, None
+        searched = counted = Fraction(0)
+        if self.exact_sensitivity is None:
+            searched = epsilons[0] * SHARES[0]
+            scale = self.bound_of(context, Budget(searched), share)
+            if self.of != "sum":
+                counted = epsilons[0] * SHARES[1]
+                field = context.field(self.source, "count")
+                people = people_of(Budget(counted * each), field, context.alpha)
+        levels = (*epsilons[:-1], share.amount)
+        paid = tuple((level - searched - counted) * each for level in levels)
+        return PersonEpsilonRelease(
+            relation=lines,
+            unit=self.exact_unit,
+            statistic=self.of,
+            trim=self.share,
+            person_value=self.person_value,
+            empty=self.exact_empty,
+            root=False,
+            sensitivity=self.exact_sensitivity,
+            scale=scale,
+            people=people,
+            noise_cost=Budget(paid[-1]),
+            cost=Budget(paid[-1] + counted * each),
+            alpha=context.alpha,
+            epsilons=paid,
+        )
 
     @property
     def takes_auto_bound(self) -> bool:
@@ -113,68 +149,6 @@ class PersonalisedStatistic(Preprocessing):
     @property
     def _prefix(self) -> str:
         return self.of
-
-
-@dataclasses.dataclass(frozen=True)
-class PersonEpsilonRequest(PreprocessedRequest):
-    """A statistic of one number per person, each with an epsilon of their own.
-
-    Attributes:
-        tiers: the column of people's epsilons, with the public ones in rising order.
-        candidates: the public outputs of a median; None: the default ones.
-    """
-
-    tiers: Column
-    candidates: Candidates | None
-
-    def build(self, context: Context, share: Budget) -> Release:
-        """Return the release; who allows most pays the whole share."""
-        lines = TierRelation(
-            context.index(self.column),
-            order=self.order(context),
-            tier=context.index(self.tiers),
-            person_value=self.person_value,
-        )
-        if self.statistic == "median":
-            return self._median(context, share, lines)
-        return self._preprocessed(context, share, lines)
-
-    def _median(self, context: Context, share: Budget, lines: TierRelation) -> WeightedMedian:
-        search = CentralSearch(context.each(share))
-        candidates = self.candidates or default_values(self.unit)
-        return WeightedMedian(lines, self.unit, self.tiers.detail, search, candidates)
-
-    def _preprocessed(
-        self, context: Context, share: Budget, lines: TierRelation
-    ) -> PersonEpsilonRelease:
-        epsilons, each = self.tiers.detail, Fraction(1, context.reach)
-        scale, people = None, None
-        searched = counted = Fraction(0)
-        if self.sensitivity is None:
-            searched = epsilons[0] * SHARES[0]
-            scale = self.bound_of(context, Budget(searched), share)
-            if self.statistic != "sum":
-                counted = epsilons[0] * SHARES[1]
-                field = context.field(self.column, "count")
-                people = people_of(Budget(counted * each), field, context.alpha)
-        levels = (*epsilons[:-1], share.amount)
-        paid = tuple((level - searched - counted) * each for level in levels)
-        return PersonEpsilonRelease(
-            relation=lines,
-            unit=self.unit,
-            statistic=self.statistic,
-            trim=self.trim,
-            person_value=self.person_value,
-            empty=self.empty,
-            root=False,
-            sensitivity=self.sensitivity,
-            scale=scale,
-            people=people,
-            noise_cost=Budget(paid[-1]),
-            cost=Budget(paid[-1] + counted * each),
-            alpha=context.alpha,
-            epsilons=paid,
-        )
 
 
 def check_epsilons(owner: str, epsilons: object) -> tuple[Fraction, ...]:

@@ -7,9 +7,9 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.metrics.quotients.mean import RowsWithValueRequest
-from beam_dp.mechanisms.metrics.totals import PeopleRequest, SumRequest
-from beam_dp.mechanisms.releases.request import Context
+from beam_dp.mechanisms.metrics.mean import Distances, RowsWithValue
+from beam_dp.mechanisms.metrics.part import Context
+from beam_dp.mechanisms.metrics.totals import PeopleCount
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 
 X, Y = Column("x", Role.VALUE, Fraction(1, 4)), Column("y", Role.VALUE, Fraction(2))
@@ -48,8 +48,8 @@ def test_removals_beyond_a_worker_are_refused_with_who_asks() -> None:
         context.check_removals(REMOVALS + 1)
 
 
-def test_a_request_is_counted_in_the_unit_of_its_column_or_in_ones() -> None:
-    total, rows = SumRequest(X, None), RowsWithValueRequest(X, None)
-    assert (total.unit, rows.unit) == (Fraction(1, 4), 1)
-    assert (total.column_name, PeopleRequest().column_name) == ("x", "")
-    assert not total.wants_delta and not total.takes_delta_beside_rho
+def test_a_part_is_counted_in_the_unit_of_its_column_or_in_ones() -> None:
+    total, rows = Distances(X, (None, None), False), RowsWithValue(X)
+    assert (total.exact_unit, rows.exact_unit) == (Fraction(1, 4), 1)
+    assert (total.column_name, PeopleCount().column_name) == ("x", "")
+    assert not total.wants_delta and total.pooled and not total.borrows

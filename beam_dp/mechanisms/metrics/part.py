@@ -1,8 +1,8 @@
-"""Requests: what metrics ask for, one number per partition, before any budget is known.
+"""Parts: what metrics are made of, one number per partition, before any budget is known.
 
-A request is a frozen record. Two metrics whose requests are equal share one release, which is paid
-once. The planner (`planning.builder`) builds the release of each request from its share of the
-budget and the `Context` of the pipeline.
+A part is a frozen record. Two metrics whose parts are equal share one release, which is paid once.
+The planner (`planning.builder`) lets each part build its release from its share of the budget and
+the `Context` of the pipeline. Most metrics are one part: themselves, without name and weight.
 """
 
 import abc
@@ -10,7 +10,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
@@ -18,6 +18,9 @@ from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.releases.released import ALPHA, Release
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
+
+Ends = tuple[Fraction | None, Fraction | None]
+"""The ends of the values of a column, as far as they are known."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Context:
         about: about how many there are, by what was released before; None: no guess. It decides
             shares only, never what a person can add.
         alpha: the chance that the noise strays further than an interval says.
-        asker: the class of the metric whose request is built, for messages.
+        asker: the class of the metric whose part is built, for messages.
         output: the output column of that metric, for messages.
         together: how many numbers share one draw of noise with it.
         jointly: whether all partitions share one draw of noise.
@@ -51,7 +54,7 @@ class Context:
     output: str = ""
     together: int = 1
     jointly: bool = False
-    lenders: "Mapping[Request, Any]" = dataclasses.field(default_factory=dict)
+    lenders: "Mapping[MetricPart, Release]" = dataclasses.field(default_factory=dict)
 
     @property
     def others(self) -> tuple[int, ...]:
@@ -110,70 +113,13 @@ class Context:
         return removals
 
 
-def units_between(
-    ends: tuple[Fraction | None, Fraction | None], unit: Fraction
-) -> tuple[int | None, int | None]:
+def units_between(ends: Ends, unit: Fraction) -> tuple[int | None, int | None]:
     """Return two ends in units, rounded inwards, as far as they are given."""
     low, high = ends
     return (
         None if low is None else math.ceil(low / unit),
         None if high is None else math.floor(high / unit),
     )
-
-
-class Request(abc.ABC):
-    """The base of all requests: frozen records of all parameters of a release but its budget.
-
-    Attributes:
-        word: the name of the request in the account and in a plan.
-        shown_as: its name in the plan of a metric that has several requests; "" for `word`.
-        most_rows: the most rows of one partition that a worker can take for it; None: any number.
-        in_its_unit: whether the number is in the unit of its column; else it is a count.
-        pooled: whether its noise is drawn together with that of others.
-    """
-
-    word: ClassVar[str]
-    shown_as: ClassVar[str] = ""
-    most_rows: ClassVar[int | None] = None
-    in_its_unit: ClassVar[bool] = False
-    pooled: ClassVar[bool] = False
-
-    @property
-    def column_name(self) -> str:
-        """The column that the request is about, for the account; "" for none."""
-        return ""
-
-    @property
-    def borrows(self) -> "Request | None":
-        """The request before it whose clip it takes; None: it has its own."""
-        return None
-
-    @property
-    def asked_centre(self) -> "CentreRequest | None":
-        """The centre that must be chosen before; None: none."""
-        return None
-
-    @property
-    def wants_delta(self) -> bool:
-        """Whether its release spends a delta."""
-        return False
-
-    @property
-    def takes_delta_beside_rho(self) -> bool:
-        """Whether its release spends that delta under zCDP too."""
-        return False
-
-    @abc.abstractmethod
-    def build(self, context: Context, share: Budget) -> Release:
-        """Return the release.
-
-        Args:
-            context: the parameters of the pipeline.
-            share: what the release may cost, over all partitions of a person.
-
-        Raises:
-            ValueError: for a share or a context that does not allow the release.
-        """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,26 +133,97 @@ class CentreRequest:
     """
 
     column: Column
-    ends: tuple[Fraction | None, Fraction | None]
+    ends: Ends
     by_person: bool
 
 
-@dataclasses.dataclass(frozen=True)
-class ColumnRequest(Request):
-    """A request about a column, or about rows and people alone.
+class MetricPart(abc.ABC):
+    """One number per partition: a frozen record of all parameters of a release but its budget.
 
     Attributes:
-        column: the column; None: the request is about rows or people.
+        word: its name in the account and in a plan.
+        shown_as: its name in the plan of a metric that has several parts; "" for `word`.
+        whole: whether it counts something.
+        most_rows: the most rows of one partition that a worker can take for it; None: any number.
     """
 
-    column: Column | None
+    word: ClassVar[str]
+    shown_as: ClassVar[str] = ""
+    whole: ClassVar[bool] = False
+    most_rows: ClassVar[int | None] = None
+
+    @abc.abstractmethod
+    def columns(self) -> tuple[Column, ...]:
+        """Return the columns that it reads: the one that it is about, if there is one, first."""
+
+    @abc.abstractmethod
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the release.
+
+        Args:
+            context: the parameters of the pipeline.
+            share: what the release may cost, over all partitions of a person.
+
+        Raises:
+            ValueError: for a share or a context that does not allow the release.
+        """
+
+    @property
+    def source(self) -> Column | None:
+        """The column that it is about; None: it is about rows or people alone."""
+        return next(iter(self.columns()), None)
 
     @property
     def column_name(self) -> str:
-        """The column that the request is about; "" for rows and people."""
-        return "" if self.column is None else self.column.name
+        """The name of that column, for the account; "" for none."""
+        return "" if self.source is None else self.source.name
 
     @property
-    def unit(self) -> Fraction:
+    def in_its_unit(self) -> bool:
+        """Whether the number is in the unit of its column; else it is a count."""
+        return not self.whole and self.source is not None and self.source.role is Role.VALUE
+
+    @property
+    def exact_unit(self) -> Fraction:
         """What one unit of the number is worth, in the user's scale."""
-        return Fraction(self.column.detail if self.column and self.in_its_unit else 1)
+        return Fraction(self.source.detail if self.source and self.in_its_unit else 1)
+
+    @property
+    def pooled(self) -> bool:
+        """Whether its noise is drawn together with that of others."""
+        return False
+
+    @property
+    def borrows(self) -> "MetricPart | None":
+        """The part before it whose clip it takes; None: it has its own."""
+        return None
+
+    @property
+    def asked_centre(self) -> CentreRequest | None:
+        """The centre that must be chosen before; None: none."""
+        return None
+
+    @property
+    def wants_delta(self) -> bool:
+        """Whether its release spends a delta."""
+        return False
+
+
+@dataclasses.dataclass(frozen=True)
+class PooledPart(MetricPart):
+    """One of several parts of a metric, which share a draw of noise.
+
+    Attributes:
+        column: the column that it is about.
+    """
+
+    column: Column
+
+    def columns(self) -> tuple[Column, ...]:
+        """Return the column."""
+        return (self.column,)
+
+    @property
+    def pooled(self) -> bool:
+        """Whether its noise is drawn together with that of others: yes."""
+        return True

@@ -11,8 +11,7 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics.own_function import BlackBox
-from beam_dp.mechanisms.releases import subsample
+from beam_dp.mechanisms.metrics import own_function
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.summaries import block_votes
 from beam_dp.mechanisms.summaries.block_votes import BlockRelation
@@ -35,7 +34,7 @@ def worst(search, size, of=max):
     candidates = Candidates.of(range(size))
 
     def chances(votes):
-        return search.distribution(subsample.profile_of(np.array(votes, np.int64)), candidates)
+        return search.distribution(own_function.profile_of(np.array(votes, np.int64)), candidates)
 
     known = {votes: chances(votes) for pair in neighbours(size) for votes in pair}
     return max(
@@ -48,7 +47,7 @@ def worst(search, size, of=max):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_exchanging_a_vote_costs_the_budget_exactly_audited(epsilon, size):
-    assert worst(subsample.search_of(Budget(epsilon)), size) <= epsilon + ROUNDING
+    assert worst(own_function.search_of(Budget(epsilon)), size) <= epsilon + ROUNDING
     # The search that a comer or a goer costs epsilon: the audit must notice it.
     twin = CentralSearch(Budget(epsilon), resolution=1)
     assert size == 2 or epsilon < 3 or worst(twin, size) > epsilon * 1.05
@@ -56,7 +55,7 @@ def test_exchanging_a_vote_costs_the_budget_exactly_audited(epsilon, size):
 
 @pytest.mark.parametrize("rho", [0.02, 0.5])
 def test_under_zcdp_the_exchange_has_the_bounded_range_of_rho(rho):
-    search = subsample.search_of(Budget.zcdp(rho))
+    search = own_function.search_of(Budget.zcdp(rho))
     assert worst(search, 4, lambda logs: max(logs) - min(logs)) <= math.sqrt(8 * rho) + ROUNDING
     twin = CentralSearch(Budget.zcdp(rho), resolution=1)
     assert worst(twin, 4, lambda logs: max(logs) - min(logs)) > math.sqrt(8 * rho) * 1.05
@@ -65,10 +64,10 @@ def test_under_zcdp_the_exchange_has_the_bounded_range_of_rho(rho):
 def test_the_rank_is_off_by_the_shift_at_most():
     """Exactly, for some votes: the chance of a rank further off than is said is at most 5%."""
     candidates = Candidates.of(range(12))
-    search = subsample.search_of(Budget(2.0))
+    search = own_function.search_of(Budget(2.0))
     shift = search.usual_error
     for votes in ([5] * 40, [*range(12)] * 5, [0] * 30 + [11] * 30, [3] * 59 + [9]):
-        chances = search.distribution(subsample.profile_of(np.array(votes)), candidates)
+        chances = search.distribution(own_function.profile_of(np.array(votes)), candidates)
         half = len(votes) / 2
         wrong = sum(
             chance
@@ -231,32 +230,8 @@ def test_a_function_that_cannot_be_made_anew_has_no_votes():
 
 
 def test_the_number_of_blocks_is_public():
-    assert subsample.block_count(None, 13) == 130 and subsample.block_count(27, 13) == 27
-    assert subsample.block_count(None, 0) == 1
+    assert own_function.block_count(None, 13) == 130 and own_function.block_count(27, 13) == 27
+    assert own_function.block_count(None, 0) == 1
     for wrong in (1, 26, (1 << 20) + 1):
         with pytest.raises(ValueError, match="blocks must be more than 26"):
-            subsample.block_count(wrong, 13)
-
-
-class Unhashable:
-    __hash__ = None
-
-    def __call__(self, values):
-        return 1.0
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: BlackBox("x", 3), "function must be a function"),
-        (lambda: BlackBox("x", Unhashable()), "function must be hashable"),
-        (lambda: BlackBox("x", len, blocks=0), "blocks must be"),
-        (lambda: BlackBox("x", len, blocks=2.0), "blocks must be"),
-        (lambda: BlackBox("x", len, person_value="mode"), "person_value must be"),
-        (lambda: BlackBox("x", len, unit=0), "unit must be"),
-        (lambda: BlackBox("x", len, candidates=[1, 2]), "candidates must be Candidates"),
-    ],
-)
-def test_wrong_calls_are_refused(make, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        make()
+            own_function.block_count(wrong, 13)
