@@ -143,6 +143,12 @@ def question_of(budget: dp.Budget, partitions: int | None = None) -> Question:
     return Question((dp.PeopleCount(),), budget, selection=selection, partitions=partitions)
 
 
+class Apart(Programs):
+    """Programs without one draw for all partitions, whose error is not that of one number."""
+
+    may_draw_jointly = False
+
+
 def best_fixed(data: Data, question: Question) -> float:
     """Return the least error of a fixed bound: it falls to one minimum, which is looked for."""
 
@@ -158,7 +164,7 @@ def best_fixed(data: Data, question: Question) -> float:
 def ratio(data: Data, question: Question, draws: int) -> float:
     """Return the mean error of the private choice over that of the best fixed bound."""
     best = best_fixed(data, question)
-    programs = Programs(question, ladder.edges_up_to(question.partitions))
+    programs = Apart(question, ladder.edges_up_to(question.partitions))
     votes, errors, known = data.votes(programs.edges), [], {}
     for _ in range(draws):
         program = programs.at(programs.choose(votes, Noise()))
