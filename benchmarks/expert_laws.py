@@ -6,7 +6,7 @@ them for each cell, afterwards, which flatters the expert.
 
 *Quantiles* follow the law of OpenDP's `make_private_quantile` (0.16): of the candidates c, that
 with the largest -|(1 - p) below(c) - p above(c)| + X, X exponential of the scale 2 max(p, 1 - p) /
-epsilon; `package_quantile` calls the package, whose draws agree. *Means* follow PipelineDP's: half
+epsilon. *Means* follow PipelineDP's: half
 of epsilon for a number of rows, half for the sum of distances to the middle of the bounds, with
 Laplace noise for L0 = 1 and Linf rows. *Distinct counts* and *frequencies* are those of either:
 people keep so many of their items, and Laplace noise is added for that sensitivity.
@@ -88,23 +88,6 @@ def noisy_best(
         for start in range(0, runs, _BLOCK)
     ]
     return candidates[np.concatenate(picked)]
-
-
-def package_quantile(values: np.ndarray, candidates: np.ndarray, p: float, runs: int) -> np.ndarray:
-    """Return what OpenDP itself releases (the extra `bench` has it)."""
-    import opendp.prelude as opendp
-
-    opendp.enable_features("contrib")
-    domain = opendp.vector_domain(opendp.atom_domain(T=float, nan=False))
-    space = domain, opendp.symmetric_distance()
-    scale = 2 * max(p, 1 - p) / EPSILON
-    release = opendp.m.make_private_quantile(
-        *space, opendp.max_divergence(), candidates.tolist(), p, scale
-    )
-    if release.map(1) > EPSILON * (1 + 1e-9):
-        raise ValueError("the scale of the private quantile is not what this version needs")
-    column = values.tolist()
-    return np.array([release(column) for _ in range(runs)])
 
 
 def means(kind: str, rows: Rows) -> Laws:

@@ -2,7 +2,6 @@
 
     python -m benchmarks experts                    every table
     python -m benchmarks experts --quick            a look at it
-    python -m benchmarks experts --package          OpenDP's own code for quantiles (extra `bench`)
 
 Their bounds are well chosen: from a million draws of the population (`benchmarks.expert_laws`), and
 of several choices the one that errs least on the cell, which no user can know. Ours need no bounds.
@@ -20,7 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks import expert_laws, other_statistics, tables
+from benchmarks import other_statistics, tables
 from benchmarks.draws import quantiles
 from benchmarks.other_statistics import SIZES, Cell, Distance, Found, by_statistic
 from benchmarks.tables import geometric, line, say, short
@@ -99,27 +98,10 @@ def summary(results: Sequence[Compared]) -> str:
     return f"{short(mean(results))} ({short(max(one.ratio for one in results))})"
 
 
-def check_package(runs: int) -> str:
-    """Return the errors of OpenDP's own medians beside those of the law that stands for them."""
-    text = tables.heads(["median of 300, OpenDP", "its law", "its own code"])
-    for other, several in by_statistic([300], "median"):
-        for [cell] in several:
-            rows = cell.rows(0)
-            law = next(iter(other.experts(cell.kind, rows).values()))
-            drawn = law(np.random.default_rng(0), runs)
-            grid = next(iter(expert_laws.grids(cell.kind).values()))
-            own = expert_laws.package_quantile(rows.columns["v"], grid, other.p, runs)
-            errors = [quantiles(other.errors(rows, released)) for released in (drawn, own)]
-            text += line([cell.kind, *(f"{short(a)}, {short(b)}" for a, b in errors)])
-    return text
-
-
 def main(words: Sequence[str] | None = None) -> int:
     """Print the tables."""
-    given = tables.options(__doc__, words, runs=int, seeds=4, only="", quick=False, package=False)
+    given = tables.options(__doc__, words, runs=int, seeds=4, only="", quick=False)
     runs = given.runs or (40 if given.quick else 400)
-    if given.package:
-        say(f"{check_package(1000)}\n")
     sizes, seconds = (SIZES[:2], 0.2) if given.quick else (SIZES, 1.0)
     found: dict[Distance, list[list[Compared]]] = {}
     for other, asked in by_statistic(sizes, given.only):

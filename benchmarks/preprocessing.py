@@ -3,7 +3,6 @@
     python -m benchmarks preprocessing                  everything: some minutes
     python -m benchmarks preprocessing --only median    the lines of one statistic
     python -m benchmarks preprocessing --only jobs      whole jobs beside the main job
-    python -m benchmarks preprocessing --whole          the plain recursion on as many values, too
     python -m benchmarks preprocessing --scale 0.01     a look at it: a hundredth of the values
 
 Every statistic is computed on three kinds of values, each in the two ways that there are: in
@@ -31,8 +30,6 @@ from statistics import median
 import numpy as np
 
 from beam_dp.mechanisms import preprocessing
-from beam_dp.mechanisms.preprocessing.staircase import recursed
-from beam_dp.mechanisms.preprocessing.windows import Windows
 from benchmarks import tables
 from benchmarks.measure import Contestant, data_file, interleave
 from benchmarks.tables import line, say
@@ -132,17 +129,7 @@ def cells(taken: float, on: str, goal: float | None) -> list[str]:
     return [f"{taken:.4f}", on, *judged]
 
 
-def recursion(size: int, whole: bool) -> str:
-    """Return the line of the plain recursion: on a tenth of the values, times 100, or whole."""
-    share = 1 if whole else 10
-    values = np.sort(DATA["lognormal"](np.random.default_rng(1), size // share))
-    delta = deltas("mean", values)["small"]
-    taken = seconds(lambda: recursed(Windows(values), delta, 0.0), 1) * share**2
-    way = "recursion" if whole else "recursion, a tenth, x 100"
-    return line(["mean", f"{size:,}", way, *cells(taken, "lognormal, small Delta", None)])
-
-
-def functions(only: str, scale: float, rounds: int, whole: bool) -> Iterator[str]:
+def functions(only: str, scale: float, rounds: int) -> Iterator[str]:
     """Yield the lines of the statistics whose names contain `only`."""
     for question in QUESTIONS:
         if only in question.statistic:
@@ -150,8 +137,6 @@ def functions(only: str, scale: float, rounds: int, whole: bool) -> Iterator[str
             for way in WAYS:
                 found = cells(*slowest(asked, way, rounds), asked.goal)
                 yield line([asked.statistic, f"{asked.size:,}", way, *found])
-    if only in "mean":
-        yield recursion(round(QUESTIONS[0].size * scale), whole)
 
 
 def contestants(partitions: int, output: Path) -> list[Contestant]:
@@ -180,9 +165,9 @@ def jobs(scale: float, rounds: int) -> Iterator[str]:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Print the table; return 1 where a goal is missed."""
-    given = tables.options(__doc__, words, only="", whole=False, scale=1.0, rounds=3)
+    given = tables.options(__doc__, words, only="", scale=1.0, rounds=3)
     say(tables.heads(HEAD))
-    parts = [functions(given.only, given.scale, given.rounds, given.whole)]
+    parts = [functions(given.only, given.scale, given.rounds)]
     parts += [jobs(given.scale, given.rounds)] if given.only in "jobs" else []
     is_missed = False
     for printed in itertools.chain(*parts):

@@ -129,8 +129,6 @@ PARTS = {
     "pipelinedp": ("rows per second against PipelineDP, which is run once", None,
         lambda: [Table("PipelineDP on Beam", [
             Line(PIPELINEDP, 1), Line(PIPELINEDP, 1, (), PROCESSES), ours(1), ours(10)])]),
-    "pipelinedp_long": ("10 million rows against PipelineDP", None,
-        lambda: [beside(10, [PIPELINEDP], ", PipelineDP on Beam")]),
     "growth": ("time grows linearly with the rows, memory not at all", [1, 3, 10, 30, 100],
         lambda millions: [Table("Growth with the rows", [*map(ours, millions)], slopes=True)]),
     "sizes": ("1 to 1,000 million rows beside all peers", [1, 10, 100, 1000], sizes),

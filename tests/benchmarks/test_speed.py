@@ -44,9 +44,7 @@ def test_every_part_compares_processes_on_files(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def file(rows: int, *options: str) -> str:
-        shape = vars(data.parser().parse_args(["--rows", str(rows), *options]))
-        shape.pop("output")
-        return Shape(**shape).name
+        return data.shape_of(["--rows", str(rows), *options])[0].name
 
     monkeypatch.setattr(speed, "data_file", file)
     bench = speed.Bench(1, 1.0, "peers-python", tmp_path / "released.csv")
