@@ -51,7 +51,9 @@ from beam_dp.transforms.steps import summarise as summarising
 _OWNER = "PrivateAggregate"
 
 
-class Release(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row | pa.RecordBatch]]):
+class PrivateTransform(
+    beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row | pa.RecordBatch]]
+):
     """The base of what releases partitions: collect, bound, summarise, draw once, name the rows.
 
     Its subclasses are dataclasses of public parameters, and call `_ready` when these are checked.
@@ -169,7 +171,7 @@ class Release(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row |
 
 
 @dataclasses.dataclass(eq=False)
-class PrivateAggregate(Release):
+class PrivateAggregate(PrivateTransform):
     """Release statistics about people per partition, without asking for clipping bounds.
 
     The whole output together is (epsilon, delta)-differentially private (or rho-zCDP) as `budget`

@@ -7,7 +7,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import Program, compile_program
-from beam_dp.transforms.aggregate import Release
+from beam_dp.transforms.aggregate import PrivateTransform
 from beam_dp.transforms.partitions import PrivatePartitions, reach_of
 from beam_dp.transforms.steps import output_rows
 
@@ -15,7 +15,7 @@ _OWNER = "SelectPartitions"
 
 
 @dataclasses.dataclass(eq=False)
-class SelectPartitions(Release):
+class SelectPartitions(PrivateTransform):
     """Release the keys of partitions that have enough people.
 
     The set of keys is (epsilon, delta)-DP as `budget` says. A partition of at least
