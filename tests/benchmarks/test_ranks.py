@@ -61,7 +61,7 @@ def test_a_table_is_printed_and_a_missed_goal_is_returned(capsys, monkeypatch):
 
 def test_every_task_can_be_released():
     for task in {(one.name, one.metric): one for one in ranks.TASKS}.values():
-        found = dataclasses.replace(task, n=300).measured(["lognormal 1"], 5)
+        found = dataclasses.replace(task, n=3000).measured(["lognormal 1"], 5)
         # One in 200 answers may be anywhere: three of five of a task with a chance below 2e-6.
         assert found.empty < 1 and found.middle < 40
     assert {type(task.metric) for task in ranks.TASKS} == {
