@@ -191,7 +191,7 @@ def summaries(case: Case, program: Program, rows: list[Any]) -> tuple[Layout, di
         # Votes are tagged, and windowed inside of their tag.
         for_votes, pair = (False, element) if type(element) is tuple else (True, element.value)
         (asked if for_votes else found)[pair[0]].append(pair[1])
-    ask = block_votes.Votes(program.measures, 1, KEY)._votes
+    ask = block_votes.Votes(program.measures, 1, KEY)
     for bucket, blob in (one for group in asked.items() for one in ask.process(group)):
         found[bucket].append(blob)
     return layout, found

@@ -24,4 +24,3 @@ from apache_beam.transforms.core import MapTuple as MapTuple
 from apache_beam.transforms.core import ParDo as ParDo
 from apache_beam.transforms.ptransform import PTransform as PTransform
 from apache_beam.transforms.util import Reshuffle as Reshuffle
-from apache_beam.transforms.util import WithKeys as WithKeys

@@ -1,4 +1,4 @@
-"""The command that looks for neighbours: it finds what is wrong, and says so."""
+"""The search for wrong neighbours finds what is wrong."""
 
 import itertools
 
@@ -7,8 +7,8 @@ import pytest
 
 from beam_dp.mechanisms.optimization.packing import packing_refined
 from beam_dp.mechanisms.optimization.packing.packing_program import Packing
-from benchmarks import neighbours
-from benchmarks.neighbours import SHARED, STATISTICS, Rows, Statistic
+from tests.mechanisms.profiles.packed import neighbours
+from tests.mechanisms.profiles.packed.neighbours import SHARED, STATISTICS, Rows, Statistic
 
 
 def test_neighbours_differ_by_one_person() -> None:
@@ -53,16 +53,6 @@ def test_wrong_proofs_are_found(of_values: bool, monkeypatch: pytest.MonkeyPatch
     taken = Packing.taken
     monkeypatch.setattr(Packing, "taken", lambda self, removed: 4 * taken(self, removed))
     assert neighbours.wrong_proofs(of_values, 3, 200, 1) > 10
-
-
-def test_the_command_says_what_it_found(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert neighbours.main(["--pairs", "5", "--only", "third largest"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 2 + 5 and all("| 5 | 0 |" in line for line in lines[2:])
-    monkeypatch.setitem(neighbours.STATISTICS, "broken", Statistic(marginals, neighbours.total))
-    assert neighbours.main(["--pairs", "200", "--only", "broken"]) == 1
 
 
 def test_the_first_order_method_is_met_where_it_is_forced_only(

@@ -5,12 +5,10 @@ import math
 import numpy as np
 import pytest
 
-import beam_dp as dp
-from benchmarks import coverage_statistics, expert_laws, experts, other_questions, suites
-from benchmarks.coverage_statistics import Found
+from benchmarks import coverage, expert_laws, experts, other_statistics, suites
 from benchmarks.draws import Interval
 from benchmarks.experts import Compared
-from benchmarks.other_questions import ITEMS, OTHERS, Cell, Largest, Ranked
+from benchmarks.other_statistics import ITEMS, OTHERS, Cell, Distance, Found
 from benchmarks.suites import Rows
 
 NAMED = {other.name: other for other in OTHERS}
@@ -68,10 +66,10 @@ def test_answers_far_from_the_data_are_absurd() -> None:
 
 @pytest.mark.parametrize("kind", ITEMS)
 def test_truths_of_items_are_those_of_brute_force(kind: str) -> None:
-    rows = other_questions.items(kind, 200, 0)
-    owned = rows.columns["item"].tolist()
-    assert NAMED["distinct count"].truth(rows) == len(set(owned))
-    assert NAMED["most frequent"].truth(rows) == max(map(owned.count, set(owned)))
+    values = other_statistics.items(kind, 200, 0).columns["v"]
+    owned = values.tolist()
+    assert NAMED["distinct count"].truth(values) == len(set(owned))
+    assert NAMED["most frequent"].truth(values) == max(map(owned.count, set(owned)))
 
 
 def test_the_mean_is_in_units_of_its_sampling_error() -> None:
@@ -97,17 +95,17 @@ def test_an_expert_bounds_every_person() -> None:
     person = np.array([0, 0, 0, 1, 2, 2])
     kept = expert_laws.first_of_each(person, 2)
     assert kept.tolist() == [True, True, False, True, True, True]
-    rows = Rows(person, np.zeros(6, np.int64), {"item": np.array([1, 2, 3, 3, 3, 3])})
+    rows = Rows(person, np.zeros(6, np.int64), {"v": np.array([1, 2, 3, 3, 3, 3])})
     drawn = np.random.default_rng(0)
-    several = expert_laws.distinct(rows)["2 items each"](drawn, 20_000)
+    several = expert_laws.distinct("", rows)["2 items each"](drawn, 20_000)
     # The mean of Laplace noise of scale 2, within 7 standard errors of 20,000.
     assert abs(several.mean() - 3) < 7 * 2 * math.sqrt(2 / 20_000)
-    most = expert_laws.frequency(rows)["8 rows each"](drawn, 2000)
+    most = expert_laws.frequency("", rows)["8 rows each"](drawn, 2000)
     assert most.min() > -200 and most.mean() > 3  # the largest of noisy counts is biased upwards
 
 
 @pytest.mark.parametrize("other", OTHERS, ids=lambda other: other.name)
-def test_experts_are_private_numbers_near_the_truth(other: other_questions.Other) -> None:
+def test_experts_are_private_numbers_near_the_truth(other: Distance) -> None:
     """Of some choices the best is never far off: a tenth of the people, or of the number."""
     cell = Cell(other, other.kinds[1], 1000)
     middle, error, choice = experts.expert(cell, 100, 1)
@@ -131,14 +129,15 @@ def test_ratios_of_whole_errors_have_one_added() -> None:
     assert compared(5, 2).ratio == 2.0 and compared(0, 0).ratio == 1.0
     assert compared(0.5, 0.1, "largest").ratio == pytest.approx(5)
     assert compared(0.0, 0.0, "mean of rows").ratio == 1.0
-    text = experts.table(NAMED["median"], [compared(8, 2)])
+    text = experts.table(NAMED["median"], [[compared(8, 2)]])
     assert "| uniform | 8, 8 : 2, 2 = **3** |" in text
     assert "* median of 300 people, uniform: 3 times the expert's (bounds: a choice)" in text
-    assert "times the expert's" not in experts.table(NAMED["median"], [compared(5, 2)])
+    assert "times the expert's" not in experts.table(NAMED["median"], [[compared(5, 2)]])
 
 
 def test_the_last_table_of_experts_has_means_and_the_worst() -> None:
-    text = experts.overview({NAMED["median"]: [compared(5, 2), compared(8, 0)]})
+    found = {NAMED["median"]: [[compared(5, 2)], [compared(8, 0)]]}
+    text = other_statistics.overview("head", found, experts.summary)
     assert text.splitlines()[2] == "| median: people | 4.2 (9) |"
 
 
@@ -146,36 +145,17 @@ def test_goals_of_statistics() -> None:
     def found(inside: float, absurd: float) -> Found:
         return Found(Cell(NAMED["median"], "uniform", 300), 1, 2, inside, 1, 0.0, absurd)
 
-    assert coverage_statistics.misses([found(0.95, 0.0), found(0.92, 0.01)]) == []
-    assert coverage_statistics.misses([found(0.95, 0.02)]) == ["absurd"]
-    assert coverage_statistics.misses([found(1.0, 0.0), found(0.79, 0.0)]) == ["true", "a true"]
+    assert other_statistics.misses([found(0.95, 0.0), found(0.92, 0.01)]) == []
+    assert other_statistics.misses([found(0.95, 0.02)]) == ["absurd"]
+    assert other_statistics.misses([found(1.0, 0.0), found(0.79, 0.0)]) == ["true", "a true"]
 
 
 def test_the_tables_have_a_line_for_each_kind(capsys: pytest.CaptureFixture[str]) -> None:
-    code = coverage_statistics.report(10, 1, True, "0.9-quantile")
+    words = ["--runs", "10", "--seeds", "1", "--quick", "--only", "0.9-quantile"]
+    code = coverage.main(["--statistics", *words])
     out = capsys.readouterr().out
     assert out.startswith("| 0.9-quantile: people | 300 | 1,000 |") and code == int("NO: " in out)
-    assert out.count("\n| ") == 5 + len(other_questions.VALUES)
-    assert experts.main(["--runs", "10", "--seeds", "1", "--quick", "--only", "0.9-quantile"]) == 0
+    assert out.count("\n| ") == 5 + len(other_statistics.VALUES)
+    assert experts.main(words) == 0
     out = capsys.readouterr().out
     assert out.startswith("| 0.9-quantile: people, ours : theirs | 300 | 1,000 |")
-
-
-def test_every_statistic_is_asked() -> None:
-    kinds = {type(other.metric) for other in OTHERS}
-    assert kinds == {
-        dp.Max,
-        dp.KthLargest,
-        dp.Median,
-        dp.Quantile,
-        dp.DistinctCount,
-        dp.MaxFrequency,
-        dp.Mean,
-    }
-    assert isinstance(NAMED["largest"], Largest) and isinstance(NAMED["median"], Ranked)
-    found = dict(other_questions.by_statistic(other_questions.SIZES, ""))
-    assert set(found) == set(OTHERS)
-    for other, several in found.items():
-        asked = {(cell.kind, cell.people) for cell in several}
-        sizes = (300, 1000, 10_000, 100_000)
-        assert asked == {(kind, size) for kind in other.kinds for size in sizes}

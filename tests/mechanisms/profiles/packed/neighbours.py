@@ -1,26 +1,15 @@
-"""Look for neighbours whose removal profiles do not interlace, and for wrong proofs.
+"""Neighbours whose removal profiles must interlace, and proofs from guesses that are wrong.
 
-    python -m benchmarks neighbours --pairs 20000          every statistic and number of owners
-    python -m benchmarks neighbours --only largest
-
-The neighbours of one line are those of random chains: a database of up to 10 rows of 6 people, from
-which they leave one by one in a random order. A violation is a pair whose profiles do not
-interlace, B'[k + 1] <= B[k] <= B'[k], or rise. Then come proofs from guesses that are wrong on purpose: bounds
-of a packing that are not on its two sides, which scipy tells to nine digits. The command returns 1
-if there is a violation.
-
-HiGHS solves programs of this size, so that no line meets the method of larger ones but the one that
-is forced to: `total, first order`.
+The neighbours are those of random chains: a database of up to 10 rows of 6 people, from which they
+leave one by one in a random order. A violation is a pair whose profiles do not interlace,
+B'[k + 1] <= B[k] <= B'[k], or rise. Wrong proofs are bounds of a packing that are not on its two
+sides, which scipy tells to nine digits.
 """
 
 from __future__ import annotations
 
-import argparse
-import functools
 import itertools
 import math
-import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -241,40 +230,3 @@ def wrong_proofs(of_values: bool, roles: int, guesses: int, seed: int) -> int:
             found += float(packing.lower(packed)) > exact + 1e-9
             found += min(float(high), line) < exact - 1e-9
     return found
-
-
-def _line(what: str, owners: int, tries: int, count: Callable[[], int]) -> int:
-    """Print one line of the table; return the violations."""
-    start = time.process_time()
-    found = count()
-    seconds = time.process_time() - start
-    sys.stdout.write(f"| {what} | {owners} | {tries} | {found} | {seconds:.1f} |\n")
-    sys.stdout.flush()
-    return found
-
-
-def main(words: Sequence[str] | None = None) -> int:
-    """Print the table; return 1 if there is a violation."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pairs", type=int, default=1000, help="neighbours per line, and guesses")
-    parser.add_argument("--only", default="", help="a part of the names of the lines")
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(words)
-    sys.stdout.write("| what | owners | pairs | violations | cpu s |\n" + "| --- " * 5 + "|\n")
-    pairs, seed, found = given.pairs, given.seed, 0
-    lines = [
-        *(
-            (name, one.owners, functools.partial(violations, one))
-            for name, one in STATISTICS.items()
-        ),
-        ("wrong guesses", EVERY, functools.partial(wrong_proofs, False)),
-        ("wrong guesses, of values", EVERY, functools.partial(wrong_proofs, True)),
-    ]
-    for name, owners, count in lines:
-        for roles in owners if given.only in name else ():
-            found += _line(name, roles, pairs, functools.partial(count, roles, pairs, seed))
-    return int(found > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
