@@ -76,7 +76,7 @@ def test_the_mathematics_can_be_used_without_beam() -> None:
 
 def test_a_name_that_nobody_has_is_refused_as_by_any_module() -> None:
     with pytest.raises(AttributeError, match="module 'beam_dp' has no attribute 'Sums'"):
-        getattr(dp, "Sums")
+        _ = dp.Sums
     assert not hasattr(dp, "Sums")
 
 
