@@ -2,8 +2,8 @@
 
     python -m benchmarks.ours --input rows.parquet --output sums.csv
 
-It runs as the jobs do (`pipelines.quick_runs`); a program of its own takes some 0.1 s more. The
-options that are not named here go to Beam, for instance --direct_running_mode=multi_threading.
+It runs as the jobs do. The options that are not named here go to Beam, for instance
+--direct_running_mode=multi_threading.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import sys
 import time
 from collections.abc import Sequence
 
-from pipelines import quick_runs, terminal  # isort: skip  (first: it imports the rest as the jobs do)
+from pipelines import running  # isort: skip  (first: it imports the rest as the jobs do)
 
 import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
 from benchmarks import sink
@@ -66,9 +67,9 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--public", type=int, default=1000, help="0: select partitions privately")
     parser.add_argument("--rows_as", choices=["table", "dict"], default="table")
     arguments, beam_arguments = parser.parse_known_args(words)
-    pipeline = beam.Pipeline(runner="FnApiRunner", options=quick_runs.JobOptions(beam_arguments))
+    pipeline = beam.Pipeline(runner="FnApiRunner", options=PipelineOptions(beam_arguments))
     build(pipeline, arguments)
-    terminal.run(pipeline, "Reading and bounding")
+    running.run(pipeline, "Reading and bounding")
     sys.stdout.write(sink.report(arguments.output, started, header=True))
 
 

@@ -17,7 +17,7 @@ from beam_dp.transforms import release_record
 from beam_dp.transforms.inputs import wanted_columns
 from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.steps.output_rows import field_name, field_names, output_names
-from pipelines import charging, stopping, table, terminal
+from pipelines import charging, running, stopping, table, terminal
 from pipelines.arguments import command, files, people, spending, words
 
 NOTHING = (
@@ -162,7 +162,7 @@ def _write(
         files.check_there(options, made)
         balance = charging.charge(options, beam_options, line.prog, release)
     shown = {"show_errors": options.show_errors, "quiet": options.quiet}
-    terminal.run(made, "Reading and bounding", reads=options.input, **shown)
+    running.run(made, "Reading and bounding", reads=options.input, **shown)
     if not FileSystems.exists(options.output):  # a template was written, no job has run
         return None, balance
     columns = release_record.columns(release)

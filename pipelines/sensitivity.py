@@ -32,7 +32,7 @@ from beam_dp.mechanisms.sensitivity import gradient
 from beam_dp.testing.sensitivity import exceeds
 from beam_dp.transforms.inputs import released_files
 from beam_dp.transforms.io import whole_files
-from pipelines import failures, stopping, terminal
+from pipelines import failures, running, stopping
 from pipelines.arguments import command, words
 
 Counts = tuple[int, ...]
@@ -124,7 +124,7 @@ def main(given: Sequence[str] | None = None) -> int:
     with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
         with line.refusing():
             made = pipeline(options, beam_options)
-        terminal.run(made, "Asking the function", options.show_errors, quiet=options.quiet)
+        running.run(made, "Asking the function", options.show_errors, quiet=options.quiet)
     if not FileSystems.exists(options.output):  # a template was written, no job has run
         return 0
     largest, *pair = steepest(options)

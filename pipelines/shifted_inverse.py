@@ -32,7 +32,7 @@ from beam_dp.transforms.inputs import wanted_columns
 from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.partitions import reach_of
 from beam_dp.transforms.steps.output_rows import field_names, output_names
-from pipelines import charging, scratch, stopping, table, terminal
+from pipelines import charging, running, scratch, stopping, table, terminal
 from pipelines.arguments import chosen, command, files, metrics, people, spending
 
 BETA = 0.05
@@ -73,7 +73,7 @@ def write_loss(
 ) -> None:
     """Run the job: write the removal loss of its rows."""
     scratch.write_lines(lost, path)
-    terminal.run(lost.pipeline, "Reading and bounding", show_errors, reads, quiet)
+    running.run(lost.pipeline, "Reading and bounding", show_errors, reads, quiet)
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -118,7 +118,7 @@ def _release(
     cells = zip(*keys, *numbers, strict=True)
     rows = [beam.Row(**dict(zip(fields, row, strict=True))) for row in cells]
     _ = writing | "Rows" >> beam.Create(rows) | "Write" >> write
-    terminal.run(writing, "Writing", options.show_errors, quiet=options.quiet)
+    running.run(writing, "Writing", options.show_errors, quiet=options.quiet)
     table.show(options.output, release_record.columns(loss), options.report)
     sys.stdout.write(charging.told(charged))
     return 0

@@ -15,7 +15,6 @@ from apache_beam.runners import create_runner
 import beam_dp as dp
 from beam_dp.transforms.guarding import trial
 from pipelines.arguments import files, language, people
-from pipelines.quick_runs import JobOptions
 
 _NO_BUDGET = (
     "one of the arguments --epsilon --rho is required",
@@ -74,7 +73,7 @@ class Parser(argparse.ArgumentParser):
             _, stray = beams.parse_known_args(left)
         if stray:
             self.error(f"unrecognized argument: {stray[0]}")
-        return options, JobOptions([*left, *of_server])
+        return options, PipelineOptions([*left, *of_server])
 
     @contextlib.contextmanager
     def _without_usage(self) -> Iterator[None]:
