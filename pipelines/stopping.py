@@ -27,6 +27,7 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not known to Windows
 SIGNALS = [signal.Signals[name] for name in _NAMES if name in signal.Signals.__members__]
 NO_READER = 141
 _PROGRAM = "beam-dp-aggregate"
+_BEAMS = " -m apache_beam.runners.worker.sdk_worker_main"
 _ending = threading.Lock()
 _cleanings: list[Callable[[Collection[int]], object]] = []
 _workers: list["Worker"] = []
@@ -35,10 +36,12 @@ _workers: list["Worker"] = []
 class Worker(subprocess.Popen[Any]):
     """A process that this one starts, and ends with it."""
 
-    def __init__(self, *words: Any, **options: Any) -> None:
+    def __init__(self, words: Any, *further: Any, **options: Any) -> None:
         if _ending.locked():  # other threads go on while this process ends
             raise RuntimeError("the job is stopped")
-        super().__init__(*words, **options)
+        if isinstance(words, str) and words.endswith(_BEAMS):
+            words = f"exec {words}"  # in place of the shell that Beam starts it by, which is ended
+        super().__init__(words, *further, **options)
         _workers.append(self)
 
 
