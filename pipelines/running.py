@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PortableOptions
 
-from pipelines import failures, stopping, terminal
+from pipelines import messages, stopping, terminal
 
 LOST = (
     "error: a worker process was killed, or ended by itself, so the run failed; the system kills "
@@ -61,12 +61,12 @@ def run(
             with _lost_job_server_noticed(server):
                 running = made.run()
             running.wait_until_finish()
-    except failures.RAISED as error:
+    except messages.RAISED as error:
         if isinstance(error, KeyboardInterrupt):
             raise
         if show_errors:
             sys.stderr.write("".join(traceback.format_exception(error)))
-        sys.exit(f"error: {failures.explain(error, runner, show_errors)}")
+        sys.exit(f"error: {messages.explain(error, runner, show_errors)}")
 
 
 def _end(words: str) -> None:

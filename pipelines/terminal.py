@@ -20,7 +20,7 @@ import apache_beam as beam
 
 import beam_dp as dp
 from beam_dp.transforms.inputs import progress
-from pipelines.arguments import language
+from pipelines import messages
 
 PATIENCE = 1.0
 DELAY = 1.0
@@ -55,7 +55,7 @@ def warned() -> Iterator[None]:
         if issubclass(warning.category, dp.UnusualParameters):
             say(f"Warning: {text.partition(': ')[2]}")
         elif issubclass(warning.category, dp.UnknownColumns):
-            say(f"Warning: {language.translated(text)}")
+            say(f"Warning: {messages.translated(text)}")
         else:
             warnings.showwarning(
                 warning.message, warning.category, warning.filename, warning.lineno
