@@ -335,9 +335,8 @@ def described(options: argparse.Namespace) -> dict[str, Any]:
     if options.assume:
         made["assume"] = _pairs("assume", options.assume, "<=")
     if options.top_partitions is not None:
-        pairs = _pairs("top_partitions", [options.top_partitions])
-        [(by, k), *_] = pairs.items()
-        made["top_partitions"] = {"by": by, "k": k}
+        name, _, most = options.top_partitions.rpartition("=")
+        made["top_partitions"] = {"by": name, "k": number(most)}
     made |= _ledger(options)
     metrics = [each for each in given.get("metrics", ()) if each is not None]
     chosen = {name: _pairs(name, given[name]) for name in _OF_OUTPUTS if given.get(name)}
@@ -386,6 +385,8 @@ def _ledger(options: argparse.Namespace) -> dict[str, Any]:
         if limit:
             raise ValueError("--total_epsilon and --total_delta need --ledger FILE")
         return {}
+    if "epsilon" not in limit and limit:
+        raise ValueError("--total_delta needs --total_epsilon beside it")
     return {"ledger": {"path": options.ledger, **({"limit": limit} if limit else {})}}
 
 

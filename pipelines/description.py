@@ -20,6 +20,7 @@ from apache_beam.io.filesystems import FileSystems
 
 import beam_dp as dp
 from beam_dp.beam_yaml import mappings
+from beam_dp.beam_yaml.mappings import number, number_of
 from beam_dp.mechanisms.metrics import REGISTRY, base
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
@@ -142,7 +143,7 @@ class Description:
         by, names = parts["by"], output_names((), self.metrics)
         if by not in names:
             raise ValueError(f"top_partitions: {by!r} is no output column: {', '.join(names)}")
-        k = mappings.number_of(_OWNER, "k", parts["k"])
+        k = number_of(_OWNER, "k", parts["k"])
         if k < 1 or Fraction(k).denominator != 1:
             raise ValueError("top_partitions: k must be a whole number of at least 1")
         return by, int(k)
@@ -150,14 +151,16 @@ class Description:
     @property
     def people(self) -> int | None:
         """How many people are guessed, for a plan."""
-        given = self.given.get("people")
-        return None if given is None else mappings.number_of(_OWNER, "people", given)
+        given = number(self.given.get("people"))
+        if given is not None and (not isinstance(given, int) or given < 1):
+            raise checks.ParameterError(_OWNER, "people", "be a whole number of at least 1")
+        return given
 
     @property
     def assume(self) -> dict[str, Any]:
         """What is guessed of them, by column."""
         given = self.given.get("assume", {})
-        return {name: mappings.number_of(_OWNER, name, most) for name, most in given.items()}
+        return {name: number_of(_OWNER, name, most) for name, most in given.items()}
 
     @functools.cached_property
     def ledger(self) -> dp.Ledger | None:

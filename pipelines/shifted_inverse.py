@@ -13,7 +13,6 @@ below --temp_location if that is given, and is deleted. `pipelines.aggregate` ne
 
 import argparse
 import contextlib
-import dataclasses
 import functools
 import json
 import os
@@ -90,7 +89,7 @@ def steps(asked: Description) -> tuple[dp.RemovalLoss, Search, Candidates]:
     outputs = outputs.mirrored() if statistic.profile_request().sign < 0 else outputs
     search = build_search(statistic.search, share, BETA, outputs.size)
     loss = dp.RemovalLoss(
-        dataclasses.replace(statistic, candidates=None),
+        statistic,
         release.person,
         release.partition,
         search.cap(outputs.size),
@@ -127,9 +126,10 @@ def private_directory(options: PipelineOptions) -> Iterator[str]:
             delete()
 
 
-def to_line(row: beam.Row) -> str:
-    """Return the fields of a row as JSON (-inf is written as -Infinity)."""
-    return json.dumps(list(row.as_dict().values()))
+def write_lines(rows: beam.PCollection[beam.Row], path: str) -> None:
+    """Write each row's fields as one line of JSON (-inf is written as -Infinity)."""
+    lines = rows | "ToLine" >> beam.Map(lambda row: json.dumps(list(row.as_dict().values())))
+    _ = lines | "WriteLines" >> beam.io.WriteToText(FileSystems.join(path, "rows"), num_shards=1)
 
 
 def read_lines(path: str) -> Iterator[list[Any]]:
@@ -167,9 +167,7 @@ def main(given: Sequence[str] | None = None) -> int:
     clean = functools.partial(whole_files.remove_unfinished, asked.output)
     shown = {"show_errors": options.show_errors, "quiet": options.quiet}
     with stopping.cleaning(clean), private_directory(made.options) as path:
-        lines = lost | "ToLine" >> beam.Map(to_line)
-        place = FileSystems.join(path, "rows")
-        _ = lines | "WriteLines" >> beam.io.WriteToText(place, num_shards=1)
+        write_lines(lost, path)
         running.run(made, "Reading and bounding", reads=asked.input, **shown)
         if not options.quiet:
             terminal.say("Searching")

@@ -12,7 +12,7 @@ import functools
 import importlib
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -195,11 +195,23 @@ def edges_of(owner: str, given: object, column: str) -> list[Any]:
     """
     if isinstance(given, Mapping):
         pattern = _mapping(owner, "edges", given, ("files",)).get("files", "")
-        read = ReadRows(pattern, [column], [column])
-        cells = [cell for element in read.here() for cell in cells_of(element, column)]
+        with _named_files(owner, "edges"):
+            read = ReadRows(pattern, [column], [column])
+            cells = [cell for element in read.here() for cell in cells_of(element, column)]
         return [float(str(cell)) for cell in cells if cell is not None]
     listed = given if isinstance(given, _LISTS) else [given]
     return [edge for each in listed for edge in _range(owner, each)]
+
+
+@contextlib.contextmanager
+def _named_files(owner: str, name: str) -> Iterator[None]:
+    """Name the part of a mapping that names files, where they are no files."""
+    try:
+        yield
+    except checks.ParameterError as error:
+        if error.name != "pattern":
+            raise
+        raise checks.ParameterError(owner, f"the file of {name}", error.rule) from error
 
 
 def _range(owner: str, given: Any) -> list[Any]:
@@ -297,8 +309,9 @@ def partitions_of(
 
 
 def _keys_in(pattern: str, columns: list[str]) -> PublicPartitions:
-    if pattern.endswith(EXTENSIONS):
-        return PublicPartitions.from_files(pattern, columns)
+    if str(pattern).endswith(EXTENSIONS):
+        with _named_files("PublicPartitions", "partitions"):
+            return PublicPartitions.from_files(pattern, columns)
     try:
         with FileSystems.open(pattern) as file:
             words = file.read().decode().splitlines()

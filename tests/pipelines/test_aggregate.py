@@ -414,8 +414,8 @@ def test_options_of_the_mapping_are_those_of_the_metrics() -> None:
         {"max": "a", "unit": 0.01, "candidates": {"low": -5, "high": 5, "step": 0.5}},
         {"ratio": "c", "equals": "yes", "per": "person", "method": "naive"},
         {"trimmed_mean": "b", "person_value": "max", "sensitivity": 3},
-        {"mean": "a", "own_count": True, "name": "mean (a)"},
-        {"histogram": "a", "edges": ["0..10..5", 20, "inf"]},
+        {"mean": "d", "own_count": True, "name": "mean (a)"},
+        {"histogram": "e", "edges": ["0..10..5", 20, "inf"]},
         partition_rows=1000,
         shards=128,
     )
@@ -427,8 +427,8 @@ def test_options_of_the_mapping_are_those_of_the_metrics() -> None:
         dp.Max("a", name="max_a", unit=cent, candidates=grid),
         ratio,
         dp.TrimmedMean("b", name="trimmed_mean_b", person_value="max", sensitivity=3),
-        dp.Mean("a", own_count=True, name="mean (a)"),
-        dp.Histogram("a", [0, 5, 10, 20, float("inf")], name="histogram_a"),
+        dp.Mean("d", own_count=True, name="mean (a)"),
+        dp.Histogram("e", [0, 5, 10, 20, float("inf")], name="histogram_e"),
     )
     assert (found.partition_rows, found.shards) == (1000, 128)
 
