@@ -23,7 +23,6 @@ def parser() -> command_line.Parser:
     """Return the command line."""
     made = command_line.parser("aggregate", __doc__)
     command_line.add_metrics(made, lambda kind: True)
-    command_line.add_known(made)
     return made
 
 

@@ -41,6 +41,32 @@ _BEHIND = {
 """The option of a metric that stands behind its column."""
 _LISTS = ("quantiles", "histogram")
 _OF_OUTPUTS = ("clip", "low", "high", "weight")
+_OF_PLANS = ("top_partitions", "people", "assume", *_OF_OUTPUTS)
+_ONCE = {
+    "config": ("FILE", "a mapping in YAML, with all of these and more: docs/how_to/yaml.md"),
+    "input": ("FILES", ".parquet, .csv or .jsonl: a path, a glob, or several with commas between"),
+    "output": ("FILE", "one such file, written whole or not at all"),
+    "report": ("PAGE", "a page of charts and tables too: released.html (extra: report)"),
+    "person": ("COLUMN", "who a person is; a,b: 2 to 8 owners, a row disappears with any of them"),
+    "partition": ("COLUMN[,COLUMN]", "whose values name a partition; without: all rows are one"),
+    "public_partitions": ("KEYS", "keys to release: 1,2,3, or de/2024,fr/2024, or @FILE"),
+    "epsilon": ("E", "the budget for everything together, for example 1; needed"),
+    "rho": ("R", "zCDP instead of epsilon"),
+    "delta": ("D", "default 0; for private partitions, well below 1 / people: 1e-6"),
+    "ledger": ("FILE", "charge this run, before it starts, to a file that all runs share"),
+    "total_epsilon": ("E", "the limit of all runs together, for a new ledger"),
+    "total_delta": ("D", "their limit of delta (default 0)"),
+    "top_partitions": ("NAME=K", "only the K partitions with the largest NAME: people_count=10"),
+    "people": ("N", "with --plan: how many people there are, known or guessed"),
+}
+_REPEATED = {
+    "assume": ("NAME<=N", "with --people: guesses: spent<=100,rows<=3,each<=2,partitions<=30"),
+    "bounds": ("NAME=N", "the most of one person: partitions=3,rows_per_partition=10,rows=20"),
+    "clip": ("NAME=N", "what nobody exceeds in a partition: sum_spent=100 (default: chosen)"),
+    "low": ("NAME=N", "a known least value of means, extremes, quantiles: max_age=0"),
+    "high": ("NAME=N", "a known largest value of these: max_age=120"),
+    "weight": ("NAME=N", "parts of the budget: sum_spent=2 (default 1)"),
+}
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -172,55 +198,25 @@ def plain(program: str, description: str | None, usage: str = "") -> Parser:
     return made
 
 
-def parser(program: str, description: str | None) -> Parser:
-    """Return a parser of a job that releases, without its metrics."""
+def parser(program: str, description: str | None, plans: bool = True) -> Parser:
+    """Return a parser of a job that releases, without its metrics.
+
+    Args:
+        program: the name of the job.
+        description: what it does.
+        plans: whether it can plan, and rank partitions.
+    """
     made = plain(program, description, "[--config FILE] --input FILES --output FILE ...")
-
-    def option(name: str, metavar: str, help: str, **form: Any) -> None:
-        made.add_argument(f"--{name}", metavar=metavar, help=help, action=_Once, **form)
-
-    option(
-        "config", "FILE", "a mapping in YAML, with all of these and more: see docs/how_to/yaml.md"
-    )
-    option(
-        "input", "FILES", ".parquet, .csv or .jsonl: a path, a glob, or several with commas between"
-    )
-    option("output", "FILE", "one such file, written whole or not at all")
     made.flag("--overwrite", "replace an output and a page that exist")
-    option("report", "PAGE", "a page of charts and tables too: released.html (extra: report)")
-    option(
-        "person", "COLUMN", "who a person is; a,b: 2 to 8 owners, with any of whom a row disappears"
-    )
-    option(
-        "partition", "COLUMN[,COLUMN]", "whose values name a partition; without: all rows are one"
-    )
-    keys = "keys with commas between (of several columns with /), @FILE: all are released"
-    option("public_partitions", "KEYS", keys)
-    option("epsilon", "E", "the budget for everything together, for example 1; needed")
-    option("rho", "R", "zCDP instead of epsilon")
-    option("delta", "D", "default 0; needed for private partitions, well below 1 / people: 1e-6")
-    option(
-        "top_partitions", "NAME=K", "only the K partitions with the largest NAME: people_count=10"
-    )
-    made.add_argument(
-        "--bounds",
-        action="append",
-        default=[],
-        metavar="NAME=N",
-        help="the most of one person: partitions=3,rows_per_partition=10,rows=20 (default: chosen)",
-    )
-    option("ledger", "FILE", "charge this run, before it starts, to a file that all runs share")
-    option("total_epsilon", "E", "the limit of all runs together, for a new ledger")
-    option("total_delta", "D", "their limit of delta (default 0)")
-    made.flag("--plan", "print costs and errors; read no row")
-    option("people", "N", "with --plan: how many people there are, known or guessed")
-    made.add_argument(
-        "--assume",
-        action="append",
-        default=[],
-        metavar="COLUMN<=MOST",
-        help="with --people: guesses, like spent<=100,rows<=3,each<=2,partitions<=30",
-    )
+    if plans:
+        made.flag("--plan", "print costs and errors; read no row")
+    for name, (metavar, says) in _ONCE.items():
+        if plans or name not in _OF_PLANS:
+            made.add_argument(f"--{name}", metavar=metavar, help=says, action=_Once)
+    for name, (metavar, says) in _REPEATED.items():
+        if plans or name not in _OF_PLANS:
+            form: dict[str, Any] = {"action": "append", "default": [], "metavar": metavar}
+            made.add_argument(f"--{name}", help=says, **form)
     return made
 
 
@@ -243,20 +239,6 @@ def add_metrics(
         else:
             form |= {"nargs": "?", "const": {word: None}}
         group.add_argument(f"--{word}", **form)
-
-
-def add_known(made: Parser) -> None:
-    """Add what is known, or wanted, of output columns."""
-    group = made.add_argument_group(
-        "of output columns: NAME=NUMBER, with commas between or repeated"
-    )
-    for name, says in (
-        ("clip", "what nobody exceeds in a partition: sum_spent=100 (default: chosen privately)"),
-        ("low", "a known least value of means, extremes, quantiles: max_age=0"),
-        ("high", "a known largest value of these: max_age=120"),
-        ("weight", "parts of the budget: sum_spent=2 (default 1)"),
-    ):
-        group.add_argument(f"--{name}", action="append", default=[], metavar="NAME=N", help=says)
 
 
 def _truth(text: str) -> bool:
@@ -287,10 +269,6 @@ def metric(word: str, form: str, text: str) -> dict[str, Any] | None:
             asked[_BEHIND[word]] = numbers
     elif word in _BEHIND and (word != "trimmed_mean" or _NUMBER.search(text)):
         column, _, asked[_BEHIND[word]] = text.rpartition(":")
-        if word == "trimmed_mean":
-            asked["name"] = shown_name(
-                dp.TrimmedMean(column, name=f"{word}_{text}".replace(":", "_"))
-            )
         text = column
     if not text:
         raise argparse.ArgumentTypeError(f"must be {form}")
@@ -316,9 +294,8 @@ def described(options: argparse.Namespace) -> dict[str, Any]:
         ValueError: for what both say, and for words that are none.
     """
     given = vars(options)
-    made: dict[str, Any] = {
-        name: given[name] for name in ("input", "output", "report", "people") if given[name]
-    }
+    plain = ("input", "output", "report", "people")
+    made: dict[str, Any] = {name: given[name] for name in plain if given.get(name)}
     if options.overwrite:
         made["overwrite"] = True
     for name in ("person", "partition"):
@@ -332,10 +309,10 @@ def described(options: argparse.Namespace) -> dict[str, Any]:
         made["budget"] = {name: number(each) for name, each in amounts.items() if each is not None}
     if options.bounds:
         made["bounds"] = _pairs("bounds", options.bounds)
-    if options.assume:
-        made["assume"] = _pairs("assume", options.assume, "<=")
-    if options.top_partitions is not None:
-        name, _, most = options.top_partitions.rpartition("=")
+    if given.get("assume"):
+        made["assume"] = _pairs("assume", given["assume"], "<=")
+    if given.get("top_partitions"):
+        name, _, most = given["top_partitions"].rpartition("=")
         made["top_partitions"] = {"by": name, "k": number(most)}
     made |= _ledger(options)
     metrics = [each for each in given.get("metrics", ()) if each is not None]

@@ -11,7 +11,6 @@ import importlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 import apache_beam as beam
@@ -34,6 +33,11 @@ FILES = ("input", "output", "overwrite", "report", "quotes")
 KEYS = (*FILES, *mappings.RELEASE, "top_partitions", "ledger", "people", "assume")
 _PATHS = ("input", "output", "report", "path", "files")
 _OWNER = "release"
+_NEEDED = {
+    "person": "Write person: visitor_id.",
+    "metrics": "Write metrics: [count, {sum: spent}].",
+    "budget": "Write budget: {epsilon: 1}.",
+}
 _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "input": ((str, list), "a path, or a list of them"),
     "output": (str, "a path"),
@@ -77,21 +81,17 @@ def _check_once(path: str, node: Any) -> None:
             _check_once(path, part)
 
 
-def without_folders(given: Any) -> Any:
+def without_folders(given: Any, is_path: bool = False) -> Any:
     """Return a mapping for a record that may be shown: of a path, its last part only."""
     if isinstance(given, Mapping):
-        return {
-            name: release_record.file_names(part)
-            if name in _PATHS and isinstance(part, str)
-            else without_folders(part)
-            for name, part in given.items()
-        }
-    return [*map(without_folders, given)] if isinstance(given, list) else given
+        return {name: without_folders(part, name in _PATHS) for name, part in given.items()}
+    if isinstance(given, list):
+        return [without_folders(part, is_path) for part in given]
+    return release_record.file_names(given) if is_path and isinstance(given, str) else given
 
 
-@dataclasses.dataclass(frozen=True)
 class Description:
-    """What a mapping asks of a job; its parts are read when they are asked for.
+    """What a mapping asks of a job.
 
     Args:
         given: the mapping; of its names all are known, or it is refused.
@@ -100,105 +100,64 @@ class Description:
         TypeError, ValueError, OSError: names the part, and says what to write instead.
     """
 
-    given: Mapping[str, Any]
-
-    def __post_init__(self) -> None:
-        mappings.check_words(_OWNER, "the description", self.given, KEYS)
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        mappings.check_words(_OWNER, "the description", given, KEYS)
+        for name, mend in _NEEDED.items():
+            checks.require(name in given, _OWNER, name, "be given", mend)
         for name, (kinds, rule) in _KINDS.items():
-            if name in self.given and not isinstance(self.given[name], kinds):
+            if name in given and not isinstance(given[name], kinds):
                 raise checks.ParameterTypeError(_OWNER, name, f"be {rule}")
+        self.given = given
+        self.input = _patterns(given.get("input", []))
+        self.output: str = given.get("output", "")
+        self.overwrite: bool = given.get("overwrite", False)
+        self.quotes: bool = given.get("quotes", True)
+        self.report: str | None = given.get("report")
+        self.people: int | None = number(given.get("people"))
+        if self.people is not None and (type(self.people) is not int or self.people < 1):
+            raise checks.ParameterError(_OWNER, "people", "be a whole number of at least 1")
+        guesses = given.get("assume", {}).items()
+        self.assume = {name: number_of(_OWNER, name, most) for name, most in guesses}
+        self.metrics = [*map(_named, mappings.metrics_of(_OWNER, given["metrics"]))]
+        self.budget = mappings.budget_of(_OWNER, given["budget"])
+        self.top = self._top()
+        self.ledger = self._ledger()
 
-    @property
-    def _parts(self) -> dict[str, Any]:
-        return {name: self.given[name] for name in mappings.RELEASE if name in self.given}
+    def _top(self) -> tuple[str, int] | None:
+        """Return an output column, and how many partitions with its largest numbers are kept."""
+        if "top_partitions" not in self.given:
+            return None
+        parts = _parts_of("top_partitions", self.given, ("by", "k"), ("by", "k"))
+        by, k, names = parts["by"], number(parts["k"]), output_names((), self.metrics)
+        if not self.given.get("partition"):
+            raise ValueError("top_partitions needs a partition, whose values it ranks")
+        if by not in names:
+            raise ValueError(f"top_partitions: {by!r} is no output column: {', '.join(names)}")
+        if type(k) is not int or k < 1:
+            raise ValueError("top_partitions: k must be a whole number of at least 1")
+        return by, k
+
+    def _ledger(self) -> dp.Ledger | None:
+        if "ledger" not in self.given:
+            return None
+        parts = _parts_of("ledger", self.given, ("path", "limit", "planned"), ("path",))
+        limit = mappings.budget_of(_OWNER, parts["limit"]) if "limit" in parts else None
+        return dp.Ledger(parts["path"], limit, parts.get("planned"))
 
     @functools.cached_property
     def release(self) -> dp.PrivateAggregate:
-        """The release; columns of metrics without a name of their own have plain ones."""
-        parts = self._parts
+        """The release."""
+        parts = {name: self.given[name] for name in mappings.RELEASE if name in self.given}
         counted = {**parts, **parts.get("bounds", {})}
         if "partitions" in counted and not parts.get("partition"):
             raise ValueError(
                 "partitions, and a bound on them, need a partition: without --partition COLUMN, all "
                 "rows are one; leave them out"
             )
-        batches = self.top is None and not _private(parts)
-        metrics = self.metrics if "metrics" in parts else None
-        return mappings.aggregate_of(_OWNER, parts, metrics, batches=batches, plain_names=True)
-
-    @property
-    def metrics(self) -> list[Metric]:
-        """The metrics; those without a name of their own have plain ones."""
-        return [*map(_named, mappings.metrics_of(_OWNER, self.given.get("metrics")))]
-
-    @functools.cached_property
-    def top(self) -> tuple[str, int] | None:
-        """An output column, and how many partitions with its largest numbers are kept."""
-        given = self.given.get("top_partitions")
-        if given is None:
-            return None
-        parts = _parts_of("top_partitions", given, ("by", "k"), ("by", "k"))
-        if not self.given.get("partition"):
-            raise ValueError("top_partitions needs a partition, whose values it ranks")
-        by, names = parts["by"], output_names((), self.metrics)
-        if by not in names:
-            raise ValueError(f"top_partitions: {by!r} is no output column: {', '.join(names)}")
-        k = number_of(_OWNER, "k", parts["k"])
-        if k < 1 or Fraction(k).denominator != 1:
-            raise ValueError("top_partitions: k must be a whole number of at least 1")
-        return by, int(k)
-
-    @property
-    def people(self) -> int | None:
-        """How many people are guessed, for a plan."""
-        given = number(self.given.get("people"))
-        if given is not None and (not isinstance(given, int) or given < 1):
-            raise checks.ParameterError(_OWNER, "people", "be a whole number of at least 1")
-        return given
-
-    @property
-    def assume(self) -> dict[str, Any]:
-        """What is guessed of them, by column."""
-        given = self.given.get("assume", {})
-        return {name: number_of(_OWNER, name, most) for name, most in given.items()}
-
-    @functools.cached_property
-    def ledger(self) -> dp.Ledger | None:
-        """The ledger, if there is one."""
-        given = self.given.get("ledger")
-        if given is None:
-            return None
-        parts = _parts_of("ledger", given, ("path", "limit", "planned"), ("path",))
-        limit = parts.get("limit")
-        budget = None if limit is None else mappings.budget_of(_OWNER, limit)
-        return dp.Ledger(parts["path"], budget, parts.get("planned"))
-
-    @property
-    def input(self) -> str:
-        """Paths and globs with commas between; Beam matches no glob without a directory."""
-        given = self.given["input"]
-        listed = [word.strip() for word in given.split(",")] if isinstance(given, str) else given
-        return ",".join(word if "/" in word else f"./{word}" for word in listed)
-
-    @property
-    def output(self) -> str:
-        """The path of the released file; "" for none."""
-        return str(self.given.get("output", ""))
-
-    @property
-    def overwrite(self) -> bool:
-        """Whether an output and a page that exist are replaced."""
-        return bool(self.given.get("overwrite", False))
-
-    @property
-    def quotes(self) -> bool:
-        """Whether `"` quotes the cells of CSV."""
-        return bool(self.given.get("quotes", True))
-
-    @property
-    def report(self) -> str | None:
-        """The page that is to be written, if any."""
-        return self.given.get("report")
+        keys = parts.get("partitions")
+        private = keys is None or (isinstance(keys, Mapping) and "private" in keys)
+        further = {"batches": self.top is None and not private, "plain_names": True}
+        return mappings.aggregate_of(_OWNER, parts, self.metrics, **further)
 
     def check_files(self) -> None:
         """Refuse missing files, unknown file systems, and an output that would replace its input."""
@@ -243,10 +202,10 @@ def takes(metric: Mapping[str, Any], option: str) -> bool:
     return any(base.takes(REGISTRY[word], option) for word in metric if word in REGISTRY)
 
 
-def _private(parts: Mapping[str, Any]) -> bool:
-    """Return whether partitions are selected privately, or there are none."""
-    given = parts.get("partitions")
-    return given is None or (isinstance(given, Mapping) and "private" in given)
+def _patterns(given: str | list[str]) -> str:
+    """Return paths and globs with commas between; Beam matches no glob without a directory."""
+    listed = [word.strip() for word in given.split(",")] if isinstance(given, str) else given
+    return ",".join(word if "/" in word else f"./{word}" for word in listed)
 
 
 def _named(metric: Metric) -> Metric:
@@ -254,14 +213,15 @@ def _named(metric: Metric) -> Metric:
 
 
 def _parts_of(
-    name: str, given: Any, known: tuple[str, ...], needed: tuple[str, ...]
+    name: str, given: Mapping[str, Any], known: tuple[str, ...], needed: tuple[str, ...]
 ) -> Mapping[str, Any]:
-    if not isinstance(given, Mapping):
+    parts = given[name]
+    if not isinstance(parts, Mapping):
         raise checks.ParameterTypeError(_OWNER, name, f"be a mapping with {', '.join(known)}")
-    mappings.check_words(_OWNER, name, given, known)
-    missing = ", ".join(each for each in needed if not given.get(each))
+    mappings.check_words(_OWNER, name, parts, known)
+    missing = ", ".join(each for each in needed if not parts.get(each))
     checks.require(not missing, _OWNER, name, f"have {missing}")
-    return given
+    return parts
 
 
 def _matches(path: str, pattern: str) -> bool:

@@ -74,9 +74,9 @@ def described(options: argparse.Namespace) -> dict[str, Any]:
     if options.person_epsilon is not None:
         column, _, epsilons = options.person_epsilon.rpartition("=")
         beside |= {"person_epsilon": column, "epsilons": epsilons.split(",")}
-        options.metrics = [{**each, **beside} for each in options.metrics]
-        if len(options.metrics) > 1:
+        if len(options.metrics) != 1:
             raise ValueError("person_epsilon takes one statistic, as people pay for nothing else")
+        options.metrics = [{**options.metrics[0], **beside}]
         return command_line.described(options)
     taken: set[str] = set()
     made = []
@@ -87,7 +87,7 @@ def described(options: argparse.Namespace) -> dict[str, Any]:
         given = {name: value for name, value in beside.items() if takes(kind, name)}
         taken |= {*given}
         made.append({**asked, **given})
-    for name in beside.keys() - taken if made else ():
+    for name in beside.keys() - taken:
         raise ValueError(f"{name} is for no statistic that is asked for; leave it out")
     options.metrics = made
     return command_line.described(options)

@@ -28,22 +28,25 @@ def parser() -> command_line.Parser:
     made = command_line.parser("ratio", __doc__)
     group = made.add_argument_group("share")
     group.add_argument("--column", help="what is compared")
-    group.add_argument("--equals", default="1", metavar="VALUE", help="what counts (default 1)")
-    group.add_argument("--per", choices=("row", "person"), default="row", help="what is counted")
+    group.add_argument("--equals", metavar="VALUE", help="what counts (default 1)")
+    group.add_argument("--per", choices=("row", "person"), help="what is counted (default row)")
     how = "clip: no bound on rows is needed (default); others: people must be bounded by --bounds"
-    group.add_argument("--method", choices=(CLIP, *ratio.METHODS), default=CLIP, help=how)
+    group.add_argument("--method", choices=(CLIP, *ratio.METHODS), help=how)
     who = "substitution: also hide which rows a person has, for more noise (default add-remove)"
     neighbours = (ratio.ADD_REMOVE, ratio.SUBSTITUTION)
-    group.add_argument("--neighbours", choices=neighbours, default=neighbours[0], help=who)
+    group.add_argument("--neighbours", choices=neighbours, help=who)
     return made
 
 
 def described(options: argparse.Namespace) -> dict[str, Any]:
     """Return the mapping that the options make."""
-    if options.column is None:
-        return command_line.described(options)
-    asked = {name: vars(options)[name] for name in ("per", "method", "neighbours")}
-    options.metrics = [{"ratio": options.column, "equals": as_written(options.equals), **asked}]
+    names = ("equals", "per", "method", "neighbours")
+    asked = {name: vars(options)[name] for name in names if vars(options)[name] is not None}
+    if options.column is not None:
+        equals = as_written(asked.pop("equals", "1"))
+        options.metrics = [{"ratio": options.column, "equals": equals, **asked}]
+    elif asked:
+        raise ValueError(f"--{next(iter(asked))} needs --column COLUMN")
     return command_line.described(options)
 
 

@@ -66,7 +66,7 @@ def _owners(person: str | Sequence[str]) -> Sequence[str]:
 
 def facts(line: command_line.Parser, asked: Description) -> dict[str, Any]:
     """Return what a record says of the job: its name, and its mapping without folders."""
-    return {"program": line.prog, **without_folders(asked.given)}
+    return {"program": line.prog, **without_folders({**asked.given, "input": asked.input})}
 
 
 def run(

@@ -28,6 +28,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
 import beam_dp as dp
+from beam_dp.beam_yaml.mappings import columns_of, partitions_of
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics.base import takes
@@ -45,11 +46,12 @@ from pipelines import command_line, releasing, running, stopping, table, termina
 from pipelines.description import Description
 
 BETA = 0.05
+OWNER = "shifted_inverse"
 
 
 def parser() -> command_line.Parser:
     """Return the command line."""
-    made = command_line.parser("shifted_inverse", __doc__)
+    made = command_line.parser("shifted_inverse", __doc__, plans=False)
     command_line.add_metrics(made, lambda kind: takes(kind, "search"), from_below=True)
     outputs = "the values that may be released, public; or LOW:HIGH:xRATIO; =LOW:... below 0"
     made.add_argument("--candidates", metavar="LOW:HIGH:STEP", help=outputs)
@@ -61,6 +63,10 @@ def parser() -> command_line.Parser:
 def described(options: argparse.Namespace) -> dict[str, Any]:
     """Return the mapping that the options make."""
     beside: dict[str, Any] = {"search": options.search or "above_threshold"}
+    if not options.metrics and (options.search or options.candidates):
+        raise ValueError(
+            "--search and --candidates need a statistic beside them, like --max COLUMN"
+        )
     if options.candidates is not None:
         low, _, rest = options.candidates.partition(":")
         high, _, step = rest.partition(":")
@@ -75,28 +81,26 @@ def described(options: argparse.Namespace) -> dict[str, Any]:
 
 def steps(asked: Description) -> tuple[dp.RemovalLoss, Search, Candidates]:
     """Return the two steps that a mapping asks for, and the outputs to search."""
-    release, given = asked.release, asked.given
-    if len(release.metrics) != 1 or vars(release.metrics[0]).get("candidates") is None:
+    given, metrics = asked.given, asked.metrics
+    if len(metrics) != 1 or vars(metrics[0]).get("candidates") is None:
         raise ValueError("one statistic is required, and its candidates: --candidates 0:1440:1")
-    statistic: Any = release.metrics[0]
-    if bool(release.partition) != isinstance(release.partitions, dp.PublicPartitions):
+    if "top_partitions" in given:
+        raise ValueError("top_partitions is for pipelines.aggregate: leave it out")
+    statistic: Any = metrics[0]
+    columns = columns_of(given.get("partition"))
+    keys = partitions_of(OWNER, given.get("partitions"), columns)
+    if isinstance(keys, dp.PrivatePartitions) or bool(columns) != (keys is not None):
         raise ValueError("--partition and --public_partitions must be given together")
-    keys = release.partitions if isinstance(release.partitions, dp.PublicPartitions) else None
     bounds = dp.ContributionBounds(**{"partitions": None, **given.get("bounds", {})})
     # One person moves the loss of at most `reach` partitions: each search gets that part.
-    share = release.budget.scaled(Fraction(1, reach_of("shifted_inverse", bounds, keys)))
+    share = asked.budget.scaled(Fraction(1, reach_of(OWNER, bounds, keys)))
     outputs = statistic.candidates
     outputs = outputs.mirrored() if statistic.profile_request().sign < 0 else outputs
     search = build_search(statistic.search, share, BETA, outputs.size)
+    size = {name: given[name] for name in ("partition_rows", "shards") if name in given}
+    person: Any = given.get("person")
     loss = dp.RemovalLoss(
-        statistic,
-        release.person,
-        release.partition,
-        search.cap(outputs.size),
-        bounds,
-        keys,
-        shards=release.shards,
-        partition_rows=release.partition_rows,
+        statistic, person, columns, search.cap(outputs.size), bounds, keys, **size
     )
     return loss, search, outputs
 
@@ -151,7 +155,7 @@ def main(given: Sequence[str] | None = None) -> int:
         keys = list(loss.partition)
         read = wanted_columns.reader(asked.input, owners, keys, [loss.statistic], asked.quotes)
         record = release_record.facts(loss, releasing.facts(line, asked)) | {
-            "budget": cost(asked.release.budget),
+            "budget": cost(asked.budget),
             "search": type(search).__name__,
             "shift_T": search.shift(outputs.size),
         }
@@ -161,8 +165,7 @@ def main(given: Sequence[str] | None = None) -> int:
         made = beam.Pipeline(options=beam_options)
         lost = made | "Read" >> read | "RemovalLoss" >> loss
         asked.check_input(made)
-        budget = asked.release.budget
-        charged = releasing.charge(asked, made.options, line.prog, budget, loss.person)
+        charged = releasing.charge(asked, made.options, line.prog, asked.budget, loss.person)
     release = DirectRelease(loss.profiler, search, outputs)
     clean = functools.partial(whole_files.remove_unfinished, asked.output)
     shown = {"show_errors": options.show_errors, "quiet": options.quiet}

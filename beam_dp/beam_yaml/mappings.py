@@ -32,6 +32,11 @@ from beam_dp.transforms.partitions import PrivatePartitions
 from beam_dp.transforms.public.public_partitions import PublicPartitions, cells_of, typed_keys
 
 Transform = TypeVar("Transform")
+RELEASE = (
+    *("person", "metrics", "budget", "partition", "bounds", "partitions"),
+    *("partition_rows", "shards"),
+)
+"""The names of a mapping that a transform takes."""
 _LISTS = (list, tuple)
 _ALIKE = 0.6
 _TEXTS = {
@@ -76,8 +81,6 @@ def aggregate_of(
         further: other parameters of the transform.
     """
     parts = _mapping(owner, "config", given, RELEASE)
-    for name in ("person", "metrics", "budget"):
-        checks.require(name in parts, owner, name, "be given", _NEEDED[name])
     columns = columns_of(parts.get("partition"))
     return PrivateAggregate(
         parts["person"],
@@ -89,17 +92,6 @@ def aggregate_of(
         **{name: parts[name] for name in ("partition_rows", "shards") if name in parts},
         **further,
     )
-
-
-RELEASE = (
-    *("person", "metrics", "budget", "partition", "bounds", "partitions"),
-    *("partition_rows", "shards"),
-)
-_NEEDED = {
-    "person": "Write person: visitor_id.",
-    "metrics": "Write metrics: [count, {sum: spent}].",
-    "budget": "Write budget: {epsilon: 1}.",
-}
 
 
 def metrics_of(owner: str, given: object) -> list[Metric]:

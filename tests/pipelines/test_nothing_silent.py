@@ -25,23 +25,6 @@ def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
     return line
 
 
-def test_a_misspelt_column_of_both_jobs(
-    visits: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    files = ["--input", visits, "--output", str(tmp_path / "out.csv")]
-    said = refused([*files, *PUBLIC, "--sum", "spnet"], capfd)
-    there = "one of them has 'visitor', 'day', 'minutes', 'spent'. Did you mean "
-    assert "error: column 'spnet' must stand once in every file" in said and said.endswith(
-        f"{there}'spent'?"
-    )
-    with pytest.raises(SystemExit):
-        words = [*WORDS, *PUBLIC, "--max", "minuts", "--candidates", "0:60:1"]
-        shifted_inverse.main([*files, *words, *RUN])
-    [line] = capfd.readouterr().err.splitlines()
-    assert "error: column 'minuts' must stand once" in line and line.endswith(f"{there}'minutes'?")
-    assert [path.name for path in tmp_path.iterdir()] == ["visits.csv"]
-
-
 @pytest.mark.parametrize("job", [aggregate.main, shifted_inverse.main])
 def test_json_lines_are_warned_of(
     job: Callable[[list[str]], int],
