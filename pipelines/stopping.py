@@ -81,6 +81,7 @@ def watch() -> None:
 def _leave() -> None:
     """Take a forked process out: it ends by itself, and nothing of the job is its to delete."""
     _cleanings.clear()
+    _workers.clear()
     atexit.unregister(_flush)
     for number in SIGNALS:
         if signal.getsignal(number) is _stop:

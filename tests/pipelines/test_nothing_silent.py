@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipelines import aggregate, shifted_inverse
+from pipelines import aggregate, description, shifted_inverse
 from tests.row_files import write
 
 RUN = ["--runner", "FnApiRunner"]
@@ -229,6 +229,19 @@ def test_nothing_that_may_be_shown_says_in_which_folder_files_are(
     assert (job["output"], job["report"]) == ("out.csv", "page.html")
     assert job["ledger"] == {"path": "l.jsonl", "limit": {"epsilon": 1}}
     assert "visits.csv,v*.csv" in page.read_text()
+
+
+def test_a_record_names_no_folder_of_a_list_of_files() -> None:
+    given = {
+        "input": ["a/b/x.csv", "c/y.csv"],
+        "partitions": {"files": "d/keys.csv"},
+        "person": "e/f",
+    }
+    assert description.without_folders(given) == {
+        "input": ["x.csv", "y.csv"],
+        "partitions": {"files": "keys.csv"},
+        "person": "e/f",
+    }
 
 
 def test_the_job_of_two_steps_leaves_a_record_too(visits: str, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ LARGEST = "write the largest of them as epsilon, without a delta"
             ["--black_box", "v=math:fsum", *OWN, "--epsilon", "2"],
             "the statistic must be sum, max",
         ),
-        ([*OWN, "--epsilon", "2"], "metrics must be given"),
+        ([*OWN, "--epsilon", "2"], "person_epsilon takes one statistic"),
         (
             ["--median", "v", *OWN, "--epsilon", "2", "--sensitivity", "1"],
             "sensitivity must be left out: a median for people with an epsilon of their own is searched for, and",

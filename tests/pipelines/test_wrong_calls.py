@@ -216,7 +216,7 @@ SHIFTED_INVERSE = {
     ),
     "too small a budget": (
         [*FILES, *PUBLIC, "--epsilon", "1e-9", *MOST, "--candidates=-60:60:1"],
-        "the budget must be larger: the search for output column max_minutes would",
+        "the number of people that a search looks at must be at most 2000000",
     ),
     "the name between the steps": (
         [*FILES, *PERSON, "--partition=profile", "--public_partitions=1", *ONE, *MOST, "--candidates=0:60:1"],
@@ -230,6 +230,8 @@ SHIFTED_INVERSE = {
         [*FILES, *PUBLIC, *ONE, *MOST, "--candidates=0:60:1", "--search", "scale_then_choose"],
         "the budget of search scale_then_choose must have an epsilon and a delta",
     ),
+    "a plan, which it has none of": ([*FILES, *PUBLIC, *ONE, *MOST, "--candidates=0:9:1", "--plan"], "option: --plan"),
+    "a search of nothing": ([*FILES, *PUBLIC, *ONE, "--search", "auto"], "need a statistic beside them"),
     "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a", "--candidates=0:60:1"], "unrecognized option: --median"),
     "an unknown search": ([*FILES, *PUBLIC, *ONE, *MOST, "--search", "best"], "--search: invalid choice: 'best'"),
 }  # fmt: skip
@@ -244,6 +246,15 @@ def with_mapping(given: dict[str, Any]) -> list[str]:
     return [*words, "--partition=day", *ONE, *FILES[2:], "--config", "r.json"]
 
 
+OTHERS = {
+    "an option of no share": (ratio, [*PUBLIC, *ONE, "--per=person"], "--per needs --column COLUMN"),
+    "an option of no statistic": (
+        preprocess, [*PUBLIC, *ONE, "--sensitivity=3"], "sensitivity is for no statistic that is asked for"
+    ),
+    "an epsilon of one's own for nothing": (
+        preprocess, [*PUBLIC, *ONE, "--person_epsilon=e=1"], "person_epsilon takes one statistic"
+    ),
+}  # fmt: skip
 CALLS = [
     *((aggregate, f"aggregate: {name}", *call) for name, call in AGGREGATE.items()),
     *((aggregate, f"mapping: {name}", *call) for name, call in MAPPING.items()),

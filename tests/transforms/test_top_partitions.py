@@ -143,7 +143,7 @@ def test_the_commands_run_one_after_the_other(
             ["--partition", "d", "--top_partitions", "count=5"],
             "'count' is no output column: peop",
         ),
-        (["--top_partitions", "people_count=5"], "need a partition"),
+        (["--top_partitions", "people_count=5"], "top_partitions needs a partition"),
         (
             ["--partition", "d", "--top_partitions", "people_count"],
             "top_partitions must have by",
