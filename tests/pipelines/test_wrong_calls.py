@@ -256,6 +256,7 @@ OTHERS = {
     ),
 }  # fmt: skip
 CALLS = [
+    *((job, f"others: {name}", *call) for name, (job, *call) in OTHERS.items()),
     *((aggregate, f"aggregate: {name}", *call) for name, call in AGGREGATE.items()),
     *((aggregate, f"mapping: {name}", *call) for name, call in MAPPING.items()),
     *(
