@@ -188,8 +188,8 @@ def plain(program: str, description: str | None, usage: str = "") -> Parser:
     """Return a parser with the options that all jobs on Beam have."""
     made = alone(program, description, usage)
     made.epilog = (
-        "Beam's options may stand beside these: --runner, --temp_location, ...; what only a job server "
-        "knows,\nbehind all others and a lone --"
+        "Beam's options may stand beside these: --runner, --temp_location, ...; what only a job "
+        "server knows,\nbehind all others and a lone --"
     )
     version = f"beam_dp {dp.__version__}"
     made.add_argument("--version", action="version", version=version, help="print it, and exit")
@@ -349,8 +349,9 @@ def _keys(text: str, parts: int) -> Any:
     ends = _RANGE.fullmatch(text.strip())
     if ends and int(ends[1]) < int(ends[2]):
         raise ValueError(
-            f"--public_partitions names keys, and {text!r} looks like a range: write all of them, with "
-            "commas between; if it is the one key, write it into a file: --public_partitions @keys.txt"
+            f"--public_partitions names keys, and {text!r} looks like a range: write all of them, "
+            "with commas between; if it is the one key, write it into a file: --public_partitions "
+            "@keys.txt"
         )
     return keys_of(_listed(text), parts)
 

@@ -151,8 +151,8 @@ class Description:
         counted = {**parts, **parts.get("bounds", {})}
         if "partitions" in counted and not parts.get("partition"):
             raise ValueError(
-                "partitions, and a bound on them, need a partition: without --partition COLUMN, all "
-                "rows are one; leave them out"
+                "partitions, and a bound on them, need a partition: without --partition COLUMN, "
+                "all rows are one; leave them out"
             )
         keys = parts.get("partitions")
         private = keys is None or (isinstance(keys, Mapping) and "private" in keys)
@@ -160,7 +160,7 @@ class Description:
         return mappings.aggregate_of(_OWNER, parts, self.metrics, **further)
 
     def check_files(self) -> None:
-        """Refuse missing files, unknown file systems, and an output that would replace its input."""
+        """Refuse missing files, unknown file systems, and an output that replaces its input."""
         missing = [name for name in ("input", "output") if not self.given.get(name)]
         if missing:
             raise ValueError(f"these are required: {', '.join(missing)}")

@@ -316,13 +316,13 @@ def _keys_in(pattern: str, columns: list[str]) -> PublicPartitions:
 def keys_of(words: Iterable[str], parts: int) -> list[Any]:
     """Return public keys of texts, each of so many parts with / between.
 
-    Texts are integers where all of a column are plain decimal ones: they match text in the data too.
+    Texts are integers where all of a column are plain decimal ones: these match text too.
     """
     keys = [word.split("/") if parts > 1 else [word] for word in words if word]
     if not keys or {len(key) for key in keys} != {max(parts, 1)}:
         raise ValueError(
-            "partitions must have keys, like 1,2,3, and each key a part per partition column, with / "
-            "between: de/2024"
+            "partitions must have keys, like 1,2,3, and each key a part per partition column, "
+            "with / between: de/2024"
         )
     typed = zip(*map(typed_keys, zip(*keys, strict=True)), strict=True)
     return [key if parts > 1 else key[0] for key in typed]

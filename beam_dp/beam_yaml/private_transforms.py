@@ -35,6 +35,7 @@ def private_aggregate(
     person: Any,
     metrics: Any,
     budget: Any,
+    *,
     partition: Any = None,
     bounds: Any = None,
     partitions: Any = None,
