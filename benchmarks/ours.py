@@ -2,9 +2,9 @@
 
     python -m benchmarks.ours --input rows.parquet --output sums.csv
 
-It runs as the jobs do (`pipelines.quick_runs`); a program of its own takes some 0.1 s more. The
-options that are not named here go to Beam, for instance --direct_running_mode=multi_threading.
-With `--preprocessed mean` it releases one preprocessed statistic per partition instead.
+It runs as the jobs do. The options that are not named here go to Beam, for instance
+--direct_running_mode=multi_threading. With `--preprocessed mean` it releases one preprocessed
+statistic per partition instead.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import sys
 import time
 from collections.abc import Sequence
 
-from pipelines import quick_runs, terminal  # isort: skip  (first: it imports the rest as the jobs do)
+from pipelines import running  # isort: skip  (first: it imports the rest as the jobs do)
 
 import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
 from benchmarks import peers
@@ -62,12 +63,12 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows_as", choices=["table", "dict"], default="table")
     parser.add_argument("--preprocessed", choices=list(STATISTICS), default="")
     given, beam_arguments = parser.parse_known_args(words)
-    pipeline = beam.Pipeline(runner="FnApiRunner", options=quick_runs.JobOptions(beam_arguments))
+    pipeline = beam.Pipeline(runner="FnApiRunner", options=PipelineOptions(beam_arguments))
     rows = pipeline | "Read" >> reader(given.input, given.rows_as)
     released = rows | "Release" >> release(given.max_partitions, given.public, given.preprocessed)
     written = ["partition", *(["found"] if given.preprocessed else ["count", "sum_value"])]
     _ = released | "Write" >> dp.WriteRows(given.output, written, overwrite=True)
-    terminal.run(pipeline, "Reading and bounding")
+    running.run(pipeline, "Reading and bounding")
     sys.stdout.write(peers.report(given.output, started, header=True))
 
 

@@ -140,20 +140,20 @@ def test_the_commands_run_one_after_the_other(
     [
         (
             ["--partition", "d", "--top_partitions", "count=5"],
-            "'count' is none of the output columns: peop",
+            "'count' is no output column: peop",
         ),
-        (["--top_partitions", "people_count=5"], "--top_partitions needs --partition COLUMN"),
+        (["--top_partitions", "people_count=5"], "top_partitions needs a partition"),
         (
             ["--partition", "d", "--top_partitions", "people_count"],
-            "--top_partitions: must be an output column and a",
+            "top_partitions must have by",
         ),
         (
             ["--partition", "d", "--top_partitions", "people_count=0.5"],
-            "--top_partitions: must be an output column",
+            "k must be a whole number of at least 1",
         ),
         (
             ["--partition", "d", "--top_partitions", "a=1,b=2"],
-            "--top_partitions: must be an output column and a whole",
+            "'a=1,b' is no output column",
         ),
     ],
 )

@@ -5,6 +5,7 @@ Where numbers are compared epsilon is 100 or more: noise is not 0 with a chance 
 
 import csv
 import itertools
+import json
 import math
 import pickle
 from collections.abc import Sequence
@@ -258,7 +259,9 @@ def job(tmp_path: Path, *words: str) -> list[dict[str, str]]:
 
 
 def test_the_job_releases_it(tmp_path: Path) -> None:
-    first, second = job(tmp_path, "--histogram", "age:0:18:30.5:inf", "--person_value", "max")
+    asked = {"histogram": "age", "edges": [0, 18, 30.5, "inf"], "person_value": "max"}
+    (tmp_path / "release.json").write_text(json.dumps({"metrics": [asked]}))
+    first, second = job(tmp_path, "--config", str(tmp_path / "release.json"))
     names = ["0_18", "18_30_5", "30_5_inf"]
     columns = [f"histogram_age_{name}{end}" for name in names for end in ("", "_low", "_high")]
     assert list(first) == ["day", *columns]
@@ -271,18 +274,23 @@ def test_the_job_says_what_edges_are(word: str, capfd: pytest.CaptureFixture[str
     words: Sequence[str] = ["--person", "p", "--histogram", word, "--epsilon", "1", "--plan"]
     with pytest.raises(SystemExit):
         aggregate.main(words)
-    assert "--histogram: must be " in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert said.count("\n") == 1 and " must " in said
 
 
-def test_the_job_refuses_an_option_that_no_metric_takes(capfd: pytest.CaptureFixture[str]) -> None:
-    words = ["--person", "p", "--histogram", "age:0:1", "--epsilon", "1", "--plan"]
+def test_the_job_refuses_an_option_that_it_does_not_take(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     for more, said in (
-        (["--last_by", "t"], "--last_by is for --trimmed_mean"),
-        (["--person_value", "last"], "--person_value"),
+        ({"last_by": "t"}, "not have the word 'last_by'"),
+        ({"person_value": "last"}, "last"),
     ):
+        asked = {"person": "p", "budget": {"epsilon": 1}}
+        asked["metrics"] = [{"histogram": "age", "edges": [0, 1], **more}]
+        (tmp_path / "release.json").write_text(json.dumps(asked))
         with pytest.raises(SystemExit) as ended:
-            aggregate.main([*words, *more])
-        assert said in f"{ended.value.code}{capfd.readouterr().err}"
+            aggregate.main(["--config", str(tmp_path / "release.json"), "--plan"])
+        assert ended.value.code == 2 and said in capfd.readouterr().err
 
 
 def test_it_is_no_statistic_for_preprocessing() -> None:

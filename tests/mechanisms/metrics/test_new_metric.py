@@ -6,6 +6,7 @@ moves a number by more than 1 with a chance below e^-40.
 
 import csv
 import dataclasses
+import json
 import math
 import pickle
 from collections.abc import Sequence
@@ -152,7 +153,9 @@ def test_the_job_releases_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) 
     source.write_text("\n".join(lines) + "\n")
     words = ["--input", str(source), "--output", str(out), "--person", "person"]
     words += ["--partition", "day", "--public_partitions", "a,b", "--bounds", "partitions=2"]
-    words += ["--range", "minutes", "--unit", "minutes=1", "--weight", "range_minutes=2"]
+    asked = {"range": "minutes", "unit": 1, "weight": 2}
+    (tmp_path / "release.json").write_text(json.dumps({"metrics": [asked]}))
+    words += ["--config", str(tmp_path / "release.json")]
     assert aggregate.main([*words, "--epsilon", "30000", "--runner", "FnApiRunner"]) == 0
     first, second = csv.DictReader(out.open())
     assert list(first) == ["day", "range_minutes", "range_minutes_low", "range_minutes_high"]

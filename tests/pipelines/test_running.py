@@ -1,5 +1,7 @@
-"""A job server that nobody reaches ends its job, and one that is slow, late or unknown does not."""
+"""Lost workers and job servers end a run with one line; slow, late or unknown ones do not."""
 
+import contextlib
+import queue
 import socket
 import subprocess
 import sys
@@ -10,10 +12,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 
-from pipelines import lost_job_servers, stopping, terminal
+from pipelines import running, stopping, terminal
 
 ROOT = Path(__file__).parents[2]
 LISTEN = """
@@ -24,8 +27,8 @@ time.sleep(600)
 """
 JOB = """
 import sys
-from pipelines import aggregate, lost_job_servers, stopping
-lost_job_servers.PATIENCE = 2.0
+from pipelines import aggregate, running, stopping
+running.REFUSALS = 2
 stopping.watch()
 sys.exit(aggregate.main(sys.argv[1:]))
 """
@@ -34,7 +37,7 @@ sys.exit(aggregate.main(sys.argv[1:]))
 @pytest.fixture(autouse=True)
 def no_proxy_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs the tests may need one."""
-    for name in lost_job_servers.PROXIES:
+    for name in running.PROXIES:
         monkeypatch.delenv(name, raising=False)
 
 
@@ -68,22 +71,33 @@ def made(endpoint: object, run: Callable[[], object] = lambda: None) -> Any:
     return pipeline
 
 
-def watched(pipeline: Any, seconds: float) -> bool:
+@pytest.fixture
+def codes(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Codes with which the process would have ended; `put` is called where it would end."""
+    seen: queue.Queue[int] = queue.Queue()
+    monkeypatch.setattr(stopping, "end", seen.put)
+    monkeypatch.setattr(terminal, "PATIENCE", 0.0)
+    monkeypatch.setattr(running, "PAUSE", 0.001)
+    return seen
+
+
+def ends(pipeline: Any, codes: Any, seconds: float = 0.05) -> bool:
     """Return whether a pipeline that would connect so long is ended."""
-    lost = threading.Event()
-    with lost_job_servers.noticed(pipeline, lost.set):
-        return lost.wait(seconds)
+    noticed = running._lost_job_server_noticed(running._job_server(pipeline))
+    with noticed, contextlib.suppress(queue.Empty):
+        return bool(codes.get(timeout=seconds))
+    return False
 
 
 def test_a_port_that_nobody_listens_to_refuses_and_a_busy_process_does_not(
     silent: socket.socket, deserted: int
 ) -> None:
     port = silent.getsockname()[1]
-    assert lost_job_servers.refuses(f"localhost:{deserted}")
-    assert lost_job_servers.refuses(f"127.0.0.1:{deserted}")
-    assert not lost_job_servers.refuses(f"localhost:{port}")
+    assert running.refuses(f"localhost:{deserted}")
+    assert running.refuses(f"127.0.0.1:{deserted}")
+    assert not running.refuses(f"localhost:{port}")
     for other in ("", "embed", "unix:/tmp/nobody", "localhost:", f"localhost:{10**30}"):
-        assert not lost_job_servers.refuses(other), other
+        assert not running.refuses(other), other
 
 
 @pytest.mark.parametrize(
@@ -102,26 +116,26 @@ def test_a_host_of_several_addresses_refuses_with_all_of_them(
         raise ExceptionGroup("", errors)
 
     monkeypatch.setattr(socket, "create_connection", connect)
-    assert lost_job_servers.refuses("localhost:1") == expected
+    assert running.refuses("localhost:1") == expected
 
 
 def test_the_job_server_of_a_pipeline_is_watched_while_it_is_reached(
-    silent: socket.socket, deserted: int, monkeypatch: pytest.MonkeyPatch
+    silent: socket.socket, deserted: int, monkeypatch: pytest.MonkeyPatch, codes: Any
 ) -> None:
     gone = made(f"localhost:{deserted}")
-    monkeypatch.setattr(lost_job_servers, "PAUSE", 0.001)
-    assert not watched(gone, 0.02)  # a minute is not over
-    monkeypatch.setattr(lost_job_servers, "PATIENCE", 0.0)
-    assert watched(gone, 10.0)
-    assert not watched(made(f"localhost:{silent.getsockname()[1]}"), 0.02)
+    monkeypatch.setattr(running, "REFUSALS", 10**9)
+    assert not ends(gone, codes)  # a minute is not over
+    monkeypatch.setattr(running, "REFUSALS", 0)
+    assert ends(gone, codes, 10)
+    assert not ends(made(f"localhost:{silent.getsockname()[1]}"), codes)
     with monkeypatch.context() as proxy:  # which may reach what refuses us
         proxy.setenv("https_proxy", "http://localhost:1")
-        assert not watched(gone, 0.02)
+        assert not ends(gone, codes)
     chosen = made(f"localhost:{deserted}")
     chosen.options.view_as(PortableOptions).job_server_timeout = 600  # the operator waits longer
-    assert not watched(chosen, 0.02)
+    assert not ends(chosen, codes)
     gone.runner = None  # the option is there, and no runner asks for it
-    assert not watched(gone, 0.02)
+    assert not ends(gone, codes)
 
 
 @pytest.mark.parametrize(
@@ -130,39 +144,86 @@ def test_the_job_server_of_a_pipeline_is_watched_while_it_is_reached(
         ([True] * 61, True),
         ([True] * 60, False),
         ([True] * 60 + [False] + [True] * 60, False),
-        ([False] * 1000, False),
-        ([False] * 1000 + [True] * 61, True),
+        ([False] * 100 + [True] * 61, True),
     ],
 )
 def test_only_a_minute_of_refusals_ends_a_job(
-    refusals: list[bool], expected: bool, monkeypatch: pytest.MonkeyPatch
+    refusals: list[bool], expected: bool, monkeypatch: pytest.MonkeyPatch, codes: Any
 ) -> None:
-    lost, ended, seconds = list[str](), threading.Event(), 0
+    connected, left = threading.Event(), list(refusals)
 
     def refuses(endpoint: str) -> bool:
-        nonlocal seconds
-        seconds += 1
-        if seconds == len(refusals) and not expected:
-            ended.set()
-        return refusals[seconds - 1]
+        refused = left.pop(0)
+        if not left and not expected:
+            connected.set()
+        return refused
 
-    monkeypatch.setattr(lost_job_servers, "PAUSE", 2.0**-20)
-    monkeypatch.setattr(lost_job_servers, "PATIENCE", 60 * 2.0**-20)
-    monkeypatch.setattr(lost_job_servers, "refuses", refuses)
-    lost_job_servers._watch("", ended, lambda: lost.append("lost"))
-    assert bool(lost) == expected and seconds == len(refusals)
+    monkeypatch.setattr(running, "refuses", refuses)
+    running._watch("", connected)
+    assert codes.empty() != expected and not left
 
 
 def test_a_run_without_its_job_server_ends_with_one_line(
-    deserted: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    deserted: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], codes: Any
 ) -> None:
-    codes, ended = list[int](), threading.Event()
-    monkeypatch.setattr(stopping, "end", lambda code: (codes.append(code), ended.set()))
-    monkeypatch.setattr(terminal, "PATIENCE", 0.0)
-    monkeypatch.setattr(lost_job_servers, "PAUSE", 0.01)
-    monkeypatch.setattr(lost_job_servers, "PATIENCE", 0.02)
-    terminal.run(made(f"localhost:{deserted}", lambda: ended.wait(10)), "Reading")
-    assert codes == [1] and capfd.readouterr().err == f"Reading\n{terminal.NO_JOB_SERVER}\n"
+    monkeypatch.setattr(running, "REFUSALS", 1)
+    seen: list[int] = []
+    running.run(
+        made(f"localhost:{deserted}", lambda: seen.append(codes.get(timeout=10))), "Reading"
+    )
+    assert seen == [1] and capfd.readouterr().err == f"Reading\n{running.NO_JOB_SERVER}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], 2_592_000),
+        (["--job_server_timeout=20"], 20),
+        (["--job_endpoint=localhost:8099"], 300),
+        (["--job_endpoint=localhost:8099", "--job_server_timeout=20"], 20),
+    ],
+)
+def test_only_a_limit_that_nobody_chose_is_raised(words: list[str], expected: int) -> None:
+    pipeline = beam.Pipeline(options=PipelineOptions(words))
+    portable = pipeline.options.view_as(PortableOptions)
+    assert words or portable.job_server_timeout == running.BEAMS_SECONDS
+    running._job_server(pipeline)
+    assert portable.job_server_timeout == expected
+
+
+def test_dataflow_which_has_no_job_server_is_told_nothing() -> None:
+    pipeline = beam.Pipeline(options=PipelineOptions([]))
+    pipeline.runner = type("DataflowRunner", (), {})()
+    running._job_server(pipeline)
+    assert pipeline.options.view_as(PortableOptions).job_server_timeout == running.BEAMS_SECONDS
+
+
+def failed(name: str) -> None:
+    """Run a thread of this name, which fails, to its end."""
+
+    def fails() -> None:
+        raise RuntimeError
+
+    thread = threading.Thread(name=name, target=fails)
+    thread.start()
+    thread.join()
+
+
+def test_the_first_lost_worker_ends_a_run_with_one_line(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], codes: Any
+) -> None:
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)  # threads fail here on purpose
+    counts: list[int] = []
+
+    def run() -> None:
+        for name in ("another", running.WORKERS, running.WORKERS):
+            failed(name)
+            counts.append(codes.qsize())
+
+    running.run(made("", run), "Reading")
+    failed(running.WORKERS)
+    assert counts == [0, 1, 1] and codes.get() == 1 and codes.empty()
+    assert capfd.readouterr().err == f"Reading\n{running.LOST}\n"
 
 
 @pytest.mark.audit  # the same, without processes, is above
@@ -186,5 +247,5 @@ def test_a_driver_that_connects_while_its_job_server_is_killed_fails(
             assert job.poll() is None, said
             server.kill()
             assert job.wait(30) == 1
-            assert job.stderr.read() == f"{terminal.NO_JOB_SERVER}\n"
+            assert job.stderr.read() == f"{running.NO_JOB_SERVER}\n"
     assert not (tmp_path / "released.csv").exists()
