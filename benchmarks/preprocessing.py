@@ -6,8 +6,7 @@
     python -m benchmarks.preprocessing --whole          the plain recursion on as many values, too
     python -m benchmarks.preprocessing --scale 0.01     a look at it: a hundredth of the values
 
-Every statistic is computed on three kinds of values, each in the two ways that there are: in
-floating point ("floats", for looking at) and in integers on a grid ("integers", what is released).
+Every statistic is computed on three kinds of values, in integers on a grid, as it is released.
 Every Delta is tried twice: with the larger one g is the mean or the median itself, with the smaller
 one it is not. What is shown is the slowest of these six, each the median of the rounds, on one
 thread. Sorting is included.
@@ -32,11 +31,10 @@ from statistics import median
 import numpy as np
 
 from beam_dp.mechanisms import preprocessing
-from beam_dp.mechanisms.preprocessing.staircase import recursed
-from beam_dp.mechanisms.preprocessing.windows import Windows
+from beam_dp.mechanisms.preprocessing.means import Windows, recursed
 from benchmarks.measure import Contestant, interleave, row
 
-HEAD = ["what", "n", "way", "seconds", "slowest on", "goal", "met"]
+HEAD = ["what", "n", "how", "seconds", "slowest on", "goal", "met"]
 DATA: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
     "normal": lambda drawn, size: drawn.normal(50.0, 10.0, size),
     "lognormal": lambda drawn, size: drawn.lognormal(0.0, 2.0, size),
@@ -66,7 +64,7 @@ QUESTIONS = (
     Question("maximum", 100_000, 0.01),
     Question("variance", 100_000, 5.0),
     Question("trimmed_mean", 100_000),
-    Question("mean", 10_000_000, 10.0),
+    Question("mean", 10_000_000, 30.0),
     Question("median", 10_000_000, 5.0),
 )
 
@@ -83,14 +81,8 @@ def deltas(statistic: str, values: np.ndarray) -> dict[str, float]:
     return {"small": CUT * enough, "large": enough}
 
 
-def floats(statistic: str, values: np.ndarray, delta: float) -> Callable[[], object]:
-    """Return the computation in floating point."""
-    function = getattr(preprocessing, statistic)
-    return lambda: function(values, delta)
-
-
 def integers(statistic: str, values: np.ndarray, delta: float) -> Callable[[], object]:
-    """Return the computation in integers, where Delta has 2^20 steps of a grid, as in a release."""
+    """Return the computation, where Delta has 2^20 steps of a grid, as in a release."""
     power = 2 if statistic == "variance" else 1
     exact = Fraction(delta) / Fraction(UNIT) ** power
     steps = 1
@@ -99,9 +91,6 @@ def integers(statistic: str, values: np.ndarray, delta: float) -> Callable[[], o
     asked = preprocessing.Preprocessed(statistic, int(exact * steps) + 1, resolution=steps)
     units, offsets = np.rint(values / UNIT).astype(np.int64), np.array([0, len(values)])
     return lambda: asked.values(units, offsets)
-
-
-WAYS = {"floats": floats, "integers": integers}
 
 
 def seconds(work: Callable[[], object], rounds: int) -> float:
@@ -114,13 +103,13 @@ def seconds(work: Callable[[], object], rounds: int) -> float:
     return median(taken)
 
 
-def slowest(question: Question, way: str, rounds: int) -> tuple[float, str]:
+def slowest(question: Question, rounds: int) -> tuple[float, str]:
     """Return the longest time over all kinds of values, and on what it was."""
     found = []
     for kind, draw in DATA.items():
         values = draw(np.random.default_rng(1), question.size)
         for name, delta in deltas(question.statistic, values).items():
-            work = WAYS[way](question.statistic, values, delta)
+            work = integers(question.statistic, values, delta)
             found.append((seconds(work, rounds), f"{kind}, {name} Delta"))
     return max(found)
 
@@ -138,8 +127,9 @@ def recursion(size: int, whole: bool) -> tuple[str, bool]:
     """Return the line of the plain recursion: on a tenth of the values, times 100, or whole."""
     share = 1 if whole else 10
     values = np.sort(DATA["lognormal"](np.random.default_rng(1), size // share))
-    delta = deltas("mean", values)["small"]
-    taken = seconds(lambda: recursed(Windows(values), delta, 0.0), 1) * share**2
+    delta = round(deltas("mean", values)["small"] / UNIT)
+    units = np.rint(values / UNIT).astype(np.int64)
+    taken = seconds(lambda: recursed(Windows(units), delta, 0), 1) * share**2
     way = "recursion" if whole else "recursion, a tenth, x 100"
     return line("mean", size, way, taken, "lognormal, small Delta", None)
 
@@ -149,9 +139,8 @@ def functions(only: str, scale: float, rounds: int, whole: bool) -> Iterator[tup
     for question in QUESTIONS:
         if only in question.statistic:
             asked = Question(question.statistic, round(question.size * scale), question.goal)
-            for way in WAYS:
-                taken, on = slowest(asked, way, rounds)
-                yield line(asked.statistic, asked.size, way, taken, on, asked.goal)
+            taken, on = slowest(asked, rounds)
+            yield line(asked.statistic, asked.size, "a group", taken, on, asked.goal)
     if only in "mean":
         yield recursion(round(QUESTIONS[0].size * scale), whole)
 

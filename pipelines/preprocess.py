@@ -32,7 +32,7 @@ from typing import Any
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric, takes
-from beam_dp.mechanisms.metrics.individual.person_epsilon import personalised
+from beam_dp.mechanisms.metrics.person_epsilon import personalised
 from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.transforms.steps.output_rows import shown_name
 from pipelines import releasing

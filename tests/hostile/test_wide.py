@@ -27,7 +27,7 @@ from beam_dp.mechanisms.metrics import (
     totals,
     variance,
 )
-from beam_dp.mechanisms.metrics.individual.person_epsilon import PersonalisedStatistic
+from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.metrics.quotients import mean
 from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
 from beam_dp.mechanisms.numerics import integers

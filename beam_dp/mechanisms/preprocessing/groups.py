@@ -3,13 +3,13 @@
 The values of all databases (groups) follow each other, in whole units; group i is
 `units[offsets[i]:offsets[i + 1]]`. All functions return g in whole steps of the grid, rounded
 down: f times `resolution`, the number of steps per unit of f. Delta and f(empty) are whole numbers
-of steps, so one person moves each result by at most Delta steps, exactly (see `windows`).
+of steps, so one person moves each result by at most Delta steps, exactly (see `means`).
 
-The common case, in which g = f, is proved for all groups together; the other groups are computed
-by equal size together, or one by one. Groups without values have g = f(empty).
+Groups without values have g = f(empty).
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
@@ -17,16 +17,14 @@ import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.preprocessing import order_statistics
+from beam_dp.mechanisms.preprocessing.means import Windows, fitting, recursed, settled
 from beam_dp.mechanisms.preprocessing.order_statistics import doubled_medians
-from beam_dp.mechanisms.preprocessing.staircase import recursed, settled
 from beam_dp.mechanisms.preprocessing.variances import Spread, least, least_rows
-from beam_dp.mechanisms.preprocessing.windows import Windows, divide, fitting, scaled
 
 SMALL = 256
 """Groups of one size are computed together up to this size."""
 _CHUNK = 1 << 21  # values that are expanded at once
 _TOGETHER = 1 << 16  # values of groups of one size that are computed together, in the cache
-Number = int | float
 _Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray, int, int], np.ndarray]
 
 
@@ -42,7 +40,7 @@ class Grid:
 
     sensitivity: int
     empty: int = 0
-    resolution: Fraction = Fraction(1)
+    resolution: int = 1
 
 
 class Groups:
@@ -56,16 +54,26 @@ class Groups:
         self.starts = np.asarray(offsets)[:-1][self.present]
         self.sizes = sizes[self.present]
 
-    def fitting(self, grid: Grid, factor: int = 1) -> np.ndarray:
-        """Return the values times the resolution's numerator, with room for all but sums."""
-        room = _room(int(self.sizes.max(initial=0)), grid, factor)
-        return fitting(self.values, grid.resolution.numerator, *room)
+    def in_steps(self, grid: Grid) -> np.ndarray:
+        """Return the values in steps, with room for all that order statistics compute."""
+        room = 8 * (self.largest_size + 1) * grid.sensitivity, 8 * grid.empty
+        column = fitting(self.values, 2 * grid.resolution, *room)
+        return np.asarray(column * grid.resolution)
 
     def windows(self, grid: Grid, trim: Fraction) -> Windows:
-        """Return the windows of all values, with room for all later steps."""
-        room = _room(int(self.sizes.max(initial=0)), grid)
-        values, factor = scaled(self.values, grid.resolution.numerator, *room)
-        return Windows(values, grid.resolution.denominator, trim, factor)
+        """Return the windows of all values, with room for their sums and all later steps."""
+        size, steps = self.largest_size, grid.resolution
+        room = 4 * (size + 1) * grid.sensitivity, 4 * grid.empty, size * steps
+        total = math.ceil(integers.magnitude(self.values)) if self.values.dtype != object else 0
+        column = fitting(self.values, steps, *room, total * steps)
+        if column.dtype != object:
+            return Windows(column * steps, 1, trim)
+        return Windows(fitting(self.values, steps, *room, total), steps, trim)
+
+    @property
+    def largest_size(self) -> int:
+        """The number of values of the largest group."""
+        return int(self.sizes.max(initial=0))
 
     def chunks(self) -> Iterator[slice]:
         """Return ranges of groups with about `_CHUNK` values each."""
@@ -77,16 +85,11 @@ class Groups:
             yield slice(start, stop)
             start = stop
 
-    def spread(self, numbers: np.ndarray | list[int], empty: int) -> np.ndarray:
+    def spread(self, numbers: np.ndarray, empty: int) -> np.ndarray:
         """Return one number per group: `numbers`, and `empty` for the groups without values."""
         of_all = np.full(self.count, empty, object)
         of_all[self.present] = numbers
         return integers.narrow(of_all)
-
-
-def _room(size: int, grid: Grid, factor: int = 1) -> tuple[int, int]:
-    """Return the numbers that must fit into an integer beside the values of a group."""
-    return 4 * (size + 1) * grid.sensitivity * factor, 4 * grid.empty * factor
 
 
 def _ascending(units: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -108,30 +111,22 @@ def _ascending(units: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 def maxima(groups: Groups, grid: Grid) -> np.ndarray:
     """Return g of the maximum of each group, in steps."""
-    return _closed(groups, grid, order_statistics.maxima, _in_steps(groups, grid), 1)
+    return _closed(groups, grid, order_statistics.maxima, 1)
 
 
 def minima(groups: Groups, grid: Grid) -> np.ndarray:
     """Return g of the minimum of each group, in steps."""
-    return _closed(groups, grid, order_statistics.minima, _in_steps(groups, grid), 1)
+    return _closed(groups, grid, order_statistics.minima, 1)
 
 
 def medians(groups: Groups, grid: Grid) -> np.ndarray:
     """Return g of the median of each group, in steps, rounded down."""
-    fine = 2 * grid.resolution.denominator
-    doubled = _closed(groups, grid, doubled_medians, groups.fitting(grid, fine), fine)
-    return integers.narrow(divide(doubled, fine))
+    return integers.narrow(_closed(groups, grid, doubled_medians, 2) // 2)
 
 
-def _in_steps(groups: Groups, grid: Grid) -> np.ndarray:
-    return divide(groups.fitting(grid), grid.resolution.denominator)
-
-
-def _closed(
-    groups: Groups, grid: Grid, kernel: _Kernel, values: np.ndarray, fine: int
-) -> np.ndarray:
-    """Return g by a closed form, in parts of a step: `fine` parts make a step."""
-    delta, empty = fine * grid.sensitivity, fine * grid.empty
+def _closed(groups: Groups, grid: Grid, kernel: _Kernel, parts: int) -> np.ndarray:
+    """Return g by a closed form, which counts in parts of a step: so many make one."""
+    values, delta, empty = groups.in_steps(grid), parts * grid.sensitivity, parts * grid.empty
     results = [
         kernel(values, groups.starts[part], groups.sizes[part], delta, empty)
         for part in groups.chunks()
@@ -140,43 +135,27 @@ def _closed(
 
 
 def means(groups: Groups, grid: Grid, trim: Fraction = Fraction(0)) -> np.ndarray:
-    """Return g of the mean, or the trimmed mean, of each group, in steps, rounded down."""
+    """Return g of the mean, or the trimmed mean, of each group, in steps, rounded down.
+
+    Where g = f is proved for many groups at once, that is all; the other groups are computed by
+    equal size together, or one by one.
+    """
     windows = groups.windows(grid, trim)
     results = windows.between(groups.starts, groups.starts + groups.sizes)
-    proved = _within_reach(groups, grid, windows, results)
-    for part in groups.chunks():
-        indexes = np.arange(part.start, part.stop)
-        indexes = indexes[~proved[indexes] & (groups.sizes[indexes] <= _CHUNK)]
-        proved[indexes] = _undisputed(groups, grid, windows, results, indexes)
-    for indexes in _alike(groups.sizes, np.flatnonzero(~proved)):
+    parts = [_disputed(groups, grid, windows, results, part) for part in groups.chunks()]
+    for indexes in _alike(groups.sizes, np.concatenate([*parts, np.zeros(0, np.int64)])):
         results[indexes] = _one_size(groups, grid, windows, indexes)
     return groups.spread(results, grid.empty)
 
 
-def _within_reach(groups: Groups, grid: Grid, windows: Windows, results: np.ndarray) -> np.ndarray:
-    """Return which groups have range <= n Delta and |mean - f(empty)| <= n Delta: there g = f.
-
-    Without its k largest values the mean falls by at most k / n times the range (k Delta); so both
-    sides of the bracket are f (`saddle`). Trimmed means have no such rule.
-    """
-    if windows.trim:
-        return np.zeros(len(results), bool)
-    reach = groups.sizes.astype(results.dtype) * grid.sensitivity
-    last = groups.starts + groups.sizes - 1
-    # The range is rounded up to whole steps.
-    ranges = windows.values[groups.starts] - windows.values[last]
-    ranges = -divide(ranges * windows.factor, windows.divisor)
-    near = (results - grid.empty >= -reach) & (results - grid.empty <= reach)
-    return np.asarray((ranges <= reach) & near, bool)
-
-
-def _undisputed(
-    groups: Groups, grid: Grid, windows: Windows, results: np.ndarray, indexes: np.ndarray
+def _disputed(
+    groups: Groups, grid: Grid, windows: Windows, results: np.ndarray, part: slice
 ) -> np.ndarray:
-    """Return which groups have their saddle at f itself: no removal from one end wins."""
-    if not len(indexes):
-        return np.zeros(0, bool)
-    starts, sizes = groups.starts[indexes], groups.sizes[indexes]
+    """Return the indexes of the groups whose saddle is not f itself: a removal from one end wins."""
+    indexes = np.arange(part.start, part.stop)
+    starts, sizes, own = groups.starts[part], groups.sizes[part], results[part]
+    if sizes[0] > _CHUNK:  # a group for itself
+        return indexes
     offsets = np.cumsum(sizes) - sizes
     gone = np.arange(int(sizes.sum())) - np.repeat(offsets, sizes)
     first, stop = np.repeat(starts, sizes), np.repeat(starts + sizes, sizes)
@@ -184,21 +163,18 @@ def _undisputed(
     below = np.minimum.reduceat(windows.between(first, stop - gone) + price, offsets)
     above = np.maximum.reduceat(windows.between(first + gone, stop) - price, offsets)
     reach = sizes.astype(results.dtype) * grid.sensitivity
-    own = results[indexes]
     near = (grid.empty + reach >= own) & (grid.empty - reach <= own)
-    return np.asarray((below >= own) & (above <= own) & near, bool)
+    return np.asarray(indexes[~np.asarray((below >= own) & (above <= own) & near, bool)])
 
 
-def _one_size(
-    groups: Groups, grid: Grid, windows: Windows, indexes: np.ndarray
-) -> np.ndarray | list[Number]:
-    """Return g of the mean of groups of one size, by recursion if they are small."""
+def _one_size(groups: Groups, grid: Grid, windows: Windows, indexes: np.ndarray) -> np.ndarray:
+    """Return g of the mean of groups of one size."""
     rows = _rows(groups, windows.values, indexes)
     if rows.shape[1] <= SMALL:
         table = dataclasses.replace(windows, values=rows)
         return recursed(table, grid.sensitivity, grid.empty)
     alone = (dataclasses.replace(windows, values=row) for row in rows)
-    return [settled(table, grid.sensitivity, grid.empty) for table in alone]
+    return _column([settled(table, grid.sensitivity, grid.empty) for table in alone])
 
 
 def _rows(groups: Groups, values: np.ndarray, indexes: np.ndarray) -> np.ndarray:
@@ -220,32 +196,14 @@ def variances(groups: Groups, grid: Grid, sample: bool = False) -> np.ndarray:
     """Return g of the variance of each group, in steps, rounded down; f(empty) is 0."""
     results = np.zeros(len(groups.sizes), object)
     for indexes in _alike(groups.sizes, np.arange(len(groups.sizes))):
-        results[indexes] = _variances_of_one_size(
-            _rows(groups, groups.values, indexes), grid, sample
-        )
+        rows = _rows(groups, groups.values, indexes)
+        if rows.shape[1] <= SMALL:
+            results[indexes] = least_rows(Spread(rows, sample), grid.sensitivity, grid.resolution)
+        else:
+            price = Fraction(grid.sensitivity, grid.resolution)
+            exactly = [least(Spread(row, sample), price) * grid.resolution // 1 for row in rows]
+            results[indexes] = _column(exactly)
     return groups.spread(results, 0)
-
-
-def _variances_of_one_size(rows: np.ndarray, grid: Grid, sample: bool) -> np.ndarray:
-    """Return g of the variances of rows of values, in steps.
-
-    Nothing is cut if range^2 + Var <= n Delta. For each removal from m > n - d people lowers the
-    variance by at most range^2 / m, which is below range^2 / (n - d); so the removal of
-    d <= Var / Delta people is never worth d Delta, and neither is the removal of more.
-    """
-    price = grid.sensitivity / grid.resolution
-    if rows.shape[1] > SMALL:
-        exactly = [least(Spread(row, sample), price) * grid.resolution // 1 for row in rows]
-        return _column(exactly)
-    spread = Spread(rows, sample)
-    size = spread.size
-    results = spread.rounded_rows(0, grid.resolution)[:, 0]
-    ranges = integers.add(rows[:, -1], -rows[:, 0])  # up to twice the largest possible value
-    most = integers.product(ranges, ranges).astype(object) * grid.resolution
-    cut = np.flatnonzero(most + results >= size * grid.sensitivity)
-    if len(cut):
-        results[cut] = least_rows(Spread(rows[cut], sample), grid.sensitivity, grid.resolution)
-    return results
 
 
 def _column(numbers: list[int]) -> np.ndarray:

@@ -26,11 +26,9 @@ Mind that g may lie far below f: of fifty -100 and one -1, with f0 = 0 and Delta
 
 import numpy as np
 
-Number = int | float
-
 
 def doubled_medians(
-    values: np.ndarray, starts: np.ndarray, sizes: np.ndarray, sensitivity: Number, empty: Number
+    values: np.ndarray, starts: np.ndarray, sizes: np.ndarray, sensitivity: int, empty: int
 ) -> np.ndarray:
     """Return twice g of the median of each group.
 
@@ -55,8 +53,8 @@ def _above(
     values: np.ndarray,
     starts: np.ndarray,
     sizes: np.ndarray,
-    sensitivity: Number,
-    empty: Number,
+    sensitivity: int,
+    empty: int,
     sign: int,
 ) -> np.ndarray:
     """Return twice g of groups of `sign` times the values, whose medians are not below empty."""
@@ -83,11 +81,11 @@ def _above(
     last = np.where(size % 2, empty + sensitivity, np.maximum(middle + sensitivity, empty))
     last = np.minimum(medians[offsets + np.where(crosses, stop, 0)], last)
     last = np.where(crosses, last, empty) + stop.astype(values.dtype) * sensitivity
-    return np.minimum(np.minimum.reduceat(bounds, offsets), last)
+    return np.asarray(np.minimum(np.minimum.reduceat(bounds, offsets), last))
 
 
 def maxima(
-    values: np.ndarray, starts: np.ndarray, sizes: np.ndarray, sensitivity: Number, empty: Number
+    values: np.ndarray, starts: np.ndarray, sizes: np.ndarray, sensitivity: int, empty: int
 ) -> np.ndarray:
     """Return g of the maximum of each group.
 
@@ -104,11 +102,11 @@ def maxima(
     index = rank - 1 + np.repeat(starts, sizes)
     reachable = np.maximum(values[index], empty - rank.astype(values.dtype) * sensitivity)
     least = np.minimum.reduceat(reachable + removed * sensitivity, offsets)
-    return np.minimum(least, empty + sizes.astype(values.dtype) * sensitivity)
+    return np.asarray(np.minimum(least, empty + sizes.astype(values.dtype) * sensitivity))
 
 
 def minima(
-    values: np.ndarray, starts: np.ndarray, sizes: np.ndarray, sensitivity: Number, empty: Number
+    values: np.ndarray, starts: np.ndarray, sizes: np.ndarray, sensitivity: int, empty: int
 ) -> np.ndarray:
     """Return g of the minimum of each group; the arguments are those of `maxima`."""
     mirrored = len(values) - starts - sizes

@@ -15,7 +15,6 @@ from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.preprocessing import groups
-from beam_dp.mechanisms.preprocessing.functions import checked_trim
 from beam_dp.mechanisms.preprocessing.groups import Grid, Groups
 
 STATISTICS = (
@@ -43,7 +42,7 @@ class PreprocessedStatistic:
         statistic: one of `STATISTICS`.
         sensitivity: Delta, an int of at least 1, in steps.
         empty: f of nobody, in steps.
-        resolution: steps per unit (per squared unit for the variances).
+        resolution: steps per unit (per squared unit for the variances), an int of at least 1.
         trim: the share that `trimmed_mean` leaves out at each end.
 
     Raises:
@@ -54,7 +53,7 @@ class PreprocessedStatistic:
     statistic: str
     sensitivity: int
     empty: int = 0
-    resolution: checks.Real = 1
+    resolution: int = 1
     trim: checks.Real = Fraction(1, 10)
 
     def __post_init__(self) -> None:
@@ -71,10 +70,11 @@ class PreprocessedStatistic:
             "empty",
             f"be 0 for a variance, not {self.empty!r}",
         )
-        resolution = checks.decimal(owner, "resolution", self.resolution)
-        checks.require(resolution > 0, owner, "resolution", f"be above 0, not {self.resolution!r}")
-        object.__setattr__(self, "resolution", resolution)
-        object.__setattr__(self, "trim", checked_trim(owner, self.trim))
+        checks.positive_integer(owner, "resolution", self.resolution)
+        share = checks.decimal(owner, "trim", self.trim)
+        rule = f"be from 0 to below 1/2, not {self.trim!r}"
+        checks.require(0 <= share < Fraction(1, 2), owner, "trim", rule)
+        object.__setattr__(self, "trim", share)
 
     def values(self, units: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Return g of each group in steps, without noise: not for release.
@@ -83,11 +83,8 @@ class PreprocessedStatistic:
             units: one integer per person and group, none missing: int64, or Python integers.
             offsets: where each group starts, and the end of the last.
         """
-        return self.of(Groups(units, offsets))
-
-    def of(self, values: Groups) -> np.ndarray:
-        """Return g of each group in steps, without noise; other statistics may share the groups."""
-        grid = Grid(self.sensitivity, self.empty, Fraction(self.resolution))
+        values = Groups(units, offsets)
+        grid = Grid(self.sensitivity, self.empty, self.resolution)
         if self.statistic == "trimmed_mean":
             return groups.means(values, grid, Fraction(self.trim))
         if self.statistic.endswith("variance"):

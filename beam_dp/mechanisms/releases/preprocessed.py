@@ -189,10 +189,16 @@ class PreprocessedRelease(Release):
     def describe(self) -> Description:
         """Describe the scale of the noise, how far it strays (95%), and when g = f.
 
-        When g = f is proved beside `preprocessing.enough_for_mean` and `enough_for_variance`; for
-        the other statistics by Lemma 3.6 of Cummings and Durfee 2020, which holds for all: |f - g|
-        is at most the greatest sum, over the orders in which people may come, of the amounts by
-        which each person moves f beyond Delta.
+        When g = f: |f - g| is at most the greatest sum, over the orders in which people may come,
+        of the amounts by which each person moves f beyond Delta (Cummings, Durfee 2020, Lemma 3.6).
+
+        *Means*: without its k largest values a mean falls by at most k / n times the range, which
+        is at most k Delta. The same holds upwards, and f(empty) is within n Delta. So the bounds
+        h_- and h_+ of their section 5 are the mean itself.
+
+        *Variances*: each removal from m people lowers the variance by at most range^2 / m and costs
+        Delta. Of the d < variance / Delta removals that may be worth it, none saves more than
+        range^2 / (n - d) <= Delta.
         """
         adder = AdditiveNoise(self.noise_cost)
         bound = adder.bound(FINE, self.alpha) / FINE

@@ -18,8 +18,7 @@ from beam_dp.mechanisms.metrics.spread import PreprocessedRequest, Preprocessing
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.options import refuse
 from beam_dp.mechanisms.releases.clipped import people_of
-from beam_dp.mechanisms.releases.individual.person_epsilon import PersonEpsilonRelease
-from beam_dp.mechanisms.releases.individual.weighted_median import WeightedMedian
+from beam_dp.mechanisms.releases.person_epsilon import PersonEpsilonRelease, WeightedMedian
 from beam_dp.mechanisms.releases.preprocessed import SHARES
 from beam_dp.mechanisms.releases.released import Release
 from beam_dp.mechanisms.releases.request import Context, Request
@@ -41,7 +40,7 @@ class PersonalisedStatistic(Preprocessing):
     """A sum or an extreme of one number per person, each person with an epsilon of their own.
 
     With an epsilon_i per person the noise has one scale b, and person i moves g by at most
-    Delta_i = b epsilon_i: see `preprocessing.Personalised`. These are the statistics whose g is
+    Delta_i = b epsilon_i: see `releases.person_epsilon`. These are the statistics whose g is
     known for unequal Delta_i and any number of people: sums (each person cut to Delta_i) and
     max(empty, largest value) with its mirror. A median is searched, each person with a weight
     (`weighted`); `sensitivity` and `empty` do not apply to it.
