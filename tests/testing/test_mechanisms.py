@@ -180,7 +180,7 @@ def test_a_ratio_moves_by_its_bound(ones, zeros, more):
         return Fraction(ones + int(x[0]), ones + zeros + int(x.sum()))
 
     def claimed(span, other):
-        return Fraction(*local_bound.of_parts(span, other, 1))
+        return Fraction(*local_bound.largest_bound(span, other, 1))
 
     most = claimed((ones, ones + more), (zeros, zeros + more))
     assert check_sensitivity(ratio, most, bins=2, size=more) is None

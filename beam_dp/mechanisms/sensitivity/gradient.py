@@ -48,7 +48,8 @@ def norm(vector: Iterable[Any], p: checks.Real = 1) -> Number:
         TypeError, ValueError: for other parameters, or NaN.
     """
     power = check_p("norm", p)
-    sizes = [abs(plain_number("norm: vector", entry)) for entry in vector]
+    entries = [plain_number("norm: vector", entry) for entry in vector]
+    sizes = [entry if entry >= 0 else -entry for entry in entries]
     if any(is_infinite(size) for size in sizes):
         return math.inf
     sizes = [size for size in sizes if size]
