@@ -13,7 +13,7 @@ import pytest
 
 from beam_dp.mechanisms import preprocessing
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.preprocessing.release import STATISTICS, PreprocessedStatistic
+from beam_dp.mechanisms.preprocessing.groups import STATISTICS, PreprocessedStatistic
 from beam_dp.mechanisms.profiles import coverage, frequency, kth_largest
 from beam_dp.mechanisms.profiles.packed import by_price, kth_by_price
 from beam_dp.mechanisms.profiles.packed.packings import PackedRows

@@ -5,7 +5,7 @@ it must not depend on what the data say of them.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -30,7 +30,6 @@ MOST_TIERS = 1 << 10
 STATISTICS = ("sum", "maximum", "minimum", "median")
 _LEAST = Fraction(1, 1_000_000)
 _MEND = "It is released in another way here: see person_value and sensitivity."
-_SEARCHED = ("candidates",)
 _KEPT = ("person_value", "last_by", "sensitivity", "empty", "unit")
 _PLAIN = ("column", "of", "name", "weight")
 
@@ -62,11 +61,10 @@ class PersonalisedStatistic(Preprocessing):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner = "PreprocessSensitivity"
-        checks.one_of(owner, "statistic", self.of, STATISTICS)
-        checks.column(owner, "person_epsilon", self.person_epsilon)
-        check_indexes(owner, self.candidates)
-        object.__setattr__(self, "epsilons", check_epsilons(owner, self.epsilons))
+        checks.one_of(OWNER, "statistic", self.of, STATISTICS)
+        checks.column(OWNER, "person_epsilon", self.person_epsilon)
+        check_indexes(OWNER, self.candidates)
+        object.__setattr__(self, "epsilons", _rising(self.epsilons))
 
     @property
     def statistic(self) -> str:
@@ -107,7 +105,23 @@ class PersonalisedStatistic(Preprocessing):
             "be public ones for people with an epsilon of their own, who pay for nothing else",
             "Write partitions=dp.PublicPartitions([...]).",
         )
-        check_budget(OWNER, budget, self.columns()[-1].detail)
+        most = float(self.columns()[-1].detail[-1])
+        mend = f"Write budget=dp.Budget(epsilon={most})."
+        checks.require(
+            not budget.is_zcdp and budget.delta == 0,
+            OWNER,
+            "budget",
+            "be a pure epsilon, without rho and delta, for people with an epsilon of their own",
+            mend,
+        )
+        checks.require(
+            float(budget.amount) == most,
+            OWNER,
+            "budget",
+            f"be the largest of epsilons, {most}, not {float(budget.amount)}: that is what the "
+            "person who allows most allows",
+            mend,
+        )
 
     @property
     def _prefix(self) -> str:
@@ -134,19 +148,11 @@ class PersonEpsilonRequest(PreprocessedRequest):
             tier=context.index(self.tiers),
             person_value=self.person_value,
         )
+        epsilons = self.tiers.detail
         if self.statistic == "median":
-            return self._median(context, share, lines)
-        return self._preprocessed(context, share, lines)
-
-    def _median(self, context: Context, share: Budget, lines: TierRelation) -> WeightedMedian:
-        search = CentralSearch(context.each(share))
-        candidates = self.candidates or default_values(self.unit)
-        return WeightedMedian(lines, self.unit, self.tiers.detail, search, candidates)
-
-    def _preprocessed(
-        self, context: Context, share: Budget, lines: TierRelation
-    ) -> PersonEpsilonRelease:
-        epsilons, each = self.tiers.detail, Fraction(1, context.reach)
+            search = CentralSearch(context.each(share))
+            candidates = self.candidates or default_values(self.unit)
+            return WeightedMedian(lines, self.unit, epsilons, search, candidates)
         scale, people = None, None
         searched = counted = Fraction(0)
         if self.sensitivity is None:
@@ -155,9 +161,9 @@ class PersonEpsilonRequest(PreprocessedRequest):
             if self.statistic != "sum":
                 counted = epsilons[0] * SHARES[1]
                 field = context.field(self.column, "count")
-                people = people_of(Budget(counted * each), field, context.alpha)
+                people = people_of(context.each(Budget(counted)), field, context.alpha)
         levels = (*epsilons[:-1], share.amount)
-        paid = tuple((level - searched - counted) * each for level in levels)
+        paid = tuple((level - searched - counted) / context.reach for level in levels)
         return PersonEpsilonRelease(
             relation=lines,
             unit=self.unit,
@@ -170,55 +176,24 @@ class PersonEpsilonRequest(PreprocessedRequest):
             scale=scale,
             people=people,
             noise_cost=Budget(paid[-1]),
-            cost=Budget(paid[-1] + counted * each),
+            cost=Budget(paid[-1] + counted / context.reach),
             alpha=context.alpha,
             epsilons=paid,
         )
 
 
-def check_epsilons(owner: str, epsilons: object) -> tuple[Fraction, ...]:
-    """Return public epsilons in rising order."""
+def _rising(epsilons: object) -> tuple[Fraction, ...]:
+    """Return public epsilons in rising order, or refuse them."""
     if not isinstance(epsilons, (list, tuple)) or not epsilons:
-        raise checks.ParameterTypeError(
-            owner,
-            "epsilons",
-            f"be a list of the public epsilons that people may have, not {epsilons!r}",
-            "Write epsilons=[0.5, 1.0].",
-        )
-    tiers = {checks.decimal(owner, "epsilons", each) for each in epsilons}
-    checks.require(
-        all(each > 0 and (each / _LEAST).denominator == 1 for each in tiers),
-        owner,
-        "epsilons",
-        f"be positive multiples of 0.000001, not {list(epsilons)!r}",
-    )
-    checks.require(
-        len(tiers) <= MOST_TIERS,
-        owner,
-        "epsilons",
-        f"be at most {MOST_TIERS} different ones, not {len(tiers)}",
-    )
+        rule = f"be a list of the public epsilons that people may have, not {epsilons!r}"
+        raise checks.ParameterTypeError(OWNER, "epsilons", rule, "Write epsilons=[0.5, 1.0].")
+    tiers = {checks.decimal(OWNER, "epsilons", each) for each in epsilons}
+    whole = all(each > 0 and (each / _LEAST).denominator == 1 for each in tiers)
+    rule = f"be positive multiples of 0.000001, not {list(epsilons)!r}"
+    checks.require(whole, OWNER, "epsilons", rule)
+    rule = f"be at most {MOST_TIERS} different ones, not {len(tiers)}"
+    checks.require(len(tiers) <= MOST_TIERS, OWNER, "epsilons", rule)
     return tuple(sorted(tiers))
-
-
-def check_budget(owner: str, budget: Budget, epsilons: tuple[Fraction, ...]) -> None:
-    """Refuse a budget that is not what the most generous person allows."""
-    mend = f"Write budget=dp.Budget(epsilon={float(epsilons[-1])})."
-    checks.require(
-        not budget.is_zcdp and budget.delta == 0,
-        owner,
-        "budget",
-        "be a pure epsilon, without rho and delta, for people with an epsilon of their own",
-        mend,
-    )
-    checks.require(
-        float(budget.amount) == float(epsilons[-1]),
-        owner,
-        "budget",
-        f"be the largest of epsilons, {float(epsilons[-1])}, not "
-        f"{float(budget.amount)}: that is what the person who allows most allows",
-        mend,
-    )
 
 
 def personalised(
@@ -246,23 +221,18 @@ def personalised(
         'of people. Write statistic=dp.Sum("minutes").',
     )
     assert of is not None
-    taken = {**_kept(given, of.statistic, options), "name": given.output}
-    taken.setdefault("person_value", of.person_value)
-    column = vars(given)["column"]
-    return PersonalisedStatistic(column, of.statistic, person_epsilon, epsilons, **taken)
-
-
-def _kept(given: Metric, of: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a statistic and those beside it, or refuse what has no effect."""
+    median = of.statistic == "median"
     checks.require(
-        of != "median" or "sensitivity" not in options,
+        not median or "sensitivity" not in options,
         OWNER,
         "sensitivity",
         "be left out: a Median for people with an epsilon of their own is searched "
         "for, and needs none",
     )
-    kept = (*_KEPT, *_SEARCHED) if of == "median" else _KEPT
-    fields: Sequence[str] = [field.name for field in dataclasses.fields(given)]
-    others = [name for name in fields if name not in (*_PLAIN, *kept)]
+    taken = (*_KEPT, "candidates") if median else _KEPT
+    fields = {field.name: getattr(given, field.name) for field in dataclasses.fields(given)}
+    others = [name for name in fields if name not in (*_PLAIN, *taken)]
     refuse(given, others, "for people with an epsilon of their own", _MEND)
-    return {**{name: vars(given)[name] for name in fields if name in kept}, **options}
+    kept = {name: value for name, value in fields.items() if name in taken}
+    chosen = {"person_value": of.person_value, **kept, **options, "name": given.output}
+    return PersonalisedStatistic(fields["column"], of.statistic, person_epsilon, epsilons, **chosen)

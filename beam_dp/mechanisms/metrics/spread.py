@@ -98,7 +98,7 @@ class Preprocessing(Metric):
 
     @property
     def statistic(self) -> str:
-        """What is computed, as `preprocessing.release` calls it."""
+        """What is computed, as `preprocessing.groups` calls it."""
         return type(self).__name__.lower()
 
     @property
@@ -200,7 +200,7 @@ class PreprocessedRequest(ColumnRequest):
     """A statistic of one number per person, by preprocessing.
 
     Attributes:
-        statistic: as `preprocessing.release` calls it.
+        statistic: as `preprocessing.groups` calls it.
         trim: the share that a trimmed mean leaves out at each end.
         person_value: what the values of a person become.
         last_by: for "last": the column that says when.

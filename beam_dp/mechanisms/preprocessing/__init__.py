@@ -5,7 +5,7 @@ give g of usual statistics exactly on a grid of integers: only that is released.
 """
 
 from beam_dp.mechanisms.preprocessing.few_people import general, plane
-from beam_dp.mechanisms.preprocessing.release import PreprocessedStatistic as Preprocessed
-from beam_dp.mechanisms.preprocessing.release import noisy
+from beam_dp.mechanisms.preprocessing.groups import PreprocessedStatistic as Preprocessed
+from beam_dp.mechanisms.preprocessing.groups import noisy
 
 __all__ = ["Preprocessed", "general", "noisy", "plane"]

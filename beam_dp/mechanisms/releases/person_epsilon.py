@@ -69,18 +69,15 @@ class PersonEpsilonRelease(PreprocessedRelease):
 
     epsilons: tuple[Fraction, ...]
 
-    def draw(self, view: PartitionView, noise: Noise) -> Released:
-        """Draw one number per partition; the arguments are those of `PreprocessedRelease`."""
-        bound = self._bound(view)
-        if bound is None and self.sensitivity is None:
-            return self._unshown(view.size)
-        levels = self._levels(view, noise)
+    def _values(
+        self, view: PartitionView, levels: np.ndarray, bound: int | None, noise: Noise
+    ) -> np.ndarray:
         values = np.full(view.size, 0.0)
         of_people = lines_of(view, len(self.epsilons))
         for partition, (numbers, tiers) in enumerate(of_people):
             delta = self._largest(int(levels[partition]), bound)
             values[partition] = self._drawn(integers.widen(numbers), tiers, delta, noise)
-        return Released.within(values, np.full(view.size, math.inf))
+        return values
 
     def _largest(self, level: int, bound: int | None) -> Fraction:
         """Return Delta in units for a person of the largest epsilon."""

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.preprocessing import groups, means, variances
-from beam_dp.mechanisms.preprocessing.release import PreprocessedStatistic, noisy
+from beam_dp.mechanisms.preprocessing import groups, means, order_statistics, variances
+from beam_dp.mechanisms.preprocessing.groups import PreprocessedStatistic, noisy
 from tests.mechanisms.preprocessing import brute
 from tests.sizes import tries as sized
 
@@ -170,13 +170,13 @@ def test_sums_times_the_resolution_may_be_beyond_64_bits(monkeypatch, trim):
     for _ in range(30):
         sizes = [*generator.integers(0, 40, 20).tolist(), 300]
         databases = [generator.integers(-(2**34), 2**35, size).tolist() for size in sizes]
-        grid = groups.Grid(int(2 ** generator.uniform(30, 49)), 7, 3 << 20)
-        found = groups.Groups(*brute.columns(databases))
-        assert found.windows(grid, trim).values.dtype == np.int64
-        fast = groups.means(found, grid, trim).tolist()
+        delta, name = int(2 ** generator.uniform(30, 49)), "trimmed_mean"
+        grid, given = PreprocessedStatistic(name, delta, 7, 3 << 20, trim), brute.columns(databases)
+        assert groups.Groups(*given).windows(grid).values.dtype == np.int64
+        fast = grid.values(*given).tolist()
         with monkeypatch.context() as patch:
             patch.setattr(groups, "fitting", lambda column, *others: column.astype(object))
-            assert groups.means(found, grid, trim).tolist() == fast
+            assert grid.values(*given).tolist() == fast
 
 
 @pytest.mark.parametrize("column", [[0, 0, 0], [], [0, 0, 1]])
@@ -238,12 +238,12 @@ def test_nobody_one_person_and_equal_values(name):
 def test_mistakes_are_noticed(monkeypatch):
     """Broken twins: each breaks one claim that the proofs need."""
     twins = {
-        "_disputed": ("trimmed_mean", lambda *given: np.zeros(0, np.int64)),
-        "settled": ("mean", lambda windows, step, empty: means.bounds(windows, step, empty)[0] - 1),
+        "trimmed_mean": (PreprocessedStatistic, "_disputed", lambda *given: np.zeros(0, np.int64)),
+        "mean": (groups, "settled", lambda *given: means.bounds(*given)[0] - 1),
     }
-    for place, (name, twin) in twins.items():
+    for name, broken in twins.items():
         with monkeypatch.context() as patch:
-            patch.setattr(groups, place, twin)
+            patch.setattr(*broken)
             patch.setattr(groups, "SMALL", 0)
             assert wrong(name, 300, 7) > 0
 
@@ -255,12 +255,12 @@ def test_large_groups_are_computed_one_by_one(monkeypatch):
 
 
 def test_a_median_that_only_looks_at_removals_from_above_is_noticed(monkeypatch):
-    true = groups.doubled_medians
+    true = order_statistics.doubled_medians
 
     def lazy(values, starts, sizes, step, empty):
         return true(values, starts, sizes, step, min(empty, 2 * values.min()) if len(values) else 0)
 
-    monkeypatch.setattr(groups, "doubled_medians", lazy)
+    monkeypatch.setitem(order_statistics.KERNELS, "median", lazy)
     assert wrong("median", 300, 8) > 0
 
 
