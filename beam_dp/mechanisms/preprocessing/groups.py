@@ -255,15 +255,10 @@ class Groups:
 
 def _ascending(units: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return the values sorted within each group."""
-    if len(sizes) < 2:
-        return np.sort(units)
     group = np.repeat(np.arange(len(sizes)), sizes)
-    if units.dtype == object:
-        order = sorted(range(len(units)), key=lambda index: (group[index], units[index]))
-        return np.asarray(units[order])
     low = int(units.min(initial=0))
     bits = (int(units.max(initial=0)) - low).bit_length()
-    if bits + len(sizes).bit_length() > 62:
+    if units.dtype == object or bits + len(sizes).bit_length() > 62:
         return np.asarray(units[np.lexsort((units, group))])
     keys = (group << bits) + (units - low)  # one sort of integers is quickest
     keys.sort()

@@ -108,9 +108,13 @@ def discrete_gradient(f: Function, x: Histogram) -> Matrix:
     values = Values("discrete_gradient", f)
     start = counts("discrete_gradient", x)
     columns = [values.difference(start, i) for i in range(len(start))]
-    if not columns:
-        return np.zeros((len(values(start)), 0), np.int64)
-    return _array(columns)
+    matrix = np.empty((len(values(start)), len(columns)), object)
+    for i, column in enumerate(columns):
+        matrix[:, i] = column
+    kinds = {type(entry) for entry in matrix.flat if type(entry) is not int or entry}
+    if kinds == {float}:
+        return matrix.astype(np.float64)
+    return integers.narrow(matrix) if kinds <= {int} else matrix
 
 
 def local_sensitivity(f: Function, x: Histogram, p: checks.Real = 1) -> Number:
@@ -271,17 +275,6 @@ def _real(owner: str, value: object) -> Number:
     if isinstance(number, Fraction):
         return Fraction(int(number.numerator), int(number.denominator))
     return number
-
-
-def _array(columns: list[Vector]) -> Matrix:
-    """Return the columns as one matrix of the plainest type that holds them."""
-    matrix = np.empty((len(columns[0]), len(columns)), object)
-    for i, column in enumerate(columns):
-        matrix[:, i] = column
-    kinds = {type(entry) for entry in matrix.flat if type(entry) is not int or entry}
-    if kinds == {float}:
-        return matrix.astype(np.float64)
-    return integers.narrow(matrix) if kinds <= {int} else matrix
 
 
 def _number(value: Fraction, as_float: bool = False) -> Number:
