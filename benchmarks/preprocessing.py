@@ -64,7 +64,7 @@ QUESTIONS = (
     Question("maximum", 100_000, 0.01),
     Question("variance", 100_000, 5.0),
     Question("trimmed_mean", 100_000),
-    Question("mean", 10_000_000, 30.0),
+    Question("mean", 10_000_000, 10.0),
     Question("median", 10_000_000, 5.0),
 )
 
