@@ -5,8 +5,7 @@
     python -m benchmarks preprocessing --only jobs      whole jobs beside the main job
     python -m benchmarks preprocessing --scale 0.01     a look at it: a hundredth of the values
 
-Every statistic is computed on three kinds of values, each in the two ways that there are: in
-floating point ("floats", for looking at) and in integers on a grid ("integers", what is released).
+Every statistic is computed on three kinds of values, in integers on a grid, as it is released.
 Every Delta is tried twice: with the larger one g is the mean or the median itself, with the smaller
 one it is not. What is shown is the slowest of these six, each the median of the rounds, on one
 thread. Sorting is included.
@@ -34,7 +33,7 @@ from benchmarks import tables
 from benchmarks.measure import Contestant, data_file, interleave
 from benchmarks.tables import line, say
 
-HEAD = ["what", "n", "way", "seconds", "slowest on", "goal", "met"]
+HEAD = ["what", "n", "how", "seconds", "slowest on", "goal", "met"]
 DATA: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
     "normal": lambda drawn, size: drawn.normal(50.0, 10.0, size),
     "lognormal": lambda drawn, size: drawn.lognormal(0.0, 2.0, size),
@@ -81,14 +80,8 @@ def deltas(statistic: str, values: np.ndarray) -> dict[str, float]:
     return {"small": CUT * enough, "large": enough}
 
 
-def floats(statistic: str, values: np.ndarray, delta: float) -> Callable[[], object]:
-    """Return the computation in floating point."""
-    function = getattr(preprocessing, statistic)
-    return lambda: function(values, delta)
-
-
 def integers(statistic: str, values: np.ndarray, delta: float) -> Callable[[], object]:
-    """Return the computation in integers, where Delta has 2^20 steps of a grid, as in a release."""
+    """Return the computation, where Delta has 2^20 steps of a grid, as in a release."""
     power = 2 if statistic == "variance" else 1
     exact = Fraction(delta) / Fraction(UNIT) ** power
     steps = 1
@@ -97,9 +90,6 @@ def integers(statistic: str, values: np.ndarray, delta: float) -> Callable[[], o
     asked = preprocessing.Preprocessed(statistic, int(exact * steps) + 1, resolution=steps)
     units, offsets = np.rint(values / UNIT).astype(np.int64), np.array([0, len(values)])
     return lambda: asked.values(units, offsets)
-
-
-WAYS = {"floats": floats, "integers": integers}
 
 
 def seconds(work: Callable[[], object], rounds: int) -> float:
@@ -112,13 +102,13 @@ def seconds(work: Callable[[], object], rounds: int) -> float:
     return median(taken)
 
 
-def slowest(question: Question, way: str, rounds: int) -> tuple[float, str]:
+def slowest(question: Question, rounds: int) -> tuple[float, str]:
     """Return the longest time over all kinds of values, and on what it was."""
     found = []
     for kind, draw in DATA.items():
         values = draw(np.random.default_rng(1), question.size)
         for name, delta in deltas(question.statistic, values).items():
-            work = WAYS[way](question.statistic, values, delta)
+            work = integers(question.statistic, values, delta)
             found.append((seconds(work, rounds), f"{kind}, {name} Delta"))
     return max(found)
 
@@ -134,9 +124,14 @@ def functions(only: str, scale: float, rounds: int) -> Iterator[str]:
     for question in QUESTIONS:
         if only in question.statistic:
             asked = Question(question.statistic, round(question.size * scale), question.goal)
-            for way in WAYS:
-                found = cells(*slowest(asked, way, rounds), asked.goal)
-                yield line([asked.statistic, f"{asked.size:,}", way, *found])
+            yield line(
+                [
+                    asked.statistic,
+                    f"{asked.size:,}",
+                    "a group",
+                    *cells(*slowest(asked, rounds), asked.goal),
+                ]
+            )
 
 
 def contestants(partitions: int, output: Path) -> list[Contestant]:

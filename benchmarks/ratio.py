@@ -7,10 +7,10 @@
 
 The settings are the article's ("Privately bounding local sensitivity", 2024): epsilon 1, delta
 10^-6, a tenth of epsilon for the bound, one row per person, and mean absolute errors against b for
-several a / b. Its code bounds nothing (see `beam_dp.mechanisms.ratio.local_bound`); "local, total" is its
-corrected form, "local, parts" asks for a and b - a instead, "auto" takes the better of that and
-KSW. "not private" is noise for the same epsilon scaled to the local sensitivity itself: what the
-local forms would reach if their bound cost nothing. The value without any noise has no error.
+several a / b. Its code bounds nothing (see `beam_dp.mechanisms.ratio.local_bound`); "local" is its
+form with corrected bounds, which asks for a and b - a, and releases KSW where noisy counts say that
+this is better. "not private" is noise for the same epsilon scaled to the local sensitivity itself:
+what "local" would reach if its bound cost nothing. The value without any noise has no error.
 """
 
 from __future__ import annotations
@@ -35,13 +35,10 @@ SIZES = "10,30,100,300,1000,3000,10000,30000,100000"
 
 def draws(neighbours: str) -> dict[str, Callable[[int, int, int], np.ndarray]]:
     """Return what is compared, by name: releases for a, b and a number of trials."""
-    local = ratio.LocalSensitivity
     compared = {
         "naive": ratio.Naive(BUDGET, 1, neighbours),
         "KSW": ratio.KuleszaSureshWang(BUDGET, 1, neighbours),
-        "local, total": local(BUDGET, 1, neighbours, queries="total"),
-        "local, parts": local(BUDGET, 1, neighbours),
-        "auto": ratio.mechanism("auto", BUDGET, 1, neighbours),
+        "local": ratio.LocalSensitivity(BUDGET, 1, neighbours),
     }
 
     def drawing(mechanism: ratio.Mechanism) -> Callable[[int, int, int], np.ndarray]:

@@ -30,12 +30,11 @@ from beam_dp.beam_yaml.mappings import function_of, number_of
 from beam_dp.mechanisms import sensitivity
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.sensitivity import gradient
+from beam_dp.mechanisms.sensitivity.gradient import Counts
 from beam_dp.testing.sensitivity import exceeds
 from beam_dp.transforms.inputs import released_files
 from beam_dp.transforms.io import whole_files
 from pipelines import command_line, messages, running, stopping
-
-Counts = tuple[int, ...]
 
 _MOST = 1_000_000
 _COLUMNS = ["histogram", "sensitivity"]
@@ -102,13 +101,13 @@ def steepest(options: argparse.Namespace) -> tuple[Number, Counts, Counts]:
     rows = released_files.rows_of(options.output, _COLUMNS)
     worst = max(rows, key=lambda row: float(str(row[1])))
     x = tuple(map(int, str(worst[0]).split()))
-    moves = [(x, i) for i in range(len(x))]
-    moves += [(gradient.step(x, i, -1), i) for i, n in enumerate(x) if n]
     function = function_of("LocalSensitivity", "--function", options.function)
     values = gradient.Values("LocalSensitivity", function)
-    norms = [sensitivity.norm(values.difference(*move), options.p) for move in moves]
-    lower, i = moves[norms.index(max(norms))]
-    return max(norms), lower, gradient.step(lower, i, 1)
+    norms = {
+        move: sensitivity.norm(values.difference(*move), options.p) for move in gradient.moves(x)
+    }
+    lower, i = max(norms, key=norms.__getitem__)
+    return norms[lower, i], lower, gradient.step(lower, i, 1)
 
 
 def _readable(number: Number) -> str:

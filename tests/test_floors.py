@@ -31,7 +31,6 @@ FLOORS = (
 
 LIBRARY = sorted(path for path in ROOT.glob("beam_dp/**/*.py") if path.name != "__init__.py")
 ONE_IDEA = {
-    "base.py",  # what all mechanisms of a ratio, and all metrics, have
     "block_votes.py",  # of black boxes: the lines, and the step that asks the function
     "clipped.py",  # a clip and noise: what metrics request, and the release
     "monotone.py",  # statistics: their profile by search, and the check of the claim

@@ -9,7 +9,7 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics.individual.person_epsilon import PersonalisedStatistic
+from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.search import RankProfile
 from beam_dp.mechanisms.search.ranks.central import CentralSearch

@@ -26,7 +26,7 @@ from beam_dp.mechanisms.metrics import (
     spread,
     totals,
 )
-from beam_dp.mechanisms.metrics.individual.person_epsilon import PersonalisedStatistic
+from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.program import Program, compile_program

@@ -49,8 +49,8 @@ class Ratio(Metric):
         per: "row": of rows, as in SQL. "person": of people with any such row.
         method: "clip" as above; or a ratio of bounded people (`mechanisms.ratio`), which of rows
             needs `ContributionBounds(rows_per_partition=...)`, and is 1/2 where nothing is there:
-            "kulesza_suresh_wang", "naive", "local_sensitivity" (needs a delta), or "auto" (the best
-            by noisy counts that have been paid for; with a delta).
+            "kulesza_suresh_wang", "naive", or "local_sensitivity" (needs a delta; the better of
+            that and the first, by noisy counts that have been paid for).
         neighbours: "add-remove", as everywhere; "substitution" also covers one person with other
             rows, in other partitions too, for the noise that this needs, by a ratio of bounded
             people. What is released beside it is not covered so; private partitions, which show
@@ -123,12 +123,12 @@ class Ratio(Metric):
 
     @property
     def _bounded_method(self) -> str:
-        return ratio.METHODS[1] if self.method == CLIP else self.method
+        return ratio.DEFAULT if self.method == CLIP else self.method
 
     @property
     def wants_delta(self) -> bool:
         """Whether its method spends a delta."""
-        return self.method in ("auto", "local_sensitivity")
+        return self.method == "local_sensitivity"
 
     @property
     def _is_clipped(self) -> bool:

@@ -145,7 +145,7 @@ class Preprocessing(Metric):
 
     @property
     def statistic(self) -> str:
-        """What is computed, as `preprocessing.release` calls it."""
+        """What is computed, as `preprocessing.groups` calls it."""
         return self._prefix
 
     @property

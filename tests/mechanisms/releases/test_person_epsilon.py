@@ -6,12 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms import preprocessing
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.metrics.individual.person_epsilon import PersonalisedStatistic
+from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.releases import preprocessed
-from beam_dp.mechanisms.releases.individual import person_epsilon
+from beam_dp.mechanisms.releases import person_epsilon, preprocessed
 from tests.mechanisms.preprocessing import brute
 
 EPSILONS = (0.25, 0.5, 2)
@@ -62,9 +60,8 @@ def test_it_is_the_function_of_definition_3_1():
         assert cut("maximum", people, empty) == brute.preprocessed(largest, values, prices, empty)
         assert cut("minimum", people, empty) == brute.preprocessed(smallest, values, prices, empty)
         positive = [abs(value) for value in values]
-        exactly = preprocessing.total(positive, prices)
         pairs = list(zip(positive, prices, strict=True))
-        assert cut("sum", pairs, 0) == exactly == brute.preprocessed(sum, positive, prices, 0)
+        assert cut("sum", pairs, 0) == brute.preprocessed(sum, positive, prices, 0)
 
 
 def released(reach=1, sensitivity="auto", of="sum", epsilons=EPSILONS):

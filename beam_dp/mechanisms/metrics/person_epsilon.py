@@ -5,7 +5,7 @@ it must not depend on what the data say of them.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -19,8 +19,7 @@ from beam_dp.mechanisms.metrics.spread import Preprocessing
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.options import refuse
 from beam_dp.mechanisms.releases.clipped import people_of
-from beam_dp.mechanisms.releases.individual.person_epsilon import PersonEpsilonRelease
-from beam_dp.mechanisms.releases.individual.weighted_median import WeightedMedian
+from beam_dp.mechanisms.releases.person_epsilon import PersonEpsilonRelease, WeightedMedian
 from beam_dp.mechanisms.releases.preprocessed import SHARES
 from beam_dp.mechanisms.releases.released import Release
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
@@ -31,7 +30,6 @@ MOST_TIERS = 1 << 10
 STATISTICS = ("sum", "maximum", "minimum", "median")
 _LEAST = Fraction(1, 1_000_000)
 _MEND = "It is released in another way here: see person_value and sensitivity."
-_SEARCHED = ("candidates",)
 _KEPT = ("person_value", "last_by", "sensitivity", "empty", "unit")
 _PLAIN = ("column", "of", "name", "weight")
 
@@ -41,7 +39,7 @@ class PersonalisedStatistic(Preprocessing):
     """A sum or an extreme of one number per person, each person with an epsilon of their own.
 
     With an epsilon_i per person the noise has one scale b, and person i moves g by at most
-    Delta_i = b epsilon_i: see `preprocessing.Personalised`. These are the statistics whose g is
+    Delta_i = b epsilon_i: see `releases.person_epsilon`. These are the statistics whose g is
     known for unequal Delta_i and any number of people: sums (each person cut to Delta_i) and
     max(empty, largest value) with its mirror. A median is searched, each person with a weight
     (`weighted`); `sensitivity` and `empty` do not apply to it.
@@ -63,11 +61,10 @@ class PersonalisedStatistic(Preprocessing):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner = "PreprocessSensitivity"
-        checks.one_of(owner, "statistic", self.of, STATISTICS)
-        checks.column(owner, "person_epsilon", self.person_epsilon)
-        check_indexes(owner, self.candidates)
-        object.__setattr__(self, "epsilons", check_epsilons(owner, self.epsilons))
+        checks.one_of(OWNER, "statistic", self.of, STATISTICS)
+        checks.column(OWNER, "person_epsilon", self.person_epsilon)
+        check_indexes(OWNER, self.candidates)
+        object.__setattr__(self, "epsilons", _rising(self.epsilons))
 
     @property
     def statistic(self) -> str:
@@ -144,56 +141,41 @@ class PersonalisedStatistic(Preprocessing):
             "be public ones for people with an epsilon of their own, who pay for nothing else",
             "Write partitions=dp.PublicPartitions([...]).",
         )
-        check_budget(OWNER, budget, self.columns()[-1].detail)
+        most = float(self.columns()[-1].detail[-1])
+        mend = f"Write budget=dp.Budget(epsilon={most})."
+        checks.require(
+            not budget.is_zcdp and budget.delta == 0,
+            OWNER,
+            "budget",
+            "be a pure epsilon, without rho and delta, for people with an epsilon of their own",
+            mend,
+        )
+        checks.require(
+            float(budget.amount) == most,
+            OWNER,
+            "budget",
+            f"be the largest of epsilons, {most}, not {float(budget.amount)}: that is what the "
+            "person who allows most allows",
+            mend,
+        )
 
     @property
     def _prefix(self) -> str:
         return self.of
 
 
-def check_epsilons(owner: str, epsilons: object) -> tuple[Fraction, ...]:
-    """Return public epsilons in rising order."""
+def _rising(epsilons: object) -> tuple[Fraction, ...]:
+    """Return public epsilons in rising order, or refuse them."""
     if not isinstance(epsilons, (list, tuple)) or not epsilons:
-        raise checks.ParameterTypeError(
-            owner,
-            "epsilons",
-            f"be a list of the public epsilons that people may have, not {epsilons!r}",
-            "Write epsilons=[0.5, 1.0].",
-        )
-    tiers = {checks.decimal(owner, "epsilons", each) for each in epsilons}
-    checks.require(
-        all(each > 0 and (each / _LEAST).denominator == 1 for each in tiers),
-        owner,
-        "epsilons",
-        f"be positive multiples of 0.000001, not {list(epsilons)!r}",
-    )
-    checks.require(
-        len(tiers) <= MOST_TIERS,
-        owner,
-        "epsilons",
-        f"be at most {MOST_TIERS} different ones, not {len(tiers)}",
-    )
+        rule = f"be a list of the public epsilons that people may have, not {epsilons!r}"
+        raise checks.ParameterTypeError(OWNER, "epsilons", rule, "Write epsilons=[0.5, 1.0].")
+    tiers = {checks.decimal(OWNER, "epsilons", each) for each in epsilons}
+    whole = all(each > 0 and (each / _LEAST).denominator == 1 for each in tiers)
+    rule = f"be positive multiples of 0.000001, not {list(epsilons)!r}"
+    checks.require(whole, OWNER, "epsilons", rule)
+    rule = f"be at most {MOST_TIERS} different ones, not {len(tiers)}"
+    checks.require(len(tiers) <= MOST_TIERS, OWNER, "epsilons", rule)
     return tuple(sorted(tiers))
-
-
-def check_budget(owner: str, budget: Budget, epsilons: tuple[Fraction, ...]) -> None:
-    """Refuse a budget that is not what the most generous person allows."""
-    mend = f"Write budget=dp.Budget(epsilon={float(epsilons[-1])})."
-    checks.require(
-        not budget.is_zcdp and budget.delta == 0,
-        owner,
-        "budget",
-        "be a pure epsilon, without rho and delta, for people with an epsilon of their own",
-        mend,
-    )
-    checks.require(
-        float(budget.amount) == float(epsilons[-1]),
-        owner,
-        "budget",
-        f"be the largest of epsilons, {float(epsilons[-1])}, not "
-        f"{float(budget.amount)}: that is what the person who allows most allows",
-        mend,
-    )
 
 
 def personalised(
@@ -221,23 +203,18 @@ def personalised(
         'of people. Write statistic=dp.Sum("minutes").',
     )
     assert of is not None
-    taken = {**_kept(given, of.statistic, options), "name": given.output}
-    taken.setdefault("person_value", of.person_value)
-    column = vars(given)["column"]
-    return PersonalisedStatistic(column, of.statistic, person_epsilon, epsilons, **taken)
-
-
-def _kept(given: Metric, of: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a statistic and those beside it, or refuse what has no effect."""
+    median = of.statistic == "median"
     checks.require(
-        of != "median" or "sensitivity" not in options,
+        not median or "sensitivity" not in options,
         OWNER,
         "sensitivity",
         "be left out: a Median for people with an epsilon of their own is searched "
         "for, and needs none",
     )
-    kept = (*_KEPT, *_SEARCHED) if of == "median" else _KEPT
-    fields: Sequence[str] = [field.name for field in dataclasses.fields(given)]
-    others = [name for name in fields if name not in (*_PLAIN, *kept)]
+    taken = (*_KEPT, "candidates") if median else _KEPT
+    fields = {field.name: getattr(given, field.name) for field in dataclasses.fields(given)}
+    others = [name for name in fields if name not in (*_PLAIN, *taken)]
     refuse(given, others, "for people with an epsilon of their own", _MEND)
-    return {**{name: vars(given)[name] for name in fields if name in kept}, **options}
+    kept = {name: value for name, value in fields.items() if name in taken}
+    chosen = {"person_value": of.person_value, **kept, **options, "name": given.output}
+    return PersonalisedStatistic(fields["column"], of.statistic, person_epsilon, epsilons, **chosen)
