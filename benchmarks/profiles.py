@@ -24,7 +24,7 @@ from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.profiles import coverage, frequency, kth_largest
 from beam_dp.mechanisms.profiles.packed import by_price
 from beam_dp.mechanisms.profiles.packed.packings import PackedRows
-from beam_dp.mechanisms.search import RankProfile, increments
+from beam_dp.mechanisms.search.ranks.node import Node, increments
 from benchmarks import cases, relations
 from benchmarks.cases import Case
 
@@ -116,7 +116,7 @@ def _median(case: Case, columns: Columns) -> list[float]:
     """Return the increments of the ranks of all different values."""
     values, places = np.unique(columns["price"], return_inverse=True)
     ones, people = np.ones(len(places), np.int64), codes(columns[case.person[0]])
-    RankProfile(*increments(people, places, ones))
+    Node.of(*increments(people, places, ones), len(values))
     return [float(values[0]), float(values[-1])]
 
 

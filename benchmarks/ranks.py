@@ -35,8 +35,7 @@ from beam_dp.mechanisms.metrics.base import UNIT, Metric
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.releases.quantiles import ExtremeRelease, RankRelease
 from beam_dp.mechanisms.releases.request import Context
-from beam_dp.mechanisms.search.ranks.node import Answer, Node
-from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION, RankProfile
+from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node
 
 RUNS = 100
 STATED = 0.93
@@ -239,9 +238,9 @@ def now(task: Task, release: RankRelease | ExtremeRelease, data: np.ndarray) -> 
     """Return what the metric's search answers."""
     indexes = _GRID.indexes(data)
     if isinstance(release, ExtremeRelease):
-        node = Node.of(RankProfile(indexes, np.ones(len(data), np.int64), 1), _GRID.size)
+        node = Node.of(indexes, np.ones(len(data), np.int64), _GRID.size)
         return release.search.choose_at(node, _GRID, _NOISE)
-    node = Node.of(RankProfile(indexes, np.full(len(data), RESOLUTION)), _GRID.size)
+    node = Node.of(indexes, np.full(len(data), RESOLUTION), _GRID.size)
     return release.search.answers(node, _GRID, _NOISE)[task.place]
 
 

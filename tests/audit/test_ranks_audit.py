@@ -15,12 +15,11 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid
-from beam_dp.mechanisms.search import RankProfile
-from beam_dp.mechanisms.search.ranks import first_look, splitting, tail
+from beam_dp.mechanisms.search.ranks import splitting, tail
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Node
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
-from beam_dp.mechanisms.search.ranks.tail import TailSearch
+from beam_dp.mechanisms.search.ranks.tail import Line, TailSearch
 
 D, N = 2, 5
 ROUNDING = 1e-8
@@ -31,10 +30,10 @@ WEIGHTED = Candidates(DecimalGrid(0, 1, 1))  # 21 values, of weights from 1/9 to
 KINDS = [s for s in itertools.product(range(D + 1), repeat=N - 1) if list(s) == sorted(s)]
 
 
-def profile_of(people: tuple[int, ...]) -> RankProfile:
-    """Return the profile of so many people of each kind."""
+def node_of(people: tuple[int, ...], size: int) -> Node:
+    """Return so many people of each kind."""
     shares = np.array(people) @ np.array(KINDS)
-    return RankProfile(np.arange(N), np.diff([0, *shares, D * sum(people)]), D)
+    return Node.of(np.arange(N), np.diff([0, *shares, D * sum(people)]), size)
 
 
 def databases() -> list[tuple[int, ...]]:
@@ -70,7 +69,8 @@ class Audit:
 
     def logarithms(self, people):
         if people not in self.cache:
-            found = self.search.distribution(profile_of(people), self.candidates)
+            node = node_of(people, self.candidates.size)
+            found = self.search.chances_at(node, self.candidates)
             listed = list(found.values()) if isinstance(found, dict) else found
             assert math.fsum(listed) == pytest.approx(1, abs=1e-12)
             self.cache[people] = np.log(listed)
@@ -116,7 +116,7 @@ def test_weights_of_candidates_change_no_ratio():
 @pytest.fixture
 def small_steps(monkeypatch):
     """Puts an edge at every second candidate."""
-    monkeypatch.setattr(first_look, "STEP", 2)
+    monkeypatch.setattr(tail, "STEP", 2)
 
 
 TAILS = [
@@ -175,11 +175,12 @@ def test_splitting_under_zcdp():
 class WithAllThatIsDrawn(TailSearch):
     """Lists what the first look saw, the answer, and the number behind it in units, to 160 people."""
 
-    def distribution(self, profile, candidates):
-        line, outer = self._prepared(Node.of(profile, candidates.size), candidates)
+    def chances_at(self, node, candidates):
+        line = Line.of(node, candidates, self.upper)
+        sights, look = self._look(line)
         parts = [
-            self._after(line, self._levels(outer, sight), chance)
-            for sight, chance in self._look(outer).chances(line)
+            self._after(line, self._levels(line.outer, sight), chance)
+            for sight, chance in zip(sights, look.chances(), strict=True)
         ]
         return list(itertools.chain(*parts))
 
@@ -264,9 +265,9 @@ class HalfTheNoiseOfTheWalk(TailSearch):
 class AFirstLookForNothing(TailSearch):
     """Pays a twentieth of epsilon for what costs half."""
 
-    def _look(self, outer):
-        look = super()._look(outer)
-        return look._replace(rate=10 * look.rate)
+    def _look(self, line):
+        sights, look = super()._look(line)
+        return sights, look._replace(rate=10 * look.rate)
 
 
 class TheCheckCountsEverybody(TailSearch):
@@ -276,8 +277,7 @@ class TheCheckCountsEverybody(TailSearch):
         return (1.0, 0.0)
 
     def chances_at(self, node, candidates):
-        _, outer = self._prepared(node, candidates)
-        levels = self._few(outer)
+        levels = self._few(candidates)
         chances = TailSearch.chances_at(self, node, candidates)
         kept, _ = super()._kept(levels, int(node.sums[-1]))
         lost = math.fsum(chances[:-1]) * (1 - kept)

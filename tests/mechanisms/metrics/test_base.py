@@ -151,9 +151,6 @@ def test_searches_are_built_with_their_budget():
         for budget in (Budget(1.0), Budget.zcdp(0.5)):
             search = build_search(kind, budget, 0.1, 1000)
             assert type(search) is kind and search.cost == budget and search.shift(grid.size) > 0
-    assert build_search(NoisyBinarySearch, Budget(1.0), 0.1, 1000).noise == "laplace"
-    assert build_search(NoisyBinarySearch, Budget.zcdp(1.0), 0.1, 1000).noise == "bit"
-    assert build_search(NoisyBinarySearch, Budget.zcdp(1e-6), 0.1, 1 << 64).noise == "gaussian"
     assert build_search("auto", Budget(1.0), 0.1, 1000) == AboveThreshold(Budget(1.0), 0.1)
 
 

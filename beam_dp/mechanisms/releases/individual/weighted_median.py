@@ -24,7 +24,6 @@ from beam_dp.mechanisms.releases.released import (
     Spending,
     people,
 )
-from beam_dp.mechanisms.search import RankProfile
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Answer, Node
 from beam_dp.mechanisms.summaries.histograms import Measure
@@ -88,8 +87,8 @@ class WeightedMedian(Release):
         return Released.ranked(values, np.array([answer.error for answer in answers], float))
 
     def _answer(self, indexes: np.ndarray, tiers: np.ndarray, noise: Noise) -> Answer:
-        profile = RankProfile(indexes, self.weights[tiers], self.search.resolution)
-        return self.search.choose_at(Node.of(profile, self.candidates.size), self.candidates, noise)
+        node = Node.of(indexes, self.weights[tiers], self.candidates.size)
+        return self.search.choose_at(node, self.candidates, noise)
 
     def describe(self) -> Description:
         """Describe whose ranks are searched."""

@@ -12,11 +12,9 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.numbers import Number
-from beam_dp.mechanisms.search.common import SYSTEM_NOISE, check
+from beam_dp.mechanisms.search.common import check
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
-from beam_dp.mechanisms.search.ranks.node import Answer, Node, audited, checked
-from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION, RankProfile
+from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node
 from beam_dp.mechanisms.search.ranks.tail import STRAY, TailSearch
 
 _OWNER = "SplitSearch"
@@ -112,25 +110,12 @@ class SplitSearch:
         root = _ROOT if TAIL < middle < 1 - TAIL else 1 / _ROOT
         return self.cost.scaled((Fraction(1) if level else root) / (root + self.levels - 1))
 
-    def choose_from(
-        self, profile: RankProfile, candidates: Candidates, noise: Noise = SYSTEM_NOISE
-    ) -> list[Number]:
-        """Return one candidate per share, NaN for none, in the order of the shares."""
-        node = checked(_OWNER, profile, candidates, self.resolution)
-        answers = self.answers(node, candidates, noise)
-        return [answer.value(candidates) for answer in answers]
-
     def answers(self, node: Node, candidates: Candidates, noise: Noise) -> list[Answer]:
         """Return the answer for each share, for the node of all candidates: a private draw."""
         return self._choose(node, self._exact, candidates, noise, 0)
 
-    def distribution(self, profile: RankProfile, candidates: Candidates) -> dict[Indexes, float]:
-        """Return the exact probabilities of all lists of indexes (None for none), for audits.
-
-        Raises:
-            ValueError: for more than 64 candidates.
-        """
-        node = audited(_OWNER, profile, candidates, self.resolution)
+    def chances_at(self, node: Node, candidates: Candidates) -> dict[Indexes, float]:
+        """Return the exact probabilities of all lists of indexes (None for none), for audits."""
         return self._chances(node, self._exact, candidates, 0)
 
     @property
