@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from beam_dp.mechanisms.numerics.numbers import EXACT, Number
+from beam_dp.mechanisms.candidates.grids import Floats, Grid, Indexes, indexes_among, least_gap
+from beam_dp.mechanisms.numerics.numbers import Number
 
-Indexes = npt.NDArray[np.int64]
 _EXACT_POWER = 22  # 10^22 is a float; a product or quotient with it is rounded once
 _ONE = 1 << 32  # the weight of an e-fold
 _USUAL = 9  # values are mostly from 1 to 10^9
 _STEPS = 1000
 
 
-class ListedGrid(abc.ABC):
+class ListedGrid(Grid):
     """Floats in rising order, each with a public weight; made once per process."""
 
     @property
     @abc.abstractmethod
-    def _values(self) -> npt.NDArray[np.float64]:
+    def _values(self) -> Floats:
         """The values."""
 
     @property
@@ -38,6 +38,11 @@ class ListedGrid(abc.ABC):
         """The number of values."""
         return len(self._values)
 
+    @property
+    def gap(self) -> Fraction:
+        """The least distance of two neighbours, in floats."""
+        return least_gap(self._values)
+
     def __getitem__(self, i: int) -> float:
         return float(self._values[i])
 
@@ -45,12 +50,9 @@ class ListedGrid(abc.ABC):
         """Return the first i whose value is >= `value`, which lies within the grid; exact."""
         return bisect.bisect_left(self._values, value, key=float)
 
-    def indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes | None:
+    def indexes(self, values: Floats | Indexes) -> Indexes | None:
         """Return `index` of each value; `size` above the top; None for ints that are no floats."""
-        whole = values.dtype.kind != "f"
-        if whole and len(values) and (values.max() > EXACT or values.min() < -EXACT):
-            return None
-        return np.asarray(np.searchsorted(self._values, values.astype(np.float64)), np.int64)
+        return indexes_among(self._values, values)
 
     def weight_before(self, indexes: Indexes) -> Indexes:
         """Return the weight of all values before each index, from 0 to `size`."""
@@ -81,17 +83,12 @@ class DecimalGrid(ListedGrid):
     digits: int
     decades: int
 
-    @property
-    def gap(self) -> Fraction:
-        """The least distance of two neighbours."""
-        return Fraction(10) ** self.low
-
     def mirrored(self) -> "DecimalGrid":
         """Return the values with the opposite sign, in rising order: the same ones."""
         return self
 
     @property
-    def _values(self) -> npt.NDArray[np.float64]:
+    def _values(self) -> Floats:
         return _values(self.low, self.digits, self.decades)
 
     @property
@@ -118,18 +115,13 @@ class BoundedGrid(ListedGrid):
     lower: Fraction | None = None
     upper: Fraction | None = None
 
-    @property
-    def gap(self) -> Fraction:
-        """The least distance of two neighbours, in floats."""
-        return Fraction(float(np.diff(self._values).min(initial=math.inf)))
-
     def mirrored(self) -> "BoundedGrid":
         """Return the values with the opposite sign, in rising order."""
         lower = None if self.upper is None else -self.upper
         return BoundedGrid(self.grid, lower, None if self.lower is None else -self.lower)
 
     @property
-    def _values(self) -> npt.NDArray[np.float64]:
+    def _values(self) -> Floats:
         return _between(self)
 
     @property
@@ -138,7 +130,7 @@ class BoundedGrid(ListedGrid):
 
 
 @functools.lru_cache(maxsize=16)
-def _steps(bounded: BoundedGrid) -> tuple[npt.NDArray[np.float64], Indexes]:
+def _steps(bounded: BoundedGrid) -> tuple[Floats, Indexes]:
     """Return the even steps between two bounds, and how round each is; nothing without both."""
     lower, upper, power = bounded.lower, bounded.upper, bounded.grid.low
     if lower is None or upper is None:
@@ -153,7 +145,7 @@ def _steps(bounded: BoundedGrid) -> tuple[npt.NDArray[np.float64], Indexes]:
 
 
 @functools.lru_cache(maxsize=16)
-def _between(bounded: BoundedGrid) -> npt.NDArray[np.float64]:
+def _between(bounded: BoundedGrid) -> Floats:
     """Return the values between two bounds."""
     every, (steps, _) = bounded.grid._values, _steps(bounded)
     ends = [float(end) for end in (bounded.lower, bounded.upper) if end is not None]
@@ -180,7 +172,7 @@ def _weights_between(bounded: BoundedGrid) -> Indexes:
 
 
 @functools.lru_cache(maxsize=16)
-def _values(low: int, digits: int, decades: int) -> npt.NDArray[np.float64]:
+def _values(low: int, digits: int, decades: int) -> Floats:
     """Return the whole grid in rising order."""
     parts = [_scaled(mantissas, low + power) for mantissas, power in _positive(digits, decades)]
     positive = np.concatenate(parts)
@@ -217,7 +209,7 @@ def _positive(digits: int, decades: int) -> list[tuple[Indexes, int]]:
     return [(begin, 0), *rest, (np.array([least]), decades - digits + 1)]
 
 
-def _scaled(mantissas: npt.NDArray[Any], power: int) -> npt.NDArray[np.float64]:
+def _scaled(mantissas: npt.NDArray[Any], power: int) -> Floats:
     """Return the float nearest to each m 10^power."""
     small = mantissas.dtype == np.int64
     if small and abs(power) <= _EXACT_POWER:  # one operation on two floats, which is rounded once

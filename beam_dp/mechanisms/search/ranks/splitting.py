@@ -1,5 +1,6 @@
 """SplitSearch: several quantiles for the price of few, by recursive splitting."""
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ weights, as all others err with it; or smaller, where it is a walk, which errs l
 Indexes = tuple[int | None, ...]
 
 
+@functools.lru_cache(maxsize=256)
 def quantile_search(
     budget: Budget, p: Fraction, resolution: int = RESOLUTION, stray: float = STRAY
 ) -> CentralSearch | TailSearch:

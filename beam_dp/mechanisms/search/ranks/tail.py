@@ -1,5 +1,6 @@
 """TailSearch: a quantile near an end, the k-th largest and the largest, by a walk from outside."""
 
+import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -89,7 +90,8 @@ class Sight(NamedTuple):
 NOTHING = Sight(None, Fraction(0))
 
 
-class Levels(NamedTuple):
+@dataclass(frozen=True)
+class Levels:
     """What is public after the first look: rates per person, and levels in people.
 
     Attributes:
@@ -100,6 +102,7 @@ class Levels(NamedTuple):
         cuts: how many candidates are passed before each stretch but the last, falling.
         behind: t.
         many: whether people are many.
+        person: how many units of a level one person is worth.
     """
 
     rate: Fraction
@@ -109,6 +112,13 @@ class Levels(NamedTuple):
     cuts: tuple[int, ...]
     behind: Fraction
     many: bool
+    person: int
+
+    @functools.cached_property
+    def needs(self) -> tuple[int, list[int]]:
+        """The number `more`, and the floors, in units."""
+        more, *floors = (math.ceil(each * self.person) for each in (self.more, *self.floors))
+        return more, floors
 
     def floor_at(self, passed: int) -> float:
         """Return L of the candidate before which so many are passed."""
@@ -264,11 +274,11 @@ class TailSearch:
         for sight, chance in zip(sights, look.chances(), strict=True):
             levels = self._levels(line.outer, sight)
             begins, walk = self._walk(line, levels)
-            behind = (line.total - line.reached(begins)).tolist()
-            kept = np.repeat([self._kept(levels, units) for units in behind], walk.lengths, axis=0)
-            stops = chance * np.array(walk.chances())
-            chances[:-1] += stops[:-1] * kept[:, 0]
-            chances[-1] += stops[-1] + stops[:-1] @ kept[:, 1]
+            behind = line.total - np.repeat(line.reached(begins), walk.lengths)
+            kept, lost = self._kept(levels, behind)
+            *stops, passed = chance * np.array(walk.chances())
+            chances[:-1] += stops * kept
+            chances[-1] += passed + stops @ lost
         ordered = chances[-2::-1] if self.upper else chances[:-1]
         return [float(each) for each in (*ordered, chances[-1])]
 
@@ -311,7 +321,7 @@ class TailSearch:
         people are many. It is e3-DP, of bounded range 2 e3.
         """
         _, rate = self._rates
-        level, *questions = self._asked_at_first(line.outer)
+        level, *questions = _asked_at_first(self, line.outer)
         edges = _edges(line.size)
         reached = line.reached(np.append(edges, np.repeat(line.size, len(questions))))
         levels = [self._units(level)] * len(edges) + [self._units(each) for each in questions]
@@ -320,17 +330,6 @@ class TailSearch:
         sights += [Sight(None, people) for people in questions]
         walk = WeightWalk(rate / self.resolution, needs, np.ones(len(needs), np.int64))
         return [*sights, NOTHING], walk
-
-    def _asked_at_first(self, outer: int) -> list[Fraction]:
-        """Return how many people the first look asks for: at an edge, then falling in all.
-
-        M edges of the level T are seen where nobody is with the chance M e^(-e T) / 2.
-        """
-        rate = float(self._rates[1])
-        misled = float(self.stray * _MISLED)
-        at_edge = max(0.0, math.log(max(1, outer // STEP) / (2 * misled))) / rate
-        asked = {self._enough(outer), self._many(outer)} if self._share else {self._many(outer)}
-        return [_rounded_up(at_edge), *sorted(asked, reverse=True)]
 
     def _many(self, outer: int) -> Fraction:
         """Return how many people are more than the floor by far."""
@@ -351,51 +350,30 @@ class TailSearch:
         return _rounded_up(max(0.0, min(above / float(self._share), surely)))
 
     def _levels(self, outer: int, sight: Sight) -> Levels:
-        """Return the rates and levels after a first look."""
-        rate, share = self._rates[0], self._share
-        if share and sight.edge is None and sight.people < self._enough(outer):
-            share = Fraction(0)
-        rate /= 1 + share
-        cuts: tuple[int, ...] = ()
-        floors = [_floor(rate, outer, self._walked)]
-        if sight.edge is not None:
-            cuts, size = stretches(sight.edge)
-            most = _floor(rate, outer, float(1 - _NEAR) * self._walked)
-            nearest = min(most, _floor(rate, size, float(_NEAR) * self._walked))
-            rise = math.log(_FARTHER) / float(rate)
-            floors = [min(most, nearest + beyond * rise) for beyond in range(len(cuts) + 1)]
-        early = math.log(outer) / ((_EARLIER if sight.edge is None else _EARLY) * float(rate))
-        # Discrete Laplace noise is at least this with the chance `NOBODY`, or a little more.
-        behind = max(0.0, -math.log(NOBODY * (1 + math.exp(-rate)))) / float(rate)
-        return Levels(
-            rate,
-            share,
-            more=_rounded_up(self._asked + early),
-            floors=tuple(_rounded_up(floor) for floor in floors),
-            cuts=cuts,
-            behind=_rounded_up(behind),
-            many=sight.edge is not None or sight.people >= self._many(outer),
-        )
+        return _levels(self, outer, sight)
 
     def _walk(self, line: Line, levels: Levels) -> tuple[np.ndarray, WeightWalk]:
         """Return where each run of equal T - A(y) begins, and the walk over them."""
         cuts = np.array(levels.cuts, np.int64)
         begins = np.unique(np.concatenate([[0], line.indexes, cuts]).astype(np.int64))
         parts = self._share.denominator * self._grain
-        person = self.resolution * parts
-        asked = int(levels.share * parts * line.total) + math.ceil(levels.more * person)
-        needs = [max(asked, math.ceil(floor * person)) for floor in levels.floors]
+        more, floors = levels.needs
+        asked = int(levels.share * parts) * line.total + more
+        needs = [max(asked, floor) for floor in floors]
         stretch = np.searchsorted(-cuts, -begins, side="left")
         level = integers.narrow(np.array(needs, object))[stretch]
         reached = integers.product(line.reached(begins), alone(parts))
         lengths = np.diff(np.append(begins, line.size))
-        return begins, WeightWalk(levels.rate / person, integers.add(level, -reached), lengths)
+        return begins, WeightWalk(
+            levels.rate / levels.person, integers.add(level, -reached), lengths
+        )
 
-    def _kept(self, levels: Levels, behind: int) -> tuple[float, float]:
-        """Return the chance that an answer with so many units behind it is released, or is not."""
+    def _kept(self, levels: Levels, behind: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the chances that answers with so many units behind are released, or are not."""
+        if levels.many:
+            return np.ones(len(behind)), np.zeros(len(behind))
         least, rate = self._units(levels.behind) - behind, float(levels.rate / self.resolution)
-        both = laplace_at_least(least, rate), laplace_at_least(1 - least, rate)
-        return (1.0, 0.0) if levels.many else both
+        return laplace_at_least(least, rate), laplace_at_least(1 - least, rate)
 
     def _units(self, people: Fraction) -> int:
         return math.ceil(people * self.resolution)
@@ -419,6 +397,49 @@ class TailSearch:
         share = float(self._share)
         asked = self.rank / self.worth + max(0.0, share / (1 - share) * people)
         return max(self.usual_error, math.ceil(levels.floor_at(passed) - asked))
+
+
+@functools.lru_cache(maxsize=256)
+def _asked_at_first(search: TailSearch, outer: int) -> tuple[Fraction, ...]:
+    """Return how many people the first look asks for: at an edge, then falling in all.
+
+    M edges of the level T are seen where nobody is with the chance M e^(-e T) / 2.
+    """
+    rate = float(search._rates[1])
+    misled = float(search.stray * _MISLED)
+    at_edge = max(0.0, math.log(max(1, outer // STEP) / (2 * misled))) / rate
+    asked = {search._enough(outer), search._many(outer)} if search._share else {search._many(outer)}
+    return _rounded_up(at_edge), *sorted(asked, reverse=True)
+
+
+@functools.lru_cache(maxsize=256)
+def _levels(search: TailSearch, outer: int, sight: Sight) -> Levels:
+    """Return the rates and levels after a first look."""
+    rate, share = search._rates[0], search._share
+    if share and sight.edge is None and sight.people < search._enough(outer):
+        share = Fraction(0)
+    rate /= 1 + share
+    cuts: tuple[int, ...] = ()
+    floors = [_floor(rate, outer, search._walked)]
+    if sight.edge is not None:
+        cuts, size = stretches(sight.edge)
+        most = _floor(rate, outer, float(1 - _NEAR) * search._walked)
+        nearest = min(most, _floor(rate, size, float(_NEAR) * search._walked))
+        rise = math.log(_FARTHER) / float(rate)
+        floors = [min(most, nearest + beyond * rise) for beyond in range(len(cuts) + 1)]
+    early = math.log(outer) / ((_EARLIER if sight.edge is None else _EARLY) * float(rate))
+    # Discrete Laplace noise is at least this with the chance `NOBODY`, or a little more.
+    behind = max(0.0, -math.log(NOBODY * (1 + math.exp(-rate)))) / float(rate)
+    return Levels(
+        rate,
+        share,
+        more=_rounded_up(search._asked + early),
+        floors=tuple(_rounded_up(floor) for floor in floors),
+        cuts=cuts,
+        behind=_rounded_up(behind),
+        many=sight.edge is not None or sight.people >= search._many(outer),
+        person=search.resolution * search._share.denominator * search._grain,
+    )
 
 
 def _outer(candidates: Candidates, first: int, stop: int, upper: bool) -> int:
@@ -462,8 +483,8 @@ def _rounded_up(people: float) -> Fraction:
     return Fraction(math.ceil(people * _FINE), _FINE)
 
 
-def laplace_at_least(least: int, rate: float) -> float:
+def laplace_at_least(least: np.ndarray, rate: float) -> np.ndarray:
     """Return P(eta >= least) of the discrete Laplace distribution."""
-    if least > 0:
-        return math.exp(-rate * least) / (1 + math.exp(-rate))
-    return 1 - math.exp(-rate * (1 - least)) / (1 + math.exp(-rate))
+    above = np.maximum(least, 1 - least).astype(np.float64)
+    tail = np.exp(-rate * above) / (1 + math.exp(-rate))
+    return np.where(least > 0, tail, 1 - tail)

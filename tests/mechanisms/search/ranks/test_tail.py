@@ -50,7 +50,7 @@ def brute(search: TailSearch, values, points) -> list[float]:
     n, size = len(values), len(points)
     order = points[::-1] if search.upper else points
     beyond_all = [sum(v >= y if search.upper else v <= y for v in values) for y in order]
-    level, *questions = search._asked_at_first(size)
+    level, *questions = tail._asked_at_first(search, size)
     places = list(range(tail.STEP, size, tail.STEP))
     sights = [Sight(place, level) for place in places]
     sights += [Sight(None, people) for people in questions]
@@ -253,13 +253,16 @@ def test_rows_of_which_so_many_are_worth_a_person_are_counted_in_people():
 @pytest.mark.parametrize("rate", [0.05, 1.0, 7.0])
 def test_laplace_noise_by_its_sum(rate):
     for least in (-3, 0, 1, 12):
-        assert tail.laplace_at_least(least, rate) == pytest.approx(at_least(least, rate))
+        assert float(tail.laplace_at_least(np.array(least), rate)) == pytest.approx(
+            at_least(least, rate)
+        )
 
 
 def test_nobody_is_behind_but_with_the_chance_given():
     levels = TailSearch(Budget(1))._levels(1000, NOTHING)
     bound, rate = math.ceil(levels.behind), float(levels.rate)
-    assert tail.laplace_at_least(bound, rate) <= NOBODY < tail.laplace_at_least(bound - 1, rate)
+    enough, less = tail.laplace_at_least(np.array([bound, bound - 1]), rate)
+    assert enough <= NOBODY < less
 
 
 def test_nobody_reaches_the_floor_but_with_the_chance_given():
@@ -299,7 +302,7 @@ LOOKING = TailSearch(Budget(10), Fraction(1, 10), 60, False, resolution=1)  # it
 
 
 def test_what_is_seen_first(small_steps):
-    level, high, low = LOOKING._asked_at_first(45)
+    level, high, low = tail._asked_at_first(LOOKING, 45)
     assert high > low
     most = math.ceil(max(level, high)) + 1
 
@@ -321,7 +324,7 @@ def test_an_edge_where_nobody_is(small_steps):
     pairs = zip(sights, look.chances(), strict=True)
     chance = math.fsum(each for sight, each in pairs if sight.edge)
     assert 0.0085 < chance <= 0.009 * 41 / 40  # there are 41
-    assert search._asked_at_first(5)[0] == search._asked_at_first(10)[0]
+    assert tail._asked_at_first(search, 5)[0] == tail._asked_at_first(search, 10)[0]
 
 
 def test_stretches_beyond_an_edge_double_and_weigh_a_quarter(small_steps):
