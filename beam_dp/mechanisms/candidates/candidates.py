@@ -188,7 +188,8 @@ class Candidates:
 
     def mirrored(self) -> "Candidates":
         """Return the candidates with the opposite sign, in rising order."""
-        return Candidates(self.points.mirrored())
+        grid = self.points.mirrored()
+        return self if grid is self.points else Candidates(grid)
 
     def weight_before(self, indexes: Indexes) -> Indexes:
         """Return the weight of all candidates before each index, from 0 to `size`.

@@ -55,6 +55,10 @@ class _OfRanks(OfValues):
         """Whether its error is one of ranks: yes."""
         return True
 
+    def _request(self, *shares: Fraction, alone: bool = True) -> Request:
+        [column] = self.columns()
+        return QuantileRequest(column, shares, self.given, self.beta, self.per, alone)
+
 
 @dataclasses.dataclass(frozen=True)
 class Quantile(_OfRanks):
@@ -94,11 +98,11 @@ class Quantile(_OfRanks):
 
     @property
     def _prefix(self) -> str:
-        return _named(checks.decimal("Quantile", "p", self.p))
+        return f"quantile_{float(checks.decimal('Quantile', 'p', self.p)):g}"
 
     def requests(self) -> tuple[Request, ...]:
         """Return the quantile of rows, or of people."""
-        return (quantile_request(self, checks.decimal("Quantile", "p", self.p)),)
+        return (self._request(checks.decimal("Quantile", "p", self.p)),)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,9 +155,7 @@ class Quantiles(_OfRanks):
 
     def requests(self) -> tuple[Request, ...]:
         """Return all of them as one request."""
-        shares = tuple(Fraction(share) for share in self.shares)
-        [column] = self.columns()
-        return (QuantileRequest(column, shares, self.given, self.beta, self.per, alone=False),)
+        return (self._request(*(Fraction(share) for share in self.shares), alone=False),)
 
     def output_columns(self, released: Released) -> tuple[np.ndarray, ...]:
         """Return the value and the error of every p."""
@@ -193,7 +195,7 @@ class Median(_OfRanks):
         """Return the median of rows, or of people, or the preprocessed one."""
         if self.is_preprocessed:
             return preprocessed(self).requests()
-        return (quantile_request(self, Fraction(1, 2)),)
+        return (self._request(Fraction(1, 2)),)
 
     def of_people(self) -> OfPeople:
         """Return the median of people's means."""
@@ -208,21 +210,6 @@ def _check_p(owner: str, name: str, p: checks.Real) -> None:
     """Refuse what is no share of rows."""
     checks.fraction_between(owner, name, p, 0, 1, "Write 0.5 for the median.")
     check_share(owner, p)
-
-
-def _named(p: Fraction) -> str:
-    return f"quantile_{float(p):g}"
-
-
-def quantile_request(metric: Quantile | Median, p: Fraction) -> Request:
-    """Return the request of a quantile.
-
-    Args:
-        metric: which says of what, of whom, and which candidates.
-        p: the share below.
-    """
-    [column] = metric.columns()
-    return QuantileRequest(column, (p,), metric.given, metric.beta, metric.per)
 
 
 @dataclasses.dataclass(frozen=True)

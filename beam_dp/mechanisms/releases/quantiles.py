@@ -224,10 +224,6 @@ class RankRelease(Release):
         return Description(_OF_ROWS, "-", self.shift, _worth(self.shift), reason)
 
 
-def _exact(p: float | Fraction) -> Fraction:
-    return Fraction(p)
-
-
 _OF_ROWS = "clip on rows for each partition, then rank search"
 
 

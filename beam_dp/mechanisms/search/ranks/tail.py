@@ -487,4 +487,4 @@ def laplace_at_least(least: np.ndarray, rate: float) -> np.ndarray:
     """Return P(eta >= least) of the discrete Laplace distribution."""
     above = np.maximum(least, 1 - least).astype(np.float64)
     tail = np.exp(-rate * above) / (1 + math.exp(-rate))
-    return np.where(least > 0, tail, 1 - tail)
+    return np.asarray(np.where(least > 0, tail, 1 - tail))
