@@ -1,7 +1,6 @@
 """The decimal numbers of few digits, of both signs: what people write is among them."""
 
 import abc
-import bisect
 import functools
 import math
 from dataclasses import dataclass
@@ -11,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from beam_dp.mechanisms.candidates.grids import Floats, Grid, Indexes, indexes_among, least_gap
-from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.candidates.grids import Floats, Indexes, ListedGrid
 
 _EXACT_POWER = 22  # 10^22 is a float; a product or quotient with it is rounded once
 _ONE = 1 << 32  # the weight of an e-fold
@@ -20,51 +18,25 @@ _USUAL = 9  # values are mostly from 1 to 10^9
 _STEPS = 1000
 
 
-class ListedGrid(Grid):
-    """Floats in rising order, each with a public weight; made once per process."""
+class WeightedGrid(ListedGrid):
+    """Floats with public weights; made once per process."""
 
     @property
     @abc.abstractmethod
-    def _values(self) -> Floats:
-        """The values."""
-
-    @property
-    @abc.abstractmethod
-    def _sums(self) -> Indexes:
+    def sums(self) -> Indexes:
         """The weight before each value, and that of all."""
-
-    @property
-    def size(self) -> int:
-        """The number of values."""
-        return len(self._values)
-
-    @property
-    def gap(self) -> Fraction:
-        """The least distance of two neighbours, in floats."""
-        return least_gap(self._values)
-
-    def __getitem__(self, i: int) -> float:
-        return float(self._values[i])
-
-    def index(self, value: Number) -> int:
-        """Return the first i whose value is >= `value`, which lies within the grid; exact."""
-        return bisect.bisect_left(self._values, value, key=float)
-
-    def indexes(self, values: Floats | Indexes) -> Indexes | None:
-        """Return `index` of each value; `size` above the top; None for ints that are no floats."""
-        return indexes_among(self._values, values)
 
     def weight_before(self, indexes: Indexes) -> Indexes:
         """Return the weight of all values before each index, from 0 to `size`."""
-        return np.asarray(self._sums[indexes], np.int64)
+        return np.asarray(self.sums[indexes], np.int64)
 
     def index_at(self, weight: int) -> int:
         """Return the last index with at most this weight before it."""
-        return int(np.searchsorted(self._sums, weight, side="right")) - 1
+        return int(np.searchsorted(self.sums, weight, side="right")) - 1
 
 
 @dataclass(frozen=True)
-class DecimalGrid(ListedGrid):
+class DecimalGrid(WeightedGrid):
     """0 and all +-m 10^e of at most `digits` digits, multiples of 10^low up to 10^(low + decades).
 
     Every value is the float nearest to its decimal, so a number that prints with so few digits
@@ -88,16 +60,18 @@ class DecimalGrid(ListedGrid):
         return self
 
     @property
-    def _values(self) -> Floats:
+    def floors(self) -> Floats:
+        """The values."""
         return _values(self.low, self.digits, self.decades)
 
     @property
-    def _sums(self) -> Indexes:
+    def sums(self) -> Indexes:
+        """The weight before each value, and that of all."""
         return _weights(self.low, self.digits, self.decades)
 
 
 @dataclass(frozen=True)
-class BoundedGrid(ListedGrid):
+class BoundedGrid(WeightedGrid):
     """What of a decimal grid is between two bounds, with the bounds, and even steps between both.
 
     A person who knows bounds may mean magnitudes (0 to 10^6) or a narrow band (1,000,000 to
@@ -121,11 +95,13 @@ class BoundedGrid(ListedGrid):
         return BoundedGrid(self.grid, lower, None if self.lower is None else -self.lower)
 
     @property
-    def _values(self) -> Floats:
+    def floors(self) -> Floats:
+        """The values."""
         return _between(self)
 
     @property
-    def _sums(self) -> Indexes:
+    def sums(self) -> Indexes:
+        """The weight before each value, and that of all."""
         return _weights_between(self)
 
 
@@ -147,7 +123,7 @@ def _steps(bounded: BoundedGrid) -> tuple[Floats, Indexes]:
 @functools.lru_cache(maxsize=16)
 def _between(bounded: BoundedGrid) -> Floats:
     """Return the values between two bounds."""
-    every, (steps, _) = bounded.grid._values, _steps(bounded)
+    every, (steps, _) = bounded.grid.floors, _steps(bounded)
     ends = [float(end) for end in (bounded.lower, bounded.upper) if end is not None]
     first = -math.inf if bounded.lower is None else ends[0]
     last = math.inf if bounded.upper is None else ends[-1]
@@ -158,11 +134,11 @@ def _between(bounded: BoundedGrid) -> Floats:
 @functools.lru_cache(maxsize=16)
 def _weights_between(bounded: BoundedGrid) -> Indexes:
     """Return the weight before each of these values; every value has at least 1."""
-    values, grid, (steps, rounder) = bounded._values, bounded.grid, _steps(bounded)
+    values, grid, (steps, rounder) = bounded.floors, bounded.grid, _steps(bounded)
     weights = np.ones(len(values), np.int64)
-    indexes = np.minimum(np.searchsorted(grid._values, values), grid.size - 1)
-    shared = grid._values[indexes] == values
-    parts = [(np.flatnonzero(shared), np.diff(grid._sums)[indexes[shared]])]
+    indexes = np.minimum(np.searchsorted(grid.floors, values), grid.size - 1)
+    shared = grid.floors[indexes] == values
+    parts = [(np.flatnonzero(shared), np.diff(grid.sums)[indexes[shared]])]
     if len(steps):
         parts.append((np.searchsorted(values, steps), rounder))
     for where, amounts in parts:

@@ -59,37 +59,47 @@ class Grid(abc.ABC):
         return weight
 
 
-def indexes_among(floors: Floats, values: Floats | Indexes) -> Indexes | None:
-    """Return the first index of each value among floats; None for ints that are no floats."""
-    whole = values.dtype.kind != "f"
-    if whole and values.size and (values.max() > EXACT or values.min() < -EXACT):
-        return None
-    return np.asarray(np.searchsorted(floors, values.astype(np.float64)), np.int64)
+class ListedGrid(Grid):
+    """Values that are held in memory, and beside each the largest float that it is not below."""
 
+    @property
+    @abc.abstractmethod
+    def floors(self) -> Floats:
+        """Per value c the largest float <= c: for a float v, c >= v iff that float is >= v."""
 
-def least_gap(values: Floats) -> Fraction:
-    """Return the least distance of neighbours."""
-    return Fraction(float(np.diff(values).min())) if len(values) > 1 else Fraction(0)
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return len(self.floors)
+
+    @property
+    def gap(self) -> Fraction:
+        """The least distance of two neighbours, in floats."""
+        return Fraction(float(np.diff(self.floors).min())) if self.size > 1 else Fraction(0)
+
+    def __getitem__(self, i: int) -> Number:
+        return float(self.floors[i])
+
+    def index(self, value: Number) -> int:
+        """Return the first i whose value is >= `value`."""
+        return bisect.bisect_left(self.floors, value, key=float)
+
+    def indexes(self, values: Floats | Indexes) -> Indexes | None:
+        """Return `index` of each value, `size` above the top; None for ints that are no floats."""
+        whole = values.dtype.kind != "f"
+        if whole and values.size and (values.max() > EXACT or values.min() < -EXACT):
+            return None
+        return np.asarray(np.searchsorted(self.floors, values.astype(np.float64)), np.int64)
 
 
 @dataclass(frozen=True)
-class GivenGrid(Grid):
+class GivenGrid(ListedGrid):
     """Given values, of any type and size."""
 
     values: tuple[Number, ...]
 
     def __reduce__(self) -> tuple[object, ...]:
         return GivenGrid, (self.values,)  # without the cached array
-
-    @property
-    def size(self) -> int:
-        """The number of values."""
-        return len(self.values)
-
-    @property
-    def gap(self) -> Fraction:
-        """The least distance of two neighbours, in floats."""
-        return least_gap(self._floors)
 
     def mirrored(self) -> "GivenGrid":
         """Return the values with the opposite sign, in rising order."""
@@ -102,13 +112,9 @@ class GivenGrid(Grid):
         """Return the first i whose value is >= `value`."""
         return bisect.bisect_left(self.values, value)
 
-    def indexes(self, values: Floats | Indexes) -> Indexes | None:
-        """Return `index` of each value, `size` above the top; None if that takes one by one."""
-        return indexes_among(self._floors, values)
-
     @cached_property
-    def _floors(self) -> Floats:
-        """Per candidate c the largest float <= c: for a float v, c >= v iff that float is >= v."""
+    def floors(self) -> Floats:
+        """Per value c the largest float <= c."""
         return np.array([_float_below(value) for value in self.values], dtype=np.float64)
 
 
