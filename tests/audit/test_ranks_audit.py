@@ -136,8 +136,10 @@ def test_weights_of_candidates_change_no_ratio():
 
 @pytest.fixture
 def small_steps(monkeypatch):
-    """Puts an edge at every second candidate."""
+    """Puts an edge at every second candidate; levels are made once for each search."""
     monkeypatch.setattr(tail, "STEP", 2)
+    tail._levels.cache_clear()
+    tail._asked_at_first.cache_clear()
 
 
 TAILS = [

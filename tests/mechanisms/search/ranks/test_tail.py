@@ -24,6 +24,13 @@ TOLERANCE = math.sqrt(math.log(2e10) / (2 * SIZE))
 GRID = default_values(Fraction(1, 10**6))
 
 
+@pytest.fixture(autouse=True)
+def _no_levels_of_other_steps():
+    """Levels are made once for each search, and tests change the steps that they depend on."""
+    tail._levels.cache_clear()
+    tail._asked_at_first.cache_clear()
+
+
 @functools.cache
 def at_least(least: int, rate: float) -> float:
     """Return the chance that discrete Laplace noise is so large, by its sum."""
