@@ -14,7 +14,13 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from beam_dp.mechanisms.candidates.grids import GivenGrid, Grid, Indexes, LinearGrid, RoundedGrid
+from beam_dp.mechanisms.candidates.grids import (
+    GivenGrid,
+    Indexes,
+    LinearGrid,
+    RoundedGrid,
+    ValueGrid,
+)
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.numbers import WIDE, Number, is_nan
 
@@ -48,10 +54,10 @@ class Candidates:
     `sys.maxsize`; `size` always does.
     """
 
-    points: Grid
+    points: ValueGrid
 
     def __post_init__(self) -> None:
-        if not isinstance(self.points, Grid):
+        if not isinstance(self.points, ValueGrid):
             raise checks.ParameterTypeError(
                 "Candidates",
                 "points",

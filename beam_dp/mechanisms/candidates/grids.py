@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 Indexes = npt.NDArray[np.int64]
 
 
-class Grid(abc.ABC):
+class ValueGrid(abc.ABC):
     """Values in rising order, each with a public weight."""
 
     @property
@@ -33,7 +33,7 @@ class Grid(abc.ABC):
         """The least distance of two neighbours, about; 0 for one value."""
 
     @abc.abstractmethod
-    def mirrored(self) -> "Grid":
+    def mirrored(self) -> "ValueGrid":
         """Return the values with the opposite sign, in rising order."""
 
     @abc.abstractmethod
@@ -59,7 +59,7 @@ class Grid(abc.ABC):
         return weight
 
 
-class ListedGrid(Grid):
+class ListedGrid(ValueGrid):
     """Values that are held in memory, and beside each the largest float that it is not below."""
 
     @property
@@ -129,7 +129,7 @@ def _float_below(point: Number) -> float:
 
 
 @dataclass(frozen=True)
-class LinearGrid(Grid):
+class LinearGrid(ValueGrid):
     """The values (start + i stride) / divisor for i = 0..count-1, never materialised."""
 
     start: int
@@ -194,7 +194,7 @@ class LinearGrid(Grid):
 
 
 @dataclass(frozen=True)
-class RoundedGrid(Grid):
+class RoundedGrid(ValueGrid):
     """All multiples of 1/divisor up to `top` / divisor that have at most `bits` significant bits.
 
     The first 2^bits indexes are the integers below 2^bits; every 2^(bits - 1) further ones are the
@@ -244,7 +244,7 @@ class RoundedGrid(Grid):
         return _first_near(self, self.size - 1 - place if self.negative else place, value)
 
 
-def _first_near(grid: Grid, i: int, value: Number) -> int:
+def _first_near(grid: ValueGrid, i: int, value: Number) -> int:
     """Return the first index from which on emitted values are >= `value`, near to i.
 
     Emitted floats are rounded: a neighbour of the exact crossing may be the first.
