@@ -5,8 +5,8 @@ The people are cut into m blocks, each of which has one vote or none (`summaries
 one block at most: it takes a vote away (x to x - v) and adds another instead (x - v to x - v + v'),
 or does one of the two. By the theorem of `CentralSearch` each step costs epsilon' and has the
 bounded range epsilon', sqrt(8 rho') for a rho'. So the release is 2 epsilon'-DP for people, and as
-ranges add up to 2 sqrt(8 rho'), 4 rho'-zCDP (`search.common.bounded_range`): the search gets half of epsilon,
-or a quarter of rho.
+ranges add up to 2 sqrt(8 rho'), 4 rho'-zCDP (`bounded_range`): the search gets half of epsilon, or
+a quarter of rho.
 
 The number of votes is private and needs no noise: ranks are counted from the middle.
 """

@@ -62,7 +62,7 @@ class ScaleThenChoose(Search):
     3. u moves by at most 1, as the two numbers are min(l_{v-1}, T + 1) and T + 1 - min(l_v, T + 1):
        e4 by the exponential mechanism (McSherry and Talwar 2007).
 
-    Guarantee. But for a chance of beta / 4 each (see `scales_for`), (a) step 1 stops at j = m or with
+    Guarantee. But for a chance of beta / 4 each (`scales_for`), (a) step 1 stops at j = m or with
     S(j) >= C, (b) S(j - 1) < k, as S does not fall with j and S(m) = k, (c) step 2 draws a cell,
     (d) step 3 draws no v with u(v) = 0 if there is one with u >= I0 + 1. An answer v with
     u(v) >= 1 has s_T <= v <= s_0, which is to be shown. Step 2 gives a cell with s_t in it, t in I.
@@ -265,10 +265,12 @@ def scales_for(epsilon: Fraction, delta: Fraction, n: int, beta: float) -> Scale
     With W = ceil(k / delta) e^(e3 / 2) (see `ScaleThenChoose`) the integers below are the smallest
     for which each way to fail has a chance of at most beta':
 
-    * crowd C: e^(e3 C / 2) beta' >= W, so that "no cell" is drawn with W / (W + e^(e3 C / 2)) at most;
-    * alarm = C + g1 - 1, m P(nu - rho >= g1) <= beta': a stop at any of the m scales asked has S >= C;
-    * k = alarm + g2 - 1, P(rho - nu >= g2) <= beta': the first scale with S >= k is not passed over,
-      as that needs k + nu < alarm + rho, or rho - nu >= g2;
+    * crowd C: e^(e3 C / 2) beta' >= W, so that "no cell" is drawn with W / (W + e^(e3 C / 2)) at
+      most;
+    * alarm = C + g1 - 1, m P(nu - rho >= g1) <= beta': a stop at any of the m scales asked has
+      S >= C;
+    * k = alarm + g2 - 1, P(rho - nu >= g2) <= beta': the first scale with S >= k is not passed
+      over, as that needs k + nu < alarm + rho, or rho - nu >= g2;
     * margin I0: 2 e^(-e4 (I0 + 1) / 2) <= beta', for the choice among three.
 
     C depends on k by its logarithm only: k is raised until all of them hold. T = 2 I0 + k - 1.

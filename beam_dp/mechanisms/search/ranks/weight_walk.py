@@ -101,7 +101,7 @@ class WeightWalk(NamedTuple):
         return weights, np.cumsum(weights * self.lengths)
 
     def _by_floats(self, level: float) -> Stop | None:
-        """Return where H reaches a level, a run too far if it does not; None if floats cannot tell."""
+        """Return where H reaches a level (a run too far: nowhere); None if floats cannot tell."""
         weights, ends = self._floats()
         band = _FINE + len(ends) * 2.0**-50
         run = int(np.searchsorted(ends, level))
