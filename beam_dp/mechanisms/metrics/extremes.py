@@ -30,7 +30,7 @@ from beam_dp.mechanisms.releases.quantiles import ExtremeRelease, KthRelease, Ro
 from beam_dp.mechanisms.releases.released import Release
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
-from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION
+from beam_dp.mechanisms.search.ranks.node import RESOLUTION
 from beam_dp.mechanisms.search.ranks.tail import STRAY, TailSearch
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation

@@ -7,7 +7,7 @@ The people are cut into m blocks, each of which has one vote or none (`summaries
 one block at most: it takes a vote away (x to x - v) and adds another instead (x - v to x - v + v'),
 or does one of the two. By the theorem of `CentralSearch` each step costs epsilon' and has the
 bounded range epsilon', sqrt(8 rho') for a rho'. So the release is 2 epsilon'-DP for people, and as
-ranges add up to 2 sqrt(8 rho'), 4 rho'-zCDP (`node.epsilon_of`): the search gets half of epsilon,
+ranges add up to 2 sqrt(8 rho'), 4 rho'-zCDP (`bounded_range`): the search gets half of epsilon,
 or a quarter of rho.
 
 The number of votes is private and needs no noise: ranks are counted from the middle.
@@ -55,8 +55,8 @@ from beam_dp.mechanisms.releases.released import (
     counted,
 )
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
-from beam_dp.mechanisms.search import RankProfile
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
+from beam_dp.mechanisms.search.ranks.node import Node
 from beam_dp.mechanisms.summaries.block_votes import BlockFunction, BlockRelation
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
@@ -320,7 +320,7 @@ class BlackBoxRelease(Release):
         order = np.argsort(lines.indexes, kind="stable")
         edges = np.searchsorted(lines.indexes[order], np.arange(1, view.size))
         values = [
-            self.search.choose_from(profile_of(votes), candidates, noise)
+            self.search.choose_at(node_of(votes, candidates), candidates, noise).value(candidates)
             for votes in np.split(lines.items[order], edges)[: view.size]
         ]
         return Released.within(np.array(values, float), np.full(len(values), np.inf))
@@ -332,6 +332,6 @@ class BlackBoxRelease(Release):
         return Description(mechanism, "-", self.shift, error)
 
 
-def profile_of(votes: np.ndarray) -> RankProfile:
-    """Return the ranks of votes, which are indexes of candidates; each vote counts once."""
-    return RankProfile(votes, np.ones(len(votes), np.int64), 1)
+def node_of(votes: np.ndarray, candidates: Candidates) -> Node:
+    """Return votes, which are indexes of candidates; each vote counts once."""
+    return Node.of(votes, np.ones(len(votes), np.int64), candidates.size)

@@ -17,7 +17,7 @@ from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.mechanisms.numerics import checks, options
 from beam_dp.mechanisms.releases.quantiles import RankRelease, RowClips
 from beam_dp.mechanisms.releases.released import Release, Released
-from beam_dp.mechanisms.search.common import check_share
+from beam_dp.mechanisms.search.ranks.node import check_share
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
 from beam_dp.mechanisms.search.ranks.tail import STRAY
 from beam_dp.mechanisms.summaries.owner_lines import Relation

@@ -31,7 +31,6 @@ from beam_dp.mechanisms.reach import ladder
 from beam_dp.mechanisms.reach.reach_choice import ReachChoice
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Node
-from beam_dp.mechanisms.search.ranks.rank_profile import RankProfile
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Summary
 
@@ -104,7 +103,7 @@ class Centre:
             people: how many people vote for each.
             noise: the randomness.
         """
-        node = Node.of(RankProfile(buckets, people, 1), self.candidates.size)
+        node = Node.of(buckets, people, self.candidates.size)
         answer = CentralSearch(self.budget, Fraction(1, 2), 1).choose_at(
             node, self.candidates, noise
         )

@@ -41,7 +41,6 @@ from beam_dp.mechanisms.releases.released import (
     Spending,
     people,
 )
-from beam_dp.mechanisms.search import RankProfile
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Node
 from beam_dp.mechanisms.summaries.histograms import Measure
@@ -160,17 +159,16 @@ class WeightedMedian(Release):
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one value per partition; there is no clip."""
         answers = [
-            self.search.choose_at(self._profile(numbers, tiers), self.candidates, noise)
+            self.search.choose_at(self._node(numbers, tiers), self.candidates, noise)
             for numbers, tiers in lines_of(view, len(self.epsilons))
         ]
         values = np.array([answer.value(self.candidates) for answer in answers], float)
         return Released.ranked(values, np.array([answer.error for answer in answers], float))
 
-    def _profile(self, numbers: np.ndarray, tiers: np.ndarray) -> Node:
+    def _node(self, numbers: np.ndarray, tiers: np.ndarray) -> Node:
         above = self.candidates.indexes(integers.scale(numbers, self.unit).astype(float))
         indexes = np.minimum(above, self.candidates.size - 1)
-        profile = RankProfile(indexes, self.weights[tiers], self.search.resolution)
-        return Node.of(profile, self.candidates.size)
+        return Node.of(indexes, self.weights[tiers], self.candidates.size)
 
     def describe(self) -> Description:
         """Describe whose ranks are searched."""

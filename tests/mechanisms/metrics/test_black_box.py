@@ -34,7 +34,9 @@ def worst(search, size, of=max):
     candidates = Candidates.of(range(size))
 
     def chances(votes):
-        return search.distribution(own_function.profile_of(np.array(votes, np.int64)), candidates)
+        return search.chances_at(
+            own_function.node_of(np.array(votes, np.int64), candidates), candidates
+        )
 
     known = {votes: chances(votes) for pair in neighbours(size) for votes in pair}
     return max(
@@ -67,7 +69,7 @@ def test_the_rank_is_off_by_the_shift_at_most():
     search = own_function.search_of(Budget(2.0))
     shift = search.usual_error
     for votes in ([5] * 40, [*range(12)] * 5, [0] * 30 + [11] * 30, [3] * 59 + [9]):
-        chances = search.distribution(own_function.profile_of(np.array(votes)), candidates)
+        chances = search.chances_at(own_function.node_of(np.array(votes), candidates), candidates)
         half = len(votes) / 2
         wrong = sum(
             chance

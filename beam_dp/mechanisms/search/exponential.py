@@ -2,26 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import NamedTuple
 
-from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.intervals import root_below
-from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.profiles.profile import Plateau, Profile
-from beam_dp.mechanisms.search.common import (
-    ENOUGH,
-    LOG_COUPLING,
-    SYSTEM_NOISE,
-    audited_losses,
-    check,
-)
+from beam_dp.mechanisms.search.common import LOG_COUPLING, Search, bounded_range
 from beam_dp.mechanisms.search.draws import draw_below, draw_by_score
-
-_OWNER = "ExponentialMechanism"
 
 
 class _Group(NamedTuple):
@@ -33,7 +20,7 @@ class _Group(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ExponentialMechanism:
+class ExponentialMechanism(Search):
     """Choose y_i with probability proportional to e^(-epsilon l*_i / 2).
 
     The release is epsilon-DP (rho-zCDP for `Budget.zcdp(rho)`) when one person is added or removed,
@@ -64,66 +51,35 @@ class ExponentialMechanism:
         ValueError: unless 0 < beta < 1.
     """
 
-    budget: Budget
-    beta: float = 0.05
+    def _shift(self, n: int) -> int:
+        return 2 * self._tau(n) - 1
 
-    def __post_init__(self) -> None:
-        check(_OWNER, self.budget, self.beta)
-
-    @property
-    def cost(self) -> Budget:
-        """What one choice spends: the budget's epsilon or rho, and no delta."""
-        return self.budget.without_delta()
-
-    def shift(self, n: int) -> int:
-        """Return the T that is guaranteed with probability 1 - beta for n candidates."""
-        checks.positive_integer(_OWNER, "n", n)
-        return 0 if n == 1 else 2 * self._tau(n) - 1
-
-    def cap(self, n: int) -> int:
-        """Return a K such that B[0..K] decides like the whole profile but for 1e-12.
+    def _cap(self, n: int) -> int:
+        """Return a K beyond which candidates hardly weigh.
 
         Each candidate of loss above K has a weight of at most e^(-epsilon (K - tau) / 2), against
         1 at least for good ones; half of 1e-12 goes to each of the two coupled runs.
         """
-        checks.positive_integer(_OWNER, "n", n)
-        if n == 1:
-            return 0
         spread = math.log(2 * n) + LOG_COUPLING
-        return self._tau(n) + math.ceil(2 * spread / float(self._epsilon()))
+        return self._tau(n) + math.ceil(2 * spread / float(bounded_range(self.budget)))
 
-    def choose(
-        self, profile: Profile, candidates: Candidates, noise: Noise = SYSTEM_NOISE
-    ) -> Number:
-        """Return one candidate: a private draw, exact, in O(K log N) time for any size N."""
-        if candidates.size == 1:
-            return candidates[0]
+    def _choose(self, profile: Profile, candidates: Candidates, noise: Noise) -> int:
         groups = _groups(profile, candidates, self._tau(candidates.size))
         weighed = [(group.size, group.score) for group in groups]
-        chosen = groups[draw_by_score(weighed, self._epsilon() / 2, noise)]
-        return candidates[chosen.start + draw_below(chosen.size, noise)]
+        chosen = groups[draw_by_score(weighed, bounded_range(self.budget) / 2, noise)]
+        return chosen.start + draw_below(chosen.size, noise)
 
-    def distribution(self, profile: Profile, candidates: Candidates) -> list[float]:
-        """Return the exact output probabilities (each to about 1e-13 of itself), for audits.
-
-        Raises:
-            ValueError: for more than 64 candidates.
-        """
-        audited_losses(_OWNER, profile, candidates)  # refuses more
-        if candidates.size == 1:
-            return [1.0]
-        groups = _groups(profile, candidates, self._tau(candidates.size))
-        best = min(group.score for group in groups)
-        half = float(self._epsilon()) / 2
-        weights = [
-            math.exp(-half * (group.score - best)) for group in groups for _ in range(group.size)
+    def _chances(self, losses: list[int]) -> list[float]:
+        tau, half = self._tau(len(losses)), float(bounded_range(self.budget)) / 2
+        strict = [math.inf, *losses[:-1]]
+        rounded_up = [*losses[:-1], 0]
+        scores = [
+            max(loss - tau, tau - before) for loss, before in zip(rounded_up, strict, strict=True)
         ]
+        best = min(scores)
+        weights = [math.exp(-half * (score - best)) for score in scores]
         total = math.fsum(weights)
         return [weight / total for weight in weights]
-
-    def _epsilon(self) -> Fraction:
-        amount = self.budget.amount
-        return min(root_below(8 * amount) if self.budget.is_zcdp else amount, ENOUGH)
 
     def _tau(self, n: int) -> int:
         """Return the smallest tau with both failures at most beta.
@@ -136,7 +92,8 @@ class ExponentialMechanism:
         two = math.log(n - 2) - math.log(2) - logit if n > 2 else 0.0
         step = (math.log(n - 1) - logit) / 2
         slack = 1 + 1e-12  # above the rounding of the logarithms
-        return max(1, math.ceil(2 * slack * max(two, step) / float(self._epsilon())))
+        epsilon = float(bounded_range(self.budget))
+        return max(1, math.ceil(2 * slack * max(two, step) / epsilon))
 
 
 def _groups(profile: Profile, candidates: Candidates, tau: int) -> list[_Group]:

@@ -1,4 +1,4 @@
-"""The coins of binary search: as private as claimed for every order, and with the shifts claimed."""
+"""NoisyBinarySearch: its comparisons, and the coins that are as private as claimed."""
 
 import itertools
 import math
@@ -8,17 +8,74 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.intervals import exp_interval
-from beam_dp.mechanisms.search import NoisyBinarySearch
-from beam_dp.mechanisms.search.published import bit_answers
+from beam_dp.mechanisms.search import NoisyBinarySearch, binary
+from tests.mechanisms.search.test_searches import TINY_RHO, profile_of
 
+SEARCHES = [
+    NoisyBinarySearch(Budget(1.5), 0.3),
+    NoisyBinarySearch(Budget.zcdp(0.6), 0.3),
+    NoisyBinarySearch(TINY_RHO, 0.3),
+]
 # alpha - 1 from 1e-6 to 1e9; the least order, KL, is looked at apart.
 TILTS = np.logspace(-6, 9, 3_001)
 TABLES = [(rho, error) for rho in (1e-5, 1e-3, 0.03, 0.5, 4.0) for error in (1e-9, 1e-3, 0.05)]
 
 
-def answer_of(rho: float, error: float) -> bit_answers.BitAnswer:
-    found = bit_answers.bit_answer(Fraction(rho), error, 1e-13)
+class NoNoise(Noise):
+    """No noise at all: for the deterministic part of the search only."""
+
+    def discrete_laplace(self, rate, size):
+        return np.zeros(size, np.int64)
+
+    def bernoulli(self, chance):
+        return chance >= Fraction(1, 2)
+
+
+@pytest.mark.sampled(26)
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 8, 9, 33, 64])
+@pytest.mark.parametrize("search", SEARCHES)
+def test_without_noise_every_candidate_can_be_found(n, search):
+    # Also the lowest one: a search that starts at lo = 0 never returns it.
+    for place in range(n):
+        losses = [9999] * place + [0] * (n - place)
+        assert search.choose(*profile_of(losses, 9998), NoNoise()) == place
+
+
+def test_comparisons_are_at_most_the_logarithm_rounded_up():
+    for n in range(2, 300):
+        deepest = _deepest(-1, n - 1)
+        assert deepest == binary._comparisons(n) == math.ceil(math.log2(n))
+
+
+def _deepest(low: int, high: int) -> int:
+    if high - low == 1:
+        return 0
+    middle = (low + high) // 2
+    return 1 + max(_deepest(low, middle), _deepest(middle, high))
+
+
+@pytest.mark.parametrize(("search", "rate"), [(SEARCHES[0], 0.75), (SEARCHES[2], math.sqrt(1e-6))])
+def test_distribution_is_the_product_of_answers_with_laplace_noise(search, rate):
+    losses = [5, 3, 2, 0]  # asks y_1 first ((-1 + 3) // 2), then y_0 or y_2
+    numbers = np.arange(-round(40 / rate), round(40 / rate) + 1)
+    weights = np.exp(-rate * np.abs(numbers))
+    chances = [
+        float(weights[loss + numbers <= search.shift(4) // 2].sum() / weights.sum())
+        for loss in losses
+    ]
+    expected = [
+        chances[1] * chances[0],
+        chances[1] * (1 - chances[0]),
+        (1 - chances[1]) * chances[2],
+        (1 - chances[1]) * (1 - chances[2]),
+    ]
+    assert search.distribution(*profile_of(losses, 6)) == pytest.approx(expected, rel=1e-9)
+
+
+def answer_of(rho: float, error: float) -> binary.BitAnswer:
+    found = binary.bit_answer(Fraction(rho), error, 1e-13)
     assert found is not None
     return found
 
@@ -35,7 +92,7 @@ def divergence(p: float, q: float) -> float:
     return max(kl, float((cumulants / (TILTS * (TILTS + 1))).max()))
 
 
-def worst(answer: bit_answers.BitAnswer) -> float:
+def worst(answer: binary.BitAnswer) -> float:
     """Return the largest divergence over all pairs of losses that differ by 1, both ways."""
     downs = [answer.chances(loss)[0] for loss in range(answer.reach(0) + 2)]
     # 1 - tail rounds: a pair above the threshold stands for its mirror image below it.
@@ -44,14 +101,6 @@ def worst(answer: bit_answers.BitAnswer) -> float:
     middle = [(p, q) for p, q in itertools.pairwise(downs) if p >= 0.5 >= q]
     pairs = {*above, *below, *middle}
     return max(max(divergence(p, q), divergence(q, p)) for p, q in pairs)
-
-
-@pytest.mark.parametrize(
-    ("rho", "shifts"), [(0.5, (11, 18, 42)), (0.05, (37, 57, 135)), (0.005, (117, 183, 427))]
-)
-def test_shifts_of_the_table(rho, shifts):
-    search = NoisyBinarySearch(Budget.zcdp(rho), noise="bit")
-    assert tuple(search.shift(2**m) for m in (8, 16, 64)) == shifts
 
 
 @pytest.mark.sampled(7)
@@ -82,7 +131,7 @@ def test_the_inequality_of_kearns_and_saul():
         logit = abs(math.log(p / (1 - p)))
         s = np.linspace(-60, 60, 4_001)
         cumulant = np.logaddexp(math.log(p) + s * (1 - p), math.log1p(-p) - s * p)
-        assert (cumulant <= s**2 * bit_answers._curvature(logit) + 1e-12).all()
+        assert (cumulant <= s**2 * binary._curvature(logit) + 1e-12).all()
 
 
 @pytest.mark.parametrize(("rho", "error"), TABLES)
@@ -97,7 +146,7 @@ def test_errors_are_kept_at_both_ends_of_the_shift_and_nearly_not_inside(rho, er
 
 
 def test_no_loss_above_the_cap_is_answered_differently():
-    search = NoisyBinarySearch(Budget.zcdp(0.5), noise="bit")
+    search = NoisyBinarySearch(Budget.zcdp(0.5))
     answer, cap = search._answer(2**20), search.cap(2**20)
     assert answer.chances(cap + 1) == answer.chances(10 * cap) == answer.chances(cap)
     assert answer.chances(cap)[0] <= 1e-13 / 20
@@ -105,19 +154,9 @@ def test_no_loss_above_the_cap_is_answered_differently():
     assert answer.chances(cap // 2) != answer.chances(cap)
 
 
-@pytest.mark.parametrize("rho", [2.0**-60, 2.0**40])
-def test_extreme_budgets(rho):
-    search = NoisyBinarySearch(Budget.zcdp(rho), noise="bit")
-    assert search.fits(1)
-    if rho > 1:
-        assert search.fits(2**64) and search.shift(2**64) == 0
-        return
-    assert not search.fits(2)
-    with pytest.raises(ValueError, match=r'^NoisyBinarySearch: noise must be "gaussian" where'):
-        search.shift(2)
-
-
-def test_bit_is_for_zcdp_only():
-    for budget in (Budget(1), Budget(1, 1e-6)):
-        with pytest.raises(ValueError, match=r"Write Budget.zcdp\(rho\), or budget.to_zcdp\(\)"):
-            NoisyBinarySearch(budget, noise="bit")
+@pytest.mark.parametrize(("rho", "is_coin"), [(2.0**-60, False), (1e-6, False), (1e-4, True)])
+def test_a_rho_whose_table_is_too_long_takes_laplace_noise(rho, is_coin):
+    answer = NoisyBinarySearch(Budget.zcdp(rho))._answer(2)
+    assert isinstance(answer, binary.BitAnswer) == is_coin
+    if not is_coin:
+        assert answer.rate**2 / 2 <= Fraction(rho)
