@@ -70,7 +70,7 @@ class PublicKeys:
         lookups: dict[bytes, _Lookup] = vars(self)["_lookups"]
         lookup = lookups.get(key)
         if lookup is None:  # several threads may make it, with the same result
-            columns = [_identified(part, key) for part in self.keys.columns]
+            columns = [ids.identify(part, key)[0] for part in self.keys.columns]
             lookup = _Lookup(ids.join(columns), hashing.salt(key, "public"))
             if len(lookups) >= _LOOKUPS:
                 lookups.clear()
@@ -83,12 +83,6 @@ def _different(keys: KeyList) -> int:
     if keys.plain:  # of one type, different keys have different canonical forms
         return keys.different()
     return len({tuple(ids.canonical(part) for part in key) for key in keys})
-
-
-def _identified(part: pa.Array | list[object], key: bytes) -> np.ndarray:
-    if isinstance(part, pa.Array):
-        return ids.identify(part, key)[0]
-    return ids.identify_values(part, key)[0]
 
 
 _KNOWN: weakref.WeakValueDictionary[bytes, PublicKeys] = weakref.WeakValueDictionary()

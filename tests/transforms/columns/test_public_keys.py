@@ -83,7 +83,7 @@ def test_public_keys_of_two_columns(listed: list[tuple[int, str]]) -> None:
     assert public.indexes([numbers, texts], KEY).tolist() == list(range(len(forms)))
     elsewhere = pa.array([text + "x" for _, text in public.keys])
     absent = public.indexes([numbers, elsewhere], KEY).tolist()
-    found = {(number, ids.canonical(text + "x")) for number, text in public.keys}
+    found = {(ids.canonical(number), ids.canonical(text + "x")) for number, text in public.keys}
     assert all(place == -1 for place in absent) or found & set(forms)
 
 
