@@ -21,7 +21,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.transforms.columns import fixed_point, ids, public_keys
-from beam_dp.transforms.columns.key_list import KeyList
+from beam_dp.transforms.columns.public_keys import KeyList
 from beam_dp.transforms.steps import barrier, draw
 from beam_dp.transforms.steps.released_block import Block
 from beam_dp.transforms.steps.summarise import Summarise

@@ -61,7 +61,7 @@ def _codes_of_mixed(values: list[object], key: bytes) -> np.ndarray:
     floats = [float(value) if ids.is_float(value) else None for value in values]
     others = [None if ids.is_float(value) else value for value in values]
     of_floats = coded(*_identify_floats(np.array(floats, np.float64)), key)
-    return np.maximum(of_floats, coded(*ids.identify(others, key), key))
+    return np.asarray(np.maximum(of_floats, coded(*ids.identify(others, key), key)))
 
 
 def equal(found: np.ndarray, value: object, key: bytes) -> np.ndarray:

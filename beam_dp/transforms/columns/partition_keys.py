@@ -2,10 +2,7 @@
 
 import datetime
 import decimal
-import re
 import struct
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +12,6 @@ from beam_dp.transforms.columns import ids
 
 Key = tuple[object, ...]
 _KINDS: tuple[type, ...] = (bool, int, str, datetime.date)
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _EVEN = {int: 0, bool: 2, datetime.date: 4}
 
 
@@ -148,20 +144,6 @@ def name_of(identity: tuple[int, int], names: dict[tuple[int, int], bytes]) -> K
     )
 
 
-def are_clean(keys: Sequence[tuple[object, ...]]) -> bool:
-    """Return whether `clean` would change nothing in keys whose parts have one plain type each."""
-    return len(set(map(len, keys))) == 1 and all(map(_is_clean, zip(*keys, strict=True)))
-
-
-def _is_clean(part: tuple[Any, ...]) -> bool:
-    kinds = set(map(type, part))
-    if kinds == {int}:
-        return min(part) in ids.INT64 and max(part) in ids.INT64
-    if kinds == {str}:
-        return _SURROGATE.search("\n".join(part)) is None
-    return len(kinds) == 1 and kinds <= {bool, datetime.date}
-
-
 def clean(part: object) -> object:
     """Return one Python key part as a plain int, str, bool or date; None if it is no key.
 
@@ -175,8 +157,7 @@ def clean(part: object) -> object:
         number = int(part)
         return number if number in ids.INT64 else None
     if value_types.of(part) in value_types.TEXTS:
-        text = str(part)
-        return None if _SURROGATE.search(text) else text
+        return str(part) if value_types.is_utf8(str(part)) else None
     if value_types.of(part) in value_types.TRUTHS:
         return bool(part)
     return part if type(part) is datetime.date else None

@@ -17,10 +17,9 @@ from apache_beam.transforms.window import GlobalWindows
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns import ids
-from beam_dp.transforms.columns.key_list import KeyList
 from beam_dp.transforms.columns.layout import column_of
 from beam_dp.transforms.columns.partition_keys import Key, clean, encode
-from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys
 from beam_dp.transforms.columns.row_fields import FieldLists, is_columnar
 
 _OWNER = "PublicPartitions"

@@ -20,10 +20,10 @@ def test_kernels_are_those_of_arrow() -> None:
 def test_they_are_loaded_at_their_first_use() -> None:
     program = (
         "import sys; sys.modules['pandas'] = None  # which loads them too\n"
-        "from beam_dp.transforms.columns import ids, key_list\n"
+        "from beam_dp.transforms.columns import ids, public_keys\n"
         "assert 'pyarrow.compute' not in sys.modules\n"
         "del sys.modules['pandas']\n"
-        "assert key_list.KeyList.of_plain([1, 2, 1]) == ((1,), (2,))\n"
+        "assert public_keys.KeyList.of_plain([1, 2, 1]) == ((1,), (2,))\n"
         "assert 'pyarrow.compute' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
