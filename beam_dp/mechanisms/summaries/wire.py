@@ -85,8 +85,8 @@ def pack_summary(summary: Summary) -> bytes:
 
 def unpack_summary(blob: bytes) -> Summary:
     """Return the summary that `pack_summary` packed."""
-    names, columns = _unpack(blob)
-    return Summary(*columns, names)
+    names, (partition, measure, bucket, people, total) = _unpack(blob)
+    return Summary(partition, measure, bucket, people, total, names)
 
 
 def _names_of(names: Names, partition: np.ndarray) -> Names:
