@@ -22,9 +22,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.bounding.ordering import changes, pick
-from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.bounding.table import Columnar, Table, concatenate
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries.owner_lines import Relation
@@ -177,7 +176,7 @@ def _are_small(numbers: np.ndarray) -> bool:
 
 
 @dataclasses.dataclass
-class Summary:
+class Summary(Columnar):
     """Lines (partition, measure, bucket) with the number of people in it and their total."""
 
     partition: np.ndarray
@@ -189,17 +188,6 @@ class Summary:
 
     def __len__(self) -> int:
         return len(self.measure)
-
-    def take(self, index: np.ndarray | slice) -> "Summary":
-        """Return the lines at `index`."""
-        return Summary(
-            pick(self.partition, index),
-            self.measure[index],
-            self.bucket[index],
-            self.people[index],
-            self.total[index],
-            self.names,
-        )
 
 
 def summarise(table: Table, measures: Sequence[Measure | Relation]) -> Summary:
@@ -292,21 +280,6 @@ def _lines(table: Table, measure: Measure, index: int) -> Summary:
     whole = len(present) == len(table)
     partition = table.partition if whole else pick(table.partition, present)
     return _each(partition, measure, index, numbers, total, table.names)
-
-
-def concatenate(summaries: Sequence[Summary]) -> Summary:
-    """Return the lines of all summaries."""
-    names: dict[tuple[int, int], bytes] = {}
-    for summary in summaries:
-        names.update(summary.names)
-    return Summary(
-        table.join_identities([summary.partition for summary in summaries]),
-        np.concatenate([summary.measure for summary in summaries]),
-        np.concatenate([summary.bucket for summary in summaries]),
-        np.concatenate([summary.people for summary in summaries]),
-        integers.concatenate([summary.total for summary in summaries]),
-        names,
-    )
 
 
 def reduce(summary: Summary, measures: Sequence[Measure | Relation]) -> Summary:
