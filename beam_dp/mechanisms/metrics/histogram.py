@@ -23,7 +23,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.releases.people_by_bin import HistogramRelease
 from beam_dp.mechanisms.releases.released import Release, Released
 from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
-from beam_dp.mechanisms.summaries.person_bins import OPERATIONS, PersonBins
+from beam_dp.mechanisms.summaries.histograms import OPERATIONS, PersonBins
 
 _OWNER = "Histogram"
 _MEND = 'Write dp.Histogram("age", edges=[0, 18, 30, 65]).'

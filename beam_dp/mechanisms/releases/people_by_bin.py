@@ -23,8 +23,8 @@ from beam_dp.mechanisms.clips.foresight import Crowd, Foreseen
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.releases.released import Description, Release, Released, Spending
+from beam_dp.mechanisms.summaries.histograms import PersonBins
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from beam_dp.mechanisms.summaries.person_bins import PersonBins
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,7 @@ from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.bounding.ordering import changes, pick
 from beam_dp.mechanisms.clips.choice import Choice
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.summaries.histograms import RESIDUAL, Summary, from_bits, new_partition
+from beam_dp.mechanisms.summaries.histograms import RESIDUAL, Summary, from_bits
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Owned
 
 
@@ -70,7 +70,7 @@ class PartitionView:
     @classmethod
     def of_all(cls, summary: Summary, owned: Owned | None = None) -> "PartitionView":
         """Return the view of every partition that has a line in the summary."""
-        new = new_partition(summary)
+        new = changes(summary.partition)
         lines = Owned.nothing() if owned is None else owned
         heads = changes(lines.partition) if len(lines) else np.zeros(0, bool)
         indexes = _find(pick(lines.partition, heads), pick(summary.partition, new))

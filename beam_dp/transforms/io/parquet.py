@@ -65,9 +65,12 @@ def ranges(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> list[R
         ValueError: a wanted column is missing or has two types (a column of nulls fits any),
             or a file is damaged; the message names only the column and the pattern.
     """
-    footers = functools.partial(_file_ranges, pattern=pattern, columns=columns)
+
+    def of_file(path: str) -> list[Range]:
+        return list(open_files.guarded(_ranges(path, pattern, columns), _damaged(pattern)))
+
     with futures.ThreadPoolExecutor(FOOTERS_AT_ONCE) as threads:
-        parts = [part for file_parts in threads.map(footers, paths) for part in file_parts]
+        parts = [part for file_parts in threads.map(of_file, paths) for part in file_parts]
     _check_kinds([part.kinds for part in parts], pattern, columns)
     return parts
 
@@ -84,23 +87,19 @@ def _check_kinds(files: Sequence[tuple[str, ...]], pattern: str, columns: Sequen
         )
 
 
-def _file_ranges(path: str, pattern: str, columns: Sequence[str]) -> list[Range]:
-    return list(open_files.guarded(_ranges(path, pattern, columns), _damaged(pattern)))
-
-
 def _damaged(pattern: str) -> str:
     return open_files.unreadable(pattern, "a Parquet file")
 
 
 def _ranges(path: str, pattern: str, columns: Sequence[str]) -> Iterator[Range]:
-    with _opened(path) as source, pq.ParquetFile(source) as file:
-        kinds = _kinds_in(file.schema_arrow, pattern, columns)
-        first, rows = 0, 0
-        for group in range(file.metadata.num_row_groups):
-            rows += file.metadata.row_group(group).num_rows
-            if rows >= RANGE_ROWS or group == file.metadata.num_row_groups - 1:
-                yield Range(path, first, group, kinds)
-                first, rows = group + 1, 0
+    footer = footer_of(path)
+    kinds = _kinds_in(footer.schema.to_arrow_schema(), pattern, columns)
+    first, rows = 0, 0
+    for group in range(footer.num_row_groups):
+        rows += footer.row_group(group).num_rows
+        if rows >= RANGE_ROWS or group == footer.num_row_groups - 1:
+            yield Range(path, first, group, kinds)
+            first, rows = group + 1, 0
 
 
 def _kinds_in(schema: pa.Schema, pattern: str, columns: Sequence[str]) -> tuple[str, ...]:
@@ -121,7 +120,8 @@ def types_of(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> dict
     Raises:
         ValueError: as `ranges`.
     """
-    schemas = list(open_files.guarded(map(_schema_of, paths), _damaged(pattern)))
+    footers = open_files.guarded(map(footer_of, paths), _damaged(pattern))
+    schemas = [footer.schema.to_arrow_schema() for footer in footers]
     _check_kinds([_kinds_in(schema, pattern, columns) for schema in schemas], pattern, columns)
     typed = {column: [schema.field(column).type for schema in schemas] for column in columns}
     # A column of nulls fits any other: the type is that of the others, if there are any.
@@ -130,11 +130,6 @@ def types_of(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> dict
         for column, kinds in typed.items()
         if kinds
     }
-
-
-def _schema_of(path: str) -> pa.Schema:
-    with _opened(path) as source, pq.ParquetFile(source) as file:
-        return file.schema_arrow
 
 
 def footer_of(path: str) -> pq.FileMetaData:

@@ -10,10 +10,10 @@ from typing import Any
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.typehints import row_type, typehints
+from apache_beam.typehints import typehints
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms import release_record
+from beam_dp.transforms import known_columns, release_record
 from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.io import table_files, whole_files
 from beam_dp.transforms.steps import runtime
@@ -106,7 +106,8 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
             )
             pack = quick_steps.mapped(_packed, self.columns).with_output_types(_KEYED)
             return self._written(rows | "PackBatches" >> pack, self.columns, None)
-        schema = dict(_schema(rows.element_type))
+        fields = known_columns.fields_of(rows) or ()
+        schema = {name: _required(kind) for name, kind in fields}
         names = tuple(schema) if self.columns is None else tuple(self.columns)
         checks.require(
             bool(names), "WriteRows", "columns", "be given where the rows have no schema, not None"
@@ -182,24 +183,15 @@ def _joined(parts: Iterable[bytes], names: Sequence[str] | None) -> pa.Table:
     return pa.Table.from_batches(batches) if batches else nothing
 
 
-def _schema(element: Any) -> list[tuple[str, Any]]:
-    known = element if isinstance(element, row_type.RowTypeConstraint) else None
-    row = known or row_type.RowTypeConstraint.from_user_type(element)
-    return [(name, _required(kind)) for name, kind in (row._fields if row else ())]
-
-
 def _required(kind: Any) -> Any:
     """Return X for Optional[X], and other types as they are."""
-    kinds = [part for part in _parts(kind) if part not in (type(None), None)]
-    return kinds[0] if len(kinds) == 1 else kind
-
-
-def _parts(kind: Any) -> Sequence[Any]:
     if isinstance(kind, typehints.UnionConstraint):
-        return list(kind.inner_types())
-    if typing.get_origin(kind) in (typing.Union, types.UnionType):
-        return typing.get_args(kind)
-    return [kind]
+        parts = list(kind.inner_types())
+    else:
+        union = typing.get_origin(kind) in (typing.Union, types.UnionType)
+        parts = list(typing.get_args(kind)) if union else [kind]
+    kinds = [part for part in parts if part not in (type(None), None)]
+    return kinds[0] if len(kinds) == 1 else kind
 
 
 def _cells(row: Any, names: Sequence[str]) -> tuple[int, Any]:

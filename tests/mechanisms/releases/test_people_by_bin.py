@@ -14,9 +14,8 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.releases.clipped import people_of
 from beam_dp.mechanisms.releases.people_by_bin import HistogramRelease
 from beam_dp.mechanisms.releases.released import ALPHA, Released
-from beam_dp.mechanisms.summaries.histograms import summarise
+from beam_dp.mechanisms.summaries.histograms import PersonBins, summarise
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from beam_dp.mechanisms.summaries.person_bins import PersonBins
 from tests.doubles import ZeroNoise
 
 NOISE = Noise()

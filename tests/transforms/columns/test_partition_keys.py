@@ -51,10 +51,6 @@ def test_different_keys_have_different_encodings(left: Key, right: Key) -> None:
     assert (encode(left) == encode(right)) == (typed(left) == typed(right))
 
 
-def test_lengths_are_part_of_the_encoding() -> None:
-    assert encode(("ab", "c")) != encode(("a", "bc")) != encode(("abc",)) != encode(("abc", ""))
-
-
 COLUMNS: list[tuple[st.SearchStrategy[Any], pa.DataType]] = [
     (st.integers(-128, 127), pa.int8()),
     (st.integers(0, 255), pa.uint8()),

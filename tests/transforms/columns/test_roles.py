@@ -44,12 +44,6 @@ def test_each_role_reads_what_it_is_for() -> None:
     assert one == text != other
 
 
-def test_flags_are_compared_or_judged() -> None:
-    two, other, text = read("flag", [2, 3, "2"]).tolist()
-    assert two == text == 1 and other == 0
-    assert read("function", [2, 1]).tolist() == [1, 0]
-
-
 def test_floats_are_items_and_whole_ones_are_owners() -> None:
     absent = read("owner", [None]).tolist()
     values = [1.5, 2.0, 2.0**53, float("nan")]
