@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beam_dp.mechanisms.bounding.table import two_words
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries import owner_lines
 from beam_dp.transforms.columns import ids, plain_values
-from beam_dp.transforms.inputs import kernels as pc
 
 _FLOAT = np.uint64(6)  # the second word: integers have 0, keys 2 and 4, texts odd numbers
 _WHOLE = float(1 << 63)

@@ -32,10 +32,10 @@ from typing import Any, SupportsFloat, SupportsInt, TypeAlias, TypeGuard
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.numerics import hashing, value_types
-from beam_dp.transforms.inputs import kernels as pc
 
 _SHORT = 20
 _EIGHTEEN = r"^(0|-?[1-9][0-9]{0,17})$"

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beam_dp.mechanisms.numerics import value_types
 from beam_dp.transforms.columns import ids
-from beam_dp.transforms.inputs import kernels as pc
 
 Plain = int | float | str | bytes | bool | tuple[str, str] | None
 _PLAIN = (int, float, str, bytes, bool)

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beam_dp.mechanisms.numerics import checks, hashing
 from beam_dp.transforms.columns import ids
 from beam_dp.transforms.columns.partition_keys import Key
-from beam_dp.transforms.inputs import kernels as pc
 
 _SMALL_RANGE = 1 << 22
 _LOOKUPS = 4  # runs with the same keys in one process

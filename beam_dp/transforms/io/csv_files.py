@@ -6,11 +6,11 @@ from itertools import chain
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns import plain_values
-from beam_dp.transforms.inputs import kernels as pc
 from beam_dp.transforms.io import open_files, records
 
 SLICE = 131_072

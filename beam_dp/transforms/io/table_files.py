@@ -13,9 +13,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
-
-from beam_dp.transforms.inputs import kernels as pc
 
 Cells = tuple[Any, ...]
 
