@@ -12,6 +12,7 @@ import pyarrow.types as pt
 from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.columns import ids
 from beam_dp.transforms.inputs import progress
 from beam_dp.transforms.io import open_files
 
@@ -241,17 +242,17 @@ def _as_dictionary(metadata: pq.FileMetaData, groups: range, name: str, kind: pa
     if pt.is_dictionary(kind):
         # Else Arrow gives it the type of indices that it was written with, by a conversion that
         # fails at text that is no UTF-8.
-        return _is_text(kind.value_type)
-    return _is_text(kind) and _bytes_per_value(metadata, groups, name) <= DICTIONARY_BYTES
+        return ids.is_text(kind.value_type)
+    return ids.is_text(kind) and _bytes_per_value(metadata, groups, name) <= DICTIONARY_BYTES
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
+def _paths(metadata: pq.FileMetaData) -> list[str]:
+    return [metadata.schema.column(index).path for index in range(metadata.num_columns)]
 
 
 def _bytes_per_value(metadata: pq.FileMetaData, groups: range, name: str) -> float:
-    paths = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
-    chunks = [metadata.row_group(group).column(paths.index(name)) for group in groups]
+    index = _paths(metadata).index(name)
+    chunks = [metadata.row_group(group).column(index) for group in groups]
     values: int = sum(chunk.num_values for chunk in chunks)
     size: int = sum(chunk.total_uncompressed_size for chunk in chunks)
     return size / max(values, 1)
@@ -259,9 +260,8 @@ def _bytes_per_value(metadata: pq.FileMetaData, groups: range, name: str) -> flo
 
 def _rows_of_batch(metadata: pq.FileMetaData, groups: range, columns: Sequence[str]) -> int:
     """Return how many rows make a batch: a power of two, which mostly divides row groups evenly."""
-    paths = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
     begins = tuple(f"{name}." for name in columns)
-    wanted = [index for index, path in enumerate(paths) if f"{path}.".startswith(begins)]
+    wanted = [i for i, path in enumerate(_paths(metadata)) if f"{path}.".startswith(begins)]
     stored = [metadata.row_group(group) for group in groups]
     size = sum(group.column(index).total_uncompressed_size for group in stored for index in wanted)
     rows = BATCH_BYTES * sum(group.num_rows for group in stored) // max(size, 1)
