@@ -147,15 +147,12 @@ def write(file: BinaryIO, extension: str, rows: Rows | pa.Table, record: str = "
 
 
 def _lines(rows: Rows | pa.Table, form: Callable[[Any], Any]) -> Iterator[Sequence[Any]]:
-    """Yield the cells of each row in a form."""
-    cells = rows.cells if isinstance(rows, Rows) else _cells(rows)
-    return (list(map(form, row)) for row in cells)
-
-
-def _cells(table: pa.Table) -> Iterator[Cells]:
-    """Yield the rows of a table, with a few thousand rows in memory at a time."""
-    for batch in table.to_batches(_LINES):
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    """Yield the cells of each row in a form; a few thousand rows of a table are held at a time."""
+    if isinstance(rows, Rows):
+        yield from ([form(cell) for cell in row] for row in rows.cells)
+        return
+    for batch in rows.to_batches(_LINES):
+        yield from zip(*(map(form, column.to_pylist()) for column in batch.columns), strict=True)
 
 
 def _write_csv(file: BinaryIO, lines: Iterator[Sequence[str]]) -> None:
