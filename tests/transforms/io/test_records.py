@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from beam_dp.transforms.io import csv_files, quotes, records
+from beam_dp.transforms.io import csv_files, records
 from tests.sizes import tries as sized
 
 HEADER = b"who,what\n"
@@ -355,18 +355,18 @@ def test_the_work_grows_with_the_length_alone(
     monkeypatch: pytest.MonkeyPatch, case: str, sizes: tuple[int, int, int], start: bytes
 ) -> None:
     looked = []
-    find, goes_on = quotes.find, quotes.QuoteSearch.goes_on
+    find, goes_on = records.find, records.QuoteSearch.goes_on
 
-    def counted_find(content: quotes.Bytes, look: int, final: bool) -> quotes.Quoted:
+    def counted_find(content: records.Bytes, look: int, final: bool) -> records.Quoted:
         looked.append(len(content))
         return find(content, look, final)
 
-    def counted_search(self: quotes.QuoteSearch, block: bytes) -> bool:
+    def counted_search(self: records.QuoteSearch, block: bytes) -> bool:
         looked.append(len(block))
         return goes_on(self, block)
 
-    monkeypatch.setattr(quotes, "find", counted_find)
-    monkeypatch.setattr(quotes.QuoteSearch, "goes_on", counted_search)
+    monkeypatch.setattr(records, "find", counted_find)
+    monkeypatch.setattr(records.QuoteSearch, "goes_on", counted_search)
     text = HEADER + start + HOSTILE[case] * 200_000
     form = records.Form.QUOTED_CELLS
     for _ in records.whole_records(io.BytesIO(text), form, *sizes):
