@@ -100,8 +100,9 @@ def concatenate(parts: Sequence[Part]) -> Part:
     """Return the lines of all parts, one after the other."""
     if len(parts) == 1:
         return parts[0]
-    columns = zip(*(vars(part).values() for part in parts), strict=True)
-    return type(parts[0])(**dict(zip(vars(parts[0]), map(_joined, columns), strict=True)))
+    first = parts[0]
+    joined = {name: _joined([getattr(part, name) for part in parts]) for name in vars(first)}
+    return type(first)(**joined)
 
 
 def _joined(columns: Sequence[Any]) -> Any:
