@@ -125,14 +125,14 @@ def rows_of_a_person_do_not_depend_on_others() -> bool:
 
 def one_person_has_one_identity() -> bool:
     """1, True, "1" and 1.0 are one person; "01" is another; 1.5 is none."""
-    found, valid = ids.identify_values([1, True, "1", 1.0, "01", 1.5], b"key")
+    found, valid = ids.identify([1, True, "1", 1.0, "01", 1.5], b"key")
     same = (found[:, :4] == found[:, :1]).all() and (found[:, 4] != found[:, 0]).any()
     return bool(same) and valid.tolist() == [True] * 5 + [False]
 
 
 def nan_never_becomes_a_number() -> bool:
     """A clip before the test for NaN would make it a bound."""
-    units = fixed_point.values_to_units([math.nan, 3.0, math.inf, -math.inf], Fraction(1))
+    units = fixed_point.to_units([math.nan, 3.0, math.inf, -math.inf], Fraction(1))
     missing = integers.is_missing(units, integers.LOWEST)
     return missing.tolist() == [True, False, False, False] and units[1] == 3
 
@@ -545,7 +545,7 @@ MUTANTS = [
         _lowest_partition,
         each_person_is_kept_by_chance_alone,
     ),
-    Mutant("16 ids by ==", ids, "identify_values", _equality, one_person_has_one_identity),
+    Mutant("16 ids by ==", ids, "identify", _equality, one_person_has_one_identity),
     Mutant("17 NaN clipped", fixed_point, "_mask", _mask_after_clip, nan_never_becomes_a_number),
     Mutant(
         "20 threshold off by one",

@@ -10,6 +10,7 @@ from apache_beam import pvalue as pvalue
 from apache_beam.pipeline import Pipeline as Pipeline
 from apache_beam.pvalue import PCollection as PCollection
 from apache_beam.pvalue import Row as Row
+from apache_beam.transforms import combiners as combiners
 from apache_beam.transforms import window as window
 from apache_beam.transforms.core import CombinePerKey as CombinePerKey
 from apache_beam.transforms.core import Create as Create

@@ -38,8 +38,8 @@ from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.releases.released import Description, Release, Released, Spending
+from beam_dp.mechanisms.summaries.histograms import OPERATIONS, PersonBins
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from beam_dp.mechanisms.summaries.person_bins import OPERATIONS, PersonBins
 
 _OWNER = "Histogram"
 _MEND = 'Write dp.Histogram("age", edges=[0, 18, 30, 65]).'

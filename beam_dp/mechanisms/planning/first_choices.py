@@ -21,7 +21,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.ordering import changes
-from beam_dp.mechanisms.bounding.table import Field, Table
+from beam_dp.mechanisms.bounding.table import Field, Table, concatenate
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import values_between
 from beam_dp.mechanisms.metrics.part import CentreRequest, units_between
@@ -156,7 +156,7 @@ class FirstVotes:
         nobody = np.zeros(0, np.int64)
         nothing = Summary(np.zeros((1, 0), np.uint64), nobody, nobody, nobody, nobody)
         measures = [Measure(PEOPLE)] * (1 + len(self.centres))
-        return histograms.reduce(histograms.concatenate([nothing, *votes]), measures)
+        return histograms.reduce(concatenate([nothing, *votes]), measures)
 
     def counted(self, votes: Summary) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return for each measure the different votes, and how many people have each."""

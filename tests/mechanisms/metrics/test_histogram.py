@@ -28,7 +28,7 @@ from beam_dp.mechanisms.releases.clipped import people_of
 from beam_dp.mechanisms.releases.released import ALPHA, Released
 from beam_dp.mechanisms.summaries.histograms import summarise
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from beam_dp.mechanisms.summaries.person_bins import PersonBins
+from beam_dp.mechanisms.summaries.histograms import PersonBins
 from pipelines import aggregate, preprocess
 from tests.doubles import ZeroNoise
 from tests.hostile import support
