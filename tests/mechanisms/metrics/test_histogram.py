@@ -26,9 +26,8 @@ from beam_dp.mechanisms.metrics.histogram import HistogramRelease
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.releases.clipped import people_of
 from beam_dp.mechanisms.releases.released import ALPHA, Released
-from beam_dp.mechanisms.summaries.histograms import summarise
+from beam_dp.mechanisms.summaries.histograms import PersonBins, summarise
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from beam_dp.mechanisms.summaries.histograms import PersonBins
 from pipelines import aggregate, preprocess
 from tests.doubles import ZeroNoise
 from tests.hostile import support
