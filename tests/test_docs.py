@@ -17,7 +17,6 @@ from beam_dp.mechanisms.candidates import defaults
 from beam_dp.mechanisms.metrics import REGISTRY, ratio, rows, spread
 from beam_dp.mechanisms.profiles import coverage, from_summaries
 from beam_dp.mechanisms.releases import two_phase
-from beam_dp.mechanisms.search.ranks import rank_profile
 from beam_dp.transforms.steps import draw
 from docs import tables, visits
 from pipelines import aggregate
@@ -298,7 +297,6 @@ def test_a_search_that_is_chosen_takes_no_delta_from_others() -> None:
 
 def test_the_small_numbers_in_the_text() -> None:
     words = " ".join((STATISTICS + SEARCHES).split())
-    assert f"{rank_profile.RESOLUTION} of a vote" in words
     assert "4,294,967" in words and from_summaries._HEAVIEST // 1000 == 4_294_967
     assert "up to 64 parts" in words and draw._MANY == 64
     assert "(17 bits up to 2^63)" in words and defaults._TOTAL_BITS == 17
