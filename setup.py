@@ -66,6 +66,6 @@ setup(
         "docs": DOCS,
         "plot": ["matplotlib>=3.8"],
         "gcp": ["apache-beam[gcp]>=2.77,<3"],
-        "bench": [*PEERS, "duckdb>=1.1", "opendp>=0.16", "tpchgen-cli>=2"],
+        "bench": [*PEERS, "duckdb>=1.1", "tpchgen-cli>=2"],
     },
 )

@@ -11,6 +11,7 @@ from fractions import Fraction
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.planning import partition_rows
+from beam_dp.mechanisms.search import Search
 
 BETA = 0.05
 SEARCHED = dp.AboveThreshold
@@ -86,29 +87,22 @@ def _size(name: str, kinds: Sequence[Metric]) -> list[object]:
 def searches() -> str:
     """Return the proved shifts T of all searches at beta = 0.05."""
     sizes = [2**8, 2**16, 2**64]
-    rows = [
-        ["`AboveThreshold`", *_shifts(dp.AboveThreshold, sizes)],
-        ["`ExponentialMechanism`", *_shifts(dp.ExponentialMechanism, sizes)],
-        ['`NoisyBinarySearch`, "laplace"', *_shifts(dp.NoisyBinarySearch, sizes)],
-    ]
-    for noise in ("gaussian", "bit"):
-        search = dp.NoisyBinarySearch(ZCDP, BETA, noise)
-        shifts = [search.shift(n) for n in sizes]
-        rows.append([f'`NoisyBinarySearch`, "{noise}"', *["-"] * len(sizes), *shifts])
+    kinds = (dp.AboveThreshold, dp.ExponentialMechanism, dp.NoisyBinarySearch)
+    rows: list[list[object]] = [[f"`{kind.__name__}`", *_shifts(kind, sizes)] for kind in kinds]
     published = [2 * math.ceil(2 * math.log(n / BETA)) for n in sizes]
     rows.append(["the published mechanism, 2 tau", *published, *["-"] * len(sizes)])
-    kinds = [f"{budget}, 2^{n}" for budget in ("epsilon 1", "rho 0.5") for n in (8, 16, 64)]
-    return table(["search", *kinds], rows)
+    asked = [f"{budget}, 2^{n}" for budget in ("epsilon 1", "rho 0.5") for n in (8, 16, 64)]
+    return table(["search", *asked], rows)
 
 
-def _shifts(kind: Callable[..., dp.AboveThreshold], sizes: Sequence[int]) -> list[int]:
+def _shifts(kind: Callable[[dp.Budget, float], Search], sizes: Sequence[int]) -> list[int]:
     return [kind(budget, BETA).shift(n) for budget in (PURE, ZCDP) for n in sizes]
 
 
 def far() -> str:
     """Return the shifts for very many candidates, epsilon 1 and delta 1e-6."""
     bits = (64, crossing() - 1, crossing(), 512, 670, 1024)
-    known: list[tuple[str, dp.AboveThreshold | dp.ScaleThenChoose]] = [
+    known: list[tuple[str, Search]] = [
         ("`AboveThreshold`", dp.AboveThreshold(WITH_DELTA)),
         ("`ScaleThenChoose`", dp.ScaleThenChoose(WITH_DELTA)),
     ]

@@ -27,7 +27,7 @@ from beam_dp.results.released_table import Released
 from beam_dp.spending.ledger import Ledger
 from beam_dp.transforms import release_record
 from beam_dp.transforms.aggregate import PrivateAggregate
-from beam_dp.transforms.columns import roles
+from beam_dp.transforms.columns import layout
 from beam_dp.transforms.inputs import frames, wanted_columns
 from beam_dp.transforms.io import read_rows
 from beam_dp.transforms.io.write_rows import WriteRows
@@ -146,7 +146,7 @@ def _checked(data: Any, owners: Sequence[str], aggregate: PrivateAggregate) -> f
     frame = frames.frame_of(_OWNER, data, [name for name, _ in read], numbers)
     for name, role in read:
         if name in frame.types:
-            roles.check_type(name, role, frame.types[name])
+            layout.check_type(name, role, frame.types[name])
     return frame
 
 

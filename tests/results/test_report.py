@@ -294,7 +294,7 @@ def test_a_page_is_returned_and_written_whole(tmp_path: Path) -> None:
 def test_a_released_file_has_the_same_page(tmp_path: Path) -> None:
     release, path = made(["a", "b"]), tmp_path / "out.parquet"
     with path.open("wb") as file:
-        table_files.write_table_parquet(file, release.table)
+        table_files.write(file, ".parquet", release.table)
     Path(f"{path}.json").write_text(json.dumps(release.record))
     assert dp.report(str(path)) == dp.report(release) == dp.Released.read(path).report()
 

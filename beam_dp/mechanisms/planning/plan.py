@@ -204,7 +204,7 @@ def _step_row(program: Program, step: Step) -> PlanRow:
     description = step.release.describe()
     epsilon, rho, delta = _cost(program, step.label)
     return PlanRow(
-        metric=uses_of(program, step),
+        metric=uses_of(step),
         mechanism=description.mechanism,
         epsilon=epsilon,
         rho=rho,

@@ -1,7 +1,7 @@
 """Compile metrics and a budget into a program: what to collect, what to draw, and the costs.
 
 All that a run must know is fixed here, once, by public parameters: the whole budget is shared out
-(`allocation`) among the requests of the metrics, and `builder` enters the cost of every release in
+(`allocation`) among the parts of the metrics, and `builder` enters the cost of every release in
 one account.
 """
 
@@ -16,6 +16,7 @@ from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.clips.choice import Choice
 from beam_dp.mechanisms.metrics.base import Metric, Output
+from beam_dp.mechanisms.metrics.part import Context
 from beam_dp.mechanisms.noise.gaussian_threshold import Selection, best_selection
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import (
@@ -23,13 +24,11 @@ from beam_dp.mechanisms.planning.allocation import (
     share_out,
     weights_of,
 )
-from beam_dp.mechanisms.planning.builder import Step, build, pools_of
-from beam_dp.mechanisms.planning.columns import columns_of
+from beam_dp.mechanisms.planning.builder import Step, build, columns_of, pools_of
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.reach.reach_choice import ReachChoice
 from beam_dp.mechanisms.releases.clipped import ClippedSum, draw_together
 from beam_dp.mechanisms.releases.released import Chooser, Released
-from beam_dp.mechanisms.releases.request import Context
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
@@ -49,7 +48,7 @@ class Program:
         metrics: what was asked for.
         columns: the columns that are read, in the order of a table.
         fields: what is aggregated per person and partition.
-        steps: the releases, one per request.
+        steps: the releases, one per part.
         selection: how partitions are selected; None for public ones.
         entries: the entries of the account: label, cost, and how often it is spent.
         budget: the whole budget as it is spent (pure or zCDP).
@@ -167,10 +166,10 @@ class Program:
             dataclasses.replace(each, origin=origin)
             for each, origin in zip(whole, origins, strict=True)
         ]
-        known = dict(zip((step.request for step in self.steps), whole, strict=True))
+        known = dict(zip((step.part for step in self.steps), whole, strict=True))
         columns: list[np.ndarray] = []
         for metric in self.metrics:
-            released = metric.combine([known[request] for request in metric.requests()])
+            released = metric.combine([known[part] for part in metric.parts()])
             columns += metric.output_columns(released)
         return tuple(columns)
 
@@ -242,7 +241,7 @@ def compile_program(
         about=about,
         jointly=jointly,
     )
-    wanted = {request: share for request, share in shares.items() if request is not None}
+    wanted = {part: share for part, share in shares.items() if part is not None}
     steps = build(asked, wanted, context, account)
     return Program(
         metrics=tuple(asked),
@@ -291,5 +290,5 @@ def compile_loss(statistic: Metric, removals: int, others: Sequence[str] = ()) -
     context = Context(
         columns_of([statistic], others), asker=type(statistic).__name__, output=statistic.output
     )
-    profiler = statistic.profile_request().profiler(context, context.check_removals(removals))
+    profiler = statistic.profiler(context, context.check_removals(removals))
     return Loss(context.columns, tuple(context.fields), profiler)

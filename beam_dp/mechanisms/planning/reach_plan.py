@@ -4,10 +4,10 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.metrics.part import CentreRequest
 from beam_dp.mechanisms.planning.plan import Plan, PlanRow, describe, total_of
 from beam_dp.mechanisms.planning.reach_programs import Programs
 from beam_dp.mechanisms.reach.looks import FIRST
-from beam_dp.mechanisms.releases.request import CentreRequest
 
 SEARCHED = "(partitions per person)"
 """The row of the search in a plan."""

@@ -23,6 +23,7 @@ from typing import Any
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.metrics.base import CENTRE, Metric
+from beam_dp.mechanisms.metrics.part import CentreRequest
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.allocation import SelectionRequest, share_out, weights_of
@@ -32,7 +33,6 @@ from beam_dp.mechanisms.reach import reach_choice
 from beam_dp.mechanisms.reach.looks import FIRST, SECOND, TwoLooks, left_after, noise_scale
 from beam_dp.mechanisms.reach.reach_choice import StepNoise
 from beam_dp.mechanisms.releases.clipped import ClippedSum
-from beam_dp.mechanisms.releases.request import CentreRequest
 from beam_dp.mechanisms.summaries.histograms import Summary
 
 SEARCH = "partitions per person"
@@ -94,7 +94,7 @@ class Question:
         whole = sum(weights, selected)
         parts: dict[CentreRequest, Fraction] = {}
         for metric, weight in zip(self.asked, weights, strict=True):
-            wanted = {request.asked_centre for request in metric.requests()} - {None}
+            wanted = {part.asked_centre for part in metric.parts()} - {None}
             for centre in filter(None, wanted):
                 parts[centre] = parts.get(centre, Fraction(0)) + CENTRE * weight / whole
         return parts

@@ -40,7 +40,7 @@ def record_of(
         }
         if row.reason:
             said["note"] = row.reason
-        if step.request.asked_centre is not None:
+        if step.part.asked_centre is not None:
             said["centre"] = step.release.origin
         chooser = step.release.chooser
         if chooser is not None and step.shared is not None:

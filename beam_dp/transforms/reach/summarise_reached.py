@@ -31,7 +31,7 @@ from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.draws.draws_folder import Barriers, Draws
 from beam_dp.transforms.public.collected_partitions import KeysAsSide
 from beam_dp.transforms.reach.reduce_shards import VOTES, ReduceShards
-from beam_dp.transforms.steps import block_votes, settle, summarise
+from beam_dp.transforms.steps import settle, summarise
 from beam_dp.transforms.steps.barrier import stored
 from beam_dp.transforms.steps.collect import collecting
 
@@ -131,8 +131,8 @@ class SummariseReached:
         model = self.programs.model
         settle_them = SettleReached(self.programs, self.bounder, self.buckets)
         settling = beam.ParDo(settle_them, beam.pvalue.AsSingleton(chosen))
-        votes = block_votes.votes_of(model.measures, self.buckets, self.bounder.key)
-        settled = summarise.summaries_of(reduced.lines, settling, votes)
+        asked = model.measures, self.buckets, self.bounder.key
+        settled = summarise.summaries_of(reduced.lines, settling, *asked)
         return summarise.by_bucket(settled, self.buckets, bool(model.shared_measures)), chosen
 
     def _chosen(self, votes: beam.PCollection[tuple[int, bytes]]) -> beam.PCollection[Chosen]:
