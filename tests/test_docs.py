@@ -31,7 +31,6 @@ OTHERS = [page for page in PAGES if page not in TUTORIALS]
 RUN = ("python", "bash", "yaml")
 NOT_RUN = {
     "README.md": 1,
-    "docs/how_to/from_other_libraries.md": 5,
     "docs/how_to/runners.md": 4,
     "docs/how_to/yaml.md": 4,
     "docs/start/table.md": 1,
