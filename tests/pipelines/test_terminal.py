@@ -133,7 +133,7 @@ def test_what_this_package_says_is_passed_on_and_nothing_that_looks_like_it() ->
     """Beam puts the full name of an error's class before its text."""
     kind, rule = "beam_dp.mechanisms.numerics.checks.ParameterError", "must match a file, and 'x'"
     for text in (f"ReadRows: pattern {rule}.", f"{kind}: ReadRows: pattern {rule}."):
-        assert messages.explain(RuntimeError(f"{text} [while running 'Read']")) == f"--input {rule}"
+        assert messages.explain(RuntimeError(f"{text} [while running 'Read']")) == f"input {rule}"
     for text in (f"a: Count: {CANARY}", f"other.kind: Count: {CANARY}", f"a b: Count: {CANARY}"):
         assert CANARY not in messages.explain(RuntimeError(text))
 

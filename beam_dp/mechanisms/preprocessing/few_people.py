@@ -97,7 +97,7 @@ def _on_subsets(owner: str, f: Function, people: Sequence[Any], empty: Any) -> l
 
 
 def _finite(owner: str, value: object) -> Fraction:
-    """Return what a user's function returned, exactly; an error does not show it, for it is data."""
+    """Return what a user's function returned, exactly; an error does not show it: it is data."""
     try:
         return checks.number(owner, "f", value)
     except (TypeError, ValueError):

@@ -24,8 +24,8 @@ Upper bound: g <= g(without the largest) + Delta, so go from x to the window wit
 values, in t steps. From there on, g = max(min(f, UB), LB) <= max(f, LB) moves the left end only,
 and each of the s steps gives Delta back: g <= max_s phi(s, t). The lower bound is the mirror image
 (LB <= UB always). Where the two bounds meet, g is known. For the mean they met in 1,999 of 2,000
-databases of several shapes; for trimmed means of skewed values they often do not. (h_- and h_+ of Cummings and Durfee 2020, section 5, are the row and the column of
-s = t = 0.)
+databases of several shapes; for trimmed means of skewed values they often do not. (h_- and h_+ of
+Cummings and Durfee 2020, section 5, are the row and the column of s = t = 0.)
 
 *Walks* look at n of n^2 windows for each guess of g. Let G(s, t) = g(s, t) + (t - s) Delta. The
 recursion is then, without any Delta,

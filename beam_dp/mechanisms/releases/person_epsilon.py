@@ -1,10 +1,11 @@
 """Release a statistic of people with an epsilon each: g with noise of one scale, or a median.
 
-*Preprocessing.* With noise of scale b (steps of the grid) and Delta_i = floor(b e_i), person i pays Delta_i / b <=
-e_i for a number that they move by at most Delta_i (Cummings, Durfee 2020, Proposition 7.3). Here
-e_i is the rest of epsilon_i after the private choice of the bound R on people's numbers and, for
-extremes, of the number n of people. These cost everybody the same, a third and a sixth of the
-smallest epsilon. So each person pays epsilon_i in all, whatever the rows of the others are.
+*Preprocessing.* With noise of scale b (steps of the grid) and Delta_i = floor(b e_i), person i pays
+Delta_i / b <= e_i for a number that they move by at most Delta_i (Cummings, Durfee 2020,
+Proposition 7.3). Here e_i is the rest of epsilon_i after the private choice of the bound R on
+people's numbers and, for extremes, of the number n of people. These cost everybody the same, a
+third and a sixth of the smallest epsilon. So each person pays epsilon_i in all, whatever the rows
+of the others are.
 
 For a person of the largest epsilon, Delta is R (sums) or 2 R / n (extremes), or the user's
 sensitivity. g is

@@ -114,7 +114,7 @@ def test_bounds_that_need_not_meet_are_noticed(monkeypatch):
 
     def believed(self):
         self.step()
-        return packing_cells.PackingCell(self.high, *self._line[1:])
+        return packing_cells.PackingCell(self.high, self._best.stays, self._best.removed)
 
     monkeypatch.setattr(packing_cells, "_SMALL", 0)
     monkeypatch.setattr(packing_cells.CellSearch, "decided", believed)
