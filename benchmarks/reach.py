@@ -27,8 +27,11 @@ from scipy import stats
 
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.noise.gaussian_threshold import GaussianThreshold, Selection
-from beam_dp.mechanisms.noise.partition_selection import TruncatedGeometric
+from beam_dp.mechanisms.noise.partition_selection import (
+    GaussianThreshold,
+    Selection,
+    TruncatedGeometric,
+)
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.program import Program

@@ -30,8 +30,8 @@ import numpy as np
 
 from beam_dp.mechanisms.clips.choice import ClipChoice
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
-from beam_dp.mechanisms.noise.gaussian_threshold import GaussianThreshold
 from beam_dp.mechanisms.noise.one_draw import OneDraw
+from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.intervals import exp_interval

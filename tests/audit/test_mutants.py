@@ -28,8 +28,7 @@ from beam_dp.mechanisms.metrics.clipped import ClippedRequest
 from beam_dp.mechanisms.metrics.quotients.mean import Mean
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
-from beam_dp.mechanisms.noise.gaussian_threshold import GaussianThreshold
-from beam_dp.mechanisms.noise.partition_selection import TruncatedGeometric
+from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold, TruncatedGeometric
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.noise.tails import gaussian_bound
 from beam_dp.mechanisms.numerics import hashing, integers

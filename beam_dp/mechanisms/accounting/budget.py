@@ -12,9 +12,9 @@ are compared without rounding.
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import NoReturn, Self
+from typing import Self
 
 from beam_dp.mechanisms.accounting import zcdp
 from beam_dp.mechanisms.numerics import checks
@@ -32,7 +32,7 @@ class Budget:
     1/10 (a little more than 1/10), Fraction(1, 10) is 1/10. Nothing is rounded.
 
     Edge cases: epsilon below 2^-50 and rho below 2^-128 are refused, also as shares of a
-    larger budget. A pickle is checked again where it is opened.
+    larger budget.
 
     Args:
         epsilon: above 0; larger means more accurate and less private.
@@ -134,16 +134,6 @@ class Budget:
         name = "Budget.zcdp(rho" if self.is_zcdp else "Budget(epsilon"
         delta = f", delta={readable(self.delta)}" if self.delta else ""
         return f"{name}={readable(self.amount)}{delta})"
-
-    def __reduce__(self) -> tuple[Callable[..., "Budget"], tuple[Fraction, Fraction]]:
-        # Through the constructors, so that a pickle with other numbers in it is checked.
-        return (Budget.zcdp if self.is_zcdp else Budget), (self.amount, self.delta)
-
-    def __setstate__(self, state: object) -> NoReturn:
-        # Our own pickles hold no fields: one that does was made to avoid the checks.
-        raise checks.ParameterTypeError(
-            "Budget", "fields", "be set by the constructor, not by a pickle"
-        )
 
 
 def readable(value: Fraction) -> str:

@@ -16,7 +16,7 @@ from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.clips.choice import Choice
 from beam_dp.mechanisms.metrics.base import Metric, Output
-from beam_dp.mechanisms.noise.gaussian_threshold import Selection, best_selection
+from beam_dp.mechanisms.noise.partition_selection import Selection, best_selection
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import (
     SelectionRequest,
@@ -250,7 +250,7 @@ def compile_program(
         fields=tuple(context.fields),
         steps=steps,
         selection=selector,
-        entries=tuple((entry.label, entry.cost, entry.times) for entry in account.entries),
+        entries=account.entries,
         budget=whole,
         asked=budget,
         reach=reach,

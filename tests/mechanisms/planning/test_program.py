@@ -19,7 +19,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_totals, default_values
 from beam_dp.mechanisms.metrics import base, extremes, totals
 from beam_dp.mechanisms.metrics.quotients import mean
-from beam_dp.mechanisms.noise.gaussian_threshold import GaussianThreshold
+from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.intervals import root_below
 from beam_dp.mechanisms.planning.allocation import SelectionRequest

@@ -9,7 +9,6 @@ import pytest
 
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.noise.bounded_sensitivity import bounded_local_sensitivity
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.ratio.base import quotient
 from tests.doubles import ZeroNoise
@@ -173,26 +172,6 @@ def test_auto_chooses_by_the_noisy_counts_only() -> None:
     # The counts, then the two noises of the default, or the one of the local form.
     assert chosen[5000, 5000] == [1, 1, 1]
     assert chosen[9000, 1000] == chosen[5, 5] == [1, 1, 1, 1, 0]
-
-
-def test_the_record_is_the_general_tool() -> None:
-    """`bounded_local_sensitivity` with the ratio's own bound releases the same number."""
-    mechanism = ratio.LocalSensitivity(BUDGET)
-
-    def upper_bound(data, cost, noise):
-        found = mechanism.bound(data[0], data[1] - data[0])
-        return None if found is None else Fraction(*found)
-
-    for a, b in [(700, 1000), (3, 4000), (3, 10)]:
-        general = bounded_local_sensitivity(
-            lambda data: Fraction(*data),
-            upper_bound,
-            (a, b),
-            BUDGET,
-            fallback=lambda data, cost, noise: ratio.kulesza_suresh_wang(*data, cost, noise=noise),
-            noise=ZeroNoise(),
-        )
-        assert ratio.local_sensitivity(a, b, BUDGET, noise=ZeroNoise()) == float(general.value)
 
 
 EXTREME = [
