@@ -21,7 +21,7 @@ import numpy as np
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.clips.choice import Choice
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.metrics.base import UNIT
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import Program

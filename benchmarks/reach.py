@@ -27,6 +27,9 @@ from scipy import stats
 
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.histogram_choice import reach as choice
+from beam_dp.mechanisms.histogram_choice.reach import StepNoise, left_after
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.partition_selection import (
     GaussianThreshold,
     Selection,
@@ -34,12 +37,7 @@ from beam_dp.mechanisms.noise.partition_selection import (
 )
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.program import Program
-from beam_dp.mechanisms.planning.reach_programs import Programs, Question
-from beam_dp.mechanisms.reach import ladder, looks
-from beam_dp.mechanisms.reach import reach_choice as choice
-from beam_dp.mechanisms.reach.looks import noise_scale
-from beam_dp.mechanisms.reach.reach_choice import StepNoise
+from beam_dp.mechanisms.planning.program import Program, Question
 from beam_dp.mechanisms.summaries.histograms import Summary
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -139,7 +137,7 @@ def selected_error(data: Data, program: Program) -> float:
     """
     assert program.selection is not None
     [spending] = program.steps[0].release.spends
-    noise = StepNoise(noise_scale(spending.cost), spending.cost.is_zcdp)
+    noise = StepNoise(AdditiveNoise(spending.cost).scale, spending.cost.is_zcdp)
     lost, people = data.lost[min(program.reach, len(data.lost) - 1)], data.lost[0]
     kept = kept_chance(program.selection, people - lost)
     errors = np.array([noise.error(float(bias)) for bias in lost])
@@ -148,11 +146,12 @@ def selected_error(data: Data, program: Program) -> float:
 
 def selected_ratio(data: Data, draws: int) -> float:
     """Return the mean error of the private choice over that of the best fixed bound."""
-    question = Question((dp.PeopleCount(),), SELECTED, selection=SelectionRequest(Fraction(1), 1))
-    tried = ladder.edges_up_to(len(data.lost) - 1)
-    best = min(selected_error(data, question.program(SELECTED, bound)) for bound in tried)
-    programs = Programs(question, ladder.edges_up_to(None))
-    counts = ladder.people_per_step(data.reaches, programs.edges)
+    asked, selection = (dp.PeopleCount(),), SelectionRequest(Fraction(1), 1)
+    tried = choice.edges_up_to(len(data.lost) - 1)
+    given = (Question(asked, SELECTED, (bound,), selection=selection) for bound in tried)
+    best = min(selected_error(data, question.model) for question in given)
+    question = Question(asked, SELECTED, choice.edges_up_to(None), selection=selection)
+    counts = choice.people_per_step(data.reaches, question.edges)
     nothing = np.zeros(len(counts), np.int64)
     votes = Summary(
         nothing.astype(np.uint64)[None], nothing, np.arange(len(counts)), counts, nothing
@@ -160,11 +159,11 @@ def selected_ratio(data: Data, draws: int) -> float:
     known: dict[tuple[int, Fraction], float] = {}
     errors = []
     for _ in range(draws):
-        first = programs.choose(votes, Noise())
+        first = question.choose(votes, Noise())
         assert first.reach is not None
         key = first.reach.reach, first.reach.look.share
         if key not in known:
-            known[key] = selected_error(data, programs.at(first))
+            known[key] = selected_error(data, question.at(first))
         errors.append(known[key])
     return float(np.mean(errors)) / best
 
@@ -178,7 +177,7 @@ def noise_at(left: Budget, bound: int) -> StepNoise:
 
 def best_fixed(data: Data, budget: Budget) -> float:
     """Return the least error of a fixed bound: it falls to one minimum, which is looked for."""
-    tried = ladder.edges_up_to(len(data.lost) - 1)
+    tried = choice.edges_up_to(len(data.lost) - 1)
     errors = [data.error(bound, noise_at(budget, bound)) for bound in tried]
     near = int(np.argmin(errors))
     low, high = tried[max(near - 1, 0)], tried[min(near + 1, len(tried) - 1)]
@@ -188,17 +187,18 @@ def best_fixed(data: Data, budget: Budget) -> float:
 
 def ratio(data: Data, budget: Budget, partitions: int, public: bool, draws: int) -> float:
     """Return the mean error of the private choice over that of the best fixed bound."""
-    edges = ladder.edges_up_to(partitions if public else None)
-    counts = ladder.people_per_step(data.reaches, edges)
+    edges = choice.edges_up_to(partitions if public else None)
+    counts = choice.people_per_step(data.reaches, edges)
     known: dict[tuple[int, float], float] = {}
     errors = []
     for _ in range(draws):
-        look = looks.TwoLooks(budget).draw(counts, Noise())
-        noise = functools.partial(noise_at, look.left)
+        look = choice.draw(counts, budget, Noise())
+        left = left_after(budget, look.share)
+        noise = functools.partial(noise_at, left)
         chosen = choice.choose(look, edges, noise, partitions if public else None).reach
         key = chosen, float(look.share)
         if key not in known:
-            known[key] = data.error(chosen, noise_at(look.left, chosen))
+            known[key] = data.error(chosen, noise_at(left, chosen))
         errors.append(known[key])
     return float(np.mean(errors)) / best_fixed(data, budget)
 

@@ -23,7 +23,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 import beam_dp as dp
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.record import cost
+from beam_dp.mechanisms.planning.plan import cost
 from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
 from beam_dp.mechanisms.search import Search
 from beam_dp.mechanisms.search.choose import build_search

@@ -10,8 +10,8 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning.plan import Record
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.planning.record import Record
 from beam_dp.transforms import known_columns, release_record
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout

@@ -7,11 +7,11 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.histogram_choice.reach import edges_up_to
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.reach_programs import Question
-from beam_dp.mechanisms.reach import ladder
+from beam_dp.mechanisms.planning.program import Question
 from benchmarks import reach
 
 
@@ -54,18 +54,16 @@ def test_the_choice_is_never_better_than_the_best_and_seldom_far_from_it() -> No
         # The choice itself costs a part of the budget. One of 3,000 is 3.1 and the others up to 1.4,
         # 1.2 on average: 15 such among 100, which make the mean 1.5, have a chance below 1e-30.
         assert 1 < reach.ratio(data, budget, 50, True, 100) < 1.5
-    assert len(ladder.edges_up_to(50)) == 12
-
-
-def selection_question() -> Question:
-    return Question((dp.PeopleCount(),), reach.SELECTED, selection=SelectionRequest(Fraction(1), 1))
+    assert len(edges_up_to(50)) == 12
 
 
 def test_the_error_of_selected_partitions_is_the_mean_of_drawn_ones() -> None:
     """1,500 draws of 20 partitions, half of them near the threshold: 3% is 6 deviations."""
     data = reach.data_of(reach.KINDS["Poisson(2) + 1"], 600, 20, 1.0, 5)
     for bound in (1, 6):
-        program = selection_question().program(reach.SELECTED, bound)
+        selection = SelectionRequest(Fraction(1), 1)
+        asked = (dp.PeopleCount(),)
+        program = Question(asked, reach.SELECTED, (bound,), selection=selection).model
         kept = data.lost[0] - data.lost[bound]
         errors = []
         for _ in range(1500):

@@ -114,26 +114,30 @@ def test_every_program_spends_its_whole_budget_and_no_more(name, budget):
         program = compile_program(METRICS[name], budget, reach, depth=depth, selection=selection)
         whole = program.budget
         account = Account(whole)
-        for label, cost, times in program.entries:
+        entries = [entry for entry in program.entries if not entry[0].startswith("centre")]
+        for label, cost, times in entries:
             account.spend(label, cost, times)
         assert account.amount == whole.amount
         assert account.delta == (whole.delta if selection is not None else 0)
         # The releases hold the very costs that were entered.
-        entered = [
-            (cost, times) for label, cost, times in program.entries if "selection" not in label
-        ]
+        entered = [(cost, times) for label, cost, times in entries if "selection" not in label]
         assert sorted(entered, key=repr) == sorted(costs_of(program), key=repr)
-        check_whole(budget, whole, selection)
+        check_whole(program, selection)
         check_selection(program, selection)
 
 
-def check_whole(budget: Budget, whole: Budget, selection: SelectionRequest | None) -> None:
-    """The whole is the budget, or a zCDP budget that is proved to be within it."""
+def check_whole(program: Program, selection: SelectionRequest | None) -> None:
+    """Centres and the rest cost the budget, or a zCDP budget that is proved to be within it."""
+    budget, whole = program.question.budget, program.budget
+    centres = sum(cost.amount for cost in program.question.centre_costs.values())
     if whole.is_zcdp == budget.is_zcdp:
-        assert whole == budget
+        assert whole.amount + centres == budget.amount and whole.delta == budget.delta
         return
     assert whole.is_zcdp and budget.delta > 0
-    converted = zcdp_delta(whole.rho, budget.epsilon)
+    if program.question.whole.is_zcdp:
+        converted = zcdp_delta(whole.rho + centres, budget.epsilon)
+    else:
+        converted = zcdp_delta(whole.rho, budget.epsilon - centres)
     assert converted + float(whole.delta) <= float(budget.delta) * (1 + 1e-9)
     assert whole.delta == (budget.delta / 2 if selection is not None else 0)
 
@@ -239,7 +243,7 @@ def test_a_mean_shares_its_parts():
         for place in range(5)
     ]
     parts = [Fraction(17, 30), Fraction(17, 60), 1, Fraction(17, 30), Fraction(17, 60)]
-    assert amounts == [15 * part / sum(parts) for part in parts]  # 17/20: a centre is paid before
+    assert amounts == [5 * part for part in parts]  # 17/20: a centre is paid before
     twice = [mean.Mean("x"), mean.Mean("x", name="again")]
     assert len(compile_program(twice, Budget(1.0), 1).steps) == 2
 

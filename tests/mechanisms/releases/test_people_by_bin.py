@@ -9,7 +9,7 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.clips.foresight import Crowd
+from beam_dp.mechanisms.histogram_choice.foresight import Crowd
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.releases.clipped import people_of
 from beam_dp.mechanisms.releases.people_by_bin import HistogramRelease

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.clips.choice import EARLY, FULL, Choice, ClipChoice, shares
+from beam_dp.mechanisms.histogram_choice.clip import EARLY, FULL, ClipChoice, shares
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.doubles import ZeroNoise
 
