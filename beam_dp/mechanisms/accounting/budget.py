@@ -56,8 +56,8 @@ class Budget:
     def zcdp(cls, rho: checks.Real, delta: checks.Real = 0) -> Self:
         """Make a budget of `delta`-approximate `rho`-zCDP (see the module's docstring).
 
-        By the conversion in `zcdp`, whatever spends this budget is (epsilon, delta +
-        zcdp_delta(rho, epsilon))-DP for every epsilon (Bun and Steinke 2016, Lemma 8.8).
+        By the conversion in `zcdp`, whatever spends this budget is (zcdp_epsilon(rho, d), delta +
+        d)-DP for every d (Bun and Steinke 2016, Lemma 8.8).
 
         Args:
             rho: above 0; larger means more accurate and less private.

@@ -126,8 +126,11 @@ class Plan:
         Args:
             columns: how wide the terminal is; None: as wide as need be.
         """
-        lines, below = self._lines(columns), [*self._reasons, f"in all: {self.total}"]
-        below = [*self._words(lines[: len(self.rows) + 1]), *below, *filter(None, [self.owners])]
+        lines = self._lines(columns)
+        table = "\n".join(lines[: len(self.rows) + 1])
+        below = [said for pattern, said in _EXPLAINED.items() if re.search(pattern, table)]
+        below += [f"{row.metric}: {row.reason}" for row in self.rows if row.reason]
+        below += [f"in all: {self.total}", *filter(None, [self.owners])]
         notes = [wrapped(note, columns) for note in below]
         outlook = [] if self.outlook is None else [self.outlook.text(columns)]
         warned = [wrapped(f"Warning: {line}", columns) for line in self.cautions]
@@ -147,14 +150,6 @@ class Plan:
             for row in cells:
                 row[1] = row[1].split(" ", 1)[1]
         return text_table(heading, cells, columns)
-
-    def _words(self, table: Sequence[str]) -> list[str]:
-        text = "\n".join(table)
-        return [said for pattern, said in _EXPLAINED.items() if re.search(pattern, text)]
-
-    @property
-    def _reasons(self) -> list[str]:
-        return [f"{row.metric}: {row.reason}" for row in self.rows if row.reason]
 
 
 def describe(program: Program, unbounded: bool = False) -> Plan:

@@ -334,18 +334,8 @@ class Question:
                 number: see `releases.clipped.PoolNoise`.
         """
         key = reach, share, about, centres, jointly
-        if key not in self._compiled:
-            self._compiled[key] = self._compile(*key)
-        return self._compiled[key]
-
-    def _compile(
-        self,
-        reach: int,
-        share: Fraction,
-        about: int | None,
-        centres: tuple[int, ...],
-        jointly: bool,
-    ) -> Program:
+        if key in self._compiled:
+            return self._compiled[key]
         budget = self._left_after(share)
         for metric in self.asked:
             metric.check_plan(budget, len(self.asked) == 1, self.selection is not None)
@@ -363,12 +353,12 @@ class Question:
             about=about,
             jointly=jointly,
         )
-        wanted = {request: share for request, share in shares.items() if request is not None}
+        wanted = {request: each for request, each in shares.items() if request is not None}
         steps = build(self.asked, wanted, context, account)
         known = dict(zip(self._centre_shares, centres, strict=False))
         first = [(SEARCH, self.cost(share), 1)] if self.searches else []
         first += [(f"centre of {c.column.name}", cost, 1) for c, cost in self.centre_costs.items()]
-        return Program(
+        self._compiled[key] = Program(
             question=self,
             columns=context.columns,
             fields=tuple(context.fields),
@@ -378,6 +368,7 @@ class Question:
             budget=whole,
             reach=reach,
         )
+        return self._compiled[key]
 
     def at(self, chosen: Chosen) -> Program:
         """Return the program for what was chosen."""

@@ -11,7 +11,7 @@ import pytest
 
 from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.accounting.zcdp import zcdp_delta
+from beam_dp.mechanisms.accounting.zcdp import zcdp_epsilon
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
@@ -134,12 +134,10 @@ def check_whole(program: Program, selection: SelectionRequest | None) -> None:
         assert whole.amount + centres == budget.amount and whole.delta == budget.delta
         return
     assert whole.is_zcdp and budget.delta > 0
-    if program.question.whole.is_zcdp:
-        converted = zcdp_delta(whole.rho + centres, budget.epsilon)
-    else:
-        converted = zcdp_delta(whole.rho, budget.epsilon - centres)
-    assert converted + float(whole.delta) <= float(budget.delta) * (1 + 1e-9)
     assert whole.delta == (budget.delta / 2 if selection is not None else 0)
+    together = program.question.whole.is_zcdp  # else the centres are counted in epsilon
+    epsilon = zcdp_epsilon(whole.rho + centres * together, budget.delta - whole.delta)
+    assert epsilon + float(centres) * (not together) <= budget.epsilon * (1 + 1e-9)
 
 
 def check_selection(program: Program, selection: SelectionRequest | None) -> None:
