@@ -81,7 +81,7 @@ def test_the_program_is_that_of_the_job(
     aggregate = accuracy.transform(question, False)
     program = accuracy.program_of(aggregate)
     assert program.metrics == tuple(aggregate.metrics) and program.reach == 1
-    assert program.asked == dp.Budget(accuracy.EPSILON)
+    assert program.question.budget == dp.Budget(accuracy.EPSILON)
     assert np.isfinite(accuracy.release_errors(question, 3, False)).all()
 
 

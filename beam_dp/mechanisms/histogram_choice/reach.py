@@ -187,7 +187,6 @@ class ReachChoice:
         edges: the steps of the ladder.
         look: the noisy counts.
         top: the index of the highest step that shows people; -1: none shows.
-        partitions: the public number of partitions; None: unknown.
         guess: about how many partitions are worth asking for.
         jointly: whether nobody is cut, and all partitions share one draw of noise.
     """
@@ -196,7 +195,6 @@ class ReachChoice:
     edges: tuple[int, ...]
     look: Look
     top: int
-    partitions: int | None = None
     guess: float = ABOUT
     jointly: bool = False
 
@@ -285,14 +283,13 @@ def choose(
         joint: the noise where all partitions share one draw and nobody is cut; None: they cannot.
     """
     top = highest_shown(look, partitions)
-    known = edges, look, top, partitions
-    everybody = ReachChoice(edges[-1], *known, guess=float(edges[-1]), jointly=True)
+    everybody = ReachChoice(edges[-1], edges, look, top, float(edges[-1]), jointly=True)
     if top < 0:
         few = FEW_OF_MANY if partitions is not None and partitions >= MANY else FEW
         reach = max(edge for edge in edges if edge <= few)
         if joint is not None and joint.scale <= noise(reach).scale:
             return everybody
-        return ReachChoice(reach, edges, look, top, partitions)
+        return ReachChoice(reach, edges, look, top)
     errors, guesses = [], []
     for bound in edges[: top + 1]:
         cut = lost_pairs(look.counts, edges, top, bound)
@@ -301,7 +298,7 @@ def choose(
     best = int(np.argmin(errors))
     if joint is not None and joint.error(0.0) <= errors[best]:
         return everybody
-    return ReachChoice(edges[best], edges, look, top, partitions, guesses[best])
+    return ReachChoice(edges[best], edges, look, top, guesses[best])
 
 
 def highest_shown(look: Look, partitions: int | None) -> int:

@@ -195,7 +195,7 @@ def test_what_is_cut_is_below_its_bound_nearly_always(budget, people):
     pairs = beyond = 0
     for _ in range(200):
         taken = choice.draw(counts, budget, Noise())
-        chosen = choice.ReachChoice(4, edges, taken, choice.highest_shown(taken, 50), 50)
+        chosen = choice.ReachChoice(4, edges, taken, choice.highest_shown(taken, 50))
         pairs += chosen.pairs_lost >= np.maximum(reaches - 4, 0).sum()
         beyond += chosen.people_beyond >= (reaches > 4).sum()
         assert chosen.pairs_lost >= chosen.pairs_lost_estimate
@@ -205,12 +205,12 @@ def test_what_is_cut_is_below_its_bound_nearly_always(budget, people):
 def test_a_bound_with_everybody_in_the_middle_of_their_step_is_too_low():
     """The broken twin: people at the upper edges lose more than the estimate says."""
     edges, reaches = choice.edges_up_to(64), np.full(1000, 64)
-    chosen = choice.ReachChoice(48, edges, look(choice.people_per_step(reaches, edges)), 11, 64)
+    chosen = choice.ReachChoice(48, edges, look(choice.people_per_step(reaches, edges)), 11)
     assert chosen.pairs_lost_estimate < 16 * 1000 <= chosen.pairs_lost
 
 
 def test_nothing_is_cut_at_the_last_step():
-    chosen = choice.ReachChoice(7, choice.edges_up_to(7), look([9] * 6), 3, 7)
+    chosen = choice.ReachChoice(7, choice.edges_up_to(7), look([9] * 6), 3)
     assert chosen.pairs_lost == chosen.people_beyond == chosen.pairs_lost_estimate == 0
 
 

@@ -210,25 +210,6 @@ def test_certain_cases_do_not_depend_on_the_draw() -> None:
     assert selection.keep(np.array([], dtype=np.int64), Noise()).tolist() == []
 
 
-def deviation(selection: TruncatedGeometric, people: int, shift: int, size: int) -> float:
-    """How far the rate of `size` decisions is from the claimed probability."""
-    kept = selection.keep(np.full(size, people + shift), Noise())
-    return abs(float(kept.mean()) - float(selection.probability(people)))
-
-
-@pytest.mark.parametrize("people", [1, 2, 4, 5, 7, 9])
-def test_rates_follow_the_probabilities(people: int) -> None:
-    # Hoeffding: P[|mean - p| > t] <= 2 exp(-2 size t^2) = 1e-10 for this t, 6 cases, and the
-    # broken twin passes with at most 1e-10 too, as its p is further than 2 t away.
-    selection, size = TruncatedGeometric(Fraction(1, 2), Fraction(0.03)), 200_000
-    tolerance = math.sqrt(math.log(2e10) / (2 * size))
-    assert deviation(selection, people, 0, size) <= tolerance
-    assert selection.probability(people + 1) > selection.probability(people) + 2 * Fraction(
-        tolerance
-    )
-    assert deviation(selection, people, 1, size) > tolerance
-
-
 @pytest.mark.parametrize("bad", [0, -1, 2**62 + 1])
 def test_pre_threshold_out_of_range_is_refused(bad: int) -> None:
     for kind in (TruncatedGeometric, GaussianThreshold):

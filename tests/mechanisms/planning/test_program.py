@@ -17,7 +17,7 @@ from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_totals, default_values
-from beam_dp.mechanisms.metrics import base, extremes, totals
+from beam_dp.mechanisms.metrics import extremes, totals
 from beam_dp.mechanisms.metrics.quotients import mean
 from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -25,7 +25,6 @@ from beam_dp.mechanisms.numerics.intervals import root_below
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.program import Program, compile_loss, compile_program
 from beam_dp.mechanisms.releases.clipped import ClippedSum
-from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -353,14 +352,6 @@ def test_what_cannot_be_promised_is_refused(asked, budget, selection, message):
         compile_program(asked, budget, 10, selection=selection)
 
 
-def test_a_metric_that_asks_for_nothing_cannot_be_made():
-    class Own(base.Metric):
-        pass
-
-    with pytest.raises(TypeError, match=r"abstract .*requests"):
-        Own()
-
-
 def test_many_candidates_are_fine_where_they_cost_nothing():
     wide = Candidates.linear(0, 10**15, 1)
     [step] = compile_program(
@@ -446,13 +437,3 @@ def test_the_loss_of_a_statistic_needs_no_budget():
     measure = loss.profiler.measure
     assert (measure.keep, measure.sign, measure.additive) == (4, -1, False)
     assert compile_loss(totals.PeopleCount(), 0).profiler.measure.source == histograms.PEOPLE
-
-
-def test_the_kinds_of_release():
-    kinds = {
-        name: [type(s.release) for s in compile_program(m, Budget(1.0), 2).steps]
-        for name, m in METRICS.items()
-    }
-    assert kinds["people"] == [ClippedSum]
-    assert kinds["one-sided"] == [DirectRelease] * 3
-    assert kinds["mean of rows and sum"] == [ClippedSum] * 5
