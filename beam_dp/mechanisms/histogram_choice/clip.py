@@ -155,8 +155,9 @@ class ClipChoice:
 
     *Two looks.* The choice stops at the first look where that shows thousands of people below the
     highest bucket that shows any, clearly there, and nothing above (`_is_enough`); what the second
-    would have cost goes to the noise of the number. The number of rows below a mean stops as soon as the first look shows 40 scales of its noise:
-    a fourth of its budget is then enough, as most people have few rows.
+    would have cost goes to the noise of the number. The number of rows below a mean stops as soon
+    as the first look shows 40 scales of its noise: a fourth of its budget is then enough, as most
+    people have few rows.
 
     *The clip.* b is the scale of the noise per unit of the clip. The clip of P partitions is the
     smallest edge that at most P b people are above, up to the highest bucket that shows people: the

@@ -1,10 +1,10 @@
 """Choose how many partitions a person may reach, from a noisy histogram of people.
 
-*The ladder* is 1, 2, 3, 4, 6, 8, ..., 1024. A person with rows in k partitions stands on one step: the lowest edge that is at least k; who has
-more than the last edge stands on the last. k is counted after rows of partitions that are not
-public were dropped, from this person's rows alone. So adding or removing one person changes one
-count of the ladder by 1 and no other count: the sensitivity is 1 in L1 and in L2, whatever the
-number of steps and however many rows or partitions the person has.
+*The ladder* is 1, 2, 3, 4, 6, 8, ..., 1024. A person with rows in k partitions stands on one step:
+the lowest edge that is at least k; who has more than the last edge stands on the last. k is counted
+after rows of partitions that are not public were dropped, from this person's rows alone. So adding
+or removing one person changes one count of the ladder by 1 and no other count: the sensitivity is 1
+in L1 and in L2, whatever the number of steps and however many rows or partitions the person has.
 
 *The choice* is post-processing of released counts and public parameters: it costs nothing.
 
@@ -351,8 +351,8 @@ def _finite(bound: float) -> float | None:
 def partitions_about(kept: int, buckets: int, guess: float = ABOUT) -> int:
     """Return about how many partitions all buckets keep, by one bucket that keeps some.
 
-    Privately selected partitions are drawn in B buckets, by a keyed hash, and the draw of a bucket sees
-    only how many of its own are kept. Everything here is computed from released numbers.
+    Privately selected partitions are drawn in B buckets, by a keyed hash, and the draw of a bucket
+    sees only how many of its own are kept. Everything here is computed from released numbers.
 
     Seen from one of the P kept partitions, each of the P - 1 others is in the same bucket with a
     chance of 1 / B: 1 + (kept - 1) B is P on average. (kept B is P + B - 1 on average, far too much

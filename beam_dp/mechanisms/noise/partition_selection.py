@@ -1,6 +1,7 @@
 """Decide which partitions may be named: by their numbers of people, exactly.
 
-**Of (epsilon, delta): truncated geometric selection, which is optimal.** A partition with n people is kept with probability pi(n), pi(0) = 0 and
+**Of (epsilon, delta): truncated geometric selection, which is optimal.** A partition with n people
+is kept with probability pi(n), pi(0) = 0 and
 
     pi(n) = min(e^epsilon pi(n-1) + delta, 1 - e^-epsilon (1 - pi(n-1) - delta), 1),
 
@@ -30,11 +31,12 @@ shortfall and otherwise stretches it as it stretches pi, so it stays below 2 u /
 the second it shrinks, and adds two units for each of at most 1 / delta steps. As u <= 2^-104
 delta, the table is within 2^-100 of the recurrence in real numbers (for epsilon <= 1024).
 
-**Of rho: a noisy number of people above a threshold.** `TruncatedGeometric` is optimal for (epsilon, delta), and what is (epsilon, delta)-DP is also
-delta-approximate epsilon^2/2-zCDP. But that is a poor use of rho: the threshold is then about
-ln(1 / delta) over the root of 2 rho. With Gaussian noise the root of ln(1 / delta) stands in its
-place. For somebody in 16 partitions (epsilon 1, half of it for one metric, delta 10^-6) a partition
-is kept half of the time with 144 people in place of 353.
+**Of rho: a noisy number of people above a threshold.** `TruncatedGeometric` is optimal for
+(epsilon, delta), and what is (epsilon, delta)-DP is also delta-approximate epsilon^2/2-zCDP. But
+that is a poor use of rho: the threshold is then about ln(1 / delta) over the root of 2 rho. With
+Gaussian noise the root of ln(1 / delta) stands in its place. For somebody in 16 partitions (epsilon
+1, half of it for one metric, delta 10^-6) a partition is kept half of the time with 144 people in
+place of 353.
 """
 
 import dataclasses

@@ -1,7 +1,8 @@
 """What is chosen privately before anything is summarised: the bound on partitions, and centres.
 
 Both are chosen from the lines of whole people, of which each has one vote in every choice: they
-stand on one step of the ladder of partitions (`histogram_choice.reach`), and at one candidate of each centre.
+stand on one step of the ladder of partitions (`histogram_choice.reach`), and at one candidate of
+each centre.
 
 *A centre* (`metrics.quotients.mean`) is the median of people's own means of a column, over all
 their rows in all partitions that the ladder leaves (of their mean total of a partition, for means

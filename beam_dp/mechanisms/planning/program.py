@@ -10,9 +10,10 @@ first (`first_choices`) is part of what the whole budget pays for:
   was chosen, compiled where it runs, exactly as for a bound that was given; `builder` enters the
   cost of every release in one account.
 
-Together they cost the whole: see `histogram_choice.noisy_histogram` for the composition. Where (epsilon, delta) is spent
-as zCDP whatever the bound, the search is counted in rho too; else it spends epsilon, and what is
-left of (epsilon, delta) may be spent as zCDP or not, as the bound has it.
+Together they cost the whole: see `histogram_choice.noisy_histogram` for the composition. Where
+(epsilon, delta) is spent as zCDP whatever the bound, the search is counted in rho too; else it
+spends epsilon, and what is left of (epsilon, delta) may be spent as zCDP or not, as the bound has
+it.
 """
 
 import bisect
@@ -482,7 +483,15 @@ def compile_program(
     """
     edges = reach if isinstance(reach, tuple) else (reach,)
     together = tuple(metric.beside(asked) for metric in asked)
-    question = Question(together, budget, edges, depth, selection, tuple(others), partitions)
+    question = Question(
+        together,
+        budget,
+        edges,
+        depth=depth,
+        selection=selection,
+        others=tuple(others),
+        partitions=partitions,
+    )
     if question.searches:
         question = dataclasses.replace(question, edges=question.possible() or edges[:1])
     return question.model

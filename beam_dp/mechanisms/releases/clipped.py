@@ -245,7 +245,7 @@ class ClippedSum(Release):
     suffer.
 
     *Interval.* Let n be how far the noise strays (95%), and L what the people above C lose by the
-    same histogram (`histogram_choice.loss`), in all: C is the only thing that cuts, so the true sum is between
+    same histogram (`Losses`), in all: C is the only thing that cuts, so the true sum is between
     the released number - n - L of the negative side, and + n + L of the positive one. n is proved;
     L assumes that what is beyond the highest bucket that shows people goes on falling. A partition
     has its share of L (`Cut`).

@@ -150,7 +150,7 @@ class RankRelease(Release):
     *Rank error in rows.* With n' and r'(y) the weights in all and at or below y, each times C, and
     n and r(y) the rows: r(y) - p n = r'(y) - p n' + sum_i (1 - min(1, C / m_i)) (c_i(y) - p m_i).
     The search says how far the first part is from 0. A term of the sum is at most max(p, 1 - p)
-    times max(0, m_i - C), which the histogram estimates in all, as for a sum (`histogram_choice.loss`).
+    times max(0, m_i - C), which the histogram estimates in all, as for a sum (`Losses`).
 
     Attributes:
         relation: who owns which values, in units.
