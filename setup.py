@@ -16,7 +16,7 @@ TESTS = [
     "pytest-xdist>=3.5",
     "setuptools>=68",
 ]
-REPORT = ["jinja2>=3.1", "matplotlib>=3.8"]
+REPORT = ["jinja2>=3.1"]
 YAML = "apache-beam[yaml]>=2.77,<3"
 LINTERS = ["mypy>=1.11", "ruff>=0.17"]
 # `make docs`, which the tests run too.
@@ -51,7 +51,7 @@ setup(
     install_requires=[
         "apache-beam>=2.77,<3",
         "filelock>=3.16,<4",
-        "highspy>=1.10,<2",
+        "highspy>=1.10,<1.16",
         "numpy>=2.0",
         "pyarrow>=21.0",
         "scipy>=1.13,<2",
@@ -66,6 +66,6 @@ setup(
         "docs": DOCS,
         "plot": ["matplotlib>=3.8"],
         "gcp": ["apache-beam[gcp]>=2.77,<3"],
-        "bench": [*PEERS, "duckdb>=1.1", "opendp>=0.16", "tpchgen-cli>=2"],
+        "bench": [*PEERS, "duckdb>=1.1", "tpchgen-cli>=2"],
     },
 )

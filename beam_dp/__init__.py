@@ -34,12 +34,11 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.metrics.extremes import Max as Max
     from beam_dp.mechanisms.metrics.extremes import Min as Min
     from beam_dp.mechanisms.metrics.histogram import Histogram as Histogram
-    from beam_dp.mechanisms.metrics.items import DistinctCount as DistinctCount
-    from beam_dp.mechanisms.metrics.items import MaxFrequency as MaxFrequency
-    from beam_dp.mechanisms.metrics.items import SumOfSquares as SumOfSquares
+    from beam_dp.mechanisms.metrics.mean import Mean as Mean
+    from beam_dp.mechanisms.metrics.mean import StandardDeviation as StandardDeviation
+    from beam_dp.mechanisms.metrics.mean import Variance as Variance
     from beam_dp.mechanisms.metrics.own_function import BlackBox as BlackBox
     from beam_dp.mechanisms.metrics.own_function import CustomProfile as CustomProfile
-    from beam_dp.mechanisms.metrics.quotients.mean import Mean as Mean
     from beam_dp.mechanisms.metrics.ratio import Ratio as Ratio
     from beam_dp.mechanisms.metrics.rows import Median as Median
     from beam_dp.mechanisms.metrics.rows import Quantile as Quantile
@@ -47,10 +46,11 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.metrics.spread import Preprocessed as Preprocessed
     from beam_dp.mechanisms.metrics.spread import TrimmedMean as TrimmedMean
     from beam_dp.mechanisms.metrics.totals import Count as Count
+    from beam_dp.mechanisms.metrics.totals import DistinctCount as DistinctCount
+    from beam_dp.mechanisms.metrics.totals import MaxFrequency as MaxFrequency
     from beam_dp.mechanisms.metrics.totals import PeopleCount as PeopleCount
     from beam_dp.mechanisms.metrics.totals import Sum as Sum
-    from beam_dp.mechanisms.metrics.variance import StandardDeviation as StandardDeviation
-    from beam_dp.mechanisms.metrics.variance import Variance as Variance
+    from beam_dp.mechanisms.metrics.totals import SumOfSquares as SumOfSquares
     from beam_dp.mechanisms.profiles.profile import Profile as Profile
     from beam_dp.mechanisms.search import AboveThreshold as AboveThreshold
     from beam_dp.mechanisms.search import ExponentialMechanism as ExponentialMechanism
@@ -59,8 +59,8 @@ if typing.TYPE_CHECKING:
     from beam_dp.mechanisms.sensitivity import down_sensitivity as down_sensitivity
     from beam_dp.mechanisms.sensitivity.monotone import Monotone as Monotone
     from beam_dp.mechanisms.sensitivity.monotone import monotone_hull as monotone_hull
-    from beam_dp.results.in_memory import release as release
-    from beam_dp.results.local_run import RunFailed as RunFailed
+    from beam_dp.results.local_release import RunFailed as RunFailed
+    from beam_dp.results.local_release import release as release
     from beam_dp.results.released_table import Released as Released
     from beam_dp.results.report import report as report
     from beam_dp.spending.ledger import Ledger as Ledger
@@ -80,52 +80,4 @@ if typing.TYPE_CHECKING:
     from beam_dp.transforms.select import SelectPartitions as SelectPartitions
     from beam_dp.transforms.shifted_inverse import ShiftedInverse as ShiftedInverse
 else:
-    __getattr__, __dir__, __all__ = _lazy(
-        __name__,
-        {
-            "beam_dp.mechanisms.accounting.budget": ("Budget",),
-            "beam_dp.mechanisms.bounding.contribution_bounds": ("ContributionBounds",),
-            "beam_dp.mechanisms.candidates.candidates": ("Candidates",),
-            "beam_dp.mechanisms.metrics.extremes": ("KthLargest", "Max", "Min"),
-            "beam_dp.mechanisms.metrics.histogram": ("Histogram",),
-            "beam_dp.mechanisms.metrics.items": ("DistinctCount", "MaxFrequency", "SumOfSquares"),
-            "beam_dp.mechanisms.metrics.own_function": ("BlackBox", "CustomProfile"),
-            "beam_dp.mechanisms.metrics.quotients.mean": ("Mean",),
-            "beam_dp.mechanisms.metrics.ratio": ("Ratio",),
-            "beam_dp.mechanisms.metrics.rows": ("Median", "Quantile", "Quantiles"),
-            "beam_dp.mechanisms.metrics.variance": ("StandardDeviation", "Variance"),
-            "beam_dp.mechanisms.metrics.spread": ("Preprocessed", "TrimmedMean"),
-            "beam_dp.mechanisms.metrics.totals": ("Count", "PeopleCount", "Sum"),
-            "beam_dp.mechanisms.profiles.profile": ("Profile",),
-            "beam_dp.mechanisms.search": (
-                "AboveThreshold",
-                "ExponentialMechanism",
-                "NoisyBinarySearch",
-                "ScaleThenChoose",
-            ),
-            "beam_dp.mechanisms.sensitivity": ("down_sensitivity",),
-            "beam_dp.mechanisms.sensitivity.monotone": ("Monotone", "monotone_hull"),
-            "beam_dp.results.in_memory": ("release",),
-            "beam_dp.results.local_run": ("RunFailed",),
-            "beam_dp.results.released_table": ("Released",),
-            "beam_dp.results.report": ("report",),
-            "beam_dp.spending.ledger": ("Ledger",),
-            "beam_dp.transforms.aggregate": ("PrivateAggregate",),
-            "beam_dp.transforms.bound_contributions": ("BoundContributions",),
-            "beam_dp.transforms.guarding.unusual": ("UnusualParameters",),
-            "beam_dp.transforms.io.read_rows": ("ReadRows",),
-            "beam_dp.transforms.io.write_rows": ("WriteRows",),
-            "beam_dp.transforms.known_columns": ("UnknownColumns",),
-            "beam_dp.transforms.local_sensitivity": ("LocalSensitivity",),
-            "beam_dp.transforms.partitions": (
-                "PrivatePartitions",
-                "TopPartitions",
-            ),
-            "beam_dp.transforms.preprocess": ("PreprocessSensitivity",),
-            "beam_dp.transforms.private_ratio": ("PrivateRatio",),
-            "beam_dp.transforms.public.public_partitions": ("PublicPartitions",),
-            "beam_dp.transforms.removal_loss": ("RemovalLoss",),
-            "beam_dp.transforms.select": ("SelectPartitions",),
-            "beam_dp.transforms.shifted_inverse": ("ShiftedInverse",),
-        },
-    )
+    __getattr__, __dir__, __all__ = _lazy(__name__, __file__)

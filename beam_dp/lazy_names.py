@@ -4,17 +4,17 @@ Apache Beam and what is built on it take two thirds of a second to load. Whoever
 the mathematics alone does not wait for them, and a pipeline loads what it asks for.
 """
 
+import ast
 import contextlib
 import importlib
 import logging
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import ModuleType
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 Getter = Callable[[str], object]
 Lister = Callable[[], list[str]]
-
 
 _REMARKS = {
     "": "apitools not found",
@@ -48,34 +48,38 @@ def without_remarks() -> Iterator[None]:
             logger.removeFilter(_concerns_us)
 
 
-def lazy(package: str, modules: Mapping[str, Sequence[str]]) -> tuple[Getter, Lister, list[str]]:
+def lazy(package: str, source: str) -> tuple[Getter, Lister, list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` of a package whose names are loaded later.
 
-    Its own packages and modules are names of it too.
+    The names are those that the package imports for type checkers, under `if TYPE_CHECKING`: so
+    each stands once. Its own packages and modules are names of it too.
 
     Args:
         package: the name of the package.
-        modules: for each module, the names that it has.
+        source: the path of its `__init__.py`.
     """
-    modules_of = {name: module for module, names in modules.items() for name in names}
+    tree = ast.parse(Path(source).read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    module_of = {
+        alias.asname: node.module
+        for node in imports
+        for alias in node.names
+        if node.module and alias.asname == alias.name
+    }
     inside = {module.name for module in pkgutil.iter_modules(sys.modules[package].__path__)}
 
     def get(name: str) -> object:
-        if name in modules_of:
-            value = getattr(_loaded(modules_of[name]), name)
-        elif name in inside:
-            value = _loaded(f"{package}.{name}")
-        else:
+        if name not in {*module_of, *inside}:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        with without_remarks():
+            if name in inside:
+                value: object = importlib.import_module(f"{package}.{name}")
+            else:
+                value = getattr(importlib.import_module(module_of[name]), name)
         setattr(sys.modules[package], name, value)  # found without this function from now on
         return value
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *modules_of, *inside})
+        return sorted({*vars(sys.modules[package]), *module_of, *inside})
 
-    return get, names, ["__version__", *sorted(modules_of)]
-
-
-def _loaded(module: str) -> ModuleType:
-    with without_remarks():
-        return importlib.import_module(module)
+    return get, names, ["__version__", *sorted(set(module_of) - inside)]

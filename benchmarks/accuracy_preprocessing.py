@@ -1,9 +1,8 @@
 """Measure how far private means, medians and maxima are from the truth, by preprocessing or not.
 
-    python -m benchmarks.accuracy_preprocessing                      200 releases of everything
-    python -m benchmarks.accuracy_preprocessing --runs 20 --sizes 1000     a look at it
-    python -m benchmarks.accuracy_preprocessing --opendp             OpenDP's own code (slow)
-    python -m benchmarks.accuracy_preprocessing --plot errors.png    a picture (pip install .[plot])
+    python -m benchmarks accuracy_preprocessing                      200 releases of everything
+    python -m benchmarks accuracy_preprocessing --runs 20 --sizes 1000     a look at it
+    python -m benchmarks accuracy_preprocessing --plot errors.png    a picture (pip install .[plot])
 
 Three kinds of data at epsilon 1, one number per person: TPC-H's `o_totalprice` per nation, where a
 person is a customer and the number the mean of their orders (25 partitions; also of a tenth and a
@@ -21,7 +20,6 @@ least first number of a column; italic, the least of those with no true range, i
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -30,20 +28,13 @@ import numpy as np
 import pyarrow as pa
 
 import beam_dp as dp
-from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.metrics.base import UNIT, Metric
-from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.summaries import histograms, owner_lines
-from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from benchmarks import rivals, tpch
-from benchmarks.accuracy import line, middle, released
+from beam_dp.mechanisms.metrics.base import Metric
+from benchmarks import draws, rivals, tables, tpch
+from benchmarks.draws import middle
 from benchmarks.rivals import EPSILON, Draw, Range
+from benchmarks.suites import Rows
+from benchmarks.tables import line, say, three
 
-SIZES = (100, 1000, 10_000, 100_000)
-SHARES = (0.01, 0.1, 1.0)
 RANGES = ("true range", "10 x wider", "10 x narrower")
 TRUTHS: dict[str, Callable[[np.ndarray], float]] = {
     "mean": np.mean,
@@ -73,7 +64,6 @@ RIVALS: dict[str, dict[str, Draw]] = {
     },
     "maximum": {"clipping": rivals.clipped_maximum},
 }
-_KEY = bytes(32)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -129,31 +119,11 @@ def orders() -> tuple[np.ndarray, np.ndarray]:
 
 def ours(question: Question, metric: Metric, runs: int) -> np.ndarray:
     """Return releases of the library's own code: one line per run, one column per partition."""
-    program = compile_program([metric], dp.Budget(EPSILON), 1, partitions=len(question.partitions))
-    table = table_of(question.partitions)
-    bounder = Bounder(ContributionBounds(None), program.fields, _KEY, program.keep_rows)
-    settled = bounder.settle(bounder.prepare(table))
-    lines = owner_lines.collect(settled, program.measures, _KEY)
-    if bounder.keep_rows:
-        settled = bounder.aggregate(settled)
-    cells = PartitionView.of_all(histograms.summarise(settled, program.measures), lines)
-    shared = program.shared_measures
-    people = PartitionView.of_all(histograms.summarise_people(settled, shared)) if shared else None
-    drawn = []
-    for _ in range(runs):
-        clips = program.choose_clips(people, Noise()) if people is not None else ()
-        drawn.append(np.asarray(released(program, cells, clips), float))
-    return np.array(drawn)
-
-
-def table_of(partitions: Sequence[np.ndarray]) -> Table:
-    """Return numbers as the pipeline would hold them: one row per person."""
-    values = np.concatenate(partitions)
-    identity = np.arange(len(values), dtype=np.uint64)[None]
-    sizes = [len(part) for part in partitions]
-    places = np.repeat(np.arange(len(sizes), dtype=np.uint64), sizes)[None]
-    units = np.rint(values / float(UNIT)).astype(np.int64)
-    return Table(identity, places, np.ones(len(values), np.int64), [units])
+    sizes = [len(part) for part in question.partitions]
+    places = np.repeat(np.arange(len(sizes)), sizes)
+    values = {"value": np.concatenate(question.partitions)}
+    rows = Rows(np.arange(len(places)), places, values, len(sizes))
+    return draws.summarise(rows, [metric], dp.Budget(EPSILON)).draws(runs)[0].value
 
 
 def errors(question: Question, statistic: str, runs: int) -> dict[str, np.ndarray]:
@@ -165,10 +135,9 @@ def errors(question: Question, statistic: str, runs: int) -> dict[str, np.ndarra
     }
     drawn, spans = np.random.default_rng(4), question.spans()
     for name, draw in RIVALS[statistic].items():
-        each = max(1, runs // len(truths)) if draw is rivals.opendp_median else runs
         for word, span in spans.items():
             pairs = zip(question.partitions, truths, strict=True)
-            drawings = [draw(values, span, each, drawn) - truth for values, truth in pairs]
+            drawings = [draw(values, span, runs, drawn) - truth for values, truth in pairs]
             found[f"{name}, {word}"] = np.abs(np.concatenate(drawings))
     return found
 
@@ -182,13 +151,13 @@ def table(statistic: str, found: Found) -> str:
     names = list(found[asked[0]])
     marks = {question: marked(found[question]) for question in asked}
     heads = [f"{statistic}, by", *(question.name for question in asked)]
-    text = line(heads) + line(["---"] * len(heads))
+    text = tables.heads(heads)
     for name in names:
         cells = []
         for question in asked:
             mark = marks[question].get(name, "")
             one = found[question][name]
-            cells.append(f"{mark}{short(middle(one))}{mark} / {short(float(one.mean()))}")
+            cells.append(f"{mark}{three(middle(one))}{mark} / {three(float(one.mean()))}")
         text += line([name, *cells])
     return text
 
@@ -200,73 +169,31 @@ def marked(found: dict[str, np.ndarray]) -> dict[str, str]:
     return {min(honest, key=honest.__getitem__): "*", min(middles, key=middles.__getitem__): "**"}
 
 
-def short(number: float) -> str:
-    """Return three digits of a number."""
-    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
-
-
-COLOURS = ("black", "tab:red", "tab:blue", "tab:green", "tab:orange")
-STYLES = dict(zip(RANGES, ("-", "--", ":"), strict=True))
-
-
-def plot(results: dict[str, Found], path: str) -> None:
-    """Draw the middle 60% of the errors against the people of a partition.
-
-    Args:
-        results: the errors, by statistic and question.
-        path: where the picture goes; its ending says which kind it is.
-    """
-    from matplotlib.figure import Figure
-
-    kinds = list(dict.fromkeys(question.data for question in next(iter(results.values()))))
-    figure = Figure(figsize=(5 * len(kinds) + 3, 4.5 * len(results)), layout="constrained")
-    grid = figure.subplots(len(results), len(kinds), squeeze=False)
-    for cells, (statistic, found) in zip(grid, results.items(), strict=True):
-        for axes, kind in zip(cells, kinds, strict=True):
-            asked = [question for question in found if question.data == kind]
-            for name, (colour, style, width) in styles(found[asked[0]]).items():
-                sizes = [question.size for question in asked]
-                lows = [middle(found[question][name]) for question in asked]
-                form = {"color": colour, "linestyle": style, "linewidth": width}
-                axes.loglog(sizes, lows, label=name, marker="o", markersize=3, **form)
-            axes.set(title=f"{statistic}, {kind}", xlabel="people per partition")
-        cells[0].set(ylabel="absolute error, middle 60%")
-        cells[-1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=8)
-    figure.savefig(path)
-
-
-def styles(names: Sequence[str] | dict[str, np.ndarray]) -> dict[str, tuple[str, str, float]]:
-    """Return colour, line style and width: a colour per mechanism, a style per range."""
-    mechanisms = list(dict.fromkeys(name.split(",")[0] for name in names))
-    found = {}
-    for name in names:
-        mechanism, _, span = name.partition(", ")
-        width = 1.2 if span else 2.5
-        found[name] = COLOURS[mechanisms.index(mechanism)], STYLES.get(span, "-"), width
+def panels(results: dict[str, Found]) -> dict[str, dict[str, dict[float, float]]]:
+    """Return the middle errors by statistic and data, mechanism, and people of a partition."""
+    found: dict[str, dict[str, dict[float, float]]] = {}
+    for statistic, by_question in results.items():
+        for question, errors in by_question.items():
+            panel = found.setdefault(f"{statistic}, {question.data}", {})
+            for name, one in errors.items():
+                panel.setdefault(name, {})[question.size] = middle(one)
     return found
 
 
-def main(words: Sequence[str] | None = None) -> None:
+def main(words: Sequence[str] | None = None) -> int:
     """Print the tables of errors, and draw them where that is wanted."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=200, help="releases of every mechanism")
-    parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="people, with commas")
-    parser.add_argument("--shares", default=",".join(map(str, SHARES)), help="of the customers")
-    parser.add_argument("--opendp", action="store_true", help="OpenDP's code, if it is installed")
-    parser.add_argument("--plot", metavar="PATH", help="draw a picture, too")
-    given = parser.parse_args(words)
-    if given.opendp:
-        RIVALS["median"]["exponential mechanism"] = rivals.opendp_median
+    sizes, shares = "100,1000,10000,100000", "0.01,0.1,1"
+    given = tables.options(__doc__, words, runs=200, sizes=sizes, shares=shares, plot="")
     sizes, shares = (text.split(",") for text in (given.sizes, given.shares))
     asked = list(questions([*map(int, sizes)], [*map(float, shares)]))
     results: dict[str, Found] = {}
     for statistic in TRUTHS:
         results[statistic] = {one: errors(one, statistic, given.runs) for one in asked}
-        sys.stdout.write(f"{table(statistic, results[statistic])}\n")
-        sys.stdout.flush()
+        say(f"{table(statistic, results[statistic])}\n")
     if given.plot:
-        plot(results, given.plot)
+        tables.plot(panels(results), given.plot)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

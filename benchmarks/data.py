@@ -1,6 +1,6 @@
 """Generate the benchmark's rows: people and partitions by Zipf's law, lognormal values.
 
-    python -m benchmarks.data --rows 10000000 --output rows.parquet
+    python -m benchmarks data --rows 10000000 --output rows.parquet
 
 The same arguments give the same rows (under one numpy): a chunk of 2^20 rows depends on the seed
 and on its own number alone, so a short file is a prefix of a longer one of the same people and
@@ -11,7 +11,7 @@ kept if it is there already.
 
 from __future__ import annotations
 
-import argparse
+import dataclasses
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +21,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from benchmarks import tables
 
 FOLDER = Path("build/bench")
 ROW_GROUP = 1 << 17
@@ -139,27 +141,17 @@ def write(shape: Shape, path: Path) -> Path:
     return path
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the command line: one option per field of Shape, and the output."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--rows", type=int, default=Shape.rows)
-    options.add_argument("--people", type=int, default=Shape.people)
-    options.add_argument("--partitions", type=int, default=Shape.partitions)
-    options.add_argument("--uuid", action="store_true", help="person ids as 36-character strings")
-    options.add_argument("--one_row_each", action="store_true", help="every row its own person")
-    exponent = {"type": float, "default": PARTITION_EXPONENT}
-    options.add_argument("--exponent", **exponent, help="Zipf's exponent of the partitions")
-    options.add_argument("--even", action="store_true", help="partitions of about the same size")
-    options.add_argument("--seed", type=int, default=Shape.seed)
-    options.add_argument("--output", type=Path, help="file to write; see above")
-    return options
+def shape_of(words: Sequence[str] | None) -> tuple[Shape, Path | None]:
+    """Return the rows that a command line asks for, one option per field, and where they go."""
+    fields = {field.name: field.default for field in dataclasses.fields(Shape)}
+    given = vars(tables.options(__doc__, words, output=Path, **fields))
+    output = given.pop("output")
+    return Shape(**given), output
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Write the file that the command line asks for and print its path."""
-    arguments = vars(parser().parse_args(words))
-    output = arguments.pop("output")
-    shape = Shape(**arguments)
+    shape, output = shape_of(words)
     cached = FOLDER / shape.name
     if output or not cached.exists():
         write(shape, output or cached)

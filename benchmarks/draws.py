@@ -6,35 +6,36 @@ are drawn again and again, by the program that the job would run, with the noise
 
 from __future__ import annotations
 
-import abc
 import dataclasses
 import functools
 import math
 import time
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.histogram_choice import reach
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.planning.program import Program, compile_loss
 from beam_dp.mechanisms.releases.released import Released
 from beam_dp.mechanisms.summaries import histograms, owner_lines
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from beam_dp.transforms.removal_loss import measures_of
 from benchmarks.suites import Rows
 
-_KEY = bytes(32)
+QUANTILE = 0.95
 LEAST = 10
 BUCKETS = 8
 """Privately selected partitions are drawn in so many parts, as in a job (`steps.draw`)."""
+_KEY = bytes(32)
 
 
 class Interval(NamedTuple):
@@ -56,16 +57,34 @@ class Interval(NamedTuple):
     empty: np.ndarray
     absent: np.ndarray
 
+    def holds(self, truth: np.ndarray | float) -> np.ndarray:
+        """Return whether the interval holds the truth."""
+        slack = 1e-9 * abs(truth)
+        return (self.low <= truth + slack) & (self.high >= truth - slack)
 
-class Releases(abc.ABC):
+
+def quantiles(errors: np.ndarray) -> tuple[float, float]:
+    """Return the middle of errors, and their 95% quantile; NaN where there are none."""
+    if not len(errors):
+        return math.nan, math.nan
+    return float(np.median(errors)), float(np.quantile(errors, QUANTILE))
+
+
+def middle(errors: np.ndarray) -> float:
+    """Return the mean of the errors without the lowest and the highest fifth."""
+    fifth = len(errors) // 5
+    return float(np.sort(errors)[fifth : len(errors) - fifth].mean())
+
+
+class Releases:
     """What can be released again and again."""
 
-    @abc.abstractmethod
     def draw(self) -> list[Interval]:
-        """Return one release of every metric for every partition."""
+        """Return one release of every number of every metric, for every partition."""
+        raise NotImplementedError
 
     def draws(self, runs: int, seconds: float = math.inf) -> list[Interval]:
-        """Return independent releases: for each metric arrays (runs, partitions).
+        """Return independent releases: for each number arrays (runs, partitions).
 
         Args:
             runs: how many.
@@ -74,9 +93,8 @@ class Releases(abc.ABC):
         drawn, start = [], time.monotonic()
         while len(drawn) < runs and (len(drawn) < LEAST or time.monotonic() < start + seconds):
             drawn.append(self.draw())
-        return [
-            Interval(*map(np.array, zip(*one, strict=True))) for one in zip(*drawn, strict=True)
-        ]
+        each = zip(*drawn, strict=True)
+        return [Interval(*map(np.array, zip(*one, strict=True))) for one in each]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -93,8 +111,17 @@ class Summarised(Releases):
     cells: PartitionView
     people: PartitionView | None
 
+    @classmethod
+    def of(cls, program: Program, bounder: Bounder, settled: Table, partitions: int) -> Summarised:
+        """Summarise what the bounds leave of the rows."""
+        cells, settled = cells_of(bounder, settled, program.measures, partitions)
+        shared = program.shared_measures
+        if not shared:
+            return cls(program, cells, None)
+        people = PartitionView.of_all(histograms.summarise_people(settled, shared))
+        return cls(program, cells, people)
+
     def draw(self) -> list[Interval]:
-        """Return one release of every metric for every partition."""
         clips = ()
         if self.people is not None:
             clips = self.program.choose_clips(self.people, Noise())
@@ -107,7 +134,8 @@ class Summarised(Releases):
             absent[kept] = False
             for name, numbers in zip(names, self.program.combine(drawn, sums), strict=True):
                 columns[name][kept] = numbers
-        return [interval(columns, metric.output, absent) for metric in self.program.metrics]
+        stated = ("_low", "_high", "_rank_error")
+        return [interval(columns, name, absent) for name in names if not name.endswith(stated)]
 
     @property
     def _buckets(self) -> list[np.ndarray]:
@@ -119,7 +147,7 @@ class Summarised(Releases):
         return [places[bucket == number] for number in range(BUCKETS)]
 
     def _part(
-        self, places: np.ndarray, clips: tuple[Choice, ...]
+        self, places: np.ndarray, clips: tuple[Any, ...]
     ) -> tuple[np.ndarray, tuple[Released, ...]]:
         """Draw the partitions of a bucket: those that are kept, and their numbers."""
         if self.program.selection is None:
@@ -153,16 +181,18 @@ class Searched(Releases):
         """The votes of everybody in the choices."""
         return self.program.question.votes.of(self.reduced, self.widest)
 
+    def chosen(self) -> Program:
+        """Make the first choices; return the program that they lead to."""
+        return self.program.at(self.program.question.choose(self.votes, Noise()))
+
     def draw(self) -> list[Interval]:
-        """Make the first choices, then draw one release of every metric for every partition."""
-        chosen = self.program.question.choose(self.votes, Noise())
-        program = self.program.at(chosen)
+        program = self.chosen()
         bounds = self.widest.bounds.up_to(program.reach)
         bounder = dataclasses.replace(self.widest, bounds=bounds)
         if program.reach not in self.settled:
             self.settled[program.reach] = bounder.settle_reduced(self.reduced)
-        table = self.settled[program.reach]
-        return of_settled(program, bounder, table, self.partitions).draw()
+        settled = self.settled[program.reach]
+        return Summarised.of(program, bounder, settled, self.partitions).draw()
 
 
 def interval(
@@ -176,20 +206,22 @@ def interval(
         absent: which partitions were not selected; None: all were.
     """
     found = np.asarray(columns[name], float)
-    empty, unknown = np.isnan(found), np.full(found.shape, np.inf)
+    empty = np.isnan(found)
     absent = np.zeros(found.shape, bool) if absent is None else absent
-    stated = columns.get(f"{name}_low", -unknown), columns.get(f"{name}_high", unknown)
-    people = columns.get(f"{name}_rank_error", unknown)
     low, high, people = (
-        np.where(absent, nothing, np.asarray(column, float))
-        for column, nothing in zip((*stated, people), (-np.inf, np.inf, np.inf), strict=True)
+        np.where(absent, nothing, np.asarray(columns.get(f"{name}_{end}", nothing), float))
+        for end, nothing in (("low", -np.inf), ("high", np.inf), ("rank_error", np.inf))
     )
     return Interval(np.where(empty, 0.0, found), low, high, people, empty, absent)
 
 
 def summarise(
-    rows: Rows, metrics: Sequence[Metric], budget: dp.Budget, depth: int | None = None
-) -> Releases:
+    rows: Rows,
+    metrics: Sequence[Metric],
+    budget: dp.Budget,
+    depth: int | None = None,
+    others: Sequence[str] = (),
+) -> Summarised | Searched:
     """Bound and summarise rows by the library's code, as `rows.selected` says how they are grouped.
 
     Args:
@@ -197,43 +229,54 @@ def summarise(
         metrics: what is released together.
         budget: the whole.
         depth: the bound on the rows of a person in a partition; None: there is none.
+        others: the columns of further owners of a row.
     """
-    reach = "auto" if rows.reach is None else rows.reach
+    given = ContributionBounds("auto" if rows.reach is None else rows.reach, depth)
     aggregate = dp.PrivateAggregate(
-        person="person",
+        ["person", *others] if others else "person",
+        metrics,
+        budget,
         partition=["partition"],
-        metrics=metrics,
-        bounds=dp.ContributionBounds(reach, rows_per_partition=depth),
+        bounds=None if others else given,
         partitions=None if rows.selected else dp.PublicPartitions([*range(rows.partitions)]),
-        budget=budget,
     )
     program, bounds = aggregate._program, aggregate._bounds
-    if rows.reach is None:
+    if bounds.is_automatic:
         bounds = bounds.up_to(program.question.edges[-1])
     bounder = Bounder(bounds, program.fields, _KEY, keep_rows=program.keep_rows)
     reduced = bounder.reduce(bounder.prepare(table_of(rows, program.columns)))
     if program.question.chooses:
         return Searched(program, reduced, bounder, rows.partitions)
-    return of_settled(program, bounder, bounder.settle_reduced(reduced), rows.partitions)
+    return Summarised.of(program, bounder, bounder.settle_reduced(reduced), rows.partitions)
 
 
-def of_settled(program: Program, bounder: Bounder, settled: Table, partitions: int) -> Summarised:
-    """Summarise what the bounds leave of the rows."""
+def profile(rows: Rows, metric: Metric, removals: int, others: Sequence[str] = ()) -> dp.Profile:
+    """Return the removal profile B[0..removals] of all rows."""
+    loss = compile_loss(metric, removals, others)
+    bounder = Bounder(ContributionBounds(None), loss.fields, _KEY, keep_rows=loss.keep_rows)
+    table = bounder.settle(bounder.prepare(table_of(rows, loss.columns)))
+    measures = measures_of(loss)
+    cells, _ = cells_of(bounder, table, measures, 1)
+    [found] = loss.profiler.profiles(cells.at(len(measures) - 1))
+    return found
+
+
+def cells_of(
+    bounder: Bounder, settled: Table, measures: Sequence[Any], partitions: int
+) -> tuple[PartitionView, Table]:
+    """Return what releases see of the partitions, and the table as it was summarised."""
     lines = None
-    if program.keep_rows:
-        lines = owner_lines.collect(settled, program.measures, _KEY)
+    if bounder.keep_rows:
+        lines = owner_lines.collect(settled, measures, _KEY)
         settled = bounder.aggregate(settled)
-    found = histograms.summarise(settled, program.measures)
+    found = histograms.summarise(settled, measures)
     places = None if lines is None else lines.partition[0].astype(np.int64)
     here = found.partition[0].astype(np.int64)
-    cells = PartitionView(found, here, partitions, lines, places)
-    shared = program.shared_measures
-    people = PartitionView.of_all(histograms.summarise_people(settled, shared)) if shared else None
-    return Summarised(program, cells, people)
+    return PartitionView(found, here, partitions, lines, places), settled
 
 
 def table_of(rows: Rows, read: Sequence[Column]) -> Table:
-    """Return rows as a worker holds them: numbers in units, items as codes."""
+    """Return rows as a worker holds them: numbers in units, items and further owners as codes."""
     person, partition = (part.astype(np.uint64)[None] for part in (rows.person, rows.partition))
     values = [read_column(rows.columns[column.name], column) for column in read]
     return Table(person, partition, np.ones(len(rows.person), np.int64), values)
@@ -241,11 +284,11 @@ def table_of(rows: Rows, read: Sequence[Column]) -> Table:
 
 def read_column(values: np.ndarray, column: Column) -> np.ndarray:
     """Return a column in units, or as codes where values are only compared."""
-    if column.role is Role.FLAG:
-        missing = np.isnan(values)
-        return np.where(missing, integers.LOWEST, values == column.detail).astype(np.int64)
-    if column.role is not Role.VALUE:
+    if column.role not in (Role.FLAG, Role.VALUE):
         return owner_lines.code(values.astype(np.uint64)[None], _KEY)
     missing = np.isnan(values)
-    units = np.round(np.where(missing, 0.0, values) / float(column.detail)).astype(np.int64)
-    return np.where(missing, integers.LOWEST, units)
+    if column.role is Role.FLAG:
+        found = values == column.detail
+    else:
+        found = np.round(np.where(missing, 0.0, values) / float(column.detail))
+    return np.where(missing, integers.LOWEST, found.astype(np.int64))

@@ -6,7 +6,7 @@ them for each cell, afterwards, which flatters the expert.
 
 *Quantiles* follow the law of OpenDP's `make_private_quantile` (0.16): of the candidates c, that
 with the largest -|(1 - p) below(c) - p above(c)| + X, X exponential of the scale 2 max(p, 1 - p) /
-epsilon; `package_quantile` calls the package, whose draws agree. *Means* follow PipelineDP's: half
+epsilon. *Means* follow PipelineDP's: half
 of epsilon for a number of rows, half for the sum of distances to the middle of the bounds, with
 Laplace noise for L0 = 1 and Linf rows. *Distinct counts* and *frequencies* are those of either:
 people keep so many of their items, and Laplace noise is added for that sensitivity.
@@ -27,8 +27,16 @@ POPULATION = 1_000_000
 CANDIDATES = 1000
 TAILS = (0.0005, 0.005, 0.02)
 """How much of the population is outside of bounds, on each side."""
+ITEMS_EACH = (1, 2, 3, 4, 5, 6, 8)
 _BLOCK = 1000
 Law = Callable[[np.random.Generator, int], np.ndarray]
+"""Takes a generator and a number of releases."""
+Laws = dict[str, Law]
+"""An expert's choices, by what was chosen."""
+
+
+def no_laws(kind: str, rows: Rows) -> Laws:
+    return {}
 
 
 @functools.cache
@@ -37,10 +45,10 @@ def population(kind: str, share: float) -> float:
     return float(np.quantile(suites.numbers(kind, POPULATION, 12345), share))
 
 
-def quantiles(kind: str, values: np.ndarray, ranks: Sequence[float]) -> dict[str, Law]:
+def quantiles(kind: str, values: np.ndarray, ranks: Sequence[float]) -> Laws:
     """Return private quantiles at each of the ranks, among each of the `grids`."""
     ordered = np.sort(values)
-    found: dict[str, Law] = {}
+    found: Laws = {}
     for name, candidates in grids(kind).items():
         below = np.searchsorted(ordered, candidates, "left")
         above = len(ordered) - np.searchsorted(ordered, candidates, "right")
@@ -82,26 +90,9 @@ def noisy_best(
     return candidates[np.concatenate(picked)]
 
 
-def package_quantile(values: np.ndarray, candidates: np.ndarray, p: float, runs: int) -> np.ndarray:
-    """Return what OpenDP itself releases (the extra `bench` has it)."""
-    import opendp.prelude as opendp
-
-    opendp.enable_features("contrib")
-    domain = opendp.vector_domain(opendp.atom_domain(T=float, nan=False))
-    space = domain, opendp.symmetric_distance()
-    scale = 2 * max(p, 1 - p) / EPSILON
-    release = opendp.m.make_private_quantile(
-        *space, opendp.max_divergence(), candidates.tolist(), p, scale
-    )
-    if release.map(1) > EPSILON * (1 + 1e-9):
-        raise ValueError("the scale of the private quantile is not what this version needs")
-    column = values.tolist()
-    return np.array([release(column) for _ in range(runs)])
-
-
-def means(kind: str, rows: Rows) -> dict[str, Law]:
+def means(kind: str, rows: Rows) -> Laws:
     """Return means of rows, for bounds on the values and on the rows of a person."""
-    found: dict[str, Law] = {}
+    found: Laws = {}
     for tail in TAILS:
         low, high = population(kind, tail), population(kind, 1 - tail)
         middle, half = (low + high) / 2, (high - low) / 2
@@ -135,26 +126,25 @@ def first_of_each(person: np.ndarray, most: int) -> np.ndarray:
     return suites.first_ranks(person) < most
 
 
-def distinct(rows: Rows) -> dict[str, Law]:
+def distinct(kind: str, rows: Rows) -> Laws:
     """Return numbers of different items, for several bounds on the items of a person."""
-    found: dict[str, Law] = {}
-    for most in (1, 2, 3, 4, 5, 6, 8):
+    found: Laws = {}
+    for most in ITEMS_EACH:
         kept = first_of_each(rows.person, most)
-        number = float(len(np.unique(rows.columns["item"][kept])))
-        found[f"{most} items each"] = functools.partial(noisy, number, most / EPSILON)
+        number = float(len(np.unique(rows.columns["v"][kept])))
+        found[f"{most} items each"] = functools.partial(_laplace, number, most / EPSILON)
     return found
 
 
-def noisy(number: float, scale: float, drawn: np.random.Generator, runs: int) -> np.ndarray:
-    """Return a number plus Laplace noise."""
+def _laplace(number: float, scale: float, drawn: np.random.Generator, runs: int) -> np.ndarray:
     return number + drawn.laplace(0.0, scale, runs)
 
 
-def frequency(rows: Rows) -> dict[str, Law]:
+def frequency(kind: str, rows: Rows) -> Laws:
     """Return the largest of the noisy counts of all items, for several bounds on rows."""
-    found: dict[str, Law] = {}
-    for most in (1, 2, 3, 4, 5, 6, 8):
-        counts = np.bincount(rows.columns["item"][first_of_each(rows.person, most)])
+    found: Laws = {}
+    for most in ITEMS_EACH:
+        counts = np.bincount(rows.columns["v"][first_of_each(rows.person, most)])
         near = np.sort(counts)[::-1]
         found[f"{most} rows each"] = functools.partial(noisy_largest, near, most / EPSILON)
     return found

@@ -40,39 +40,28 @@ class Engine:
 
 
 def children(process: int) -> dict[int, str]:
-    """Return the processes below a process with their command lines; Linux only."""
-    parents = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-            parents[int(path.parent.name)] = int(fields[1])
+    """Return the processes below a process with their command lines."""
+    listed = subprocess.run(
+        ["ps", "-eo", "pid=,ppid=,args="], check=True, capture_output=True, text=True
+    )
+    fields = [(line.split(None, 2) + [""])[:3] for line in listed.stdout.splitlines()]
     below, last = {process}, 0
     while len(below) > last:
         last = len(below)
-        below |= {child for child, parent in parents.items() if parent in below}
-    return {child: _command(child) for child in below - {process}}
-
-
-def _command(process: int) -> str:
-    try:
-        content = Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return ""
-    return content.replace(b"\0", b" ").decode(errors="replace")
+        below |= {int(child) for child, parent, _ in fields if int(parent) in below}
+    return {int(child): command for child, _, command in fields if int(child) in below - {process}}
 
 
 def kill_below(process: int, word: str) -> bool:
     """Kill one process below another, with a word in its command line, that is no mere shell."""
-    named = [p for p, command in children(process).items() if word in command and not _shell(p)]
+    shells = ("/bin/sh ", "sh ")
+    below = children(process).items()
+    named = [p for p, command in below if word in command and not command.startswith(shells)]
     for child in random.sample(named, min(1, len(named))):
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
             return True
     return False
-
-
-def _shell(process: int) -> bool:
-    return _command(process).startswith(("/bin/sh ", "sh "))
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 import beam_dp as dp
 from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.io.write_rows import WriteRows
-from pipelines import stopping, terminal
+from pipelines import running, stopping
 
 CANARY = "canary-5f1d"
 DAYS = tuple(range(8))
@@ -66,7 +66,7 @@ def main(words: Sequence[str]) -> None:
     _ = shuffled | "Second" >> beam.ParDo(Show(str(folder / SECOND), PAUSE))
     _ = released | "Write" >> WriteRows(str(folder / OUTPUT), COLUMNS)
     with stopping.cleaning(functools.partial(whole_files.remove_unfinished, str(folder / OUTPUT))):
-        terminal.run(pipeline, "Reading")
+        running.run(pipeline, "Reading")
 
 
 if __name__ == "__main__":

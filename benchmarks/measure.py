@@ -25,6 +25,8 @@ from pathlib import Path
 from statistics import median
 from typing import IO
 
+from benchmarks import tables
+
 MEBIBYTE = 1 << 20
 KERNEL_UNIT = 1 if sys.platform == "darwin" else 1024
 INNER = "seconds"
@@ -58,17 +60,14 @@ class Contestant:
 
     @property
     def wall(self) -> float:
-        """Return the median wall time."""
         return median(run.wall for run in self.runs)
 
     @property
     def processor(self) -> float:
-        """Return the median processor time."""
         return median(run.processor for run in self.runs)
 
     @property
     def peak(self) -> float:
-        """Return the median peak memory."""
         return median(run.peak for run in self.runs)
 
     def inner(self) -> list[float]:
@@ -174,21 +173,20 @@ def table(title: str, contestants: Sequence[Contestant], reference: Contestant) 
     The wall ratio is below 1 and the speed ratio (rows per second) above 1 for what is faster.
     """
     lines = [line(contestant, reference) for contestant in contestants]
-    return "\n".join([f"### {title}", "", row(HEAD), row(["---"] * len(HEAD)), *lines, ""])
+    return f"### {title}\n\n{tables.heads(HEAD)}{''.join(lines)}"
 
 
 def line(contestant: Contestant, reference: Contestant) -> str:
     """Return a contestant's line of the table."""
+    name, rows = contestant.name, f"{contestant.rows:,}"
     if contestant.failure:
         empty = [""] * (len(HEAD) - 3)
-        return row(
-            [contestant.name, f"{contestant.rows:,}", *empty, f"failed, {contestant.failure}"]
-        )
+        return tables.line([name, rows, *empty, f"failed, {contestant.failure}"])
     ratio, inside = contestant.ratio(reference), contestant.inner_ratio(reference)
     inner, result = contestant.inner(), contestant.runs[-1].result
     cells = [
-        contestant.name,
-        f"{contestant.rows:,}",
+        name,
+        rows,
         f"{contestant.wall:.2f}",
         f"{min(run.wall for run in contestant.runs):.2f}",
         f"{median(inner):.2f}" if inner else "",
@@ -200,9 +198,11 @@ def line(contestant: Contestant, reference: Contestant) -> str:
         f"{contestant.rows / reference.rows / ratio:.2f}",
         ", ".join(f"{name} {value}" for name, value in result.items() if name != INNER),
     ]
-    return row(cells)
+    return tables.line(cells)
 
 
-def row(cells: Sequence[str]) -> str:
-    """Return cells as one line of a Markdown table."""
-    return f"| {' | '.join(cells)} |"
+def data_file(rows: int, *options: str) -> str:
+    """Return the path of a generated file, made unless it is there: see `benchmarks.data`."""
+    command = [sys.executable, "-m", "benchmarks.data", "--rows", str(rows), *options]
+    made = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return made.stdout.strip()

@@ -2,26 +2,27 @@
 
     python -m benchmarks.ours --input rows.parquet --output sums.csv
 
-It runs as the jobs do (`pipelines.quick_runs`); a program of its own takes some 0.1 s more. The
-options that are not named here go to Beam, for instance --direct_running_mode=multi_threading.
+It runs as the jobs do. The options that are not named here go to Beam, for instance
+--direct_running_mode=multi_threading. With `--preprocessed mean` it releases one preprocessed
+statistic per partition instead.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
 
-from pipelines import quick_runs, terminal  # isort: skip  (first: it imports the rest as the jobs do)
+from pipelines import running  # isort: skip  (first: it imports the rest as the jobs do)
 
 import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
-from benchmarks import sink
+from benchmarks import peers
 
 COLUMNS = ["person", "partition", "value"]
-WRITTEN = ["partition", "count", "sum_value"]
+STATISTICS = {"mean": dp.Mean, "median": dp.Median, "variance": dp.Variance}
 
 
 def reader(path: str, rows_as: str) -> beam.PTransform:
@@ -31,45 +32,44 @@ def reader(path: str, rows_as: str) -> beam.PTransform:
     return beam.io.ReadFromParquet(path, columns=COLUMNS)
 
 
-def bound(text: str) -> int | str:
-    """Return a bound on partitions per person: a number, or "auto"."""
-    return text if text == "auto" else int(text)
-
-
-def release(max_partitions: int | str, public: int) -> dp.PrivateAggregate:
+def release(max_partitions: int | str, public: int, statistic: str) -> beam.PTransform:
     """Return the transform under test."""
+    bounds = dp.ContributionBounds(partitions=max_partitions)
+    partitions = dp.PublicPartitions(range(public)) if public else dp.PrivatePartitions()
+    if statistic:
+        return dp.PreprocessSensitivity(
+            STATISTICS[statistic]("value", name="found"),
+            person="person",
+            partition=["partition"],
+            bounds=bounds,
+            partitions=partitions,
+            budget=dp.Budget(epsilon=1.0),
+        )
     return dp.PrivateAggregate(
         person="person",
         partition=["partition"],
         metrics=[dp.Count(), dp.Sum("value")],
-        bounds=dp.ContributionBounds(partitions=max_partitions),
-        partitions=dp.PublicPartitions(range(public)) if public else dp.PrivatePartitions(),
+        bounds=bounds,
+        partitions=partitions,
         budget=dp.Budget(epsilon=1.0, delta=1e-6),
         batches=public > 0,
     )
 
 
-def build(pipeline: beam.Pipeline, arguments: argparse.Namespace) -> None:
-    """Read, aggregate and write."""
-    rows = pipeline | "Read" >> reader(arguments.input, arguments.rows_as)
-    released = rows | "Release" >> release(arguments.max_partitions, arguments.public)
-    _ = released | "Write" >> dp.WriteRows(arguments.output, WRITTEN, overwrite=True)
-
-
 def main(words: Sequence[str] | None = None) -> None:
     """Run on one file and print how many rows and partitions were released."""
     started = time.perf_counter()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--input", required=True)
-    parser.add_argument("--output", required=True)
-    parser.add_argument("--max_partitions", type=bound, default=3, help='a number, or "auto"')
-    parser.add_argument("--public", type=int, default=1000, help="0: select partitions privately")
+    parser = peers.options(__doc__, public=1000)
     parser.add_argument("--rows_as", choices=["table", "dict"], default="table")
-    arguments, beam_arguments = parser.parse_known_args(words)
-    pipeline = beam.Pipeline(runner="FnApiRunner", options=quick_runs.JobOptions(beam_arguments))
-    build(pipeline, arguments)
-    terminal.run(pipeline, "Reading and bounding")
-    sys.stdout.write(sink.report(arguments.output, started, header=True))
+    parser.add_argument("--preprocessed", choices=list(STATISTICS), default="")
+    given, beam_arguments = parser.parse_known_args(words)
+    pipeline = beam.Pipeline(runner="FnApiRunner", options=PipelineOptions(beam_arguments))
+    rows = pipeline | "Read" >> reader(given.input, given.rows_as)
+    released = rows | "Release" >> release(given.max_partitions, given.public, given.preprocessed)
+    written = ["partition", *(["found"] if given.preprocessed else ["count", "sum_value"])]
+    _ = released | "Write" >> dp.WriteRows(given.output, written, overwrite=True)
+    running.run(pipeline, "Reading and bounding")
+    sys.stdout.write(peers.report(given.output, started, header=True))
 
 
 if __name__ == "__main__":

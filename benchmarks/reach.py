@@ -1,24 +1,24 @@
 """Measure the private choice of the bound on partitions per person beside the best fixed bound.
 
-    python -m benchmarks.reach                 exit 1 where a goal is missed; some two minutes
-    python -m benchmarks.reach --draws 20      a quicker, rougher look
+    python -m benchmarks reach                 exit 1 where a goal is missed; some two minutes
+    python -m benchmarks reach --draws 20      a quicker, rougher look
 
 A data set is people with rows in so many partitions (a kind), drawn once; counts of people per
 partition are released. The error of a bound is the mean over its noise of sum_p |released - true|,
 what the bound cuts included; it is computed, not drawn. The library chooses the bound and spends
 its share, so many times with fresh noise; its mean error is divided by that of the best fixed bound
-(of 1, 2, 3, ... all) that has all of the budget for its noise. "Kinds" are those the constants were
+(of 1, 2, 3, ... all) that has all of the budget for its noise. A partition that is not
+selected says 0, and errs by all its people. "Kinds" are those the constants were
 tuned on, "other kinds" were not looked at then.
 """
 
 from __future__ import annotations
 
-import argparse
-import functools
+import dataclasses
 import itertools
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -26,24 +26,22 @@ import numpy as np
 from scipy import stats
 
 import beam_dp as dp
-from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice import reach as choice
-from beam_dp.mechanisms.histogram_choice.reach import StepNoise, left_after
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
-from beam_dp.mechanisms.noise.partition_selection import (
-    GaussianThreshold,
-    Selection,
-    TruncatedGeometric,
-)
+from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold, Selection
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.program import Program, Question
 from beam_dp.mechanisms.summaries.histograms import Summary
+from benchmarks import tables
+from benchmarks.best_clips import Scale
+from benchmarks.tables import geometric, line, say
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 GOALS = {300: 1.4, 1_000: 1.4, 10_000: 1.15, 100_000: 1.15}
-BUDGETS = {"pure": Budget(1), "zCDP": Budget.zcdp(0.0171)}
+PURE, ZCDP = dp.Budget(1), dp.Budget.zcdp(0.0171)
 """Epsilon 1; and the rho that implies it with delta 1e-6."""
+SELECTED = dp.Budget(1, Fraction(1, 10**6))
+"""Privately selected partitions need delta."""
 SIZES = {"equal": 0.0, "Zipf": 1.0}
 
 KINDS: dict[str, Draw] = {
@@ -62,8 +60,6 @@ OTHERS: dict[str, Draw] = {
     "negative binomial": lambda random, n: random.negative_binomial(1, 1 / 20, n) + 1,
     "80% 2, 20% 15": lambda random, n: np.where(random.random(n) < 0.2, 15, 2),
 }
-SELECTED = Budget(1, Fraction(1, 10**6))
-"""Privately selected partitions need delta."""
 SUITES = {"kinds": (KINDS, (7, 50, 1_000)), "other kinds": (OTHERS, (5, 20, 150, 1_000))}
 
 
@@ -85,12 +81,24 @@ class Data:
     reaches: np.ndarray
     lost: np.ndarray
 
-    def error(self, bound: int, noise: StepNoise) -> float:
-        """Return the mean error of a bound, summed over the partitions."""
-        lost = self.lost[min(bound, len(self.lost) - 1)]
-        different, times = np.unique(lost, return_counts=True)
-        errors = [noise.error(float(bias)) for bias in different]
-        return float(np.dot(errors, times))
+    def error(self, program: Program) -> float:
+        """Return the mean error of numbers of people, summed over the partitions."""
+        [spending] = program.steps[0].release.spends
+        cost = float(spending.cost.amount)
+        scale = Scale.normal(cost, 1) if spending.cost.is_zcdp else Scale.laplace(cost, 1)
+        lost, people = self.lost[min(program.reach, len(self.lost) - 1)], self.lost[0]
+        errors = scale.mean(lost, np.ones(len(lost)))
+        if program.selection is None:
+            return float(errors.sum())
+        kept = kept_chance(program.selection, people - lost)
+        return float((kept * errors + (1 - kept) * people).sum())
+
+    def votes(self, edges: Sequence[int]) -> Summary:
+        """Return the votes of everybody in the choice among so many bounds."""
+        counts = choice.people_per_step(self.reaches, edges)
+        nothing = np.zeros(len(counts), np.int64)
+        partition = nothing.astype(np.uint64)[None]
+        return Summary(partition, nothing, np.arange(len(counts)), counts, nothing)
 
 
 def data_of(draw: Draw, people: int, partitions: int, exponent: float, seed: int) -> Data:
@@ -125,154 +133,116 @@ def kept_chance(selection: Selection, people: np.ndarray) -> np.ndarray:
     if isinstance(selection, GaussianThreshold):
         beyond = (1.5 + selection.slack - people) / math.sqrt(selection.variance)
         return np.where(people > 0, stats.norm.sf(beyond), 0.0)
-    assert isinstance(selection, TruncatedGeometric)
     table = [float(selection.probability(count)) for count in range(selection.threshold + 1)]
     return np.array(table)[np.minimum(people, selection.threshold)]
 
 
-def selected_error(data: Data, program: Program) -> float:
-    """Return the mean error of numbers of people of partitions that are selected privately.
+class Apart(Question):
+    """A question without one draw for all partitions, whose error is not that of one number."""
 
-    A partition that is not selected says 0, and errs by all its people.
-    """
-    assert program.selection is not None
-    [spending] = program.steps[0].release.spends
-    noise = StepNoise(AdditiveNoise(spending.cost).scale, spending.cost.is_zcdp)
-    lost, people = data.lost[min(program.reach, len(data.lost) - 1)], data.lost[0]
-    kept = kept_chance(program.selection, people - lost)
-    errors = np.array([noise.error(float(bias)) for bias in lost])
-    return float((kept * errors + (1 - kept) * people).sum())
+    may_draw_jointly = False
 
 
-def selected_ratio(data: Data, draws: int) -> float:
-    """Return the mean error of the private choice over that of the best fixed bound."""
-    asked, selection = (dp.PeopleCount(),), SelectionRequest(Fraction(1), 1)
+def question_of(budget: dp.Budget, partitions: int | None = None) -> Apart:
+    """Return what is asked: the number of people, of partitions that are selected if delta is."""
+    selection = SelectionRequest(Fraction(1), 1) if budget.delta else None
+    edges = choice.edges_up_to(partitions)
+    return Apart((dp.PeopleCount(),), budget, edges, selection=selection, partitions=partitions)
+
+
+def at_bound(question: Question, bound: int) -> Program:
+    """Return the program for a given bound, which has all of the budget."""
+    return dataclasses.replace(question, edges=(bound,)).model
+
+
+def best_fixed(data: Data, question: Question) -> float:
+    """Return the least error of a fixed bound: it falls to one minimum, which is looked for."""
+
+    def error(bound: int) -> float:
+        return data.error(at_bound(question, bound))
+
     tried = choice.edges_up_to(len(data.lost) - 1)
-    given = (Question(asked, SELECTED, (bound,), selection=selection) for bound in tried)
-    best = min(selected_error(data, question.model) for question in given)
-    question = Question(asked, SELECTED, choice.edges_up_to(None), selection=selection)
-    counts = choice.people_per_step(data.reaches, question.edges)
-    nothing = np.zeros(len(counts), np.int64)
-    votes = Summary(
-        nothing.astype(np.uint64)[None], nothing, np.arange(len(counts)), counts, nothing
-    )
-    known: dict[tuple[int, Fraction], float] = {}
-    errors = []
+    near = int(np.argmin([error(bound) for bound in tried]))
+    low, high = tried[max(near - 1, 0)], tried[min(near + 1, len(tried) - 1)]
+    return min(error(int(bound)) for bound in np.unique(np.linspace(low, high, 40).astype(int)))
+
+
+def ratio(data: Data, question: Question, draws: int) -> float:
+    """Return the mean error of the private choice over that of the best fixed bound."""
+    best = best_fixed(data, question)
+    votes, errors, known = data.votes(question.edges), [], {}
     for _ in range(draws):
-        first = question.choose(votes, Noise())
-        assert first.reach is not None
-        key = first.reach.reach, first.reach.look.share
+        program = question.at(question.choose(votes, Noise()))
+        key = program.reach, program.entries
         if key not in known:
-            known[key] = selected_error(data, question.at(first))
+            known[key] = data.error(program)
         errors.append(known[key])
     return float(np.mean(errors)) / best
 
 
-def noise_at(left: Budget, bound: int) -> StepNoise:
-    """Return the noise of one count per partition."""
-    if left.is_zcdp:
-        return StepNoise(float(bound / (2 * left.amount)) ** 0.5, True)
-    return StepNoise(float(bound / left.amount), False)
+def column(
+    kinds: dict[str, Draw],
+    people: int,
+    partitions: int,
+    sizes: Iterable[float],
+    question: Question,
+    draws: int,
+) -> list[float]:
+    """Return the ratios of all kinds."""
+    return [
+        ratio(data_of(draw, people, partitions, exponent, 100 * people + number), question, draws)
+        for number, draw in enumerate(kinds.values())
+        for exponent in sizes
+    ]
 
 
-def best_fixed(data: Data, budget: Budget) -> float:
-    """Return the least error of a fixed bound: it falls to one minimum, which is looked for."""
-    tried = choice.edges_up_to(len(data.lost) - 1)
-    errors = [data.error(bound, noise_at(budget, bound)) for bound in tried]
-    near = int(np.argmin(errors))
-    low, high = tried[max(near - 1, 0)], tried[min(near + 1, len(tried) - 1)]
-    between = np.unique(np.linspace(low, high, 40).astype(int))
-    return min(data.error(int(bound), noise_at(budget, int(bound))) for bound in between)
+def cell(ratios: Sequence[float]) -> str:
+    return f"{geometric(ratios):.2f} ({max(ratios):.1f})"
 
 
-def ratio(data: Data, budget: Budget, partitions: int, public: bool, draws: int) -> float:
-    """Return the mean error of the private choice over that of the best fixed bound."""
-    edges = choice.edges_up_to(partitions if public else None)
-    counts = choice.people_per_step(data.reaches, edges)
-    known: dict[tuple[int, float], float] = {}
-    errors = []
-    for _ in range(draws):
-        look = choice.draw(counts, budget, Noise())
-        left = left_after(budget, look.share)
-        noise = functools.partial(noise_at, left)
-        chosen = choice.choose(look, edges, noise, partitions if public else None).reach
-        key = chosen, float(look.share)
-        if key not in known:
-            known[key] = data.error(chosen, noise_at(left, chosen))
-        errors.append(known[key])
-    return float(np.mean(errors)) / best_fixed(data, budget)
-
-
-def cells(
-    kinds: dict[str, Draw], people: int, partitions: int, public: bool, draws: int
-) -> dict[str, list[float]]:
-    """Return the ratios of all kinds and both sizes of partitions, per budget."""
-    found: dict[str, list[float]] = {name: [] for name in BUDGETS}
-    for number, draw in enumerate(kinds.values()):
-        for exponent in SIZES.values():
-            data = data_of(draw, people, partitions, exponent, 100 * people + number)
-            for name, budget in BUDGETS.items():
-                found[name].append(ratio(data, budget, partitions, public, draws))
-    return found
+def report(suite: str, public: bool, draws: int) -> int:
+    """Print a table, and return how many goals are missed, which are those of a public number."""
+    kinds, partitions = SUITES[suite]
+    known, missed = "public" if public else "unknown", 0
+    say(f"\n{suite}, number of partitions {known}: geometric mean (worst cell)\n\n")
+    asked = list(itertools.product((("pure", PURE), ("zCDP", ZCDP)), partitions))
+    heads = [f"{name} P={count}" for (name, _), count in asked]
+    say(tables.heads(["people", *heads, "all", "goal"]))
+    for people, goal in GOALS.items():
+        columns = []
+        for (_, budget), count in asked:
+            question = question_of(budget, count if public else None)
+            columns.append(column(kinds, people, count, SIZES.values(), question, draws))
+        every = geometric(itertools.chain(*columns))
+        met = ("yes" if every <= goal else "NO") if public else ""
+        missed += met == "NO"
+        say(line([f"{people:,}", *map(cell, columns), f"{every:.2f}", f"{goal} {met}"]))
+    return missed
 
 
 def report_selected(suite: str, draws: int) -> None:
     """Print a table for privately selected partitions; no goal is promised there."""
     kinds, partitions = SUITES[suite]
-    sys.stdout.write(f"\n{suite}, partitions selected privately: geometric mean (worst cell)\n\n")
-    heads = [f"P={count}, {size} sizes" for count in partitions for size in SIZES]
-    sys.stdout.write(f"| people | {' | '.join(heads)} |\n|{'---|' * (len(heads) + 1)}\n")
+    say(f"\n{suite}, partitions selected privately: geometric mean (worst cell)\n\n")
+    asked = list(itertools.product(partitions, SIZES.items()))
+    say(tables.heads(["people", *(f"P={count}, {size} sizes" for count, (size, _) in asked)]))
     for people in GOALS:
-        texts = []
-        for count, exponent in itertools.product(partitions, SIZES.values()):
-            found = [
-                selected_ratio(data_of(draw, people, count, exponent, 100 * people + number), draws)
-                for number, draw in enumerate(kinds.values())
-            ]
-            texts.append(f"{middle(found):.2f} ({max(found):.1f})")
-        sys.stdout.write(f"| {people:,} | {' | '.join(texts)} |\n")
-        sys.stdout.flush()
-
-
-def middle(ratios: Sequence[float]) -> float:
-    """Return the geometric mean."""
-    return float(np.exp(np.mean(np.log(ratios))))
-
-
-def report(suite: str, public: bool, draws: int) -> list[str]:
-    """Print a table, and return its misses: lines where the mean over all cells exceeds the goal."""
-    kinds, partitions = SUITES[suite]
-    known = "public" if public else "unknown"
-    sys.stdout.write(f"\n{suite}, number of partitions {known}: geometric mean (worst cell)\n\n")
-    heads = [f"{name} P={count}" for name in BUDGETS for count in partitions]
-    sys.stdout.write(f"| people | {' | '.join(heads)} | all | goal |\n")
-    sys.stdout.write(f"|{'---|' * (len(heads) + 3)}\n")
-    misses = []
-    for people, goal in GOALS.items():
-        by_count = [cells(kinds, people, count, public, draws) for count in partitions]
-        columns = [found[name] for name in BUDGETS for found in by_count]
-        every = middle([each for column in columns for each in column])
-        texts = [f"{middle(column):.2f} ({max(column):.1f})" for column in columns]
-        sys.stdout.write(f"| {people:,} | {' | '.join(texts)} | {every:.2f} | {goal} |\n")
-        sys.stdout.flush()
-        if every > goal:
-            misses.append(f"{suite}, {known}, {people:,} people: {every:.2f} > {goal}")
-    return misses
+        question = question_of(SELECTED)
+        cells = (
+            cell(column(kinds, people, count, [exponent], question, draws))
+            for count, (_, exponent) in asked
+        )
+        say(line([f"{people:,}", *cells]))
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Print the tables; return 1 where a goal is missed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=60, help="choices per cell")
-    draws = parser.parse_args(words).draws
-    misses = [miss for suite in SUITES for miss in report(suite, True, draws)]
-    sys.stdout.write("".join(f"missed: {miss}\n" for miss in misses))
-    # Without a public number of partitions no goal is promised; the figures are shown.
+    draws = tables.options(__doc__, words, draws=60).draws
+    missed = sum(report(suite, True, draws) for suite in SUITES)
     for suite in SUITES:
         report(suite, False, draws)
-    for suite in SUITES:
         report_selected(suite, draws)
-    return int(bool(misses))
+    return int(missed > 0)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,14 @@
 
 * `items`: one row per line item: its order, customer, supplier, part, clerk, price and quantity. No
   customer, supplier and clerk have the same number.
+* `shipped`: the 1.8 million of them that were shipped in 1995 and 1996, with the day, the discount in
+  percent and the discounted price in hundredths of a cent; money is in cents.
 * `orders_N`, `items_N`: N rows of it, spread evenly: (customer, clerk) of N orders, and (customer,
   part) of the items of N of them.
 * `zipf_EDGES_PEOPLE`: a graph in which person i has edges in proportion to (i + 10)^-0.7.
 * `road_EDGES_PEOPLE`: a strip of squares, everybody with two to four neighbours, as roads have.
+* `shared_VALUES_PEOPLE`: values shared by two people; 200,000 of them in a second row.
+* `alike_VALUES_PEOPLE`: values with ten rows each, of three people who are all alike.
 * `triangles_TRIANGLES_PEOPLE`: triangles (a, b, c) of a graph of groups in which all know each other.
 """
 
@@ -20,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks import tpch
@@ -56,6 +61,31 @@ def items() -> Columns:
         "clerk": clerk[at] + CLERKS,
         "price": rows["l_extendedprice"].cast(pa.float64()).to_numpy(),
         "quantity": rows["l_quantity"].cast(pa.float64()).to_numpy().astype(np.int64),
+    }
+
+
+def shipped() -> Columns:
+    """Return the line items of two years."""
+    names = ["l_orderkey", "l_suppkey", "l_partkey", "l_extendedprice", "l_quantity", "l_discount"]
+    rows = tpch.table("lineitem", [*names, "l_shipdate"])
+    year = pc.year(rows["l_shipdate"])
+    rows = rows.filter(pc.or_(pc.equal(year, 1995), pc.equal(year, 1996)))
+    place, customer, clerk = _orders()
+    at = place(rows["l_orderkey"].to_numpy())
+    price, quantity, discount = (
+        np.rint(rows[name].cast(pa.float64()).to_numpy() * factor).astype(np.int64)
+        for name, factor in zip(names[3:], (100, 1, 100), strict=True)
+    )
+    return {
+        "customer": customer[at],
+        "supplier": rows["l_suppkey"].to_numpy() + SUPPLIERS,
+        "clerk": clerk[at] + CLERKS,
+        "part": rows["l_partkey"].to_numpy(),
+        "price": price,
+        "quantity": quantity,
+        "discount": discount,
+        "discounted": price * (100 - discount),
+        "ship": rows["l_shipdate"].cast(pa.int32()).to_numpy().astype(np.int64),
     }
 
 
@@ -103,6 +133,20 @@ def road(edges: int, people: int) -> Columns:
     return {"from": pairs[0, kept], "to": pairs[1, kept]}
 
 
+def shared(values: int, people: int) -> Columns:
+    """Return rows of two people each, of so many values."""
+    generator = np.random.default_rng(_SEED)
+    items = np.append(np.arange(values), generator.integers(0, values, 200_000))
+    owners = generator.integers(0, people, (2, len(items)))
+    return {"a": owners[0], "b": owners[1], "item": items}
+
+
+def alike(values: int, people: int) -> Columns:
+    """Return ten rows of three people for each of so many values."""
+    owners = np.random.default_rng(_SEED).integers(0, people, (3, values * 10))
+    return dict(zip("abc", owners, strict=True)) | {"item": np.repeat(np.arange(values), 10)}
+
+
 def triangles(count: int, people: int) -> Columns:
     """Return `count` triangles of a graph in which groups of 3 to 12 people all know each other.
 
@@ -145,6 +189,9 @@ def _triangles(pairs: np.ndarray, people: int) -> np.ndarray:
 MAKERS: dict[str, Callable[..., Columns]] = {
     "items": lambda size=0: some_items(size) if size else items(),
     "orders": some_orders,
+    "shipped": shipped,
+    "shared": shared,
+    "alike": alike,
     "zipf": zipf,
     "road": road,
     "triangles": triangles,

@@ -8,8 +8,7 @@ taken from the data; the true range is, and that is not private.
 from __future__ import annotations
 
 import dataclasses
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -60,8 +59,7 @@ def exponential_median(
     """Return choices of the exponential mechanism among equally spaced candidates of a range.
 
     The score of a candidate is minus the difference of the numbers of people above and below it;
-    one person moves it by 1 (Smith 2011). This is the algorithm of OpenDP's private quantile, for
-    machines without that package; `opendp_median` calls the package.
+    one person moves it by 1 (Smith 2011). This is the algorithm of OpenDP's private quantile.
     """
     candidates = np.linspace(*span, CANDIDATES)
     ordered = np.sort(np.clip(values, *span))
@@ -70,30 +68,6 @@ def exponential_median(
     scores = -np.abs(above - below) * (EPSILON / 2)
     weights = np.exp(scores - scores.max())
     return drawn.choice(candidates, runs, p=weights / weights.sum())
-
-
-@functools.cache
-def _quantile(span: Range) -> Callable[[Sequence[float]], float]:
-    import opendp.prelude as opendp
-
-    opendp.enable_features("contrib")
-    domain = opendp.vector_domain(opendp.atom_domain(T=float, nan=False))
-    space = domain, opendp.symmetric_distance()
-    candidates = np.linspace(*span, CANDIDATES).tolist()
-
-    def make(scale: float) -> Callable[[Sequence[float]], float]:
-        measure = opendp.max_divergence()
-        return opendp.m.make_private_quantile(*space, measure, candidates, 0.5, scale)
-
-    return make(opendp.binary_search(lambda scale: make(scale).map(1) <= EPSILON, (1e-3, 1e3)))
-
-
-def opendp_median(
-    values: np.ndarray, span: Range, runs: int, drawn: np.random.Generator
-) -> np.ndarray:
-    """Return what OpenDP's private quantile releases; it draws its own noise."""
-    release, column = _quantile(span), np.clip(values, *span).tolist()
-    return np.array([release(column) for _ in range(runs)])
 
 
 @dataclasses.dataclass(frozen=True)

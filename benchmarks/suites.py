@@ -13,14 +13,11 @@ from __future__ import annotations
 import csv
 import dataclasses
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 
-SIZES = (100, 300, 1000, 10_000, 100_000)
-QUICK_SIZES = (100, 1000, 10_000)
-LARGEST = 1_000_000
 Draw = Callable[[int, np.random.Generator], np.ndarray]
 """Takes the number of people, and returns one number each."""
 
@@ -45,10 +42,10 @@ class Rows:
     reach: int | None = 1
     selected: bool = False
 
-    @property
-    def people(self) -> int:
-        """How many people there are."""
-        return len(np.unique(self.person))
+    @classmethod
+    def together(cls, person: np.ndarray, **columns: np.ndarray) -> Rows:
+        """Return rows of one partition."""
+        return cls(person, np.zeros(len(person), np.int64), columns)
 
     def kept(self, most: int) -> Rows:
         """Return the rows that are left where each person keeps so many of their partitions.
@@ -60,18 +57,18 @@ class Rows:
         order = np.lexsort((np.random.default_rng(0).random(len(each)), each // self.partitions))
         ranks = np.empty(len(each), np.int64)
         ranks[order] = first_ranks(each[order] // self.partitions)
-        keep = ranks[places] < most
-        columns = {name: values[keep] for name, values in self.columns.items()}
-        left = dataclasses.replace(self, person=self.person[keep], partition=self.partition[keep])
-        return dataclasses.replace(left, columns=columns, reach=most)
+        return dataclasses.replace(self._where(ranks[places] < most), reach=most)
 
     def only(self, places: np.ndarray) -> Rows:
         """Return the rows of some partitions, which are numbered 0, 1, ... anew."""
-        keep = np.isin(self.partition, places)
-        partition = np.searchsorted(places, self.partition[keep])
+        left = self._where(np.isin(self.partition, places))
+        partition = np.searchsorted(places, left.partition)
+        return dataclasses.replace(left, partition=partition, partitions=len(places))
+
+    def _where(self, keep: np.ndarray) -> Rows:
         columns = {name: values[keep] for name, values in self.columns.items()}
-        left = dataclasses.replace(self, person=self.person[keep], partition=partition)
-        return dataclasses.replace(left, columns=columns, partitions=len(places))
+        person, partition = self.person[keep], self.partition[keep]
+        return dataclasses.replace(self, person=person, partition=partition, columns=columns)
 
     def per_pair(self, column: str | None) -> tuple[np.ndarray, np.ndarray]:
         """Return the partition and the total of each person in each of theirs.
@@ -111,47 +108,32 @@ class Layout:
 
     @property
     def name(self) -> str:
-        """What a table calls it."""
-        sizes = "Zipf sizes" if self.zipf else "equal sizes"
-        words = [f"{self.partitions:,} partitions", f"{self.reach} each", sizes]
-        return ", ".join([*words, *(["a tenth x10"] if self.tenth else [])])
+        sizes = ("Zipf" if self.zipf else "equal") + " sizes" + ", a tenth x10" * self.tenth
+        return f"{self.partitions:,} partitions, {self.reach} each, {sizes}"
 
 
-def alike(size: int, drawn: np.random.Generator) -> np.ndarray:
-    """Return 1 for everybody."""
-    return np.ones(size)
+def few_above(people: float, value: Callable[..., object], others: Draw) -> Draw:
+    """Return a kind in which so many people, or that share of all, have another number.
 
-
-def few_present(size: int, drawn: np.random.Generator) -> np.ndarray:
-    """Return a lognormal number for each twentieth person, and 0 for the others."""
-    return few_above(np.zeros(size), size // 20, drawn.lognormal(0.0, 1.0, size // 20))
-
-
-def two_values(size: int, drawn: np.random.Generator) -> np.ndarray:
-    """Return 1,000 for each hundredth person, and 1 for the others."""
-    return few_above(np.ones(size), size // 100, 1000.0)
-
-
-def giant(size: int, drawn: np.random.Generator) -> np.ndarray:
-    """Return 1 for everybody but one, who has as much as all others together."""
-    return few_above(np.ones(size), 1, float(size - 1))
-
-
-def few_above(numbers: np.ndarray, few: int, value: float | np.ndarray) -> np.ndarray:
-    """Return the numbers with those of so many people replaced."""
-    numbers[:few] = value
-    return numbers
-
-
-def group_above(people: int, factor: float) -> Draw:
-    """Return a kind in which so many people are a factor above the lognormal others."""
+    `value` takes how many people there are, the generator and what they would have.
+    """
 
     def draw(size: int, drawn: np.random.Generator) -> np.ndarray:
-        numbers = drawn.lognormal(0.0, 0.5, size)
-        numbers[: min(people, size)] *= factor
+        numbers = others(size, drawn)
+        few = people if isinstance(people, int) else int(size * people)
+        numbers[:few] = value(size, drawn, numbers[:few])
         return numbers
 
     return draw
+
+
+def _alike(size: int, drawn: np.random.Generator) -> np.ndarray:
+    return np.ones(size)
+
+
+def _group(people: int, factor: float) -> Draw:
+    near = SUITE["lognormal 0.5"]
+    return few_above(people, lambda size, drawn, numbers: factor * numbers, near)
 
 
 SUITE: dict[str, Draw] = {
@@ -163,20 +145,24 @@ SUITE: dict[str, Draw] = {
     "Pareto 1.5": lambda size, drawn: 1.0 + drawn.pareto(1.5, size),
     "Pareto 2": lambda size, drawn: 1.0 + drawn.pareto(2.0, size),
     "Pareto 3": lambda size, drawn: 1.0 + drawn.pareto(3.0, size),
-    "all alike": alike,
-    "5% are not 0": few_present,
-    "1 and 1,000": two_values,
+    "all alike": _alike,
+    "5% are not 0": few_above(
+        0.05,
+        lambda size, drawn, numbers: drawn.lognormal(0.0, 1.0, len(numbers)),
+        lambda size, drawn: np.zeros(size),
+    ),
+    "1 and 1,000": few_above(0.01, lambda *_: 1000.0, _alike),
     "Poisson 5": lambda size, drawn: drawn.poisson(5.0, size).astype(float),
-    "one giant": giant,
+    "one giant": few_above(1, lambda size, *_: size - 1, _alike),
 }
 CHECKS: dict[str, Draw] = {
     "gamma 0.5": lambda size, drawn: drawn.gamma(0.5, 1.0, size),
     "Weibull 0.6": lambda size, drawn: drawn.weibull(0.6, size),
     "half-normal": lambda size, drawn: abs(drawn.normal(0.0, 1.0, size)),
     "geometric 0.2": lambda size, drawn: drawn.geometric(0.2, size).astype(float),
-    "40 people x100": group_above(40, 100.0),
-    "80 people x30": group_above(80, 30.0),
-    "150 people x1,000": group_above(150, 1000.0),
+    "40 people x100": _group(40, 100.0),
+    "80 people x30": _group(80, 30.0),
+    "150 people x1,000": _group(150, 1000.0),
     "normal(10, 30)": lambda size, drawn: drawn.normal(10.0, 30.0, size),
 }
 KINDS = SUITE | CHECKS
@@ -190,8 +176,7 @@ def numbers(kind: str, size: int, seed: int) -> np.ndarray:
 
 def alone(kind: str, size: int, seed: int) -> Rows:
     """Return one row per person, in one partition."""
-    people = np.arange(size)
-    return Rows(people, np.zeros(size, np.int64), {"v": numbers(kind, size, seed)})
+    return Rows.together(np.arange(size), v=numbers(kind, size, seed))
 
 
 def spread(kind: str, size: int, layout: Layout, seed: int) -> Rows:
@@ -222,10 +207,14 @@ def choose(size: int, layout: Layout, drawn: np.random.Generator) -> np.ndarray:
 def several_rows(kind: str, size: int, seed: int) -> Rows:
     """Return 1, 2, ... rows per person in one partition (3 on average), each with a number."""
     drawn = np.random.default_rng([size, seed])
-    counts = 1 + drawn.poisson(2.0, size)
-    person = np.repeat(np.arange(size), counts)
-    values = drawn.permutation(numbers(kind, len(person), seed))
-    return Rows(person, np.zeros(len(person), np.int64), {"v": values})
+    person = np.repeat(np.arange(size), 1 + drawn.poisson(2.0, size))
+    return Rows.together(person, v=drawn.permutation(numbers(kind, len(person), seed)))
+
+
+def people_rows(kind: str, size: int, seed: int) -> Rows:
+    """Return as many rows per person as a kind of numbers says, rounded up; at most 10,000."""
+    counts = np.minimum(np.ceil(numbers(kind, size, seed)), 1e4).astype(np.int64)
+    return Rows.together(np.repeat(np.arange(size), counts))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -241,8 +230,8 @@ class File:
 
     path: Path
     person: str
-    groups: tuple[str, ...]
-    values: tuple[str, ...]
+    groups: list[str]
+    values: list[str]
 
     @classmethod
     def of(cls, words: str) -> File:
@@ -255,12 +244,7 @@ class File:
         if len(parts) != 4 or not all(parts):
             raise ValueError(f"data must be FILE:PERSON:GROUP,...:VALUE,..., not {words!r}")
         path, person, groups, values = parts
-        return cls(Path(path), person, tuple(groups.split(",")), tuple(values.split(",")))
-
-    @property
-    def name(self) -> str:
-        """What a table calls it: the file's name alone."""
-        return self.path.stem
+        return cls(Path(path), person, groups.split(","), values.split(","))
 
 
 def read(file: File) -> dict[str, Rows]:
@@ -269,7 +253,7 @@ def read(file: File) -> dict[str, Rows]:
         lines = list(csv.DictReader(opened))
     _, person = np.unique([line[file.person] for line in lines], return_inverse=True)
     columns = {name: column(line[name] for line in lines) for name in file.values}
-    everything = Rows(person, np.zeros(len(lines), np.int64), columns)
+    everything = Rows.together(person, **columns)
     found = {"": everything}
     for group in file.groups:
         keys, places = np.unique([line[group] for line in lines], return_inverse=True)
@@ -277,14 +261,13 @@ def read(file: File) -> dict[str, Rows]:
     return found
 
 
-def column(cells: Sequence[str]) -> np.ndarray:
+def column(cells: Iterable[str]) -> np.ndarray:
     """Return text as numbers; NaN where it is none."""
+
+    def number(cell: str) -> float:
+        try:
+            return float(cell)
+        except ValueError:
+            return float("nan")
+
     return np.array([number(cell) for cell in cells])
-
-
-def number(cell: str) -> float:
-    """Return the number that a text is, or NaN."""
-    try:
-        return float(cell)
-    except ValueError:
-        return float("nan")

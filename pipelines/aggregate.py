@@ -13,32 +13,22 @@ rank may be off. --plan says what each metric would cost and how far it would st
 row. A second run is a second release: it spends again.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 
-import beam_dp as dp
-from pipelines import releasing
-from pipelines.arguments import chosen, command, metrics
+from pipelines import command_line, releasing
 
 
-def parser() -> command.Parser:
+def parser() -> command_line.Parser:
     """Return the command line."""
-    made = command.parser("aggregate", __doc__, several_owners=True)
-    metrics.add(made)
-    releasing.add_spending(made)
+    made = command_line.parser("aggregate", __doc__)
+    command_line.add_metrics(made, lambda kind: True)
     return made
-
-
-def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
-    """Return the release that the options ask for."""
-    chosen.check(options)
-    return releasing.transform(options, chosen.asked(options))
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit code."""
-    return releasing.run(parser(), transform, given)
+    return releasing.run(parser(), command_line.described, given)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines import aggregate, stopping
-from pipelines.arguments import command
+from pipelines import aggregate, command_line, stopping
 
 BUILD = Path("build")
 SCALE = "1"
@@ -84,7 +83,7 @@ def _remove(processes: Collection[int]) -> None:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Generate, join, release; returns the exit code."""
-    command.alone("demo", __doc__).read_alone(given)
+    command_line.alone("demo", __doc__).read_alone(given)
     with stopping.cleaning(_remove):
         generate()
         join()

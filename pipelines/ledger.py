@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import beam_dp as dp
 from beam_dp.spending import ledger_file
-from pipelines.arguments import command
+from pipelines import command_line
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Print the ledger; returns the exit code."""
-    line = command.alone("ledger", __doc__)
+    line = command_line.alone("ledger", __doc__, "[-h] path")
     line.add_argument("path", help="the ledger")
     options = line.read_alone(given)
     with line.refusing():

@@ -25,44 +25,35 @@ median of its answers is released. Its distance from the function of everybody i
 """
 
 import argparse
-import dataclasses
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-import beam_dp as dp
+from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics.base import Metric, takes
-from beam_dp.mechanisms.metrics.individual.person_epsilon import personalised
-from beam_dp.mechanisms.metrics.spread import preprocessed
+from beam_dp.mechanisms.summaries.person_value import PERSON_VALUES
 from beam_dp.transforms.steps.output_rows import shown_name
-from pipelines import releasing
-from pipelines.arguments import command, forms, metrics, spreads, words
-
-_SAYS = {"sum": "sum, for --person_epsilon only: pipelines.aggregate has one for all others"}
+from pipelines import command_line, releasing
 
 
-def parser() -> command.Parser:
+def parser() -> command_line.Parser:
     """Return the command line."""
-    made = command.parser("preprocess", __doc__)
-    group = made.add_argument_group("statistics: as many as wanted, in the order of the output")
-    for name, kind in metrics.asked_by_flag(_is_of_people).items():
-        assert kind.command is not None
-        word = forms.plain_form(kind.command.form)
-        says = _SAYS.get(name, name.replace("_", " "))
-        form: dict[str, Any] = {"type": forms.reader(kind, word), "metavar": word, "help": says}
-        group.add_argument(f"--{name}", action="append", dest="asked", default=[], **form)
+    made = command_line.parser("preprocess", __doc__)
+    command_line.add_metrics(made, _is_of_people)
+    group = made.add_argument_group("of people")
     box = "a Python function of a numpy array; its module must be installed on the workers"
-    form = {
-        "type": forms.reader(dp.BlackBox, "COLUMN=MODULE:NAME"),
-        "metavar": "COLUMN=MODULE:NAME",
-        "help": box,
-    }
-    group.add_argument("--black_box", action="append", dest="asked", default=[], **form)
-    spreads.add(group)
+    form = "COLUMN=MODULE:NAME"
+    group.add_argument(
+        "--black_box", dest="metrics", action="append", type=_black_box, metavar=form, help=box
+    )
+    value = "what a person's values in a partition become (default mean; of a max or min, that)"
+    group.add_argument("--person_value", choices=PERSON_VALUES, help=value)
+    last = "for last: the column that says when: numbers, in Parquet also dates and timestamps"
+    group.add_argument("--last_by", metavar="COLUMN", help=last)
+    delta = "the most that one person may move each statistic; left out: found privately"
+    group.add_argument("--sensitivity", metavar="DELTA", help=delta)
     own = "the column of each person's own epsilon, and the public ones: epsilon=0.5,1,2"
-    form = {"type": words.person_epsilon, "metavar": "COLUMN=E[,E]", "help": own}
-    group.add_argument("--person_epsilon", **form)
-    releasing.add_spending(made)
+    group.add_argument("--person_epsilon", metavar="COLUMN=E[,E]", help=own)
     return made
 
 
@@ -71,46 +62,56 @@ def _is_of_people(kind: type[Metric]) -> bool:
     return takes(kind, "last_by") or kind.of_people is not Metric.of_people
 
 
-def _named(metric: Metric) -> Metric:
-    """Return a metric by preprocessing, if it has several releases, with a plain name."""
-    chosen = preprocessed(metric) if takes(metric, "method") else metric
-    return dataclasses.replace(chosen, name=shown_name(chosen))
+def _black_box(text: str) -> dict[str, str]:
+    column, _, function = text.rpartition("=")
+    return {"black_box": column, "function": function}
 
 
-def _personalised(options: argparse.Namespace) -> Metric:
-    """Return the one statistic, for people with an epsilon of their own."""
-    if len(options.asked) > 1:
-        raise ValueError("--person_epsilon takes one statistic, as people pay for nothing else")
-    [asked] = options.asked
-    metric = asked if asked.takes_own_epsilons() else _named(asked)
-    if not metric.takes_own_epsilons():
-        raise ValueError("--person_epsilon is for --sum, --max, --min and --median")
+def described(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the mapping that the options make: each statistic by preprocessing."""
     names = ("person_value", "last_by", "sensitivity")
-    given = {name: vars(options)[name] for name in names if vars(options)[name] is not None}
-    column, epsilons = options.person_epsilon
-    made = personalised(metric, column, epsilons, given)
-    return dataclasses.replace(made, name=shown_name(made))
-
-
-def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
-    """Return the release that the options ask for."""
-    if not options.asked:
-        raise ValueError("a statistic is required: --mean COLUMN, --variance COLUMN, ...")
+    beside = {name: vars(options)[name] for name in names if vars(options)[name] is not None}
     if options.person_epsilon is not None:
-        asked = [_personalised(options)]
-        spreads.check(options, asked)
-        return releasing.transform(options, asked)
-    asked = [_named(metric) for metric in options.asked]
-    if any(not takes(metric, "person_value") for metric in asked):
+        column, _, epsilons = options.person_epsilon.rpartition("=")
+        beside |= {"person_epsilon": column, "epsilons": epsilons.split(",")}
+        if len(options.metrics) != 1:
+            raise ValueError("person_epsilon takes one statistic, as people pay for nothing else")
+        options.metrics = [{**options.metrics[0], **beside}]
+        return command_line.described(options)
+    taken: set[str] = set()
+    made = []
+    for each in options.metrics:
+        word = next(iter(each))
+        asked = _of_people(word, each)
+        kind = REGISTRY[next(iter(asked))]
+        given = {name: value for name, value in beside.items() if takes(kind, name)}
+        taken |= {*given}
+        made.append({**asked, **given})
+    for name in beside.keys() - taken:
+        raise ValueError(f"{name} is for no statistic that is asked for; leave it out")
+    options.metrics = made
+    return command_line.described(options)
+
+
+def _of_people(word: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """Return a metric by preprocessing, if it has several releases."""
+    kind = REGISTRY[word]
+    if word == "sum":
         raise ValueError("--sum is for --person_epsilon here: pipelines.aggregate has one for all")
-    spreads.check(options, asked)
-    chosen = [dataclasses.replace(m, **spreads.options_of(m, options)) for m in asked]
-    return releasing.transform(options, chosen)
+    if not takes(kind, "method"):
+        return asked
+    if takes(kind, "last_by"):
+        return {**asked, "method": "preprocessing"}
+    metric = kind(**{"column" if name == word else name: value for name, value in asked.items()})
+    of = metric.of_people()
+    assert of is not None
+    value = {"person_value": of.person_value, "name": shown_name(metric)}
+    return {"preprocessed": asked[word], "of": of.statistic, **value}
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit code."""
-    return releasing.run(parser(), transform, given)
+    return releasing.run(parser(), described, given)
 
 
 if __name__ == "__main__":

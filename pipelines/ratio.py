@@ -16,41 +16,43 @@ share, of the rows that --bounds leaves, in 95 of 100 releases.
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
-import beam_dp as dp
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.metrics.ratio import CLIP, as_written
-from pipelines import releasing
-from pipelines.arguments import command, forms, words
-
-NEIGHBOURS = (ratio.ADD_REMOVE, ratio.SUBSTITUTION)
+from pipelines import command_line, releasing
 
 
-def parser() -> command.Parser:
+def parser() -> command_line.Parser:
     """Return the command line."""
-    made = command.parser("ratio", __doc__)
+    made = command_line.parser("ratio", __doc__)
     group = made.add_argument_group("share")
-    group.add_argument("--column", required=True, type=words.column, help="what is compared")
-    group.add_argument("--equals", default="1", metavar="VALUE", help="what counts (default 1)")
-    group.add_argument("--per", choices=forms.PER, default="row", help="what is counted")
+    group.add_argument("--column", help="what is compared")
+    group.add_argument("--equals", metavar="VALUE", help="what counts (default 1)")
+    group.add_argument("--per", choices=("row", "person"), help="what is counted (default row)")
     how = "clip: no bound on rows is needed (default); others: people must be bounded by --bounds"
-    group.add_argument("--method", choices=(CLIP, *ratio.METHODS), default=CLIP, help=how)
+    group.add_argument("--method", choices=(CLIP, *ratio.METHODS), help=how)
     who = "substitution: also hide which rows a person has, for more noise (default add-remove)"
-    group.add_argument("--neighbours", choices=NEIGHBOURS, default=NEIGHBOURS[0], help=who)
-    releasing.add_spending(made)
+    neighbours = (ratio.ADD_REMOVE, ratio.SUBSTITUTION)
+    group.add_argument("--neighbours", choices=neighbours, help=who)
     return made
 
 
-def transform(options: argparse.Namespace) -> dp.PrivateAggregate:
-    """Return the release that the options ask for."""
-    chosen = {"per": options.per, "method": options.method, "neighbours": options.neighbours}
-    asked = dp.Ratio(options.column, equals=as_written(options.equals), **chosen)
-    return releasing.transform(options, [asked])
+def described(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the mapping that the options make."""
+    names = ("equals", "per", "method", "neighbours")
+    asked = {name: vars(options)[name] for name in names if vars(options)[name] is not None}
+    if options.column is not None:
+        equals = as_written(asked.pop("equals", "1"))
+        options.metrics = [{"ratio": options.column, "equals": equals, **asked}]
+    elif asked:
+        raise ValueError(f"--{next(iter(asked))} needs --column COLUMN")
+    return command_line.described(options)
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit code."""
-    return releasing.run(parser(), transform, given)
+    return releasing.run(parser(), described, given)
 
 
 if __name__ == "__main__":

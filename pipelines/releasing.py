@@ -3,22 +3,22 @@
 import argparse
 import functools
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.spending.ledger import Balance
+from beam_dp.spending.ledger import Balance, Costly
 from beam_dp.transforms import release_record
 from beam_dp.transforms.inputs import wanted_columns
 from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.steps.output_rows import field_name, field_names, output_names
-from pipelines import charging, stopping, table, terminal
-from pipelines.arguments import command, files, people, spending, words
+from pipelines import command_line, running, stopping, table, terminal
+from pipelines.description import Description, without_folders
 
 NOTHING = (
     "no partition was selected, so nothing was released (one is {}): give more --epsilon or "
@@ -28,142 +28,131 @@ NOTHING = (
 """The last line of a job whose output has no row, which is a released fact."""
 
 
-def add_spending(made: argparse.ArgumentParser) -> None:
-    """Add the options of the budget, --pre_threshold, --top_partitions, --plan and its guesses."""
-    spending.add(made)
-    fewest = "name no private partition with fewer people"
-    made.add_argument("--pre_threshold", type=words.whole, default=1, metavar="N", help=fewest)
-    best = "write the K partitions with the largest number of an output column, at no cost"
-    largest: dict[str, Any] = {"metavar": "NAME=K", "help": f"{best}: people_count=10"}
-    made.add_argument("--top_partitions", type=words.top, **largest)
-    made.add_argument("--plan", action="store_true", help="print costs and errors; read no row")
-    guess = "with --plan: how many people there are in all, known or guessed: what to expect"
-    made.add_argument("--people", type=words.whole, metavar="N", help=guess)
-    most = (
-        "with --people, what you guess: spent<=100, the most that one person adds to a partition; "
-        "rows<=3, their rows in it; each<=2, in how many partitions a person is; partitions<=30, "
-        "how many there are"
-    )
-    form: dict[str, Any] = {
-        "type": words.assumed,
-        "action": words.Gathered,
-        "default": {},
-        "metavar": "COLUMN<=MOST",
-        "help": most,
-    }
-    made.add_argument("--assume", **form)
-
-
-def transform(options: argparse.Namespace, asked: Sequence[Metric]) -> dp.PrivateAggregate:
-    """Return the release of the metrics that the options ask for."""
-    keys: dp.PublicPartitions | dp.PrivatePartitions | None = people.public_partitions(options)
-    if options.pre_threshold > 1 and (keys is not None or not options.partition):
-        raise ValueError("--pre_threshold is for private partitions only")
-    _check_top(options, asked)
-    if keys is None and options.partition:
-        keys = dp.PrivatePartitions(options.pre_threshold)
-    bounds, budget, person = (
-        people.bounds(options),
-        spending.budget(options),
-        people.person(options),
-    )
-    batches = isinstance(keys, dp.PublicPartitions) and options.top_partitions is None
-    size = options.partition_rows
-    further: dict[str, Any] = {"partition_rows": size, "shards": options.shards}
-    further |= {"batches": batches, "plain_names": True}
-    return dp.PrivateAggregate(person, asked, budget, options.partition, bounds, keys, **further)
-
-
-def _check_top(options: argparse.Namespace, asked: Sequence[Metric]) -> None:
-    """Refuse to rank by what is no number of the output, and where there is one partition."""
-    if options.top_partitions is None:
-        return
-    if not options.partition:
-        raise ValueError("--top_partitions needs --partition COLUMN, whose values it ranks")
-    names, (by, _) = output_names((), asked), options.top_partitions
-    if by not in names:
-        raise ValueError(
-            f"--top_partitions: {by!r} is none of the output columns: {', '.join(names)}"
-        )
-
-
 def pipeline(
-    options: argparse.Namespace,
-    beam_options: PipelineOptions,
-    release: dp.PrivateAggregate,
-    job: Mapping[str, object],
+    asked: Description, beam_options: PipelineOptions, job: dict[str, Any], quiet: bool
 ) -> beam.Pipeline:
     """Return the pipeline: read, release, write, with the record of the release beside it.
 
     Args:
-        options: the job's options.
+        asked: what the job does.
         beam_options: those of Beam.
-        release: what is released.
         job: the parameters of the job, for the record.
+        quiet: whether no stage is named.
     """
-    files.check(options)
-    keys, quotes = options.partition, files.quotes(options)
-    read = wanted_columns.reader(options.input, options.person, keys, release.metrics, quotes)
+    asked.check_files()
+    release = asked.release
+    keys, owners = list(release.partition), list(_owners(release.person))
+    read = wanted_columns.reader(asked.input, owners, keys, release.metrics, asked.quotes)
     made = beam.Pipeline(options=beam_options)
     released = made | "Read" >> read | "Release" >> release
-    if options.top_partitions is not None:
-        by, k = options.top_partitions
+    if asked.top is not None:
+        by, k = asked.top
         released = released | "Top" >> dp.TopPartitions(k, field_name(by))
     names = output_names(release.partition, release.metrics)
-    if not options.quiet:
+    if not quiet:
         terminal.when_ready("Writing", released)
     record = release.record(job)
-    write = dp.WriteRows(options.output, names, options.overwrite, record)
+    write = dp.WriteRows(asked.output, names, asked.overwrite, record)
     if not release.batches:
         fields = field_names(release.partition, release.metrics)
-        write = dp.WriteRows(options.output, fields, options.overwrite, record, names)
+        write = dp.WriteRows(asked.output, fields, asked.overwrite, record, names)
     _ = released | "Write" >> write
     return made
 
 
+def _owners(person: str | Sequence[str]) -> Sequence[str]:
+    return [person] if isinstance(person, str) else person
+
+
+def facts(line: command_line.Parser, asked: Description) -> dict[str, Any]:
+    """Return what a record says of the job: its name, and its mapping without folders."""
+    return {"program": line.prog, **without_folders({**asked.given, "input": asked.input})}
+
+
 def run(
-    line: command.Parser,
-    release_of: Callable[[argparse.Namespace], dp.PrivateAggregate],
+    line: command_line.Parser,
+    read: Callable[[argparse.Namespace], dict[str, Any]],
     given: Sequence[str] | None,
 ) -> int:
-    """Run the job that a command line asks for; returns the exit code."""
+    """Run the job that a command line asks for; returns the exit code.
+
+    Args:
+        line: the parser.
+        read: makes the mapping of the options.
+        given: the words; None: those of this process.
+    """
     options, beam_options = line.read(given)
     with line.refusing():
-        release = release_of(options)
-        plan = release.plan(options.people, options.assume)
+        asked = Description(read(options))
+        plan = asked.release.plan(asked.people, asked.assume)
         if options.people is not None and not options.plan:
             raise ValueError("--people is for --plan: the run itself needs no guess")
-        balance = charging.planned(options, line.prog, release)
-    released: int | None = None
-    if not options.plan:
-        with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
-            released, balance = _write(line, options, beam_options, release)
-    if released is None:
-        sys.stdout.write(f"{plan.text(table.width())}\n")
-    sys.stdout.write(charging.told(balance, foreseen=options.plan))
-    if released == 0 and (said := table.selection(options.output)):
+        balance = None
+        if asked.ledger is not None:
+            balance = asked.ledger.foresee(asked.release, label(asked, line.prog))
+    if options.plan:
+        sys.stdout.write(f"{plan.text(table.width())}\n{told(balance, foreseen=True)}")
+        return 0
+    with stopping.cleaning(functools.partial(whole_files.remove_unfinished, asked.output)):
+        with line.refusing(), terminal.warned():
+            made = pipeline(asked, beam_options, facts(line, asked), options.quiet)
+            asked.check_input(made)
+            balance = charge(asked, beam_options, line.prog, asked.release)
+        running.run(made, "Reading and bounding", options.show_errors, asked.input, options.quiet)
+        if not FileSystems.exists(asked.output):  # a template was written, no job has run
+            sys.stdout.write(f"{plan.text(table.width())}\n{told(balance)}")
+            return 0
+        rows = table.show(asked.output, release_record.columns(asked.release), asked.report)
+    sys.stdout.write(told(balance))
+    if rows == 0 and (said := table.selection(asked.output)):
         sys.stdout.write(NOTHING.format(said))
     return 0
 
 
-def _write(
-    line: command.Parser,
-    options: argparse.Namespace,
+def charge(
+    asked: Description,
     beam_options: PipelineOptions,
-    release: dp.PrivateAggregate,
-) -> tuple[int | None, Balance | None]:
-    """Run the pipeline and print the file that it wrote.
+    program: str,
+    cost: dp.Budget | Costly,
+    person: str | Sequence[str] | None = None,
+) -> Balance | None:
+    """Charge the job, before it starts, and return what is left; None without a ledger.
 
-    Returns:
-        its number of rows, None for a template; and what the ledger held after the charge.
+    Args:
+        asked: what the job does.
+        beam_options: those of Beam.
+        program: the name of the job.
+        cost: what it releases, or the budget.
+        person: the columns that identify a person, beside a budget.
+
+    Raises:
+        ValueError: if the limit would be passed, or a template is written, which can run often.
     """
-    with line.refusing(), terminal.warned():
-        made = pipeline(options, beam_options, release, line.chosen(options))
-        files.check_there(options, made)
-        balance = charging.charge(options, beam_options, line.prog, release)
-    shown = {"show_errors": options.show_errors, "quiet": options.quiet}
-    terminal.run(made, "Reading and bounding", reads=options.input, **shown)
-    if not FileSystems.exists(options.output):  # a template was written, no job has run
-        return None, balance
-    columns = release_record.columns(release)
-    return table.show(options.output, columns, options.report).rows, balance
+    if asked.ledger is None:
+        return None
+    if beam_options.view_as(GoogleCloudOptions).template_location:
+        raise ValueError(
+            "--ledger cannot count the runs of a template: leave --template_location out"
+        )
+    return asked.ledger.charge(cost, label(asked, program), person)
+
+
+def told(balance: Balance | None, foreseen: bool = False) -> str:
+    """Return the balance as a line of output; "" without a ledger.
+
+    Args:
+        balance: what the ledger holds.
+        foreseen: whether it would hold that, and nothing has been charged.
+    """
+    if balance is None:
+        return ""
+    when = " after this run" * (foreseen and balance.is_within)
+    line = balance.line if balance.is_within else balance.refusal
+    return f"ledger {PurePath(balance.path).name}{when}: {line}\n"
+
+
+def label(asked: Description, program: str) -> str:
+    """Return what the ledger says of the job: its name, and that of its output."""
+    output = PurePath(asked.output).name or "no output"
+    name = "".join(letter for letter in output if letter.isprintable())
+    return f"{program.rpartition('.')[2]}: {name}"

@@ -26,20 +26,18 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_dp as dp
+from beam_dp.beam_yaml.mappings import function_of, number_of
 from beam_dp.mechanisms import sensitivity
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.sensitivity import gradient
+from beam_dp.mechanisms.sensitivity.gradient import Counts
 from beam_dp.testing.sensitivity import exceeds
 from beam_dp.transforms.inputs import released_files
 from beam_dp.transforms.io import whole_files
-from pipelines import failures, stopping, terminal
-from pipelines.arguments import command, words
-
-Counts = tuple[int, ...]
+from pipelines import command_line, messages, running, stopping
 
 _MOST = 1_000_000
 _COLUMNS = ["histogram", "sensitivity"]
-_claim = words.number("a number of at least 0, for example 1", lambda value: value >= 0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,41 +50,39 @@ class Asked:
         """Return what the function returns."""
         try:
             return self.function(x)
-        except failures.KINDS as error:
+        except messages.KINDS as error:
             raised = " ".join(f"{type(error).__name__} {error}".split())
             rule = f"f must not raise, and at {_written(x)} it did: {raised}"
             raise ValueError(f"LocalSensitivity: {rule}") from error
 
 
-def parser() -> command.Parser:
+def parser() -> command_line.Parser:
     """Return the command line."""
-    made = command.plain("sensitivity", __doc__)
-    made.add_argument("--function", required=True, type=words.function, metavar="MODULE:NAME")
+    made = command_line.plain("sensitivity", __doc__)
+    made.add_argument("--function", required=True, metavar="MODULE:NAME", help="what is audited")
     bins = "kinds of record that a person can be"
-    made.add_argument("--bins", required=True, type=words.whole, help=bins)
-    made.add_argument("--people", required=True, type=words.whole, help="most people")
+    made.add_argument("--bins", required=True, type=int, help=bins)
+    made.add_argument("--people", required=True, type=int, help="most people")
     p_help = "the norm of a vector: 1, 2, ..., inf (default 1)"
-    made.add_argument("--p", type=norm, default=1, help=p_help)
-    made.add_argument("--claimed", type=_claim, help="exit with 1 if it is more than this")
+    made.add_argument("--p", type=float, default=1.0, help=p_help)
+    made.add_argument("--claimed", help="exit with 1 if it is more than this")
     made.add_argument("--output", required=True, help="a file, one line per histogram")
-    made.add_argument("--overwrite", action="store_true", help="replace an output that exists")
+    made.flag("--overwrite", "replace an output that exists")
     return made
-
-
-def norm(text: str) -> float:
-    """Return a p from 1 to inf."""
-    return math.inf if text == "inf" else float(words.number("1 to inf", lambda p: p >= 1)(text))
 
 
 def pipeline(options: argparse.Namespace, beam_options: PipelineOptions) -> beam.Pipeline:
     """Return the pipeline: all histograms, their local sensitivities, one file."""
+    if min(options.bins, options.people) < 1 or not options.p >= 1:
+        raise ValueError("--bins and --people must be at least 1, and --p must be 1 to inf")
     count = math.comb(options.bins + options.people, options.bins)
     if count > _MOST:
         raise ValueError(f"--bins and --people make {count} histograms, more than {_MOST}")
+    function = function_of("LocalSensitivity", "--function", options.function)
     made = beam.Pipeline(options=beam_options)
     every = list(sensitivity.histograms(options.bins, options.people))
     histograms = made | "Histograms" >> beam.Create(every)
-    audited = histograms | "Audit" >> dp.LocalSensitivity(Asked(options.function), options.p)
+    audited = histograms | "Audit" >> dp.LocalSensitivity(Asked(function), options.p)
     flat = audited | "Flat" >> beam.Map(_flat)
     _ = flat | "Write" >> dp.WriteRows(options.output, _COLUMNS, options.overwrite)
     return made
@@ -105,12 +101,13 @@ def steepest(options: argparse.Namespace) -> tuple[Number, Counts, Counts]:
     rows = released_files.rows_of(options.output, _COLUMNS)
     worst = max(rows, key=lambda row: float(str(row[1])))
     x = tuple(map(int, str(worst[0]).split()))
-    moves = [(x, i) for i in range(len(x))]
-    moves += [(gradient.step(x, i, -1), i) for i, n in enumerate(x) if n]
-    values = gradient.Values("LocalSensitivity", options.function)
-    norms = [sensitivity.norm(values.difference(*move), options.p) for move in moves]
-    lower, i = moves[norms.index(max(norms))]
-    return max(norms), lower, gradient.step(lower, i, 1)
+    function = function_of("LocalSensitivity", "--function", options.function)
+    values = gradient.Values("LocalSensitivity", function)
+    norms = {
+        move: sensitivity.norm(values.difference(*move), options.p) for move in gradient.moves(x)
+    }
+    lower, i = max(norms, key=norms.__getitem__)
+    return norms[lower, i], lower, gradient.step(lower, i, 1)
 
 
 def _readable(number: Number) -> str:
@@ -123,18 +120,21 @@ def main(given: Sequence[str] | None = None) -> int:
     options, beam_options = line.read(given)
     with stopping.cleaning(functools.partial(whole_files.remove_unfinished, options.output)):
         with line.refusing():
+            claimed = options.claimed
+            if claimed is not None:
+                claimed = number_of("LocalSensitivity", "--claimed", claimed)
             made = pipeline(options, beam_options)
-        terminal.run(made, "Asking the function", options.show_errors, quiet=options.quiet)
+        running.run(made, "Asking the function", options.show_errors, quiet=options.quiet)
     if not FileSystems.exists(options.output):  # a template was written, no job has run
         return 0
     largest, *pair = steepest(options)
     between = " and ".join(map(_written, pair))
     sys.stdout.write(f"largest: {_readable(largest)}, between {between}\n")
-    if options.claimed is None:
+    if claimed is None:
         return 0
-    refuted = exceeds(largest, options.claimed)
+    refuted = exceeds(largest, claimed)
     verdict = "is refuted" if refuted else "holds on these histograms"
-    sys.stdout.write(f"the claim of {float(options.claimed)} {verdict}\n")
+    sys.stdout.write(f"the claim of {float(claimed)} {verdict}\n")
     return int(refuted)
 
 

@@ -8,93 +8,41 @@ catch it, Beam would blame the element that it held, and both would print where 
 
 import atexit
 import contextlib
-import dataclasses
+import multiprocessing
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
-import time
 import types
 import uuid
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 PATIENCE = 10.0
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not known to Windows
 SIGNALS = [signal.Signals[name] for name in _NAMES if name in signal.Signals.__members__]
 NO_READER = 141
 _PROGRAM = "beam-dp-aggregate"
+_BEAMS = " -m apache_beam.runners.worker.sdk_worker_main"
 _ending = threading.Lock()
-_cleanings: list[Callable[[Collection[int]], None]] = []
+_cleanings: list[Callable[[Collection[int]], object]] = []
+_workers: list["Worker"] = []
 
 
-@dataclasses.dataclass
-class _Watched:
-    """This job: the process that began it, and the directory of what it holds for a while."""
+class Worker(subprocess.Popen[Any]):
+    """A process that this one starts, and ends with it."""
 
-    process: int = 0
-    path: str = ""
-
-
-_job = _Watched()
-
-
-def watch() -> None:
-    """From now on end quietly; a signal that was to be ignored (nohup, `&`) is still ignored."""
-    # A short name: sockets below it have paths of about 100 characters at most.
-    path = os.path.join(tempfile.gettempdir(), f"bdp-{uuid.uuid4().hex[:8]}")
-    with _blocked():  # a signal finds nothing done, or all of it
-        os.mkdir(path, 0o700)
-        _job.process, _job.path = os.getpid(), path
-        tempfile.tempdir = os.environ["TMPDIR"] = path
-        _cleanings.append(_delete)
-        atexit.register(_finish)
-        for number in SIGNALS:
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, _stop)
-    sys.excepthook = _excepted
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_leave)
-
-
-@contextlib.contextmanager
-def _blocked() -> Iterator[None]:
-    """Let signals wait, where the system can do that."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _delete(processes: Collection[int] = ()) -> None:
-    """Delete the directory, unless this process is a fork of the job."""
-    if os.getpid() == _job.process:
-        shutil.rmtree(_job.path, ignore_errors=True)
-
-
-def _finish() -> None:
-    """Delete the directory at the end of a process that was not stopped."""
-    _delete()
-    if os.getpid() == _job.process:
-        try:
-            sys.stdout.flush()
-        except BrokenPipeError:
-            os._exit(NO_READER)
-
-
-def _leave() -> None:
-    """Take a forked process out: it ends by itself, and nothing of the job is its to delete."""
-    _cleanings.clear()
-    for number in SIGNALS:
-        if signal.getsignal(number) is _stop:
-            signal.signal(number, signal.SIG_DFL)
+    def __init__(self, words: Any, *further: Any, **options: Any) -> None:
+        if _ending.locked():  # other threads go on while this process ends
+            raise RuntimeError("the job is stopped")
+        if isinstance(words, str) and words.endswith(_BEAMS):
+            words = f"exec {words}"  # in place of the shell that Beam starts it by, which is ended
+        super().__init__(words, *further, **options)
+        _workers.append(self)
 
 
 def is_program() -> bool:
@@ -106,8 +54,49 @@ def is_program() -> bool:
     return started.stem == _PROGRAM or started.resolve().parent == Path(__file__).resolve().parent
 
 
+def watch() -> None:
+    """From now on end quietly; a signal that was to be ignored (nohup, `&`) is still ignored."""
+    # A short name: sockets below it have paths of about 100 characters at most.
+    path = os.path.join(tempfile.gettempdir(), f"bdp-{uuid.uuid4().hex[:8]}")
+    job = os.getpid()
+
+    def delete(processes: Collection[int] = ()) -> None:
+        if os.getpid() == job:  # and no fork of it
+            shutil.rmtree(path, ignore_errors=True)
+
+    _cleanings.append(delete)
+    atexit.register(_flush)
+    atexit.register(delete)
+    sys.excepthook = _excepted
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _stop)
+    os.mkdir(path, 0o700)
+    tempfile.tempdir = os.environ["TMPDIR"] = path
+    vars(subprocess)["Popen"] = Worker
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_leave)
+
+
+def _leave() -> None:
+    """Take a forked process out: it ends by itself, and nothing of the job is its to delete."""
+    _cleanings.clear()
+    _workers.clear()
+    atexit.unregister(_flush)
+    for number in SIGNALS:
+        if signal.getsignal(number) is _stop:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        end(NO_READER)
+
+
 @contextlib.contextmanager
-def cleaning(clean: Callable[[Collection[int]], None]) -> Iterator[None]:
+def cleaning(clean: Callable[[Collection[int]], object]) -> Iterator[None]:
     """Have something deleted if the job is stopped meanwhile.
 
     Args:
@@ -122,11 +111,7 @@ def cleaning(clean: Callable[[Collection[int]], None]) -> Iterator[None]:
 
 
 def _stop(number: int, frame: types.FrameType | None) -> NoReturn:
-    """End the process: nothing is printed, nothing is waited for but the cleaning.
-
-    It runs where the signal found the main thread, so that the work rests meanwhile. The cleaning
-    has a thread of its own, because the main thread may hold a lock that it needs.
-    """
+    """End the process where the signal found its main thread, so that the work rests meanwhile."""
     for other in SIGNALS:
         signal.signal(other, signal.SIG_IGN)  # a second Ctrl-C does not break off the cleaning
     end(128 + number)
@@ -142,7 +127,7 @@ def end(code: int) -> NoReturn:
         pass
     with open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), 2)  # other threads may fail now
-    sys.addaudithook(_refuse_processes)
+    # The main thread may hold a lock that the cleaning needs: it has a thread of its own.
     cleaner = threading.Thread(target=_clean, daemon=True)
     cleaner.start()
     cleaner.join(PATIENCE)
@@ -152,6 +137,21 @@ def end(code: int) -> NoReturn:
 def is_ending() -> bool:
     """Return whether a thread of this process ends it."""
     return _ending.locked()
+
+
+def _clean() -> None:
+    """End the workers, then delete: the last that was asked for goes first."""
+    for child in multiprocessing.active_children():
+        child.kill()
+    for worker in _workers:
+        worker.kill()
+    for worker in _workers:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            worker.wait(PATIENCE / 2)
+    processes = {os.getpid(), *(worker.pid for worker in _workers)}
+    with contextlib.ExitStack() as stack:  # where one fails, the others are called
+        for clean in _cleanings:
+            stack.callback(clean, processes)
 
 
 def _excepted(
@@ -166,55 +166,3 @@ def _excepted(
         sys.__excepthook__(kind, error, trace)
     else:
         sys.stderr.write(f"error: {kind.__name__}; run again with --show_errors to see it\n")
-
-
-def _clean() -> None:
-    """End the workers, then delete: the last that was asked for goes first."""
-    processes = {os.getpid(), *_ended()}
-    with contextlib.ExitStack() as stack:  # where one fails, the others are called
-        for clean in _cleanings:
-            stack.callback(clean, processes)
-
-
-def _ended() -> set[int]:
-    """Kill the processes that work for this one, and return their numbers."""
-    killed: set[int] = set()
-    until, quiet = time.monotonic() + PATIENCE / 2, 0
-    while quiet < 2 and time.monotonic() < until:  # twice: one may have begun while it was looked
-        alive = set(_working())
-        for process in alive:
-            with contextlib.suppress(OSError):
-                os.kill(process, signal.SIGKILL)
-        killed |= alive
-        quiet = 0 if alive else quiet + 1
-        time.sleep(0.01)
-    return killed
-
-
-def _working() -> Iterator[int]:
-    """Yield the processes that work for this one, but for itself.
-
-    These were told of its temporary directory (who started them is no sign, for that process may
-    have ended), or descend from such a one or from this process. Known on Linux only: elsewhere
-    workers end by themselves when they miss the one who sends work.
-    """
-    told, parents = os.fsencode(f"TMPDIR={_job.path}\0"), dict[int, int]()
-    family = {os.getpid()}
-    for path in Path("/proc").glob("[0-9]*") if _job.path else ():
-        with contextlib.suppress(OSError):
-            state, parent = (path / "stat").read_bytes().rpartition(b")")[2].split()[:2]
-            if state != b"Z":
-                parents[int(path.name)] = int(parent)
-                if told in (path / "environ").read_bytes():
-                    family.add(int(path.name))
-    size = 0
-    while size < len(family):
-        size = len(family)
-        family |= {process for process, parent in parents.items() if parent in family}
-    yield from family - {os.getpid()}
-
-
-def _refuse_processes(event: str, given: tuple[object, ...]) -> None:
-    """Start no worker any more: other threads go on while this process ends."""
-    if event in ("subprocess.Popen", "os.fork"):
-        raise RuntimeError("the job is stopped")

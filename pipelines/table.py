@@ -9,9 +9,9 @@ from typing import Any
 from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics.short_numbers import shortened
-from beam_dp.results.plain_text import plain
 from beam_dp.results.report import report
-from beam_dp.results.text_table import TextTable, text_table
+from beam_dp.results.shown_numbers import plain
+from beam_dp.results.view import View
 from beam_dp.transforms.inputs.released_files import table_of
 from beam_dp.transforms.io import whole_files
 from beam_dp.transforms.release_record import COLUMNS
@@ -20,8 +20,8 @@ _PLAN = "--plan --people N says what to expect"
 _NARROW, _LARGE = 40, 1e4
 
 
-def show(path: str, columns: dict[str, Any], page: str | None = None) -> TextTable:
-    """Print the first rows of a released file, with remarks, its noise and its cost.
+def show(path: str, columns: dict[str, Any], page: str | None = None) -> int:
+    """Print a released file, its noise and its cost, and return its number of rows.
 
     Args:
         path: the file.
@@ -32,14 +32,14 @@ def show(path: str, columns: dict[str, Any], page: str | None = None) -> TextTab
     record = _record(path)
     known = {COLUMNS: columns, **record}
     columns_there = width()
-    shown = text_table(table_of(path, columns), known, columns_there, whole=path, plan=_PLAN)
+    shown = View.of(table_of(path, columns), known)
     reported = _reported(path, page) if page else None  # first: the table's reader may go away
-    _print(str(shown))
+    _print(shown.text(columns_there, path, _PLAN))
     for line in _noise(record):
         _print(line if columns_there is None else textwrap.fill(line, max(columns_there, _NARROW)))
     if reported is not None:
         _print(reported)
-    return shown
+    return len(shown.keys)
 
 
 def selection(path: str) -> str | None:

@@ -1,43 +1,37 @@
-"""The messages of a running job: its stages, and nothing that a runner prints of elements."""
+"""The messages of a running job: its stages, and nothing that a runner prints of elements.
+
+A long run of this process on a terminal shows one line: the stage, the share of the input that was
+read, the time (see `transforms.inputs.progress` for what a share tells). A log or a file never gets
+it.
+"""
 
 import contextlib
+import importlib
 import io
 import logging
 import os
 import sys
 import threading
 import time
-import traceback
 import warnings
 from collections.abc import Iterator
 
 import apache_beam as beam
 
 import beam_dp as dp
-from pipelines import (
-    failures,
-    long_runs,
-    lost_job_servers,
-    lost_workers,
-    progress_line,
-    quick_runs,
-    stopping,
-)
-from pipelines.arguments import language
+from beam_dp.transforms.inputs import progress
+from pipelines import messages
 
 PATIENCE = 1.0
+DELAY = 1.0
+"""So many seconds a run takes before it has a line."""
+_EVERY = 0.2
+_READ = "All is read: bounding and drawing"
+_FORM = "{desc} {percentage:3.0f}% |{bar}| {elapsed}"
+_LOCAL = ("FnApiRunner", "DirectRunner", "SwitchingDirectRunner")
 _STANDARD_ERROR = 2
-LOST = (
-    "error: a worker process was killed, or ended by itself, so the run failed; the system kills "
-    "those that take too much memory: give fewer --direct_num_workers"
-)
-NO_JOB_SERVER = (
-    "error: nobody listens at --job_endpoint, so the run failed; start the job server again, or "
-    "name another address"
-)
-_OURS = (dp.UnknownColumns, dp.UnusualParameters)
 _terminal = [_STANDARD_ERROR]  # the last one is the operator's
-_lines: list[progress_line.Line] = []
+_stages: list[str] = []  # of the line, while there is one
 
 
 def say(words: str) -> None:
@@ -53,7 +47,7 @@ def say(words: str) -> None:
 def warned() -> Iterator[None]:
     """Say what the library warns of while a pipeline is built, in one line and in flags."""
     with warnings.catch_warnings(record=True) as caught:
-        for kind in _OURS:
+        for kind in (dp.UnknownColumns, dp.UnusualParameters):
             warnings.simplefilter("always", kind)
         yield
     for warning in caught:
@@ -61,7 +55,7 @@ def warned() -> Iterator[None]:
         if issubclass(warning.category, dp.UnusualParameters):
             say(f"Warning: {text.partition(': ')[2]}")
         elif issubclass(warning.category, dp.UnknownColumns):
-            say(f"Warning: {language.translated(text)}")
+            say(f"Warning: {messages.translated(text)}")
         else:
             warnings.showwarning(
                 warning.message, warning.category, warning.filename, warning.lineno
@@ -113,84 +107,64 @@ def _no_standard_error() -> Iterator[None]:
 
 def stage(words: str) -> None:
     """Name the stage that a job has reached, in the line of its progress or in one of its own."""
-    if _lines:
-        _lines[-1].stage(words)
+    if _stages:
+        _stages[-1] = words
     else:
         say(words)
 
 
 @contextlib.contextmanager
-def _shown(made: beam.Pipeline, first: str, reads: str) -> Iterator[None]:
-    """Show the stages of a run, with the share of the input that is read where that is known."""
-    runner = type(made.runner).__name__
-    with progress_line.line(_terminal[-1], first, reads, runner) as line:
-        if line is None:
-            say(first)
-            yield
-            return
-        _lines.append(line)
+def shown(first: str, reads: str, runner: str) -> Iterator[None]:
+    """Show the stages of a run, with the share of the input that is read where that is known.
+
+    Args:
+        first: the name of the first stage.
+        reads: the files that are read; "" for none.
+        runner: the name of the runner's class.
+    """
+    if not reads or runner not in _LOCAL or not os.isatty(_terminal[-1]):
+        say(first)
+        yield
+        return
+    ended = threading.Event()
+    own = os.dup(_terminal[-1])  # standard error itself is held back meanwhile
+    with progress.watched(reads) as reading:
+        painter = threading.Thread(target=_paint, args=(own, reading, ended), daemon=True)
+        _stages.append(first)
+        painter.start()
         try:
             yield
         finally:
-            _lines.remove(line)
+            ended.set()
+            painter.join()
+            _stages.pop()
+            os.close(own)
 
 
-def run(
-    made: beam.Pipeline,
-    first: str,
-    show_errors: bool = False,
-    reads: str = "",
-    quiet: bool = False,
-) -> None:
-    """Run a pipeline to its end and show its stages; exit with one line if it fails.
-
-    Args:
-        made: the pipeline.
-        first: the name of the first stage.
-        show_errors: whether the error of a failed run is shown as it is, with data that it quotes.
-        reads: the files that it reads, whose share is shown on a terminal; "" for none.
-        quiet: whether nothing is shown of a run that succeeds.
-    """
-    long_runs.allow(made)
-    try:
-        shown = contextlib.nullcontext() if quiet else _shown(made, first, reads)
-        with shown, hushed(), quick_runs.short_waits(), lost_workers.noticed(_lost_worker):
-            with lost_job_servers.noticed(made, _lost_job_server):
-                running = made.run()
-            running.wait_until_finish()
-    except failures.RAISED as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        if show_errors:
-            sys.stderr.write("".join(traceback.format_exception(error)))
-        runner = type(made.runner).__name__
-        sys.exit(f"error: {failures.explain(error, runner, show_errors)}")
+def _paint(terminal: int, reading: progress.Reading, ended: threading.Event) -> None:
+    """Write the line anew a few times a second, and clear it at the end."""
+    if ended.wait(DELAY):
+        return
+    tqdm = importlib.import_module("tqdm").tqdm
+    tqdm.monitor_interval = 0  # no thread and no process of its own
+    tqdm.set_lock(threading.RLock())
+    first = _stages[-1]
+    form = {"bar_format": _FORM, "leave": False, "total": 100, "nrows": 2}
+    encoding = getattr(sys.__stderr__, "encoding", None) or "utf-8"
+    with (
+        os.fdopen(terminal, "w", encoding=encoding, closefd=False) as output,
+        tqdm(desc=first, file=output, **form) as bar,
+    ):
+        while not ended.wait(_EVERY):
+            share = reading.share
+            all_read = share >= 1 and _stages[-1] == first
+            bar.set_description_str(_READ if all_read else _stages[-1], refresh=False)
+            # Some terminals do not tell how wide they are.
+            bar.n, bar.ncols = int(100 * share), (os.get_terminal_size(terminal).columns or 80) - 1
+            bar.refresh()
 
 
-def _lost_worker() -> None:
-    """Say that a worker is lost, and end.
-
-    A Ctrl-C at a terminal ends the workers too: then that signal, which may take a moment to come
-    here, ends the job.
-    """
-    time.sleep(PATIENCE)
-    _end(LOST)
-
-
-def _lost_job_server() -> None:
-    """Say that the job server is lost, and end, at once: it might come back, and run the job."""
-    _end(NO_JOB_SERVER)
-
-
-def _end(words: str) -> None:
-    """Say what is lost, and end: its runner waits for it, in the main thread."""
-    if not stopping.is_ending():
-        say(words)
-    stopping.end(1)
-
-
-def announce(words: str, done: object) -> str:
-    """Print that a stage has begun; Beam calls this once `done` is there, which is unused."""
+def _announce(words: str, done: object) -> str:
     stage(words)
     return words
 
@@ -198,4 +172,4 @@ def announce(words: str, done: object) -> str:
 def when_ready(next_stage: str, released: beam.PCollection[object]) -> None:
     """Name the next stage as soon as `released` is computed; it is public, counts would not be."""
     words = released.pipeline | "Stage" >> beam.Create([next_stage])
-    _ = words | "Announce" >> beam.Map(announce, beam.pvalue.AsIter(released))
+    _ = words | "Announce" >> beam.Map(_announce, beam.pvalue.AsIter(released))

@@ -96,7 +96,8 @@ class Shell:
                 runpy.run_path("block.py")
             elif block.language == "yaml":
                 here = block.code.replace("/path/to/beam_dp/beam_yaml/providers.yaml", PROVIDERS)
-                Path("pipeline.yaml").write_text(here, encoding="utf-8")
+                name = "pipeline.yaml" if "pipeline:" in here else "release.yaml"
+                Path(name).write_text(here, encoding="utf-8")
             else:
                 for command in commands(block.code):
                     self._command(command)

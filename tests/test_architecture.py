@@ -29,7 +29,7 @@ def test_what_protects_a_person_is_where_the_page_says() -> None:
     for name, path in (
         ("def settle(", "mechanisms/bounding/bounder.py"),
         ("getrandom|urandom|randbits|SystemRandom", "mechanisms/noise/sampling.py"),
-        (r"def _spend\(.*\n(.*\n)*?.*account\.spend\(", "mechanisms/planning/builder.py"),
+        (r"def build\(.*\n(.*\n)*?.*account\.spend\(", "mechanisms/planning/builder.py"),
         ("GroupByKey", "transforms/steps/barrier.py"),
     ):
         assert re.search(

@@ -30,10 +30,8 @@ FLOORS = (
 
 LIBRARY = sorted(path for path in ROOT.glob("beam_dp/**/*.py") if path.name != "__init__.py")
 ONE_IDEA = {
-    "base.py",  # what all mechanisms of a ratio, and all metrics, have
     "block_votes.py",  # of black boxes: the lines, and the step that asks the function
     "clipped.py",  # a clip and noise: what metrics request, and the release
-    "columns.py",  # what is read: the record of a column, and those of a program
     "monotone.py",  # statistics: their profile by search, and the check of the claim
     "person_epsilon.py",  # everybody's own epsilon: lines, metric, release
     "ratio.py",  # the metric and its release

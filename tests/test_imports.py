@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "beam_dp/spending": {"beam_dp.mechanisms", "beam_dp.spending", "filelock"},
     "beam_dp/results": {
         *("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.results", "beam_dp.spending"),
-        *("apache_beam", "pyarrow", "matplotlib", "jinja2", "markupsafe"),
+        *("apache_beam", "pyarrow", "jinja2", "markupsafe"),
     },
     "beam_dp/beam_yaml": {
         *("beam_dp.mechanisms", "beam_dp.transforms", "beam_dp.beam_yaml"),
@@ -97,14 +97,14 @@ def test_what_few_releases_need_is_not_loaded_for_all():
 
 
 def test_a_plan_loads_nothing_that_only_runs_need():
-    """The ledger's lock, Arrow's kernels, and what Beam loads for others: a third of the start."""
+    """The ledger's lock, and what Beam loads for others: a quarter of the start."""
     words = "--plan --input x.csv --output y.csv --person a --count --sum spent --epsilon 1"
     command = [sys.executable, "-X", "importtime", "-m", "pipelines.aggregate", *words.split()]
     done = subprocess.run(command, check=True, timeout=60, cwd=ROOT, capture_output=True, text=True)
     lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
     loaded = {line.split("|")[-1].strip() for line in lines}
     assert len(lines) == len(done.stderr.splitlines()) and "apache_beam" in loaded
-    assert loaded.isdisjoint({"filelock", "pyarrow.compute", "pandas.core", "pymongo", "scipy"})
+    assert loaded.isdisjoint({"filelock", "pandas.core", "pymongo", "scipy"})
     assert done.stdout.startswith("metric ")
 
 

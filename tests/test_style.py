@@ -22,7 +22,7 @@ MAY_USE = {
     ROOT / "beam_dp/transforms/known_columns.py": {"warnings"},
     ROOT / "beam_dp/transforms/guarding/trial.py": {"warnings"},
     ROOT / "beam_dp/transforms/guarding/unusual.py": {"warnings"},
-    ROOT / "beam_dp/results/local_run.py": {"logging"},
+    ROOT / "beam_dp/results/local_release.py": {"logging"},
 }
 """The files that warn, when a pipeline is built or tried, in words of parameters; and those that
 hold back Beam's log: a remark of its import, and what quotes elements."""

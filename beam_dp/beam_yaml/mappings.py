@@ -1,30 +1,52 @@
-"""Turn plain mappings, as YAML has them, into the parameters of transforms.
+"""Turn the plain mapping that describes a release, as YAML has it, into what Python has.
 
-Every name is the one of the Python call. Numbers are the decimals that were written: 0.1 is one
-tenth, and `1e-6`, which YAML takes for text, is a number.
+Beam YAML takes it, the jobs take it from a file, and make it of their flags. Every name is the one
+of the Python call. Numbers are the decimals that were written: 0.1 is one tenth, and `1e-6`, which
+YAML takes for text, is a number. A function is MODULE:NAME.
 """
 
+import contextlib
 import dataclasses
 import difflib
 import functools
+import importlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar
+
+from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.person_epsilon import personalised
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.search.choose import BY_WORD
+from beam_dp.transforms.aggregate import PrivateAggregate
+from beam_dp.transforms.io.read_rows import EXTENSIONS, ReadRows
 from beam_dp.transforms.partitions import PrivatePartitions
-from beam_dp.transforms.public.public_partitions import PublicPartitions
+from beam_dp.transforms.public.public_partitions import PublicPartitions, cells_of, typed_keys
 
 Transform = TypeVar("Transform")
+RELEASE = (
+    *("person", "metrics", "budget", "partition", "bounds", "partitions"),
+    *("partition_rows", "shards"),
+)
+"""The names of a mapping that a transform takes."""
 _LISTS = (list, tuple)
 _ALIKE = 0.6
+_TEXTS = {
+    *("column", "name", "equals", "per", "method", "neighbours", "of"),
+    *("person_value", "last_by", "person_epsilon"),
+}
+_WORDS_OR_NUMBERS = {"clip", "sensitivity"}
+_OWN = ("person_epsilon", "epsilons")
+_OF_PEOPLE = ("person_value", "last_by", "sensitivity")
+_MOST_EDGES = 10_000
 
 
 def check_words(owner: str, name: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -47,6 +69,31 @@ def check_words(owner: str, name: str, given: Iterable[str], known: Iterable[str
             raise checks.ParameterError(owner, name, f"not have the word {word!r}", mend)
 
 
+def aggregate_of(
+    owner: str, given: object, metrics: list[Metric] | None = None, **further: Any
+) -> PrivateAggregate:
+    """Return the release that a mapping describes.
+
+    Args:
+        owner: the name that errors begin with.
+        given: its person, metrics, budget, partition, bounds, partitions, partition_rows, shards.
+        metrics: those of the mapping, if they are made already.
+        further: other parameters of the transform.
+    """
+    parts = _mapping(owner, "config", given, RELEASE)
+    columns = columns_of(parts.get("partition"))
+    return PrivateAggregate(
+        parts["person"],
+        metrics if metrics is not None else metrics_of(owner, parts["metrics"]),
+        budget_of(owner, parts["budget"]),
+        columns,
+        bounds_of(owner, parts.get("bounds")),
+        partitions_of(owner, parts.get("partitions"), columns),
+        **{name: parts[name] for name in ("partition_rows", "shards") if name in parts},
+        **further,
+    )
+
+
 def metrics_of(owner: str, given: object) -> list[Metric]:
     """Return the metrics of a list like `[count, {sum: spent, clip: 100}]`."""
     mend = "Write metrics: [count, {sum: spent, clip: 100}]."
@@ -58,51 +105,138 @@ def metrics_of(owner: str, given: object) -> list[Metric]:
 
 def _metric(owner: str, given: object) -> Metric:
     fields = {given: None} if isinstance(given, str) else _mapping(owner, "a metric", given)
-    words = {name: kind for name, kind in REGISTRY.items() if not _functions(kind)}
-    named = [name for name in fields if name in words]
+    named = [name for name in fields if name in REGISTRY]
     if not named:
-        check_words(owner, "a metric", fields, words)
+        check_words(owner, "a metric", fields, REGISTRY)
     mend = "Write {sum: spent, clip: 100}."
     rule = f"have the word of one metric, not {checks.shown(given)}"
     checks.require(len(named) == 1, owner, "a metric", rule, mend)
-    kind = words[named[0]]
+    [word] = named
+    kind = REGISTRY[word]
     known = [field.name for field in dataclasses.fields(kind) if field.name != "column"]
-    rest = {name: value for name, value in fields.items() if name != named[0]}
-    check_words(owner, named[0], rest, sorted(known))
-    if fields[named[0]] is not None:
-        rest["column"] = fields[named[0]]
+    if "person_epsilon" in fields:
+        known += [name for name in (*_OWN, *_OF_PEOPLE) if name not in known]
+    rest = {name: value for name, value in fields.items() if name != word}
+    check_words(owner, word, rest, sorted(known))
+    if fields[word] is not None:
+        rest["column"] = fields[word]
     needed = {f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING}
     for name in sorted(needed - {*rest}):
-        mend = f"Write {{{named[0]}: spent}}." if name == "column" else ""
-        checks.require(False, owner, named[0], f"have its {name}", mend)
-    return kind(**{name: _option(owner, name, value) for name, value in rest.items()})
+        mend = f"Write {{{word}: spent}}." if name == "column" else ""
+        checks.require(False, owner, word, f"have its {name}", mend)
+    options = {name: _option(owner, kind, name, value, rest) for name, value in rest.items()}
+    if "person_epsilon" not in options:
+        return kind(**options)
+    column, epsilons = (options.pop(name, None) for name in _OWN)
+    beside = {name: options.pop(name) for name in _OF_PEOPLE if name in options}
+    return personalised(kind(**options), column, epsilons, beside)
 
 
-def _functions(kind: type[Metric]) -> bool:
-    """Return whether a metric takes a Python function, or another metric."""
-    return bool(kind.functions) or kind.__name__ in ("CustomProfile", "BlackBox", "Preprocessed")
-
-
-def _option(owner: str, name: str, value: Any) -> Any:
+def _option(
+    owner: str, kind: type[Metric], name: str, value: Any, beside: Mapping[str, Any]
+) -> Any:
+    """Return an option of a metric as the Python call has it."""
+    if name in kind.functions:
+        return function_of(owner, name, value)
     if name == "search":
         return BY_WORD.get(value, value) if isinstance(value, str) else value
-    if name == "candidates":
-        grid = _mapping(owner, name, value, ("low", "high", "step"))
-        return Candidates.linear(*(number(grid.get(end)) for end in ("low", "high", "step")))
-    if name in ("column", "name", "equals", "value", "per", "method", "person_value", "neighbours"):
+    if name == "candidates" and value is not None:
+        return candidates_of(owner, value)
+    if name == "edges":
+        return edges_of(owner, value, str(beside.get("column")))
+    if isinstance(value, _LISTS):
+        return [number_of(owner, name, each) for each in value]
+    if name in _TEXTS or value is None or isinstance(value, bool):
         return value
-    return [number(each) for each in value] if isinstance(value, _LISTS) else number(value)
+    return number(value) if name in _WORDS_OR_NUMBERS else number_of(owner, name, value)
+
+
+def function_of(owner: str, name: str, given: object) -> Callable[[Any], Any]:
+    """Return the function MODULE:NAME."""
+    module, _, attribute = str(given).partition(":")
+    found: Any = None
+    with contextlib.suppress(Exception):  # an import runs the user's code, which may raise anything
+        found = getattr(importlib.import_module(module), attribute)
+    rule = f"be MODULE:NAME of a function that can be imported, not {checks.shown(given)}"
+    checks.require(callable(found), owner, name, rule)
+    rule = "be a function that can be hashed, as all do that are made by def"
+    checks.require(type(found).__hash__ is not None, owner, name, rule)
+    known: Callable[[Any], Any] = found
+    return known
+
+
+def candidates_of(owner: str, given: object) -> Candidates:
+    """Return the grid of `{low: 0, high: 60, step: 1}`, or `{low: 1, high: 1e6, ratio: 2}`."""
+    grid = _mapping(owner, "candidates", given, ("low", "high", "step", "ratio"))
+    mend = "Write candidates: {low: 0, high: 60, step: 1}."
+    whole = {*grid} in ({"low", "high", "step"}, {"low", "high", "ratio"})
+    checks.require(whole, owner, "candidates", "have a low, a high, and a step or a ratio", mend)
+    low, high = (number_of(owner, end, grid[end]) for end in ("low", "high"))
+    if "ratio" in grid:
+        return Candidates.geometric(low, high, number_of(owner, "ratio", grid["ratio"]))
+    return Candidates.linear(low, high, number_of(owner, "step", grid["step"]))
+
+
+def edges_of(owner: str, given: object, column: str) -> list[Any]:
+    """Return the edges of a list of numbers and LOW..HIGH..STEP; or of a file, by its column.
+
+    Args:
+        owner: the name that errors begin with.
+        given: a list like `[0..100..10, .inf]`, or `{files: edges.csv}`.
+        column: the column of the file, which has the name of that of the values.
+    """
+    if isinstance(given, Mapping):
+        pattern = _mapping(owner, "edges", given, ("files",)).get("files", "")
+        with _named_files(owner, "edges"):
+            read = ReadRows(pattern, [column], [column])
+            cells = [cell for element in read.here() for cell in cells_of(element, column)]
+        return [float(str(cell)) for cell in cells if cell is not None]
+    listed = given if isinstance(given, _LISTS) else [given]
+    return [edge for each in listed for edge in _range(owner, each)]
+
+
+@contextlib.contextmanager
+def _named_files(owner: str, name: str) -> Iterator[None]:
+    """Name the part of a mapping that names files, where they are no files."""
+    try:
+        yield
+    except checks.ParameterError as error:
+        if error.name != "pattern":
+            raise
+        raise checks.ParameterError(owner, f"the file of {name}", error.rule) from error
+
+
+def _range(owner: str, given: Any) -> list[Any]:
+    ends = [number_of(owner, "edges", word) for word in str(given).split("..")]
+    if len(ends) == 1:
+        return ends
+    rule = f"have numbers, or LOW..HIGH..STEP with a STEP above 0, not {checks.shown(given)}"
+    whole = len(ends) == 3 and all(map(math.isfinite, ends)) and ends[2] > 0
+    checks.require(whole, owner, "edges", rule, "Write edges: [0..100..10, .inf].")
+    count = math.floor((Fraction(ends[1]) - ends[0]) / ends[2])
+    checks.require(1 <= count <= _MOST_EDGES, owner, "edges", rule)
+    return [Fraction(ends[0]) + ends[2] * step for step in range(count + 1)]
 
 
 def number(value: Any) -> Any:
     """Return a number as the decimal that was written; all else, also words, as it is."""
-    if type(value) in (float, str):
-        try:
-            near = float(value)
-            return Fraction(repr(near)) if abs(near) < float("inf") else near
-        except (OverflowError, ValueError):
-            return value
-    return value
+    if type(value) not in (float, str):
+        return value
+    try:
+        near = float(value)
+        exact = Fraction(repr(near)) if math.isfinite(near) else near
+    except ValueError:
+        return value
+    return int(value) if isinstance(value, str) and value.strip("+-").isdecimal() else exact
+
+
+def number_of(owner: str, name: str, value: object) -> Any:
+    """Return a number as the decimal that was written; refuse all else."""
+    found = number(value)
+    is_number = isinstance(found, (int, float, Fraction)) and not isinstance(found, bool)
+    if not is_number:
+        raise checks.ParameterTypeError(owner, name, f"be a number, not {checks.shown(value)}")
+    return found
 
 
 def budget_of(owner: str, given: object) -> Budget:
@@ -115,17 +249,16 @@ def budget_of(owner: str, given: object) -> Budget:
         "have either an epsilon or a rho",
         "Write budget: {epsilon: 1, delta: 1e-6}.",
     )
-    delta = number(parts.get("delta", 0))
-    if "rho" in parts:
-        return Budget.zcdp(number(parts["rho"]), delta)
-    return Budget(number(parts["epsilon"]), delta)
+    amounts = {name: number_of(owner, name, value) for name, value in parts.items()}
+    return Budget.zcdp(**amounts) if "rho" in parts else Budget(**amounts)
 
 
 def bounds_of(owner: str, given: object) -> ContributionBounds | None:
     """Return the bounds of `{partitions: 3, rows_per_partition: 10}`; None for none."""
     if given is None:
         return None
-    return ContributionBounds(**_mapping(owner, "bounds", given, _names(ContributionBounds)))
+    limits = _mapping(owner, "bounds", given, _names(ContributionBounds))
+    return ContributionBounds(**{name: number(most) for name, most in limits.items()})
 
 
 def _names(kind: type[ContributionBounds | PrivatePartitions]) -> list[str]:
@@ -144,8 +277,9 @@ def partitions_of(
 
     Args:
         owner: the name that errors begin with.
-        given: a list of public keys; or {product: {day: [1, 2]}}, {files: keys.csv}, or
-            {private: {pre_threshold: 5}}; None: private ones.
+        given: a list of public keys; or {product: {day: [1, 2]}}, {files: keys.csv} (with the
+            partition columns; else a key per line, parts with / between), or {private:
+            {pre_threshold: 5}}; None: private ones.
         columns: the partition columns.
     """
     if given is None:
@@ -154,7 +288,7 @@ def partitions_of(
         return PublicPartitions([tuple(key) if isinstance(key, list) else key for key in given])
     ways: dict[str, Callable[[Any], PublicPartitions | PrivatePartitions]] = {
         "product": lambda parts: PublicPartitions.product(**_mapping(owner, "product", parts)),
-        "files": lambda pattern: PublicPartitions.from_files(pattern, columns),
+        "files": lambda pattern: _keys_in(pattern, columns),
         "private": lambda parts: PrivatePartitions(
             **_mapping(owner, "private", parts or {}, _names(PrivatePartitions))
         ),
@@ -164,6 +298,34 @@ def partitions_of(
     checks.require(len(way) == 1, owner, "partitions", f"have one of {', '.join(ways)}", mend)
     [(name, value)] = way.items()
     return ways[name](value)
+
+
+def _keys_in(pattern: str, columns: list[str]) -> PublicPartitions:
+    if str(pattern).endswith(EXTENSIONS):
+        with _named_files("PublicPartitions", "partitions"):
+            return PublicPartitions.from_files(pattern, columns)
+    try:
+        with FileSystems.open(pattern) as file:
+            words = file.read().decode().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise ValueError(f"partitions: cannot read {pattern!r}: {why or error}") from error
+    return PublicPartitions(keys_of(words, len(columns)))
+
+
+def keys_of(words: Iterable[str], parts: int) -> list[Any]:
+    """Return public keys of texts, each of so many parts with / between.
+
+    Texts are integers where all of a column are plain decimal ones: these match text too.
+    """
+    keys = [word.split("/") if parts > 1 else [word] for word in words if word]
+    if not keys or {len(key) for key in keys} != {max(parts, 1)}:
+        raise ValueError(
+            "partitions must have keys, like 1,2,3, and each key a part per partition column, "
+            "with / between: de/2024"
+        )
+    typed = zip(*map(typed_keys, zip(*keys, strict=True)), strict=True)
+    return [key if parts > 1 else key[0] for key in typed]
 
 
 def _mapping(

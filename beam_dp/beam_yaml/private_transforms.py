@@ -9,15 +9,14 @@ import apache_beam as beam
 import numpy as np
 
 from beam_dp.beam_yaml.mappings import (
+    aggregate_of,
     bounds_of,
     budget_of,
     columns_of,
     in_words,
-    metrics_of,
     partitions_of,
 )
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.known_columns import fields_of
 from beam_dp.transforms.private_ratio import PrivateRatio
 from beam_dp.transforms.select import SelectPartitions
@@ -36,9 +35,12 @@ def private_aggregate(
     person: Any,
     metrics: Any,
     budget: Any,
+    *,
     partition: Any = None,
     bounds: Any = None,
     partitions: Any = None,
+    partition_rows: Any = None,
+    shards: Any = None,
 ) -> beam.PTransform[Any, Any]:
     """Release statistics about people per partition.
 
@@ -49,17 +51,11 @@ def private_aggregate(
         partition: The column, or columns, whose values name a partition.
         bounds: How much of the data a person may reach, {partitions: 3, rows_per_partition: 10}.
         partitions: A list of public keys, or {product: ...}, {files: ...} or {private: ...}.
+        partition_rows: The most rows of a partition, if known.
+        shards: How many parts the people are cut into on the way.
     """
-    owner, columns = "PrivateAggregate", columns_of(partition)
-    made = PrivateAggregate(
-        person,
-        metrics_of(owner, metrics),
-        budget_of(owner, budget),
-        columns,
-        bounds_of(owner, bounds),
-        partitions_of(owner, partitions, columns),
-    )
-    return ReleasedRows(made, tuple(columns))
+    made = aggregate_of("PrivateAggregate", locals())
+    return ReleasedRows(made, tuple(made.partition))
 
 
 @in_words

@@ -7,10 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from beam_dp.mechanisms.planning.shown_tables import html_table
-from beam_dp.results.record_words import NOT_PRIVATE
 from beam_dp.results.report import report
-from beam_dp.results.text_table import text_table
+from beam_dp.results.view import View
 from beam_dp.transforms.inputs import released_files
 
 _COLUMNS = 100  # where the width of the terminal is not known
@@ -50,16 +48,9 @@ class Released:
         return report(self, path, title)
 
     def __str__(self) -> str:
+        view = View.of(self.table, self.record)
         columns = shutil.get_terminal_size((_COLUMNS, 0)).columns
-        return f"{text_table(self.table, self.record, columns, '.table')}\n{self._cost}"
+        return f"{view.text(columns, '.table')}\n{view.cost}"
 
     def _repr_html_(self) -> str:
-        shown = text_table(self.table, self.record, whole=".table")
-        note = "\n".join([*shown.remarks, self._cost])
-        return html_table(shown.names, shown.cells, note)
-
-    @property
-    def _cost(self) -> str:
-        if NOT_PRIVATE in self.record:
-            return f"{NOT_PRIVATE}: {self.record[NOT_PRIVATE]}"
-        return f"in all: {self.record['composition']}" if "composition" in self.record else ""
+        return View.of(self.table, self.record).html(".table")

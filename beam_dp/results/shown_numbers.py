@@ -4,34 +4,26 @@
 the first digit of w: of 8,412.37 between 7,900.2 and 9,300.8, where w is 1,400.6, to tens. Further
 digits are noise. The ends are rounded outwards, so that the shown interval holds the exact one.
 Where an end is not known, as for quantiles, four digits of the number are shown at most.
+
+*Text.* Keys can be anything that people wrote. What would move a terminal's cursor, end a line or
+turn the direction of writing is shown by its number, as Python writes it: `\\x1b`.
 """
 
 import dataclasses
 import decimal
 import functools
 import math
+import unicodedata
 
 UNKNOWN = "?"
 MISSING = "-"
 MARK = "*"
-OF_LITTLE_USE = (
-    "missing, with an interval as wide as the number (of a share: as wide as 0.5), or with a rank "
-    "that may be off by more than a tenth of the people or rows"
-)
-"""What a mark says."""
-NOT_SHOWN = (
-    "their error could not be shown, and may be small or large: an end of the interval would tell "
-    "of a few people"
-)
-"""What a mark says of other numbers."""
-PASSED_OVER = (
-    "so many people may be beyond the number, at most a tenth of all, and nobody can tell how far"
-)
-"""What the people say that a number may pass over."""
 _WIDE_SHARE = 0.5
 _BEYOND = 2
 _DIGITS = 4
 _LARGE, _FINE = 15, 9  # powers of ten from which, and down to which, digits are written out
+_HIDDEN = ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
+_MORE = ".."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,26 +88,30 @@ class ShownNumber:
         return self.value is not None and (self.low is None) != (self.high is None)
 
     @property
-    def cells(self) -> tuple[str, str, str]:
-        """The number and the two ends as text."""
+    def text(self) -> str:
+        """The number without its interval, with its mark."""
+        if self.value is None:
+            return MISSING + self.mark
+        return self._written(self.value, decimal.ROUND_HALF_EVEN) + self.mark
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The two ends as text."""
         return (
-            MISSING if self.value is None else self._written(self.value, decimal.ROUND_HALF_EVEN),
             UNKNOWN if self.low is None else self._written(self.low, decimal.ROUND_FLOOR),
             UNKNOWN if self.high is None else self._written(self.high, decimal.ROUND_CEILING),
         )
 
     def __str__(self) -> str:
-        value, low, high = self.cells
-        marked = value + self.mark
         if self.value is None:
-            return marked
+            return self.text
         if self.passes_over:
             side = "above" if self.high is None else "below"
-            return f"{marked} (up to {self.beyond:,} people {side})"
+            return f"{self.text} (up to {self.beyond:,} people {side})"
         if self.rank is None:
-            return f"{marked} [{low}, {high}]"
+            return f"{self.text} [{', '.join(self.ends)}]"
         off = f"{self.rank:,.0f}" if math.isfinite(self.rank) else UNKNOWN
-        return f"{marked} (rank ±{off})"
+        return f"{self.text} (rank ±{off})"
 
     @functools.cached_property
     def _exponent(self) -> int:
@@ -161,3 +157,22 @@ def shown(
 
 def _finite(cell: object) -> float | None:
     return cell if isinstance(cell, (int, float)) and math.isfinite(cell) else None
+
+
+def plain(value: object, most: int = 0) -> str:
+    """Return a value as text of one line, of at most `most` columns; 0: of any length."""
+    text = "".join(
+        sign.encode("unicode_escape").decode() if unicodedata.category(sign) in _HIDDEN else sign
+        for sign in str(value)
+    )
+    if not most or width(text) <= most:
+        return text
+    while width(text) > most - len(_MORE):
+        text = text[:-1]
+    return text + _MORE
+
+
+def width(text: str) -> int:
+    """Return how many columns of a terminal a text of `plain` takes."""
+    wide = sum(unicodedata.east_asian_width(sign) in ("W", "F") for sign in text)
+    return len(text) + wide - sum(unicodedata.combining(sign) > 0 for sign in text)

@@ -13,8 +13,9 @@ from typing import Protocol, runtime_checkable
 from beam_dp.mechanisms.accounting.budget import Budget, readable
 from beam_dp.mechanisms.accounting.composition import Composition, Cost, composed, rho_of
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning.shown_tables import text_table
 from beam_dp.spending import ledger_file
-from beam_dp.spending.ledger_lines import Charge, Terms, read, today, written
+from beam_dp.spending.ledger_file import Charge, Terms
 
 _HEADINGS = ("date", "who", "what", "person", "budget")
 _START = 'Write dp.Ledger("visits.ledger.jsonl", limit=dp.Budget(3, 1e-6)).'
@@ -50,6 +51,12 @@ class Balance:
     charges: tuple[Charge, ...]
     spent: Composition
 
+    @classmethod
+    def of(cls, path: Path | str, terms: Terms, charges: tuple[Charge, ...]) -> "Balance":
+        """Return what these runs cost together."""
+        spent = composed([each.cost for each in charges], terms.limit, terms.planned)
+        return cls(str(path), terms, charges, spent)
+
     @property
     def is_within(self) -> bool:
         """Whether the limit holds."""
@@ -66,38 +73,36 @@ class Balance:
     @property
     def refusal(self) -> str:
         """What to say of a run that would pass the limit: what is left without it, and its need."""
-        terms, charges = self.terms, self.charges[:-1]
-        before = _balance(self.path, terms, charges)
+        before = Balance.of(self.path, self.terms, self.charges[:-1])
         needed = self.spent.amount - before.spent.amount, self.spent.delta - before.spent.delta
-        this = f"this run would need {_needed(*needed, terms.limit)}"
-        return f"{before.line}; {this}: THIS RUN WOULD BE REFUSED"
+        need = _needed(*needed, self.terms.limit)
+        return f"{before.line}; this run would need {need}: THIS RUN WOULD BE REFUSED"
 
     @property
     def line(self) -> str:
         """The balance in one line."""
-        limit, (amount, delta) = self.terms.limit, self.left
-        word, ways = "rho" if limit.is_zcdp else "epsilon", self.spent.ways
-        others = [f"{name} {_shown(ways[name])}" for name in ways if _also(name, self.spent)]
-        by = f" (by {self.spent.way}; {', '.join(others)})" if others else ""
-        runs = f"{len(self.charges)} run{'s' * (len(self.charges) != 1)}"
+        limit, spent = self.terms.limit, self.spent
+        word = "rho" if limit.is_zcdp else "epsilon"
+        by = f" (by {spent.way})" if len(spent.ways) > 1 else ""
         return (
-            f"{runs}: {word} {_shown(self.spent.amount)} of {_shown(limit.amount)}{by}, delta "
-            f"{_shown(self.spent.delta)} of {_shown(limit.delta)}; left: {word} {_shown(amount)}, "
-            f"delta {_shown(delta)}"
+            f"{len(self.charges)} run{'s' * (len(self.charges) != 1)}: "
+            f"{word} {_shown(spent.amount)} of {_shown(limit.amount)}{by}, "
+            f"delta {_shown(spent.delta)} of {_shown(limit.delta)}; left: "
+            f"{_needed(*self.left, limit)}"
         )
 
     def __str__(self) -> str:
         cells = [
-            (each.date, each.who, each.label, _people(each), _told(each.cost.budget))
+            (
+                each.date,
+                each.who,
+                each.label,
+                checks.listed(each.person) if each.person else "?",
+                _told(each.cost.budget),
+            )
             for each in self.charges
         ]
-        table = [_HEADINGS, *cells]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in table
-        ]
-        return "\n".join([*lines, self.line])
+        return "\n".join([*text_table(_HEADINGS, cells), self.line])
 
 
 class Ledger:
@@ -111,7 +116,7 @@ class Ledger:
     started again: it draws again.
 
     Edge cases:
-        a file that is damaged is refused, and nothing is charged (see `ledger_lines`); two jobs
+        a file that is damaged is refused, and nothing is charged (see `ledger_file`); two jobs
         that charge at once wait for each other; the limit is that of the first charge, and a call
         with another one is refused; so is a person in other columns than in the charges before,
         for those would be other people (lines that name no column bind nobody); so is a file of
@@ -155,7 +160,7 @@ class Ledger:
             ValueError: for a damaged file, and for one that has another limit.
         """
         path = self._path
-        return _balance(path, *self._read(path))
+        return Balance.of(path, *self._read(path))
 
     def foresee(
         self, cost: "Budget | Costly", label: str, person: str | Sequence[str] | None = None
@@ -163,7 +168,7 @@ class Ledger:
         """Return the balance as a charge would leave it, which may be beyond the limit."""
         path, made = self._path, _charge(cost, label, person)
         terms, charges = self._read(path)
-        return _balance(path, terms, _with(path, charges, made))
+        return Balance.of(path, terms, _with(path, charges, made))
 
     def charge(
         self, cost: "Budget | Costly", label: str, person: str | Sequence[str] | None = None
@@ -185,11 +190,10 @@ class Ledger:
         path, made = self._path, _charge(cost, label, person)
         with ledger_file.locked(path):
             terms, charges = self._read(path)
-            together = _with(path, charges, made)
-            before, after = (_balance(path, terms, runs) for runs in (charges, together))
+            after = Balance.of(path, terms, _with(path, charges, made))
             if not after.is_within:
-                raise _refused(before, after)
-            ledger_file.replace(path, written(terms, after.charges))
+                raise _refused(Balance.of(path, terms, charges), after)
+            ledger_file.replace(path, ledger_file.written(terms, after.charges))
         return after
 
     @property
@@ -208,29 +212,15 @@ class Ledger:
                 _START,
             )
             assert self._limit is not None
-            return Terms(self._limit, bool(self._planned), today()), ()
-        terms, charges = read(str(path), text)
+            return Terms(self._limit, bool(self._planned), ledger_file.today()), ()
+        terms, charges = ledger_file.read(str(path), text)
         limit = self._limit or terms.limit
-        checks.require(
-            limit == terms.limit,
-            "Ledger",
-            "limit",
-            f"be {_told(terms.limit)}, which the ledger was started with, not {_told(limit)}",
-            "Leave it out.",
-        )
-        checks.require(
-            self._planned in (None, terms.planned),
-            "Ledger",
-            "planned",
-            f"be {terms.planned}, which the ledger was started with",
-            "Leave it out.",
-        )
+        rule = f"be {_told(terms.limit)}, which the ledger was started with, not {_told(limit)}"
+        checks.require(limit == terms.limit, "Ledger", "limit", rule, "Leave it out.")
+        rule = f"be {terms.planned}, which the ledger was started with"
+        is_same = self._planned in (None, terms.planned)
+        checks.require(is_same, "Ledger", "planned", rule, "Leave it out.")
         return terms, charges
-
-
-def _balance(path: Path | str, terms: Terms, charges: tuple[Charge, ...]) -> Balance:
-    spent = composed([each.cost for each in charges], terms.limit, terms.planned)
-    return Balance(str(path), terms, charges, spent)
 
 
 def _with(path: Path, charges: tuple[Charge, ...], made: Charge) -> tuple[Charge, ...]:
@@ -273,7 +263,7 @@ def _charge(cost: object, label: object, person: object) -> Charge:
             f"be a transform with a budget, or a Budget, not {checks.shown(cost)}",
             'Write ledger.charge(release, "visits per day").',
         )
-    return Charge(label, _user(), today(), whole, _columns(person))
+    return Charge(label, _user(), ledger_file.today(), whole, _columns(person))
 
 
 def _columns(person: object) -> tuple[str, ...]:
@@ -302,20 +292,15 @@ def _is_whole(cost: Cost) -> bool:
 
 
 def _refused(before: Balance, after: Balance) -> checks.ParameterError:
-    limit, (amount, delta) = before.terms.limit, before.left
-    word = "rho" if limit.is_zcdp else "epsilon"
+    limit = before.terms.limit
     rule = (
-        f"be at most {word} {_shown(limit.amount)}, delta {_shown(limit.delta)} over all runs, not "
+        f"be at most {_needed(limit.amount, limit.delta, limit)} over all runs, not "
         f"{_needed(after.spent.amount, after.spent.delta, limit)}"
     )
-    mend = f"Left are {word} {_shown(amount)} and delta {_shown(delta)}; nothing was charged"
+    mend = f"Left are {_needed(*before.left, limit)}; nothing was charged"
     if not limit.is_zcdp and any(charge.cost.budget.is_zcdp for charge in after.charges):
         mend += ", for a cost in rho needs a limit in rho, or planned costs"
     return checks.ParameterError("Ledger", f"the total of {before.path}", rule, mend)
-
-
-def _also(name: str, spent: Composition) -> bool:
-    return name != spent.way and spent.ways[name] < math.inf
 
 
 def _needed(amount: Fraction | float, delta: Fraction, limit: Budget) -> str:
@@ -324,10 +309,6 @@ def _needed(amount: Fraction | float, delta: Fraction, limit: Budget) -> str:
         word = "rho" if limit.is_zcdp else "epsilon"
         return f"{word} {_shown(amount)}, delta {_shown(delta)}"
     return f"delta {_shown(delta)}" if delta > limit.delta else "an amount of rho"
-
-
-def _people(charge: Charge) -> str:
-    return checks.listed(charge.person) if charge.person else "?"
 
 
 def _told(budget: Budget) -> str:

@@ -1,25 +1,44 @@
-"""The file of a ledger: locked while it is changed, and never half written.
+"""The file of a ledger: locked while it is changed, never half written, damage is noticed.
 
-A change is written into a second file, which takes the place of the first one when all of it is on
-the disk. So a job that is killed, or a disk that is full, leaves the file as it was.
+*The lines.* One of the limit, then one per run. A line is a JSON object. Its `check` is a hash of
+the check of the line before and of everything else in the line, so that a line that was changed,
+put elsewhere, or lost is noticed, but for the last lines of a file that was cut between two lines.
+It protects against accidents: whoever may write the file can write another one with checks that
+fit.
+
+*The file.* A change is written into a second file, which takes the place of the first one when all
+of it is on the disk. So a job that is killed, or a disk that is full, leaves the file as it was.
 
 All jobs must mean the same file. Symbolic links are followed whenever it is used, before it is
 locked. Of hard links only one name would get the new content, so they are refused.
 """
 
 import contextlib
+import dataclasses
+import datetime
+import hashlib
+import json
 import os
 import re
 import shutil
-import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.composition import Cost
 from beam_dp.mechanisms.numerics import checks
 
+FORMAT = 1
 PATIENCE = 60.0
 """How many seconds a job waits for another one that changes the same ledger."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_RATIONAL = re.compile(r"[0-9]{1,2000}(/[0-9]{1,2000})?")
+_MEND = (
+    "Nothing is charged. Put back a copy of the file. If there is none, start another ledger, and "
+    "charge to it first what this one says was spent"
+)
 
 
 def checked(path: object) -> Path:
@@ -111,15 +130,143 @@ def replace(path: Path, text: str) -> None:
     except OSError:
         new.unlink(missing_ok=True)
         raise
-    _store_name(path.parent)
-
-
-def _store_name(directory: Path) -> None:
-    """Wait until the name of a new file is on the disk, where the system can say so."""
-    if os.name == "posix":
-        opened = os.open(directory, os.O_RDONLY)
+    if os.name == "posix":  # the name of a new file is on the disk, too
+        opened = os.open(path.parent, os.O_RDONLY)
         try:
-            if stat.S_ISDIR(os.fstat(opened).st_mode):
-                os.fsync(opened)
+            os.fsync(opened)
         finally:
             os.close(opened)
+
+
+@dataclasses.dataclass(frozen=True)
+class Terms:
+    """The first line: what all runs together may cost.
+
+    Attributes:
+        limit: the most that they may cost.
+        planned: whether their costs are decided without looking at what earlier ones released.
+        date: when the ledger was started.
+    """
+
+    limit: Budget
+    planned: bool
+    date: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Charge:
+    """The line of a run.
+
+    Attributes:
+        label: what it is for.
+        who: the user who ran it.
+        date: when it was charged.
+        cost: what it costs.
+        person: the columns that identify a person; none where they are unknown, as in lines that
+            were written before there was this field.
+    """
+
+    label: str
+    who: str
+    date: str
+    cost: Cost
+    person: tuple[str, ...] = ()
+
+
+def today() -> str:
+    """Return the time as it stands in a line."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def written(terms: Terms, charges: Sequence[Charge]) -> str:
+    """Return the text of the file."""
+    limit = _told(terms.limit)
+    first = {"ledger": FORMAT, "limit": limit, "planned": terms.planned, "date": terms.date}
+    check, lines = "", []
+    for content in [first, *map(_of_charge, charges)]:
+        check = _check(check, content)
+        lines.append(json.dumps({**content, "check": check}))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def read(path: str, text: str) -> tuple[Terms, tuple[Charge, ...]]:
+    """Return what a file says.
+
+    Args:
+        path: its name, for errors.
+        text: its content.
+
+    Raises:
+        ValueError: for a line that is not as it was written.
+    """
+    check, contents = "", []
+    for number, line in enumerate(text.split("\n")[:-1] or [""], 1):
+        try:
+            content = json.loads(line)
+            said, check = content.pop("check"), _check(check, content)
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+            raise _damaged(path, number) from None
+        if said != check:
+            raise _damaged(path, number)
+        contents.append(content)
+    if not text.endswith("\n"):
+        raise _damaged(path, text.count("\n") + 1)
+    try:
+        return _terms(contents[0]), tuple(map(_charge, contents[1:]))
+    except (KeyError, TypeError, ValueError):  # of another version, with checks that fit
+        raise _damaged(path, 1) from None
+
+
+def _damaged(path: str, number: int) -> checks.ParameterError:
+    name = f"line {number} of {path}"
+    return checks.ParameterError("Ledger", name, "be as it was written, and is damaged", _MEND)
+
+
+def _check(before: str, content: dict[str, Any]) -> str:
+    whole = f"{before}\n{json.dumps(content, sort_keys=True)}"
+    return hashlib.blake2b(whole.encode(), digest_size=16).hexdigest()
+
+
+def _of_charge(charge: Charge) -> dict[str, Any]:
+    return {
+        "label": charge.label,
+        "who": charge.who,
+        "date": charge.date,
+        "person": list(charge.person),
+        "budget": _told(charge.cost.budget),
+        "pieces": [{"times": times, **_told(cost)} for cost, times in charge.cost.pieces],
+    }
+
+
+def _told(budget: Budget) -> dict[str, str]:
+    name = "rho" if budget.is_zcdp else "epsilon"
+    return {name: str(budget.amount), "delta": str(budget.delta)}
+
+
+def _terms(content: dict[str, Any]) -> Terms:
+    if content["ledger"] != FORMAT or type(content["planned"]) is not bool:
+        raise ValueError
+    return Terms(_budget(content["limit"]), content["planned"], str(content["date"]))
+
+
+def _charge(content: dict[str, Any]) -> Charge:
+    pieces = [
+        (_budget(each), checks.positive_integer("Ledger", "times", each["times"]))
+        for each in content["pieces"]
+    ]
+    cost = Cost(_budget(content["budget"]), tuple(pieces))
+    label, who, date = (str(content[name]) for name in ("label", "who", "date"))
+    return Charge(label, who, date, cost, tuple(map(str, content.get("person", ()))))
+
+
+def _budget(content: dict[str, Any]) -> Budget:
+    delta = _rational(content["delta"])
+    if "rho" in content:
+        return Budget.zcdp(_rational(content["rho"]), delta)
+    return Budget(_rational(content["epsilon"]), delta)
+
+
+def _rational(text: str) -> Fraction:
+    if not _RATIONAL.fullmatch(text):
+        raise ValueError
+    return Fraction(text)

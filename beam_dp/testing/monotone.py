@@ -15,8 +15,7 @@ from beam_dp.mechanisms.numerics.user_functions import (
     records,
 )
 from beam_dp.mechanisms.sensitivity.monotone import SetValues
-from beam_dp.testing.counterexample import Counterexample
-from beam_dp.testing.neighbours import Pair, below, chains, pairs
+from beam_dp.testing.neighbours import Counterexample, Pair, below, chains, pairs
 
 UNLIMITED = 1 << 62
 
@@ -47,24 +46,17 @@ def check_monotone(
     check_callable(owner, "f", f)
     checks.positive_integer(owner, "attempts", attempts)
     values = SetValues(owner, f, records(owner, people), UNLIMITED)
-    for smaller, larger in _monotone_pairs(values, attempts):
-        if values(smaller) > values(larger):
-            return Counterexample(
-                "f(smaller) <= f(larger)",
-                values.subset(smaller),
-                values.subset(larger),
-                (values(smaller), values(larger)),
-            )
-    return None
-
-
-def _monotone_pairs(values: SetValues, attempts: int) -> Iterator[Pair]:
     n = len(values.people)
-    if 1 << n <= attempts:
-        yield from pairs(n, attempts, n)
-    else:
-        yield from pairs(n, attempts - attempts // 2, n)
-        yield from itertools.islice(_descents(values), attempts // 2)
+    looked_at = pairs(n, attempts, n)
+    if 1 << n > attempts:
+        drawn, walked = pairs(n, attempts - attempts // 2, n), _descents(values)
+        looked_at = itertools.chain(drawn, itertools.islice(walked, attempts // 2))
+    for pair in looked_at:
+        smaller, larger = map(values, pair)
+        if smaller > larger:
+            people = values.subset(pair[0]), values.subset(pair[1])
+            return Counterexample("f(smaller) <= f(larger)", *people, (smaller, larger))
+    return None
 
 
 def _descents(values: SetValues) -> Iterator[Pair]:

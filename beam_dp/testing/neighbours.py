@@ -1,14 +1,36 @@
-"""The neighbouring sets of people that a check looks at: all of them, or random chains."""
+"""The neighbouring sets of people that a check looks at, and those that it finds."""
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics.numbers import Number
+from beam_dp.mechanisms.numerics.user_functions import People
 
 Pair = tuple[int, int]
 """Bit masks of two neighbouring sets: the second has one person more."""
 
 _CHAIN = 16  # neighbours that follow each other in one random chain
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """People for whom a claim is false.
+
+    Attributes:
+        rule: the claim.
+        smaller: one record per person.
+        larger: the same people and one more; for a rule about one set of people, the same set.
+        values: the left and the right side of the rule, which break it.
+        at: the k of B[k], or the y of loss(y), where the rule has one.
+    """
+
+    rule: str
+    smaller: People
+    larger: People
+    values: tuple[Number, Number]
+    at: Number | None = None
 
 
 def pairs(n: int, attempts: int, most: int) -> Iterator[Pair]:

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from beam_dp.mechanisms.numerics import checks
@@ -17,9 +17,8 @@ from beam_dp.mechanisms.numerics.user_functions import (
 )
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.sensitivity.monotone import SetValues
-from beam_dp.testing.counterexample import Counterexample
 from beam_dp.testing.monotone import UNLIMITED
-from beam_dp.testing.neighbours import Pair, pairs
+from beam_dp.testing.neighbours import Counterexample, Pair, pairs
 
 
 def check_interlacing(
@@ -49,12 +48,8 @@ def check_interlacing(
     owner = "check_interlacing"
     claims = _Claims(owner, profile_function, records(owner, people))
     checks.positive_integer(owner, "attempts", attempts)
-    for pair in pairs(len(claims.people), attempts, len(claims.people)):
-        refutation = claims.refute_order(pair[0]) or claims.refute_order(pair[1])
-        refutation = refutation or claims.refute_interlacing(pair)
-        if refutation is not None:
-            return refutation
-    return None
+    n = len(claims.people)
+    return claims.refuted(pairs(n, attempts, n))
 
 
 def check_profile(
@@ -93,15 +88,7 @@ def check_profile(
     values = SetValues(owner, f, claims.people, UNLIMITED)
     checks.positive_integer(owner, "attempts", attempts)
     most = min(checks.positive_integer(owner, "size", size), len(claims.people))
-    for pair in pairs(len(claims.people), attempts, most):
-        for members in pair:
-            refutation = claims.refute_order(members) or claims.refute_level(members, values, exact)
-            if refutation is not None:
-                return refutation
-        refutation = claims.refute_interlacing(pair)
-        if refutation is not None:
-            return refutation
-    return None
+    return claims.refuted(pairs(len(claims.people), attempts, most), values, exact)
 
 
 class _Claims:
@@ -112,6 +99,22 @@ class _Claims:
         self.people = people
         self._owner, self._function = owner, function
         self._known: dict[int, tuple[Number, ...]] = {}
+
+    def refuted(
+        self, neighbours: Iterable[Pair], values: SetValues | None = None, exact: bool = False
+    ) -> Counterexample | None:
+        """Return what refutes the claims of some sets; with `values` the exact profiles too."""
+        found = (each for pair in neighbours for each in self._looks(pair, values, exact))
+        return next((each for each in found if each is not None), None)
+
+    def _looks(
+        self, pair: Pair, values: SetValues | None, exact: bool
+    ) -> Iterator[Counterexample | None]:
+        for members in pair:
+            yield self.refute_order(members)
+            if values is not None:
+                yield self.refute_level(members, values, exact)
+        yield self.refute_interlacing(pair)
 
     def subset(self, members: int) -> People:
         """Return the records of the people in a bit mask."""
@@ -124,12 +127,8 @@ class _Claims:
             listed = claimed.values if isinstance(claimed, Profile) else claimed
             name = f"{self._owner}: profile_function"
             levels = tuple(plain_number(name, value) for value in listed)
-            checks.require(
-                len(levels) > 0,
-                self._owner,
-                "profile_function",
-                "return at least B[0], not nothing",
-            )
+            rule = "return at least B[0], not nothing"
+            checks.require(len(levels) > 0, self._owner, "profile_function", rule)
             self._known[members] = levels
         return self._known[members]
 

@@ -10,10 +10,8 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.numerics.user_functions import check_callable, records
 from beam_dp.mechanisms.sensitivity import histograms, norm
-from beam_dp.mechanisms.sensitivity.gradient import Values, step
-from beam_dp.mechanisms.sensitivity.norms import check_p
-from beam_dp.testing.counterexample import Counterexample
-from beam_dp.testing.neighbours import below
+from beam_dp.mechanisms.sensitivity.gradient import Values, check_p, step
+from beam_dp.testing.neighbours import Counterexample, below
 
 _PATIENCE = 32  # moves of an ascent without a gain
 _ROUNDING = 1 + Fraction(1, 1 << 40)  # by so much the rounding of floats may exceed a claim

@@ -54,10 +54,125 @@ from beam_dp.transforms.steps import summarise as summarising
 _OWNER = "PrivateAggregate"
 
 
-@dataclasses.dataclass(eq=False)
-class PrivateAggregate(
+class PrivateTransform(
     beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row | pa.RecordBatch]]
 ):
+    """The base of what releases partitions: collect, bound, summarise, draw once, name the rows.
+
+    Its subclasses are dataclasses of public parameters, and call `_ready` when these are checked.
+    """
+
+    budget: Budget
+    partition: Sequence[str]
+    metrics: Sequence[Metric]
+    partitions: Partitions | None
+    shards: int | None
+    batches: bool
+    columns: Sequence[str] | None
+    _owner: str
+    _partition: tuple[str, ...]
+    _bounds: ContributionBounds
+
+    @abc.abstractmethod
+    def _compile(self, budget: Budget) -> Program:
+        """Return the program for a budget."""
+
+    def _ready(self) -> None:
+        """Compile the program, and check what it reads."""
+        self._once = guards.Once()
+        self._drawn: barrier.Drawn | None = None
+        self._program = self._compile(self.budget)
+        self._pieces = self._program.pieces
+        read = (column.name for column in self._program.columns)
+        self._wanted = (self._owner, *self._partition, *read)
+        known_columns.declared(type(self).__name__, self.columns, self._wanted)
+        shard_number.check(type(self).__name__, self.shards)
+
+    def pieces(self) -> tuple[tuple[Budget, int], ...]:
+        """Return what the releases of the output cost, each with how often: for a `Ledger`."""
+        return self._pieces
+
+    def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row | pa.RecordBatch]:
+        """Collect, bound, summarise, draw, and put a barrier behind the draw."""
+        name = type(self).__name__
+        guards.check_input(name, pcoll)
+        unusual.warn(name, self.budget)
+        known_columns.check(name, pcoll, self._wanted, self.columns)
+        draws = draws_of(name, pcoll.pipeline)
+        self._once.use(name)
+        public, key = public_keys(self.partitions), layouts.fresh_key()
+        layout = Layout(self._owner, self._partition, self._program.columns, public, key)
+        partitions = drawing.BucketPartitions(
+            layout, drawing.bucket_count(layout, self._program.keep_rows)
+        )
+        listed = keys_as_side(self.partitions, self._partition, pcoll.pipeline)
+        noise = trial.noise_of(pcoll.pipeline)
+        if trial.is_on():
+            self._program = self._compile(trial.budget_of(self.budget))
+        summaries, chosen = self._summarised(pcoll, partitions, draws, listed, noise)
+        draw = barrier.DrawOnce(
+            self._program, partitions, noise, chosen=chosen, draws=draws, listed=listed
+        )
+        released = output_rows.OutputRows(self.partition, self.metrics, layout, self.batches)
+        rows = summaries | "ReleaseNumbers" >> draw | "NameColumns" >> released
+        self._drawn = draw.drawn
+        return rows
+
+    def _summarised(
+        self,
+        rows: beam.PCollection[Any],
+        partitions: drawing.BucketPartitions,
+        draws: Draws,
+        listed: KeysAsSide,
+        noise: Noise,
+    ) -> tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[Chosen] | None]:
+        """Return the summaries by bucket, and what is chosen first, if anything is."""
+        program, layout = self._program, partitions.layout
+        bounds = self._bounds
+        if bounds.is_automatic:
+            bounds = bounds.up_to(program.question.edges[-1])
+        bounder = Bounder(bounds, program.fields, layout.key, keep_rows=program.keep_rows)
+        if program.question.chooses:
+            return choose_first.summarise_and_choose(
+                rows,
+                layout,
+                bounder,
+                program,
+                partitions.buckets,
+                self.shards,
+                noise=noise,
+                draws=draws,
+                listed=listed,
+            )
+        measures, shared = program.measures, program.shared_measures
+        summarise = summarising.Summarise(
+            layout, bounder, measures, shared, partitions.buckets, self.shards, listed=listed
+        )
+        return rows | "Summarise" >> summarise, None
+
+    def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
+        """Return a collection of one dict: what was spent on what, and how it was drawn.
+
+        It holds public parameters and released numbers only: the costs in the account, the noisy
+        histograms that chose the clips, the clips, the scales of the noise, the versions of the
+        libraries, a hash of the code of this package, and the date when the pipeline was built. So
+        it may be shown with the output: `WriteRows(path, record=release.record())`.
+
+        Args:
+            job: further public parameters of plain types, as the options of a command line.
+
+        Raises:
+            ValueError: if the release has not been applied to rows yet.
+        """
+        return release_record.of(self, self._drawn, self._program, job)
+
+    def display_data(self) -> dict[str, Any]:
+        """Return the public parameters that a monitoring page may show."""
+        return release_record.shown(self)
+
+
+@dataclasses.dataclass(eq=False)
+class PrivateAggregate(PrivateTransform):
     """Release statistics about people per partition, without asking for clipping bounds.
 
     The whole output together is (epsilon, delta)-differentially private (or rho-zCDP) as `budget`
@@ -148,16 +263,9 @@ class PrivateAggregate(
                 "Write budget=dp.Budget(epsilon=1.0).",
             )
         self._check_output()
-        self._once = guards.Once()
-        self._drawn: barrier.Drawn | None = None
-        self._program = self._compile(self.budget)
-        self._pieces = self._program.pieces
-        read = (column.name for column in self._program.columns)
-        self._wanted = (self._owner, *self._partition, *read)
-        known_columns.declared(_OWNER, self.columns, self._wanted)
+        self._ready()
         block_votes.check(self._program.measures)
         partition_rows.check_rows(_OWNER, self.partition_rows, self.metrics, bool(self._others))
-        shard_number.check(_OWNER, self.shards)
 
     def _check_output(self) -> None:
         """Refuse metrics that workers cannot release, and names that the output cannot have."""
@@ -216,87 +324,6 @@ class PrivateAggregate(
         free = self._bounds.reach is None and not self._others
         owners = several_owners([self._owner, *self._others])
         return dataclasses.replace(describe(self._program, unbounded=free), owners=owners)
-
-    def pieces(self) -> tuple[tuple[Budget, int], ...]:
-        """Return what the releases of the output cost, each with how often: for a `Ledger`."""
-        return self._pieces
-
-    def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row | pa.RecordBatch]:
-        """Collect, bound, summarise, draw, and put a barrier behind the draw."""
-        guards.check_input(_OWNER, pcoll)
-        unusual.warn(_OWNER, self.budget)
-        known_columns.check(_OWNER, pcoll, self._wanted, self.columns)
-        draws = draws_of(_OWNER, pcoll.pipeline)
-        self._once.use(_OWNER)
-        public, key = public_keys(self.partitions), layouts.fresh_key()
-        layout = Layout(self._owner, self._partition, self._program.columns, public, key)
-        partitions = drawing.BucketPartitions(
-            layout, drawing.bucket_count(layout, self._program.keep_rows)
-        )
-        listed = keys_as_side(self.partitions, self._partition, pcoll.pipeline)
-        noise = trial.noise_of(pcoll.pipeline)
-        if trial.is_on():
-            self._program = self._compile(trial.budget_of(self.budget))
-        summaries, chosen = self._summarised(pcoll, partitions, draws, listed, noise)
-        draw = barrier.DrawOnce(
-            self._program, partitions, noise, chosen=chosen, draws=draws, listed=listed
-        )
-        released = output_rows.OutputRows(self.partition, self.metrics, layout, self.batches)
-        rows = summaries | "ReleaseNumbers" >> draw | "NameColumns" >> released
-        self._drawn = draw.drawn
-        return rows
-
-    def _summarised(
-        self,
-        rows: beam.PCollection[Any],
-        partitions: drawing.BucketPartitions,
-        draws: Draws,
-        listed: KeysAsSide,
-        noise: Noise,
-    ) -> tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[Chosen] | None]:
-        """Return the summaries by bucket, and what is chosen first, if anything is."""
-        program, layout = self._program, partitions.layout
-        bounds = self._bounds
-        if bounds.is_automatic:
-            bounds = bounds.up_to(program.question.edges[-1])
-        bounder = Bounder(bounds, program.fields, layout.key, keep_rows=program.keep_rows)
-        if program.question.chooses:
-            return choose_first.summarise_and_choose(
-                rows,
-                layout,
-                bounder,
-                program,
-                partitions.buckets,
-                self.shards,
-                noise=noise,
-                draws=draws,
-                listed=listed,
-            )
-        measures, shared = program.measures, program.shared_measures
-        summarise = summarising.Summarise(
-            layout, bounder, measures, shared, partitions.buckets, self.shards, listed=listed
-        )
-        return rows | "Summarise" >> summarise, None
-
-    def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
-        """Return a collection of one dict: what was spent on what, and how it was drawn.
-
-        It holds public parameters and released numbers only: the costs in the account, the noisy
-        histograms that chose the clips, the clips, the scales of the noise, the versions of the
-        libraries, a hash of the code of this package, and the date when the pipeline was built. So
-        it may be shown with the output: `WriteRows(path, record=release.record())`.
-
-        Args:
-            job: further public parameters of plain types, as the options of a command line.
-
-        Raises:
-            ValueError: if the release has not been applied to rows yet.
-        """
-        return release_record.of(self, self._drawn, self._program, job)
-
-    def display_data(self) -> dict[str, Any]:
-        """Return the public parameters that a monitoring page may show."""
-        return release_record.shown(self)
 
 
 class OneMetric(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]], abc.ABC):

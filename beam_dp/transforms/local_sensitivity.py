@@ -13,10 +13,9 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.numerics.user_functions import check_callable
 from beam_dp.mechanisms.sensitivity import gradient
-from beam_dp.mechanisms.sensitivity.gradient import Function, Histogram
+from beam_dp.mechanisms.sensitivity.gradient import Counts, Function, Histogram
 from beam_dp.transforms.steps import guards
 
-Counts = tuple[int, ...]
 Direction = tuple[Counts, Counts, int]
 _OWNER = "LocalSensitivity"
 
@@ -68,10 +67,8 @@ class LocalSensitivity(beam.PTransform[beam.PCollection[Histogram], beam.PCollec
 def _directions(histogram: Histogram) -> Iterator[Direction]:
     """Yield (x, lower, i) for every neighbour: lower and lower + e_i are x and its neighbour."""
     x = gradient.counts(_OWNER, histogram)
-    for i, count in enumerate(x):
-        yield x, x, i
-        if count:
-            yield x, gradient.step(x, i, -1), i
+    for lower, i in gradient.moves(x):
+        yield x, lower, i
 
 
 def _movement(direction: Direction, f: Function, p: checks.Real) -> tuple[Counts, Number]:

@@ -7,7 +7,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import names_of
 from beam_dp.mechanisms.metrics.base import Metric, shown, takes
-from beam_dp.mechanisms.metrics.individual.person_epsilon import personalised
+from beam_dp.mechanisms.metrics.person_epsilon import personalised
 from beam_dp.mechanisms.metrics.spread import Preprocessing, preprocessed
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.options import refuse
@@ -97,11 +97,10 @@ class PreprocessSensitivity(OneMetric):
                 f"be one of {names_of(_is_of_people)}, not {shown(statistic)}",
                 'Write statistic=dp.Mean("minutes").',
             )
-        if isinstance(statistic, Preprocessing):
-            statistic = statistic.by_preprocessing()
-        elif takes(statistic, "method"):
+        if not isinstance(statistic, Preprocessing) and takes(statistic, "method"):
             others = [f.name for f in dataclasses.fields(statistic) if f.name not in _TAKEN]
             refuse(statistic, others, f"in {_OWNER}", _MEND)
+        if takes(statistic, "method"):
             statistic = preprocessed(statistic)
         for name in options:
             checks.require(

@@ -53,9 +53,7 @@ def facts(release: Any, job: Mapping[str, Any] | None) -> Record:
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "versions": versions(),
         "code": f"sha256:{code()}",
-        "parameters": {
-            field.name: plain(getattr(release, field.name)) for field in dataclasses.fields(release)
-        },
+        "parameters": plain(_fields(release)),
         COLUMNS: columns(release),
     }
     return known if job is None else {**known, "job": plain(job)}
@@ -111,8 +109,7 @@ def plain(value: object) -> Any:
         case type():
             return value.__name__
     if dataclasses.is_dataclass(value):
-        named = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return {"type": type(value).__name__, **plain(named)}
+        return {"type": type(value).__name__, **plain(_fields(value))}
     return _named(value) if callable(value) else type(value).__name__
 
 
@@ -127,25 +124,28 @@ def shown(transform: Any) -> dict[str, str | int | float | bool]:
     Args:
         transform: a dataclass of public parameters.
     """
-    given = {field.name: getattr(transform, field.name) for field in dataclasses.fields(transform)}
-    return {name: _in_short(value) for name, value in given.items() if value is not None}
+    given = {name: value for name, value in _fields(transform).items() if value is not None}
+    simple = (bool, int, float, str)
+    return {
+        name: value if isinstance(value, simple) else said(value) for name, value in given.items()
+    }
 
 
-def _in_short(value: Any) -> str | int | float | bool:
-    if isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return ", ".join(str(_in_short(part)) for part in value)
-    told = plain(value)
-    return (
-        repr(value) if isinstance(value, Budget) else told if isinstance(told, str) else _line(told)
-    )
+def said(value: object) -> str:
+    """Return a parameter in words, also one of a record: `Sum(column=spent, clip=9)`."""
+    told = repr(value) if isinstance(value, Budget) else plain(value)
+    if isinstance(told, dict):
+        parts = [
+            f"{name}={said(part)}"
+            for name, part in told.items()
+            if name != "type" and part is not None and part is not False and part not in ("", [])
+        ]
+        return f"{told.get('type', '')}({', '.join(parts)})"
+    return ", ".join(map(said, told)) if isinstance(told, list) else str(told)
 
 
-def _line(told: Mapping[str, Any]) -> str:
-    """Return a parameter that has parts as it could be written: Sum(column=spent, ...)."""
-    parts = (f"{name}={part}" for name, part in told.items() if name != "type" and part != "")
-    return f"{told.get('type', '')}({', '.join(parts)})"
+def _fields(record: Any) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
 
 
 def _named(function: Callable[..., Any]) -> str:

@@ -1,33 +1,21 @@
 """SelectPartitions: release the keys of partitions, and nothing else about them."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import apache_beam as beam
+from collections.abc import Sequence
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.plan import Record
-from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.transforms import known_columns, release_record
-from beam_dp.transforms.columns import layout as layouts
-from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.draws.draws_options import draws_of
-from beam_dp.transforms.guarding import trial, unusual
-from beam_dp.transforms.inputs import shard_number
+from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.transforms.aggregate import PrivateTransform
 from beam_dp.transforms.partitions import PrivatePartitions, reach_of
-from beam_dp.transforms.steps import barrier, guards, output_rows
-from beam_dp.transforms.steps import draw as drawing
-from beam_dp.transforms.steps import summarise as summarising
+from beam_dp.transforms.steps import output_rows
 
 _OWNER = "SelectPartitions"
 
 
 @dataclasses.dataclass(eq=False)
-class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[beam.Row]]):
+class SelectPartitions(PrivateTransform):
     """Release the keys of partitions that have enough people.
 
     The set of keys is (epsilon, delta)-DP as `budget` says. A partition of at least
@@ -72,43 +60,16 @@ class SelectPartitions(beam.PTransform[beam.PCollection[Any], beam.PCollection[b
                 "be ContributionBounds and budget a Budget",
                 "Write bounds=dp.ContributionBounds(partitions=3), budget=dp.Budget(1.0, 1e-6).",
             )
-        private = PrivatePartitions(self.pre_threshold)
-        reach = reach_of(_OWNER, self.bounds, private)
-        self._program = compile_program((), self.budget, reach, selection=private.request())
-        known_columns.declared(_OWNER, self.columns, (self.person, *self._partition))
-        shard_number.check(_OWNER, self.shards)
-        self._once = guards.Once()
-        self._drawn: barrier.Drawn | None = None
-
-    def pieces(self) -> tuple[tuple[Budget, int], ...]:
-        """Return what the releases of the output cost, each with how often: for a `Ledger`."""
-        return self._program.pieces
-
-    def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
-        """Count the people of each partition, draw, and put a barrier behind the draw."""
-        guards.check_input(_OWNER, pcoll)
-        unusual.warn(_OWNER, self.budget)
-        known_columns.check(_OWNER, pcoll, (self.person, *self._partition), self.columns)
-        draws = draws_of(_OWNER, pcoll.pipeline)
-        self._once.use(_OWNER)
-        layout = Layout(self.person, self._partition, (), None, layouts.fresh_key())
-        bounder, buckets = Bounder(self.bounds, (), layout.key), drawing.bucket_count(layout)
-        measures = self._program.measures
-        summarise = summarising.Summarise(layout, bounder, measures, (), buckets, self.shards)
-        partitions = drawing.BucketPartitions(layout, buckets)
-        noise = trial.noise_of(pcoll.pipeline)
-        draw = barrier.DrawOnce(self._program, partitions, noise, draws=draws)
-        released = output_rows.OutputRows(self.partition, (), layout)
-        rows = (
-            pcoll | "Summarise" >> summarise | "ReleaseNumbers" >> draw | "NameColumns" >> released
+        self._owner, self._bounds = self.person, self.bounds
+        self.partitions, self.metrics, self.batches = (
+            PrivatePartitions(self.pre_threshold),
+            (),
+            False,
         )
-        self._drawn = draw.drawn
-        return rows
+        self._ready()
 
-    def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
-        """Return a collection of one dict, what was spent: see `PrivateAggregate.record`."""
-        return release_record.of(self, self._drawn, self._program, job)
-
-    def display_data(self) -> dict[str, Any]:
-        """Return the public parameters that a monitoring page may show."""
-        return release_record.shown(self)
+    def _compile(self, budget: Budget) -> Program:
+        reach = reach_of(_OWNER, self.bounds, self.partitions)
+        selection = PrivatePartitions(self.pre_threshold).request()
+        # Also a trial without noise names the partitions that are likely to be with this budget.
+        return compile_program((), self.budget, reach, selection=selection)

@@ -8,8 +8,8 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics import names_of
-from beam_dp.mechanisms.metrics.base import Metric, shown, takes
-from beam_dp.mechanisms.metrics.profiled import from_below
+from beam_dp.mechanisms.metrics.base import Metric, shown
+from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
@@ -87,9 +87,9 @@ class ShiftedInverse(OneMetric):
         options: dict[str, Any] = {
             name: value for name, value in fields.items() if value is not None
         }
-        if isinstance(self.statistic, Metric) and takes(self.statistic, "search"):
-            return from_below(_OWNER, self.statistic, options)
-        names = names_of(lambda kind: takes(kind, "search"))
+        if isinstance(self.statistic, Profiled):
+            return self.statistic.from_below(_OWNER, options)
+        names = names_of(lambda kind: issubclass(kind, Profiled))
         raise checks.ParameterTypeError(
             _OWNER,
             "statistic",

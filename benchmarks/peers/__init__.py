@@ -1,7 +1,9 @@
 """What a user would pick instead, doing the same work on the same file."""
 
 import argparse
+import csv
 import importlib
+import itertools
 import json
 import sys
 import time
@@ -20,17 +22,37 @@ def imported(name: str) -> ModuleType:
         sys.exit(f"{name} is not here: {INSTALL}, or name one that has it: --peer_python PYTHON")
 
 
-def options(about: str | None) -> argparse.ArgumentParser:
-    """Return the options that all peers have.
+def options(about: str, public: int | None = None) -> argparse.ArgumentParser:
+    """Return the options that all have.
 
     Args:
-        about: the docstring of the peer.
+        about: the docstring of the program.
+        public: how many partitions are public if nothing is said; None: there is no such option.
     """
-    made = argparse.ArgumentParser(description=(about or "").splitlines()[0])
+    made = argparse.ArgumentParser(description=about.splitlines()[0])
     made.add_argument("--input", required=True)
     made.add_argument("--output", required=True)
-    made.add_argument("--max_partitions", type=int, default=3)
+    made.add_argument("--max_partitions", type=int_or_auto, default=3)
+    if public is not None:
+        made.add_argument("--public", type=int, default=public, help="0: select them privately")
     return made
+
+
+def int_or_auto(text: str) -> int | str:
+    return text if text == "auto" else int(text)
+
+
+def report(path: str, started: float, header: bool = False) -> str:
+    """Return how many partitions a written file names and their counts' sum, as a JSON object.
+
+    Args:
+        path: the file.
+        started: `time.perf_counter()` after the imports.
+        header: whether the file has one.
+    """
+    with open(path, newline="") as file:
+        counts = [float(line[1]) for line in itertools.islice(csv.reader(file), int(header), None)]
+    return told(len(counts), round(sum(counts)), started)
 
 
 def told(partitions: int, counted: float, started: float) -> str:

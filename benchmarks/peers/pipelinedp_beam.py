@@ -9,14 +9,15 @@ not named here go to Beam, for instance --direct_running_mode=multi_processing.
 from __future__ import annotations
 
 import argparse
+import csv
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from benchmarks import peers, sink
+from benchmarks import peers
 
 pipeline_dp = peers.imported("pipeline_dp")
 
@@ -50,19 +51,28 @@ def build(pipeline: beam.Pipeline, arguments: argparse.Namespace) -> None:
     asked = parameters(arguments.max_partitions)
     released = engine.aggregate(rows, asked, extractors(), public_partitions=public)
     accountant.compute_budgets()
-    triples = released | beam.MapTuple(lambda key, metrics: (key, metrics.count, metrics.sum))
-    triples | sink.WriteTable(arguments.output)
+    triples = released | beam.MapTuple(
+        lambda key, metrics: (None, (key, metrics.count, metrics.sum))
+    )
+    nothing = pipeline | "Nothing" >> beam.Create([(None, None)])  # no partition is a file, too
+    gathered = (triples, nothing) | "Gather" >> beam.Flatten() | beam.GroupByKey()
+    _ = gathered | "Write" >> beam.MapTuple(write, path=arguments.output)
+
+
+def write(key: None, triples: Iterable[tuple[object, float, float] | None], path: str) -> None:
+    """Write the triples as lines of a CSV file."""
+    with open(path, "w", newline="") as file:
+        csv.writer(file).writerows(triple for triple in triples if triple)
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run on one file and print how many rows and partitions were released."""
     started = time.perf_counter()
-    parser = peers.options(__doc__)
-    parser.add_argument("--public", type=int, default=1000, help="0: select partitions privately")
+    parser = peers.options(__doc__, public=1000)
     arguments, beam_arguments = parser.parse_known_args(words)
     with beam.Pipeline(runner="FnApiRunner", options=PipelineOptions(beam_arguments)) as pipeline:
         build(pipeline, arguments)
-    sys.stdout.write(sink.report(arguments.output, started))
+    sys.stdout.write(peers.report(arguments.output, started))
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice, HistogramNoise
-from beam_dp.mechanisms.metrics.clipped import ClippedRequest
-from beam_dp.mechanisms.metrics.quotients.mean import Mean
+from beam_dp.mechanisms.metrics import clipped as clip_metrics
+from beam_dp.mechanisms.metrics.mean import Mean
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold, TruncatedGeometric
@@ -123,14 +123,14 @@ def rows_of_a_person_do_not_depend_on_others() -> bool:
 
 def one_person_has_one_identity() -> bool:
     """1, True, "1" and 1.0 are one person; "01" is another; 1.5 is none."""
-    found, valid = ids.identify_values([1, True, "1", 1.0, "01", 1.5], b"key")
+    found, valid = ids.identify([1, True, "1", 1.0, "01", 1.5], b"key")
     same = (found[:, :4] == found[:, :1]).all() and (found[:, 4] != found[:, 0]).any()
     return bool(same) and valid.tolist() == [True] * 5 + [False]
 
 
 def nan_never_becomes_a_number() -> bool:
     """A clip before the test for NaN would make it a bound."""
-    units = fixed_point.values_to_units([math.nan, 3.0, math.inf, -math.inf], Fraction(1))
+    units = fixed_point.to_units([math.nan, 3.0, math.inf, -math.inf], Fraction(1))
     missing = integers.is_missing(units, integers.LOWEST)
     return missing.tolist() == [True, False, False, False] and units[1] == 3
 
@@ -352,18 +352,14 @@ class Mutant:
             monkeypatch.setattr(Account, "spend", _unchecked)
 
 
-def _noise_of_one_partition(self, context, share):
-    made = CLIPPED(self, context, share)
-    noises = tuple(
-        share.split((look.amount / share.amount, 1 - look.amount / share.amount))[1]
-        for look in made.looks
-    )
-    return dataclasses.replace(made, noise_costs=noises)
+def _noise_of_one_partition(context, share, looks, shared):
+    searches, _ = COSTS(context, share, looks, shared)
+    return searches, tuple(share.split((look, 1 - look))[1] for look in looks)
 
 
-def _whole_noise_after_a_first_look(self, context, share):
-    made = CLIPPED(self, context, share)
-    return dataclasses.replace(made, noise_costs=(made.noise_costs[0],) * len(made.noise_costs))
+def _whole_noise_after_a_first_look(context, share, looks, shared):
+    searches, noises = COSTS(context, share, looks, shared)
+    return searches, noises[:1] * len(noises)
 
 
 def _largest_of_each_sign(table, measures):
@@ -470,15 +466,15 @@ def _undoubled_alarm(self):
     return gaussian_bound(self.variance, 4 * self.delta)
 
 
-CLIPPED, SETTLE, KEEP = ClippedRequest.clipped, Bounder.settle, TruncatedGeometric.keep
+COSTS, SETTLE, KEEP = clip_metrics._costs, Bounder.settle, TruncatedGeometric.keep
 SHARE_OUT, ADD = allocation.share_out, AdditiveNoise.add
 PEOPLE, DRAW, NOISE = histograms.summarise_people, ClipChoice.draw, Pool.noise
 
 MUTANTS = [
     Mutant(
         "2 scale by one bound only: the partitions are forgotten",
-        ClippedRequest,
-        "clipped",
+        clip_metrics,
+        "_costs",
         _noise_of_one_partition,
         the_noise_has_the_scale_of_all_partitions,
     ),
@@ -547,7 +543,7 @@ MUTANTS = [
         _lowest_partition,
         each_person_is_kept_by_chance_alone,
     ),
-    Mutant("16 ids by ==", ids, "identify_values", _equality, one_person_has_one_identity),
+    Mutant("16 ids by ==", ids, "identify", _equality, one_person_has_one_identity),
     Mutant("17 NaN clipped", fixed_point, "_mask", _mask_after_clip, nan_never_becomes_a_number),
     Mutant(
         "20 threshold off by one",
@@ -611,8 +607,8 @@ MUTANTS = [
     ),
     Mutant(
         "the second look is not taken from the noise",
-        ClippedRequest,
-        "clipped",
+        clip_metrics,
+        "_costs",
         _whole_noise_after_a_first_look,
         two_looks_spend_the_whole_once,
     ),

@@ -21,7 +21,7 @@ def test_the_pictures_of_the_visits_are_taken_from_a_release(tmp_path: Path) -> 
     for picture in pictures.OF_VISITS:
         content = (tmp_path / f"{picture.name}.png").read_bytes()
         width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
-        assert content.startswith(PNG) and width == picture.width and height > 800
+        assert content.startswith(PNG) and width == picture.width and height > 400
 
 
 def test_the_command_takes_every_picture_that_the_pages_show() -> None:

@@ -5,6 +5,7 @@ to 3 people with all possible shares, many larger ones, and all their neighbours
 each a third of the larger ones.
 """
 
+import dataclasses
 import itertools
 import math
 from fractions import Fraction
@@ -15,12 +16,11 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid
-from beam_dp.mechanisms.search import RankProfile
-from beam_dp.mechanisms.search.ranks import first_look, splitting, tail
+from beam_dp.mechanisms.search.ranks import splitting, tail
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Node
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
-from beam_dp.mechanisms.search.ranks.tail import TailSearch
+from beam_dp.mechanisms.search.ranks.tail import Line, TailSearch
 
 D, N = 2, 5
 ROUNDING = 1e-8
@@ -31,10 +31,10 @@ WEIGHTED = Candidates(DecimalGrid(0, 1, 1))  # 21 values, of weights from 1/9 to
 KINDS = [s for s in itertools.product(range(D + 1), repeat=N - 1) if list(s) == sorted(s)]
 
 
-def profile_of(people: tuple[int, ...]) -> RankProfile:
-    """Return the profile of so many people of each kind."""
+def node_of(people: tuple[int, ...], size: int) -> Node:
+    """Return so many people of each kind."""
     shares = np.array(people) @ np.array(KINDS)
-    return RankProfile(np.arange(N), np.diff([0, *shares, D * sum(people)]), D)
+    return Node.of(np.arange(N), np.diff([0, *shares, D * sum(people)]), size)
 
 
 def databases() -> list[tuple[int, ...]]:
@@ -70,7 +70,8 @@ class Audit:
 
     def logarithms(self, people):
         if people not in self.cache:
-            found = self.search.distribution(profile_of(people), self.candidates)
+            node = node_of(people, self.candidates.size)
+            found = self.search.chances_at(node, self.candidates)
             listed = list(found.values()) if isinstance(found, dict) else found
             assert math.fsum(listed) == pytest.approx(1, abs=1e-12)
             self.cache[people] = np.log(listed)
@@ -86,6 +87,26 @@ class Audit:
                 most = max(most, float(np.abs(change).max()))
                 reach = max(reach, float(change.max() - change.min()))
         return most, reach
+
+
+@pytest.fixture(autouse=True)
+def _each_node_once(monkeypatch):
+    """Parts of different databases are often the same: their distributions are made once."""
+    for kind in (CentralSearch, TailSearch):
+        monkeypatch.setattr(kind, "chances_at", _remembering(kind.chances_at))
+
+
+def _remembering(method):
+    known = {}
+
+    def chances_at(self, node, candidates):
+        people = node.buckets.tobytes(), node.amounts.astype(np.int64).tobytes()
+        key = self, candidates, node.first, node.stop, people
+        if key not in known:
+            known[key] = method(self, node, candidates)
+        return known[key]
+
+    return chances_at
 
 
 QUANTILES = [Fraction(1, 2), 0.3, Fraction(2, 3), 0.9]
@@ -115,8 +136,10 @@ def test_weights_of_candidates_change_no_ratio():
 
 @pytest.fixture
 def small_steps(monkeypatch):
-    """Puts an edge at every second candidate."""
-    monkeypatch.setattr(first_look, "STEP", 2)
+    """Puts an edge at every second candidate; levels are made once for each search."""
+    monkeypatch.setattr(tail, "STEP", 2)
+    tail._levels.cache_clear()
+    tail._asked_at_first.cache_clear()
 
 
 TAILS = [
@@ -175,11 +198,12 @@ def test_splitting_under_zcdp():
 class WithAllThatIsDrawn(TailSearch):
     """Lists what the first look saw, the answer, and the number behind it in units, to 160 people."""
 
-    def distribution(self, profile, candidates):
-        line, outer = self._prepared(Node.of(profile, candidates.size), candidates)
+    def chances_at(self, node, candidates):
+        line = Line.of(node, candidates, self.upper)
+        sights, look = self._look(line)
         parts = [
-            self._after(line, self._levels(outer, sight), chance)
-            for sight, chance in self._look(outer).chances(line)
+            self._after(line, self._levels(line.outer, sight), chance)
+            for sight, chance in zip(sights, look.chances(), strict=True)
         ]
         return list(itertools.chain(*parts))
 
@@ -252,34 +276,33 @@ class AllOfEpsilonBesideTheShare(TailSearch):
 
     def _levels(self, outer, sight):
         levels = super()._levels(outer, sight)
-        return levels._replace(rate=levels.rate * (1 + levels.share))
+        return dataclasses.replace(levels, rate=levels.rate * (1 + levels.share))
 
 
 class HalfTheNoiseOfTheWalk(TailSearch):
     def _levels(self, outer, sight):
         levels = super()._levels(outer, sight)
-        return levels._replace(rate=2 * levels.rate)
+        return dataclasses.replace(levels, rate=2 * levels.rate)
 
 
 class AFirstLookForNothing(TailSearch):
     """Pays a twentieth of epsilon for what costs half."""
 
-    def _look(self, outer):
-        look = super()._look(outer)
-        return look._replace(rate=10 * look.rate)
+    def _look(self, line):
+        sights, look = super()._look(line)
+        return sights, look._replace(rate=10 * look.rate)
 
 
 class TheCheckCountsEverybody(TailSearch):
     """Looks at n, in which each person counts, also one who has counted in the walk."""
 
     def _kept(self, levels, behind):
-        return (1.0, 0.0)
+        return np.ones(len(behind)), np.zeros(len(behind))
 
     def chances_at(self, node, candidates):
-        _, outer = self._prepared(node, candidates)
-        levels = self._few(outer)
+        levels = self._few(candidates)
         chances = TailSearch.chances_at(self, node, candidates)
-        kept, _ = super()._kept(levels, int(node.sums[-1]))
+        [kept], _ = super()._kept(levels, node.sums[-1:])
         lost = math.fsum(chances[:-1]) * (1 - kept)
         return [*(chance * kept for chance in chances[:-1]), chances[-1] + lost]
 

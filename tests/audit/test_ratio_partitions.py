@@ -7,7 +7,6 @@ outcomes of the noise.
 
 import itertools
 import math
-from fractions import Fraction
 
 import pytest
 
@@ -102,17 +101,6 @@ def test_what_may_change_shares_the_budget(method, budget):
         assert near.mechanism.budget == near.cost
 
 
-def test_auto_is_the_default_where_rows_can_move():
-    budget = dp.Budget(3.0, 1e-6)
-    [moved, stays, near] = [
-        release("auto", kind, 2, number, budget).mechanism
-        for kind, number in [(BOTH[1], 9), (BOTH[1], 2), (BOTH[0], 9)]
-    ]
-    assert type(moved) is ratio.KuleszaSureshWang and moved.substitution
-    assert moved.budget == dp.Budget(Fraction(3, 2), budget.delta / 2)
-    assert type(stays) is type(near) is ratio.LocalSensitivity
-
-
 def test_private_partitions_show_themselves():
     """Which of them appear changes with one person's other rows, in twice as many partitions."""
     metric = dp.Ratio("x", per="person", neighbours="substitution")
@@ -127,7 +115,7 @@ def test_private_partitions_show_themselves():
         )
 
 
-@pytest.mark.parametrize("method", ["naive", "kulesza_suresh_wang", "local_sensitivity", "auto"])
+@pytest.mark.parametrize("method", ratio.METHODS)
 def test_the_noise_is_for_all_rows_of_a_person(method):
     bounds, budget = dp.ContributionBounds(None, rows_per_partition=7), dp.Budget(1.0, 1e-6)
     for per, rows in [("row", 7), ("person", 1)]:

@@ -31,27 +31,29 @@ CUT_OFF = """
 }).map(each => each.tagName + ' ' + each.textContent.slice(0, 60))
 """
 """What stands beyond the window, but for tables, which are moved to and fro."""
-OVER_THE_EDGE = """
-[...document.querySelectorAll('svg')].flatMap(svg => {
-  const edge = svg.getBoundingClientRect();
-  return [...svg.querySelectorAll('text')].filter(text => {
+CHART_TEXTS = "figure span, figure th, figure h4, figure td.number"
+OVER_THE_EDGE = f"""
+[...document.querySelectorAll('figure')].flatMap(figure => {{
+  const edge = figure.getBoundingClientRect();
+  return [...figure.querySelectorAll('{CHART_TEXTS}')].filter(text => {{
     const box = text.getBoundingClientRect();
     return box.left < edge.left - 1 || box.right > edge.right + 1
       || box.top < edge.top - 1 || box.bottom > edge.bottom + 1;
-  }).map(text => text.textContent);
-})
+  }}).map(text => text.textContent);
+}})
 """
 """Text of charts that reaches beyond its picture."""
-OVERLAPS = """
-[...document.querySelectorAll('svg')].flatMap(svg => {
-  const boxes = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+OVERLAPS = f"""
+[...document.querySelectorAll('figure')].flatMap(figure => {{
+  const boxes = [...figure.querySelectorAll('{CHART_TEXTS}, rect, circle')]
+    .map(t => [t.textContent || t.tagName, t.getBoundingClientRect()]);
   return boxes.flatMap(([name, a], at) => boxes.slice(at + 1)
     .filter(([_, b]) => a.left < b.right - 1 && b.left < a.right - 1
       && a.top < b.bottom - 3 && b.top < a.bottom - 3)
     .map(([other]) => name + ' / ' + other));
-})
+}})
 """
-"""Texts of a chart that stand on each other."""
+"""Texts, bars and points of a chart that stand on each other."""
 CELLS = "[...document.querySelector('table.sortable').tBodies[0].rows].map(r => r.cells[%d].textContent)"
 CLICK = "document.querySelectorAll('table.sortable th button')[%d].click()"
 
@@ -99,9 +101,10 @@ def test_a_click_sorts_the_table(tab: Browser, page: Path) -> None:
 def test_the_look_notices(tab: Browser, tmp_path: Path) -> None:
     """The broken twin: a page with an error, a request, and text over every edge."""
     path = tmp_path / "bad.html"
-    text = '<text x="190" y="20">beyond</text><text x="195" y="20">it</text>'
+    style = "position: absolute; left: 190px"
+    text = f"<span style='{style}'>beyond</span><span style='{style}'>it</span>"
     path.write_text(
-        f"<body><svg width='200' height='50'>{text}</svg><p style='width:3000px'>wide</p>"
+        f"<body><figure style='width: 200px'>{text}</figure><p style='width:3000px'>wide</p>"
         "<img src='http://127.0.0.1:9/x.png'><script>throw new Error('no')</script>"
     )
     tab.said.clear()
@@ -121,7 +124,7 @@ SHADES = """
   const paper = light(getComputedStyle(document.body).backgroundColor);
   const over = ink => (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
   const texts = [...document.querySelectorAll('p, td, th, dd, h2')].map(e => getComputedStyle(e).color);
-  const drawn = [...document.querySelectorAll('svg text')].map(e => getComputedStyle(e).fill);
+  const drawn = [...document.querySelectorAll('figure span, figure th')].map(e => getComputedStyle(e).color);
   return [paper, Math.min(...[...texts, ...drawn].map(css => over(light(css)))), drawn.length];
 })()
 """

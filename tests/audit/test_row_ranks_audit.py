@@ -17,10 +17,9 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.releases import quantiles
-from beam_dp.mechanisms.search.ranks import first_look
+from beam_dp.mechanisms.search.ranks import tail
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
-from beam_dp.mechanisms.search.ranks.node import Answer
-from beam_dp.mechanisms.search.ranks.rank_profile import RankProfile, increments
+from beam_dp.mechanisms.search.ranks.node import Answer, Node, increments
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
 from beam_dp.mechanisms.search.ranks.tail import TailSearch
 from beam_dp.mechanisms.summaries.owner_lines import Lines
@@ -67,26 +66,26 @@ def lines_of(people: tuple[int, ...]) -> Lines:
     return Lines(owner[None], items, counts)
 
 
-def by_share(lines: Lines, clip: int) -> RankProfile:
-    """Return the profile of quantiles."""
+def by_share(lines: Lines, clip: int) -> Node:
+    """Return the node of quantiles."""
     columns = lines.people, lines.items, lines.counts
-    return RankProfile(*increments(*columns, D, clip), D)
+    return Node.of(*increments(*columns, D, clip), SIZE)
 
 
-def by_largest(lines: Lines, clip: int) -> RankProfile:
-    """Return the profile of the k-th largest."""
+def by_largest(lines: Lines, clip: int) -> Node:
+    """Return the node of the k-th largest."""
     people, items, counts = quantiles._largest(lines, clip)
-    return RankProfile(*increments(people, items, counts, D, clip), D)
+    return Node.of(*increments(people, items, counts, D, clip), SIZE)
 
 
-def worst(search, profile_of, clip, some=DATABASES) -> float:
+def worst(search, node_of, clip, some=DATABASES) -> float:
     """Return the largest |ln P_x / P_x'| of all neighbours, and check the sums."""
     known: dict = {}
 
     def logarithms(people):
         people = tuple(sorted(people))
         if people not in known:
-            found = search.distribution(profile_of(lines_of(people), clip), CANDIDATES)
+            found = search.chances_at(node_of(lines_of(people), clip), CANDIDATES)
             listed = list(found.values()) if isinstance(found, dict) else found
             assert math.fsum(listed) == pytest.approx(1, abs=1e-12)
             known[people] = np.log(listed)
@@ -111,7 +110,7 @@ SEARCHES = [
 @pytest.mark.parametrize("clip", CLIPS)
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda s: f"{type(s).__name__}")
 def test_quantiles_of_rows_spend_at_most_epsilon(search, clip, monkeypatch):
-    monkeypatch.setattr(first_look, "STEP", 2)
+    monkeypatch.setattr(tail, "STEP", 2)
     some = DATABASES[::5] if isinstance(search, SplitSearch) else DATABASES
     found = worst(search, by_share, clip, some)
     assert 0.8 < found <= 2 + ROUNDING
@@ -120,18 +119,18 @@ def test_quantiles_of_rows_spend_at_most_epsilon(search, clip, monkeypatch):
 @pytest.mark.parametrize("clip", CLIPS)
 @pytest.mark.parametrize("rank", [1, 4, 9])
 def test_the_kth_largest_row_spends_at_most_epsilon(clip, rank, monkeypatch):
-    monkeypatch.setattr(first_look, "STEP", 2)
+    monkeypatch.setattr(tail, "STEP", 2)
     search = TailSearch(Budget(2), 0, rank, True, 0.9, D, worth=clip)
     found = worst(search, by_largest, clip)
     assert 1.0 < found <= 2 + ROUNDING
 
 
-def every_row(lines: Lines, clip: int) -> RankProfile:
+def every_row(lines: Lines, clip: int) -> Node:
     """A mutant: each row weighs 1 / C, however many a person has."""
-    return RankProfile(lines.items, lines.counts * (D // clip), D)
+    return Node.of(lines.items, lines.counts * (D // clip), SIZE)
 
 
-def by_the_others(lines: Lines, clip: int) -> RankProfile:
+def by_the_others(lines: Lines, clip: int) -> Node:
     """A mutant: the clip is the exact largest number of rows, which a person moves."""
     rows = np.bincount(lines.people, lines.counts) if len(lines.items) else np.ones(1)
     return by_share(lines, int(rows.max()))
@@ -143,7 +142,7 @@ def test_broken_weights_are_noticed(mutant):
 
 
 def test_broken_cuts_are_noticed(monkeypatch):
-    monkeypatch.setattr(first_look, "STEP", 2)
+    monkeypatch.setattr(tail, "STEP", 2)
     search = TailSearch(Budget(2), 0, 4, True, 0.9, D, worth=2)
     assert worst(search, every_row, 2) > 2.2
 

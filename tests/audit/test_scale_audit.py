@@ -15,8 +15,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import ScaleThenChoose
-from beam_dp.mechanisms.search.published.scale_then_choose import ScaledChoice, _indexes
-from beam_dp.mechanisms.search.published.scales import Scales, scales
+from beam_dp.mechanisms.search.scale_then_choose import Scales, scales_for
 from tests.audit.test_search_audit import (
     PAIRS,
     ROUNDING,
@@ -27,10 +26,18 @@ from tests.audit.test_search_audit import (
 )
 
 DELTA = Fraction(1, 20)
+
+
+def small(rates: str, alarm: int, inner: int, margin: int) -> Scales:
+    names = ("first", "second", "third", "fourth")
+    given = dict(zip(names, map(Fraction, rates.split()), strict=True))
+    return Scales(**given, delta=DELTA, alarm=alarm, inner=inner, margin=margin, n=6)
+
+
 SMALL = [
-    Scales(*map(Fraction, ("0.3", "0.4", "0.5", "0.6")), delta=DELTA, alarm=3, inner=4, margin=1),
-    Scales(*map(Fraction, ("1", "0.5", "0.9", "0.2")), delta=DELTA, alarm=2, inner=6, margin=0),
-    Scales(*map(Fraction, ("0.2", "2", "0.2", "2")), delta=DELTA, alarm=1, inner=3, margin=2),
+    small("0.3 0.4 0.5 0.6", alarm=3, inner=4, margin=1),
+    small("1 0.5 0.9 0.2", alarm=2, inner=6, margin=0),
+    small("0.2 2 0.2 2", alarm=1, inner=3, margin=2),
 ]
 
 
@@ -49,8 +56,8 @@ class Fixed:
     scales: Scales
 
     def distribution(self, profile: Profile, candidates: Candidates) -> list[float]:
-        places = _indexes(profile.steps(candidates), candidates.size, self.scales.shift)
-        return ScaledChoice(self.scales, candidates.size).distribution(places)
+        scales = dataclasses.replace(self.scales, n=candidates.size)
+        return scales.chances(scales.indexes(profile.steps(candidates)))
 
 
 def epsilon_of(found: Scales) -> float:
@@ -61,19 +68,19 @@ def cheap(found: Scales) -> Cheap:
     return Cheap(**dataclasses.asdict(found))
 
 
-def places_of(losses: tuple[int, ...], shift: int) -> list[int]:
+def places_of(losses: tuple[int, ...], found: Scales) -> list[int]:
     n = len(losses)
     values = [
         next((i for i, loss in enumerate(losses) if loss <= k), n) for k in range(max(losses) + 1)
     ]
-    return _indexes(Profile(values).steps(Candidates.of(range(n))), n, shift)
+    return found.indexes(Profile(values).steps(Candidates.of(range(n))))
 
 
 def steps_of(found: Scales, n: int) -> tuple[list, list, list]:
     """Return, per profile, the chances of the scales, of the cells, and inside of the cells."""
-    mechanism = ScaledChoice(found, n)
-    all_places = [places_of(losses, found.shift) for losses in all_losses(n)]
-    m = (n - 1).bit_length()
+    mechanism = dataclasses.replace(found, n=n)
+    all_places = [places_of(losses, mechanism) for losses in all_losses(n)]
+    m = mechanism.count
     by_scale = [dict(enumerate(mechanism.scale_chances(places))) for places in all_places]
     by_cell = [
         [mechanism.cell_chances(places, scale) for scale in range(m + 1)] for places in all_places
@@ -146,7 +153,7 @@ def test_the_audit_of_delta_notices_new_cells_that_stand_out(found):
 def test_the_search_spends_at_most_epsilon_and_delta(epsilon, delta):
     search = ScaleThenChoose(Budget(epsilon, delta), 0.3)
     assert search.cost == Budget(epsilon, delta)
-    found = search._mechanism(6).scales
+    found = search._scales(6)
     assert found.first + 2 * found.second + found.third + found.fourth == epsilon
     assert found.delta <= min(Fraction(delta), found.third / 2)
     for n in (2, 5):
@@ -156,14 +163,20 @@ def test_the_search_spends_at_most_epsilon_and_delta(epsilon, delta):
 def good_inside(found: Scales, places: list[int], crowd: int) -> bool:
     """Say whether every cell of a first crowded scale has a candidate of margin above I0."""
     n = places[0] + 1 + 2  # some candidates above the top value
-    mechanism = ScaledChoice(found, n)
-    scale = next(j for j in itertools.count() if max(mechanism.cells(places, j).values()) >= crowd)
+    mechanism = dataclasses.replace(found, n=n)
+
+    def cells(scale: int) -> dict[int, int]:
+        listed = mechanism.cells(places, scale)
+        return {cell: count for cell, _, count in listed if cell is not None}
+
+    scale = next(j for j in itertools.count() if max(cells(j).values()) >= crowd)
     if scale == 0:
-        return all(places[-1] <= cell <= places[0] for cell in mechanism.cells(places, 0))
-    return all(
-        max(mechanism.inside(places, cell, scale).values()) > found.margin
-        for cell in mechanism.cells(places, scale)
-    )
+        return all(places[-1] <= cell <= places[0] for cell in cells(0))
+    return all(best_inside(mechanism, places, cell, scale) > found.margin for cell in cells(scale))
+
+
+def best_inside(mechanism: Scales, places: list[int], cell: int, scale: int) -> int:
+    return max(margin for _, _, margin in mechanism.inside(places, cell, scale))
 
 
 @pytest.mark.parametrize(("margin", "inner"), [(0, 2), (0, 4), (1, 2), (1, 4), (2, 3)])
@@ -179,7 +192,7 @@ def test_a_coarser_scale_may_have_no_good_candidate():
     coarse = [
         list(places)
         for places in itertools.combinations_with_replacement(range(7, -1, -1), 4)
-        if max(ScaledChoice(found, 8).inside(list(places), 0, 3).values()) <= 1
+        if best_inside(dataclasses.replace(found, n=8), list(places), 0, 3) <= 1
     ]
     assert coarse
 
@@ -188,7 +201,7 @@ def test_a_coarser_scale_may_have_no_good_candidate():
 @pytest.mark.parametrize(("epsilon", "delta", "beta"), [(1, 1e-6, 0.05), (0.2, 1e-9, 1e-6)])
 def test_the_constants_keep_each_way_to_fail_below_a_fourth_of_beta(n, epsilon, delta, beta):
     m = (n - 1).bit_length()
-    found = scales(Fraction(epsilon), Fraction(delta), m, beta)
+    found = scales_for(Fraction(epsilon), Fraction(delta), n, beta)
     first, second, share = float(found.first), float(found.second), beta / 4
     both = -math.expm1(-first - second)
     # The crowd that is sure to draw a cell, from the definition of the weights.

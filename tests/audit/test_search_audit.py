@@ -174,8 +174,6 @@ def test_the_audit_of_epsilon_notices_the_missing_noise_of_the_threshold():
         GATED,
         ExponentialMechanism,
         NoisyBinarySearch,
-        lambda budget, beta: NoisyBinarySearch(budget, beta, "gaussian"),
-        lambda budget, beta: NoisyBinarySearch(budget, beta, "bit"),
     ],
 )
 def test_every_search_spends_at_most_rho(make, rho):
@@ -191,27 +189,11 @@ def test_every_search_spends_at_most_rho(make, rho):
         AboveThreshold,
         ExponentialMechanism,
         NoisyBinarySearch,
-        lambda budget, beta: NoisyBinarySearch(budget, beta, "gaussian"),
-        lambda budget, beta: NoisyBinarySearch(budget, beta, "bit"),
     ],
 )
 def test_the_audit_of_rho_notices_half_of_the_noise(make):
     # The broken twin: built for four times the rho.
     assert worst_renyi(make(Budget.zcdp(2.0), 0.3), 6) > 0.5 + ROUNDING
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.01), (1.0, 1e-3), (3.0, 1e-6)])
-def test_gaussian_binary_search_spends_at_most_epsilon_and_delta(epsilon, delta):
-    search = NoisyBinarySearch(Budget(epsilon, delta), 0.3, "gaussian")
-    assert search.cost == Budget(epsilon, delta)
-    for n in SIZES:
-        assert worst_delta(search, n, epsilon) <= delta * (1 + ROUNDING)
-
-
-def test_the_audit_of_delta_notices_half_of_the_noise():
-    # The broken twin: built for twice the epsilon (and nearly half of the noise).
-    twin = NoisyBinarySearch(Budget(2, 1e-3), 0.3, "gaussian")
-    assert worst_delta(twin, 6, 1) > 1e-3
 
 
 GUARANTEED = [
@@ -224,9 +206,6 @@ GUARANTEED = [
     NoisyBinarySearch(Budget(3), 0.3),
     NoisyBinarySearch(Budget(4), 0.05),
     NoisyBinarySearch(Budget.zcdp(2), 0.3),
-    NoisyBinarySearch(Budget(3, 1e-3), 0.3, "gaussian"),
-    NoisyBinarySearch(Budget.zcdp(2), 0.3, "gaussian"),
-    NoisyBinarySearch(Budget.zcdp(2), 0.3, "bit"),
     ScaleThenChoose(Budget(60, 0.3), 0.3),
 ]
 
@@ -271,9 +250,7 @@ SEARCHES_64 = [
     ExponentialMechanism(Budget(1)),
     ExponentialMechanism(Budget.zcdp(0.5), 0.3),
     NoisyBinarySearch(Budget(1)),
-    NoisyBinarySearch(Budget(1, 1e-6), noise="gaussian"),
-    NoisyBinarySearch(Budget.zcdp(0.5), noise="gaussian"),
-    NoisyBinarySearch(Budget.zcdp(0.5), noise="bit"),
+    NoisyBinarySearch(Budget.zcdp(0.5)),
 ]
 
 

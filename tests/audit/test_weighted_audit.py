@@ -9,10 +9,10 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics.individual.person_epsilon import PersonalisedStatistic
+from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.search import RankProfile
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
+from beam_dp.mechanisms.search.ranks.node import Node
 
 RESOLUTION, SIZE = 4, 4
 ROUNDING = 1e-9
@@ -31,8 +31,8 @@ def worst_by_weight(epsilon, p=Fraction(1, 2)):
     known, worst = {}, dict.fromkeys((1, 2, 4), 0.0)
     for group in people():
         places, weights = np.array(group, np.int64).reshape(-1, 2).T
-        profile = RankProfile(places, weights, RESOLUTION)
-        known[group] = search.distribution(profile, Candidates.of(range(SIZE)))
+        node = Node.of(places, weights, SIZE)
+        known[group] = search.chances_at(node, Candidates.of(range(SIZE)))
     for group, chances in known.items():
         for gone in range(len(group)):
             rest = known[group[:gone] + group[gone + 1 :]]

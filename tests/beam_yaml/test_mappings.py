@@ -1,5 +1,6 @@
 """Plain mappings become the parameters that the Python call has; wrong ones are told in a line."""
 
+import statistics
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -9,7 +10,6 @@ import yaml
 
 import beam_dp as dp
 from beam_dp.beam_yaml import mappings
-from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.numerics.checks import ParameterError, ParameterTypeError
 
 METRICS: dict[str, Any] = {
@@ -23,6 +23,9 @@ METRICS: dict[str, Any] = {
     "{histogram: age, edges: [0, 18, .inf]}": dp.Histogram("age", [0, 18, float("inf")]),
     "{ratio: clicked, equals: 'yes', per: person}": dp.Ratio("clicked", equals="yes", per="person"),
     "{max: m, search: above_threshold}": dp.Max("m", search=dp.AboveThreshold),
+    "{sum: s, candidates: {low: 1, high: 1e3, ratio: 10}}": dp.Sum("s", candidates=dp.Candidates.geometric(1, 1000, 10)),
+    "{histogram: age, edges: [-.inf, 0..1..0.5, 7]}": dp.Histogram("age", [-float("inf"), 0, Fraction(1, 2), 1, 7]),
+    "{black_box: a, function: 'statistics:median'}": dp.BlackBox("a", statistics.median),
     "{sum: s, candidates: {low: 1, high: 9, step: 1}}": dp.Sum("s", candidates=dp.Candidates.linear(1, 9, 1)),
 }  # fmt: skip
 
@@ -44,7 +47,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     ),
     "no column": ([{"sum": None}], "sum must have its column"),
     "no k": ([{"kth_largest": "a"}], "kth_largest must have its k"),
-    "a function": ([{"black_box": "a"}], "the word 'black_box'. It has count, people_count"),
+    "a function": ([{"black_box": "a"}], "black_box must have its function"),
     "a number": ([3], "a metric must be a mapping, not 3"),
     "a wrong clip": ([{"sum": "a", "clip": -1}], "clip must be above 0"),
     "an unknown search": ([{"max": "a", "search": "best"}], "search must be"),
@@ -86,9 +89,12 @@ def test_partitions_and_bounds() -> None:
         mappings.bounds_of("owner", {"partition": 3})
 
 
-def test_every_metric_without_a_function_has_a_word() -> None:
-    left = {name for name, kind in REGISTRY.items() if mappings._functions(kind)}
-    assert left == {"custom_profile", "black_box", "preprocessed"}
+def test_people_with_an_epsilon_of_their_own() -> None:
+    given = {"sum": "m", "person_epsilon": "e", "epsilons": [0.5, 2], "person_value": "max"}
+    [found] = mappings.metrics_of("owner", [given])
+    options = {"person_epsilon": "e", "epsilons": [0.5, 2], "person_value": "max"}
+    asked = dp.PreprocessSensitivity(dp.Sum("m"), "p", dp.Budget(2), **options)
+    assert asked._aggregate.metrics == (found,)
 
 
 @pytest.mark.parametrize(

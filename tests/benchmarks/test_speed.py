@@ -12,7 +12,7 @@ import pytest
 from benchmarks import __main__ as everything
 from benchmarks import data, ours, speed
 from benchmarks.data import Shape
-from benchmarks.measure import Contestant, Run
+from benchmarks.measure import Contestant
 
 ROOT = Path(__file__).parents[2]
 PEERS = {
@@ -23,115 +23,84 @@ PEERS = {
 MISSING = [name for name in PEERS if importlib.util.find_spec(name) is None]
 
 
+def made(name: str) -> list[speed.Table]:
+    """Return the tables of a part, with all its numbers."""
+    _, some, make = speed.PARTS[name]
+    return list(make(*([] if some is None else [some])))
+
+
 class Recorder(speed.Bench):
-    """Runs nothing; keeps the contestants, and the shapes of the files they would read."""
+    """Runs nothing; keeps the tables."""
 
-    def file(self, rows: int, *options: str) -> tuple[str, int]:
-        arguments = vars(data.parser().parse_args(["--rows", str(rows), *options]))
-        arguments.pop("output")
-        return Shape(**arguments).name, rows
-
-    def show(self, title: str, contestants: list[Contestant], first: int = 1) -> None:
-        for contestant in contestants:
-            contestant.runs = [Run(contestant.rows / 1e6, 1.0, 1, {})]
-        shown.append((title, contestants, first))
+    def show(self, asked: speed.Table) -> None:
+        shown.append(asked)
 
 
-shown: list[tuple[str, list[Contestant], int]] = []
-
-
-@pytest.fixture
-def recorder(tmp_path: Path) -> Recorder:
-    shown.clear()
-    return Recorder(1, 1.0, "peers-python", tmp_path / "released.csv")
+shown: list[speed.Table] = []
 
 
 @pytest.mark.parametrize("name", speed.PARTS)
-def test_every_part_compares_processes_on_files(name: str, recorder: Recorder) -> None:
-    speed.PARTS[name](recorder)
-    assert shown
-    for _, contestants, first in shown:
-        names = [contestant.name for contestant in contestants]
-        assert 0 < first < len(names) and len(set(names)) >= len(names) - 5
-        for contestant in contestants:
-            python, minus_m, module, *options = contestant.command
+def test_every_part_compares_processes_on_files(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def file(rows: int, *options: str) -> str:
+        return data.shape_of(["--rows", str(rows), *options])[0].name
+
+    monkeypatch.setattr(speed, "data_file", file)
+    bench = speed.Bench(1, 1.0, "peers-python", tmp_path / "released.csv")
+    for table in made(name):
+        assert 0 < table.references < len(table.lines)
+        for line in table.lines:
+            python, minus_m, module, *options = bench.contestant(line, True).command
             assert python == ("peers-python" if "peers" in module else sys.executable)
             assert minus_m == "-m" and importlib.util.find_spec(module) is not None
-            assert options[0] == "--input" and options[2:4] == ["--output", str(recorder.output)]
+            assert str(bench.output) in options and f"rows{line.millions * 10**6}" in str(options)
 
 
-def test_growing_tables_have_a_process_for_each_line(recorder: Recorder) -> None:
-    speed.growth(recorder)
-    [(_, contestants, _)] = shown
-    assert [one.rows for one in contestants] == [size * 10**6 for size in speed.GROWTH]
-    shown.clear()
-    speed.partitions(recorder)
-    [(_, contestants, _)] = shown
-    assert len({tuple(one.command) for one in contestants}) == 2 * len(speed.PARTITIONS)
-
-
-def test_a_table_may_be_asked_for_in_parts(
-    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_may_be_asked_for_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(speed, "Bench", Recorder)
+    shown.clear()
     speed.main(["--growth", "1,10", "--partitions", "10"])
-    (_, growing, _), (_, partitions, _) = shown
-    assert [one.rows for one in growing] == [10**6, 10**7]
-    assert [one.name for one in partitions] == [
+    growing, partitions = shown
+    assert [one.millions for one in growing.lines] == [1, 10] and growing.slopes
+    assert [one.name for one in partitions.lines] == [
         "beam_dp, 10 partitions, public", "beam_dp, 10 partitions, selected"
     ]  # fmt: skip
-    assert "further million rows, from line to line: 1.000." in capsys.readouterr().out
     shown.clear()
     speed.main(["--growth"])
-    assert len(shown) == 1 and len(shown[0][1]) == len(speed.GROWTH)
+    assert len(shown) == 1 and len(shown[0].lines) == 5
+    shown.clear()
+    speed.main(["--all"])
+    every = [table for name in speed.PARTS if name != "sizes" for table in made(name)]
+    assert [table.title for table in shown] == [table.title for table in every]
 
 
-def test_a_billion_rows_are_run_once_and_peers_may_fail(recorder: Recorder) -> None:
-    speed.sizes(recorder)
-    assert [contestants[-1].rows for _, contestants, _ in shown] == [10**6, 10**7, 10**8, 10**9]
-    assert [len(contestants) for _, contestants, _ in shown] == [6, 6, 5, 5]
-    for _, contestants, first in shown:
-        assert first == 4 and len({(one.command[4], one.rows) for one in contestants}) == 1
-        assert [one.may_fail for one in contestants] == [True] * (len(contestants) - 1) + [False]
-        large = contestants[0].rows > 10**8
-        assert [one.once for one in contestants] == [
-            large or one.name.startswith("PipelineDP") for one in contestants
-        ]
+def test_a_billion_rows_are_run_once_and_peers_may_fail(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(speed, "data_file", lambda *_: "rows")
+    bench = speed.Bench(1, 1.0, "python", tmp_path)
+    tables = made("sizes")
+    assert [len(table.lines) for table in tables] == [6, 6, 5, 5]
+    for table in tables:
+        found = [bench.contestant(line, table.may_fail) for line in table.lines]
+        assert table.references == 4 and len({one.rows for one in found}) == 1
+        assert [one.may_fail for one in found] == [True] * (len(found) - 1) + [False]
+        large = found[0].rows > 10**8
+        once = [large or one.name.startswith("PipelineDP") for one in found]
+        assert [one.once for one in found] == once
 
 
 def test_a_table_whose_peers_all_failed_is_shown(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lost = [sys.executable, "-c", "raise MemoryError"]
-    well = Contestant("ours", [sys.executable, "-c", "pass"], 1, once=True)
+    lost = Contestant("lost", [sys.executable, "-c", "raise MemoryError"], 1, True, True)
+    found = {"lost": lost, "ours": Contestant("ours", [sys.executable, "-c", "pass"], 1, once=True)}
+    monkeypatch.setattr(speed.Bench, "contestant", lambda self, line, may_fail: found[line.name])
     bench = speed.Bench(2, 1.0, sys.executable, tmp_path / "released.csv")
-    bench.show("Lost", [Contestant("lost", lost, 1, True, True), well], first=1)
+    bench.show(speed.Table("Lost", [speed.Line("lost", 1), speed.Line("ours", 1)]))
     lines = capsys.readouterr().out.splitlines()
     assert "failed, with code 1" in lines[4] and " 1.00 | " in lines[5]
-
-
-def test_everything_is_without_what_is_asked_for_by_name(
-    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ran: list[str] = []
-    monkeypatch.setattr(
-        speed, "PARTS", {name: lambda _, name=name: ran.append(name) for name in speed.PARTS}
-    )
-    speed.main(["--all"])
-    assert set(ran) == set(speed.PARTS) - {"sizes"}
-    ran.clear()
-    speed.main(["--sizes"])
-    assert ran == ["sizes"]
-
-
-def test_one_person_has_all_rows_beside_many(recorder: Recorder) -> None:
-    speed.heavy(recorder)
-    [(_, contestants, _)] = shown
-    files = [contestant.command[4] for contestant in contestants]
-    assert [("people1_" in file, "partitions1000000_" in file) for file in files] == [
-        (True, False), (False, False), (True, True), (False, True)
-    ]  # fmt: skip
-    assert all(one.rows == 10**7 for one in contestants)
 
 
 def test_a_part_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -229,48 +198,17 @@ def test_a_missing_peer_ends_the_benchmark_in_words(
 ) -> None:
     lost = [sys.executable, "-c", "from benchmarks import peers; peers.imported('no_such_peer')"]
     monkeypatch.chdir(ROOT)
-    monkeypatch.setitem(
-        speed.PARTS, "dicts", lambda bench: bench.show("Lost", [Contestant("lost", lost, 1)])
-    )
+    contestant = Contestant("lost", lost, 1)
+    monkeypatch.setattr(speed.Bench, "contestant", lambda *_: contestant)
     with pytest.raises(SystemExit) as stopped:
         speed.main(["--dicts"])
     assert str(stopped.value.code).strip().splitlines()[-1].startswith("no_such_peer is not here: ")
 
 
-OTHERS = [
-    ["benchmarks.coverage"],
-    ["benchmarks.coverage", "--statistics"],
-    ["benchmarks.experts"],
-    ["benchmarks.statistics"],
-    ["benchmarks.statistics", "--accuracy"],
-    ["benchmarks.together"],
-    ["benchmarks.ratio"],
-    ["benchmarks.ranks"],
-    ["benchmarks.reach"],
-    ["benchmarks.start"],
-    ["benchmarks.preprocessing"],
-    ["benchmarks.accuracy_preprocessing"],
-]
-
-
 def test_everything_is_every_program_that_prints_a_table() -> None:
-    run = {words[0].removeprefix("benchmarks.") for words in everything.commands([])}
-    assert run == {*everything.PROGRAMS} - {"data", "faults", "neighbours"}
+    run = {words[0] for words in everything.commands([])}
+    assert run == {*everything.PROGRAMS} - {"data", "faults"}
     for name in everything.PROGRAMS:
         assert importlib.util.find_spec(f"benchmarks.{name}")
-
-
-@pytest.mark.parametrize(
-    ("words", "programs"),
-    [
-        ([], [["benchmarks.accuracy"], ["benchmarks.speed", "--all"], *OTHERS]),
-        (
-            ["--scale", "1"],
-            [["benchmarks.accuracy"], ["benchmarks.speed", "--all", "--scale", "1"], *OTHERS],
-        ),
-        (["speed", "--heavy"], [["benchmarks.speed", "--heavy"]]),
-        (["accuracy", "--runs", "9"], [["benchmarks.accuracy", "--runs", "9"]]),
-    ],
-)
-def test_all_programs_or_one(words: list[str], programs: list[list[str]]) -> None:
-    assert everything.commands(words) == programs
+    assert everything.commands(["--scale", "1"])[0] == ["speed", "--all", "--scale", "1"]
+    assert everything.commands(["speed", "--heavy"]) == [["speed", "--heavy"]]

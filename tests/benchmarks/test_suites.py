@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 
 from benchmarks import suites
-from benchmarks.suites import CHECKS, KINDS, SIZES, SUITE, File, Layout
+from benchmarks.suites import CHECKS, KINDS, SUITE, File, Layout
 
 ASKED = {"uniform", "exponential", "all alike", "5% are not 0", "1 and 1,000", "one giant"}
 LAYOUTS = [Layout(10), Layout(100, 3), Layout(100, 3, True), Layout(5, 5, True), Layout(20, 1)]
 
 
-def test_the_suite_has_the_kinds_and_sizes_that_goals_are_stated_on() -> None:
+def test_the_suite_has_the_kinds_that_goals_are_stated_on() -> None:
     assert set(SUITE) >= ASKED and len(SUITE) == 13 and not set(SUITE) & set(CHECKS)
     assert {f"lognormal {sigma}" for sigma in ("0.5", "1", "2")} <= set(SUITE)
     assert {f"Pareto {power}" for power in ("1.5", "2", "3")} <= set(SUITE)
-    assert SIZES == (100, 300, 1000, 10_000, 100_000) and suites.LARGEST == 1_000_000
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -42,25 +41,6 @@ def test_kinds_without_chance_are_as_they_are_called() -> None:
     assert far[-150] > 10 * far[-151]
 
 
-# Means of a million: six standard errors, a chance of 2e-9 each; lognormal 2 has none to speak of.
-@pytest.mark.parametrize(
-    ("kind", "mean", "deviation"),
-    [
-        ("uniform", 0.5, 0.29),
-        ("exponential", 1.0, 1.0),
-        ("lognormal 0.5", 1.1331, 0.61),
-        ("Pareto 3", 1.5, 0.87),
-        ("Poisson 5", 5.0, 2.24),
-        ("gamma 0.5", 0.5, 0.71),
-        ("geometric 0.2", 5.0, 4.5),
-        ("normal(10, 30)", 10.0, 30.0),
-    ],
-)
-def test_the_kinds_have_their_means(kind: str, mean: float, deviation: float) -> None:
-    found = suites.numbers(kind, 1_000_000, 3).mean()
-    assert abs(found - mean) < 6.5 * deviation / 1000
-
-
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
 def test_people_are_in_as_many_different_partitions_as_asked(layout: Layout) -> None:
     rows = suites.spread("exponential", 400, layout, 0)
@@ -68,7 +48,7 @@ def test_people_are_in_as_many_different_partitions_as_asked(layout: Layout) -> 
     assert len(pairs) == len(rows.person) == 400 * layout.reach
     assert np.bincount(rows.person).tolist() == [layout.reach] * 400
     assert rows.partition.max() < rows.partitions == layout.partitions
-    assert rows.reach == layout.reach and rows.people == 400
+    assert rows.reach == layout.reach
 
 
 def test_zipf_sizes_fall_and_a_tenth_is_ten_times_as_large() -> None:
@@ -113,10 +93,10 @@ def test_files_are_read_in_all_and_by_group(tmp_path: Path) -> None:
     path = tmp_path / "a:b.csv"
     path.write_text("who,day,spent,note\na,1,2.5,x\nb,1,,y\na,2,oops,z\nb,2,4,\n")
     file = File.of(f"{path}:who:day,note:spent")
-    assert file.path == path and file.name == "a:b" and file.groups == ("day", "note")
+    assert file.path == path and file.groups == ["day", "note"]
     found = suites.read(file)
     assert list(found) == ["", "day", "note"]
-    assert found[""].partitions == 1 and found[""].people == 2
+    assert found[""].partitions == 1 and found[""].person.max() == 1
     assert found["day"].partition.tolist() == [0, 0, 1, 1] and found["note"].partitions == 4
     assert np.array_equal(found["day"].columns["spent"], [2.5, np.nan, np.nan, 4], equal_nan=True)
     assert found["day"].per_pair("spent")[1].tolist() == [2.5, 0.0, 0.0, 4.0]

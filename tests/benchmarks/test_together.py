@@ -25,9 +25,18 @@ SPREAD = {dp.Variance: np.var, dp.StandardDeviation: np.std, dp.Ratio: np.mean}
 )
 def test_intervals_hold_the_truth(name: str, metric: Metric, people: int) -> None:
     """At 95% each, 200 intervals hold it less than 160 times with a chance of 1.3e-14."""
-    person, column = together.MEANS[name](np.random.default_rng(5), people)
-    rows = together.table(person, {"v": column})
+    rows = together.rows_of(name, people)
     [found] = draws.summarise(rows, [metric], dp.Budget(1.0)).draws(RUNS)
-    truth = SPREAD[type(metric)](column)
-    assert ((found.low <= truth) & (truth <= found.high)).sum() >= 160
+    truth = SPREAD[type(metric)](rows.columns["v"])
+    assert found.holds(truth).sum() >= 160
     assert np.isfinite(found.value).all()
+
+
+def test_the_tables_have_their_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(together, "PEOPLE", (300,))
+    monkeypatch.setattr(together, "FEWER", (300,))
+    assert together.main(["--runs", "3"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    assert len(lines) == (2 + 4) + (2 + 7) + (2 + 3)

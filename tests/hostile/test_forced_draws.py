@@ -17,7 +17,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
-from beam_dp.mechanisms.metrics.clipped import ClippedRequest
+from beam_dp.mechanisms.metrics import clipped as clip_metrics
 from beam_dp.mechanisms.noise import one_draw
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.releases import clipped
@@ -208,13 +208,13 @@ def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon: Fraction,
 
 # ---------------------------------------------------------------- mutants
 
-CLIPPED, CLIP, LOWEST = ClippedRequest.clipped, clipped._clip, ordering.lowest
+COSTS, CLIP, LOWEST = clip_metrics._costs, clipped._clip, ordering.lowest
 NOISE, DRAW, RELEASED = Pool.noise, PoolNoise.draw, ClippedSum.released
 
 
-def _choice_not_taken_from_the_noise(self, context, share):
-    made = CLIPPED(self, context, share)
-    return dataclasses.replace(made, noise_costs=(context.noise(share),) * len(made.noise_costs))
+def _choice_not_taken_from_the_noise(context, share, looks, shared):
+    searches, noises = COSTS(context, share, looks, shared)
+    return searches, (context.noise(share),) * len(noises)
 
 
 def _clip_one_too_high(view, measure, indexes, clip):
@@ -254,7 +254,7 @@ def _each_partition_by_itself(self, clips, noise):
 
 
 MUTANTS = {
-    "a cost counted twice": (ClippedRequest, "clipped", _choice_not_taken_from_the_noise, "spent"),
+    "a cost counted twice": (clip_metrics, "_costs", _choice_not_taken_from_the_noise, "spent"),
     "a clip one too high": (clipped, "_clip", _clip_one_too_high, "spent"),
     "an interval from true counts": (ClippedSum, "released", _interval_from_true_counts, "differs"),
     "a bound one too large": (ordering, "lowest", _one_partition_more, "spent"),

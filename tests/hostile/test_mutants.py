@@ -20,8 +20,8 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.summaries import histograms
-from beam_dp.transforms.columns import fixed_point, ids, public_keys
-from beam_dp.transforms.columns.key_list import KeyList
+from beam_dp.transforms.columns import public_keys
+from beam_dp.transforms.columns.public_keys import KeyList
 from beam_dp.transforms.steps import barrier, draw
 from beam_dp.transforms.steps.released_block import Block
 from beam_dp.transforms.steps.summarise import Summarise
@@ -75,16 +75,6 @@ def sums_are_exact_before_the_noise() -> None:
     assert support.contents(rows) == {("day",): Content(20, 20, 10_000_000, 20)}
 
 
-def one_person_is_one_group() -> None:
-    rows = [as_dict((person, "day", 1.0)) for person in (1, "1", True, np.int64(1), 1.0)]
-    assert support.contents(rows) == {("day",): Content(1, 5, 5_000_000, 5)}
-
-
-def nan_is_absent() -> None:
-    rows = [as_dict((1, "day", float("nan"))), as_dict((1, "day", 1.0))]
-    assert support.contents(rows) == {("day",): Content(1, 2, 1_000_000, 1)}
-
-
 def every_public_key_is_released() -> None:
     public = support.layout(public_keys.PublicKeys((("a",), ("b",))))
     assert set(support.contents([as_dict((1, "b", 1.0))], found=public)) == {("a",), ("b",)}
@@ -135,17 +125,6 @@ def noise_before_the_sum(patch: Patch) -> None:
     patch.setattr(histograms, "summarise", noisy)
 
 
-def ids_by_equality(patch: Patch) -> None:
-    def by_value(value: Any) -> Any:
-        return int(value) if value == 1 else str(value).encode()
-
-    patch.setattr(ids, "canonical", by_value)
-
-
-def nan_into_the_sum(patch: Patch) -> None:
-    patch.setattr(fixed_point, "_mask", lambda units, present: units)
-
-
 def only_keys_with_data(patch: Patch) -> None:
     original = draw.BucketPartitions.cells
 
@@ -169,8 +148,6 @@ MUTANTS: dict[str, tuple[Callable[[], None], Callable[[Patch], None]]] = {
     "9 generator from the build": (copies_of_a_step_draw_different_noise, noise_from_build),
     "10 generator with a seed": (runs_draw_different_noise, noise_with_a_seed),
     "11 noise before the sum": (sums_are_exact_before_the_noise, noise_before_the_sum),
-    "16 ids by equality": (one_person_is_one_group, ids_by_equality),
-    "17 nan before the clip": (nan_is_absent, nan_into_the_sum),
     "19 public keys without data": (every_public_key_is_released, only_keys_with_data),
     "22 duplicates in the public list": (no_key_is_released_twice, duplicates_are_listed),
 }

@@ -9,7 +9,7 @@ import pytest
 from apache_beam.testing.util import assert_that, equal_to
 
 import beam_dp as dp
-from beam_dp.mechanisms.preprocessing.windows import Windows
+from beam_dp.mechanisms.preprocessing.means import Windows
 from beam_dp.mechanisms.profiles import from_summaries
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 
@@ -79,7 +79,7 @@ def test_cuts_of_windows_are_exact_for_every_trim(trim):
     windows = Windows(np.arange(2000), 1, share)
     sizes = np.arange(1, 2001)
     assert windows.cuts(sizes).tolist() == [int(size * share) for size in range(1, 2001)]
-    assert windows.cuts(2000) == int(2000 * share)
+    assert windows.cuts(np.array(2000)) == int(2000 * share)
 
 
 @pytest.mark.parametrize("unit", [Fraction(1), Fraction(1, 100), Fraction(7, 2)])

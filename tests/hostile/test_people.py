@@ -13,16 +13,12 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.transforms.columns import layout
 from tests.hostile import support
 from tests.hostile.support import Case, Content, Hostile, as_batch
 
 # Two good people are in every partition; a third one comes from the case, or does not.
 GOOD = Content(2, 2, 2_000_000, 2)
 MORE = Content(3, 3, 7_000_000, 3)
-INVALID = pa.Array.from_buffers(
-    pa.string(), 1, [None, pa.py_buffer(np.array([0, 2], np.int32)), pa.py_buffer(b"\xff\xfe")]
-)
 A_DATE = datetime.date(2020, 1, 2)
 
 CASES = [
@@ -92,44 +88,6 @@ def test_a_person_counts_or_vanishes(
     assert found[form][(case.name,)] == (MORE if case.kept else GOOD)
 
 
-def test_24_no_person_is_two_groups() -> None:
-    one: list[object] = [1, "1", True, np.int8(1), np.uint64(1), np.str_("1"), np.bool_(True)]
-    one += [Decimal(1), Decimal("1.0")]
-    kinds = [pa.int8(), pa.uint16(), pa.int64(), pa.uint64(), pa.bool_()]
-    arrays = [pa.array([1], pa.int64()).cast(kind) for kind in kinds]
-    arrays += [pa.array(["1"], kind) for kind in (pa.string(), pa.large_string(), pa.string_view())]
-    arrays += [pa.array(["1"]).dictionary_encode(), pa.array([1]).dictionary_encode()]
-    arrays += [
-        pa.array([Decimal(1)], pa.decimal128(3, 0)),
-        pa.array([Decimal(1)], pa.decimal256(60, 0)),
-    ]
-    rows = [make((value, "day", 1.0)) for value in one for make in support.FORMS.values()]
-    rows += [as_batch((array, "day", 1.0)) for array in arrays]
-    rows += [support.as_dict((value, "day", 1.0)) for value in (1.5, None, float("nan"), b"1", [1])]
-    kept = 3 * len(one) + len(arrays)
-    assert support.contents(rows) == {("day",): Content(1, kept, kept * 10**6, kept)}
-    assert support.contents(rows, ContributionBounds(None, 1))[("day",)].rows == 1
-
-
-def test_27_composed_and_decomposed_stay_two() -> None:
-    ids = ["\u00e9", "e\u0301", "e", "E", "e "]
-    rows = [support.as_dict((person, "day", 1.0)) for person in ids]
-    assert support.contents(rows)[("day",)].people == len(ids)
-
-
-def test_29_arrow_text_that_is_no_utf8_is_a_person_and_breaks_nothing() -> None:
-    rows = [as_batch((INVALID.cast(kind), "day", 1.0)) for kind in (pa.string(), pa.large_string())]
-    assert support.contents(rows)[("day",)].people == 1
-
-
-def test_30_pairs_of_id_and_key_are_not_joined() -> None:
-    rows = [support.as_dict(row) for row in (("ab", "c", 1.0), ("a", "bc", 2.0))]
-    assert {key: content.people for key, content in support.contents(rows).items()} == {
-        ("c",): 1,
-        ("bc",): 1,
-    }
-
-
 def test_35_one_person_with_many_rows() -> None:
     size = 2_000_000
     table = pa.table({"person": pa.nulls(size, pa.int64()).fill_null(1),
@@ -154,11 +112,6 @@ def test_38_identical_rows_are_rows_inside_the_bounds() -> None:
     assert support.contents(rows)[("a",)] == Content(1, 10, 20_000_000, 10)
     assert support.contents(rows, ContributionBounds(1, 3))[("a",)] == Content(1, 3, 6_000_000, 3)
     assert support.contents(rows, ContributionBounds(1, None, 4))[("a",)].rows == 4
-
-
-def test_39_every_run_has_a_fresh_key() -> None:
-    keys = {layout.fresh_key() for _ in range(50)}
-    assert len(keys) == 50  # 256 bits: equal with probability below 2^-240
 
 
 def test_37_all_rows_of_one_person_make_a_release() -> None:

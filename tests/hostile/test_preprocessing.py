@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.preprocessing import release
+from beam_dp.mechanisms.preprocessing import groups
 from tests.doubles import ZeroNoise
 from tests.hostile import support
 from tests.sizes import tries as sized
@@ -40,8 +40,8 @@ METRICS = {
 @pytest.fixture(autouse=True)
 def before_the_noise(monkeypatch):
     """Add no noise, and keep one key."""
-    noisy = release.noisy
-    monkeypatch.setattr(release, "noisy", lambda *given: noisy(*given[:-1], ZeroNoise()))
+    noisy = groups.noisy
+    monkeypatch.setattr(groups, "noisy", lambda *given: noisy(*given[:-1], ZeroNoise()))
     monkeypatch.setattr("beam_dp.transforms.columns.layout.fresh_key", lambda: bytes(32))
 
 
@@ -112,10 +112,10 @@ def test_a_looser_bound_is_noticed():
 @pytest.mark.audit
 def test_a_statistic_that_is_not_preprocessed_is_noticed(monkeypatch):
     """The broken twin: f in place of g."""
-    noisy = release.noisy
+    noisy = groups.noisy
 
     def plain(statistic, *given):
         return noisy(dataclasses.replace(statistic, sensitivity=1 << 90), *given)
 
-    monkeypatch.setattr(release, "noisy", plain)
+    monkeypatch.setattr(groups, "noisy", plain)
     assert all(moves.max() > 2 * DELTA for moves in moved(300, PLAIN).values())

@@ -15,7 +15,6 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.ratio.base import Estimates
 from tests.hostile import support
 
 CASES, DAYS, PEOPLE = 150, (0, 1, 2), 3
@@ -41,9 +40,9 @@ def before_the_noise(monkeypatch):
     """Release a and b in place of the ratio, as one number, under one key."""
 
     def exactly(self, ones, totals, noise=None, alpha=None):
-        return Estimates(ones * MANY + totals.astype(float), np.zeros(len(ones)))
+        return ratio.Estimates(ones * MANY + totals.astype(float), np.zeros(len(ones)))
 
-    monkeypatch.setattr(ratio.Mechanism, "release", exactly)
+    monkeypatch.setattr(ratio.KuleszaSureshWang, "release", exactly)
     monkeypatch.setattr("beam_dp.transforms.columns.layout.fresh_key", lambda: bytes(32))
 
 

@@ -43,27 +43,6 @@ NO_ITEMS: dict[str, Any] = {
     "signalling": decimal.Decimal("sNaN"),
     "array": np.array([1, 2]),
 }
-SAME_ITEMS: dict[str, list[Any]] = {
-    "integers": [7, "7", np.int8(7), np.uint64(7), decimal.Decimal(7), np.str_("7")],
-    "huge integers": [1 << 200, str(1 << 200)],
-    "booleans": [True, 1, "1"],
-    "zeros": [0, "0", False, np.int64(0)],
-}
-DIFFERENT: list[Any] = [
-    "a",
-    "A",
-    " a",
-    "a ",
-    "",
-    "0x1",
-    "01",
-    "+1",
-    1,
-    -1,
-    1 << 64,
-    "\u00e9",
-    "e\u0301",
-]
 
 
 def levels(given: list[Any], metric: Any) -> list[float]:
@@ -83,18 +62,6 @@ def test_what_is_no_item_drops_and_leaves_others_alone(name: str, metric: Any) -
     expected = levels(rows_of(["a", "a", "b"]), metric)
     assert levels(rows_of(["a", "a", "b", item, item]), metric) == expected
     assert levels(rows_of([item]), metric) == [0.0] * 5
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("items", SAME_ITEMS.values(), ids=SAME_ITEMS)
-def test_one_item_in_several_spellings_is_one(items: list[Any]) -> None:
-    assert levels(rows_of(items), OF_ITEMS["distinct"])[0] == 1.0
-    assert levels(rows_of(items), OF_ITEMS["frequency"])[0] == float(len(items))
-    assert levels(rows_of([*items, "other"]), OF_ITEMS["distinct"])[0] == 2.0
-
-
-def test_different_items_stay_apart() -> None:
-    assert levels(rows_of(DIFFERENT), OF_ITEMS["distinct"])[0] == float(len(DIFFERENT))
 
 
 def test_values_that_are_no_numbers_have_no_rank() -> None:

@@ -96,31 +96,6 @@ def test_a_row_counts_or_vanishes_alone(name: str, found: dict[Any, Content]) ->
     assert set(found) == {(other,) for other in CASES}
 
 
-def test_69_null_and_nan_are_told_apart_by_the_bitmap() -> None:
-    integers = as_batch((pa.array([1, None, 2]), pa.array(["d"] * 3), pa.array([None, 5, 7])))
-    floats = as_batch((pa.array([3, 4]), pa.array(["d"] * 2), pa.array([None, float("nan")])))
-    assert support.contents([integers, floats]) == {("d",): Content(4, 4, 7_000_000, 1)}
-
-
-REFUSED = {
-    "person": [pa.array([b"x"]), pa.array([[1]]), pa.array([0], pa.timestamp("us", "UTC"))],
-    "day": [pa.array([{"a": 1}]), pa.array([b"x"]).dictionary_encode()],
-    "value": [pa.array(["secret"]), pa.array([True]), pa.array([[1.0]]), pa.array([b"x"])],
-}  # fmt: skip
-COLUMNS = [(name, array) for name, arrays in REFUSED.items() for array in arrays]
-
-
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize(
-    ("name", "array"), COLUMNS, ids=lambda part: str(getattr(part, "type", part))
-)
-def test_70_unsupported_types_are_refused_by_column_and_type(name: str, array: pa.Array) -> None:
-    row: dict[str, Any] = {"person": 1, "day": "a", "value": 1.0, name: array}
-    with pytest.raises(TypeError, match=f"column '{name}' must hold .*Cast it before") as caught:
-        support.contents([as_batch(tuple(row.values()))])
-    assert str(array.type) in str(caught.value) and "secret" not in str(caught.value)
-
-
 def raising(row: Any) -> Iterator[object]:
     """An extractor of a user, which drops what it cannot read."""
     try:

@@ -20,15 +20,13 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.metrics import (
     base,
     extremes,
-    items,
+    mean,
     own_function,
     rows,
     spread,
     totals,
-    variance,
 )
-from beam_dp.mechanisms.metrics.individual.person_epsilon import PersonalisedStatistic
-from beam_dp.mechanisms.metrics.quotients import mean
+from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.program import Program, compile_program
@@ -77,16 +75,16 @@ def one_owner(unit: Fraction) -> list[base.Metric]:
         rows.Quantile("v", 0.3, unit=unit),
         rows.Quantile("v", 0.3, unit=unit, per="person"),
         rows.Median("v", unit=unit, candidates=LISTED),
-        items.DistinctCount("v"),
-        items.MaxFrequency("v"),
-        items.SumOfSquares("v"),
+        totals.DistinctCount("v"),
+        totals.MaxFrequency("v"),
+        totals.SumOfSquares("v"),
         own_function.CustomProfile("v", largest, candidates=LISTED, unit=unit),
-        variance.Variance("v", unit=unit),
-        variance.Variance("v", unit=unit, sample=True),
-        variance.StandardDeviation("v", unit=unit),
-        variance.Variance("v", unit=unit, **OLD, person_value="last", last_by="t"),
-        variance.Variance("v", unit=unit, **OLD, sample=True, sensitivity=LEAST),
-        variance.StandardDeviation("v", unit=unit, **OLD, sensitivity=MOST),
+        mean.Variance("v", unit=unit),
+        mean.Variance("v", unit=unit, sample=True),
+        mean.StandardDeviation("v", unit=unit),
+        mean.Variance("v", unit=unit, **OLD, person_value="last", last_by="t"),
+        mean.Variance("v", unit=unit, **OLD, sample=True, sensitivity=LEAST),
+        mean.StandardDeviation("v", unit=unit, **OLD, sensitivity=MOST),
         spread.Preprocessed("v", "mean", unit=unit, empty=MOST),
         spread.Preprocessed("v", "median", unit=unit, empty=-MOST, sensitivity=LEAST),
         dp.BlackBox("v", np.median, candidates=LISTED, unit=unit, blocks=50),
@@ -113,7 +111,7 @@ def several_owners(unit: Fraction) -> list[base.Metric]:
         extremes.Max("v", unit=unit),
         extremes.Max("v", unit=unit, search=dp.AboveThreshold),
         extremes.Min("v", unit=unit),
-        items.DistinctCount("v", one_sided=True),
+        totals.DistinctCount("v", one_sided=True),
     ]
 
 
@@ -193,7 +191,7 @@ def summaries(case: Case, program: Program, rows: list[Any]) -> tuple[Layout, di
         # Votes are tagged, and windowed inside of their tag.
         for_votes, pair = (False, element) if type(element) is tuple else (True, element.value)
         (asked if for_votes else found)[pair[0]].append(pair[1])
-    ask = block_votes.Votes(program.measures, 1, KEY)._votes
+    ask = block_votes.Votes(program.measures, 1, KEY)
     for bucket, blob in (one for group in asked.items() for one in ask.process(group)):
         found[bucket].append(blob)
     return layout, found

@@ -1,8 +1,10 @@
 """Small visits in every format."""
 
+import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,3 +35,15 @@ def rows() -> list[dict[str, object]]:
 def visits(tmp_path: Path, rows: list[dict[str, object]]) -> str:
     """The visits as CSV."""
     return write(tmp_path / "visits.csv", rows)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Callable[..., list[str]]:
+    """Return the words that name a file with a mapping."""
+
+    def written(**given: Any) -> list[str]:
+        path = tmp_path / "release.json"
+        path.write_text(json.dumps(given))
+        return ["--config", str(path)]
+
+    return written

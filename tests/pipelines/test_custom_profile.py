@@ -1,9 +1,8 @@
-"""`--custom_profile` of the jobs: a removal profile of the user's own, with what it needs."""
+"""`custom_profile` of a mapping: a removal profile of the user's own, with what it needs."""
 
 import csv
 import functools
-import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,15 +10,15 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.numerics.user_functions import People
-from pipelines import aggregate, preprocess, shifted_inverse
+from pipelines import aggregate, shifted_inverse
+from pipelines.description import Description
 from tests.pipelines.conftest import PEOPLE
 from tests.pipelines.test_wrong_calls import PYTHON
 
 RUN = ["--runner", "FnApiRunner"]
 WHO = ["--person", "visitor", "--partition", "day", "--public_partitions", "1,2,3"]
-HERE = f"minutes={__name__}"
-ASKED = ["--custom_profile", f"{HERE}:without_the_largest"]
-GRID = ["--candidates", "custom_minutes=0:10000:10"]
+GRID = {"low": 0, "high": 10000, "step": 10}
+Config = Callable[..., list[str]]
 
 
 def without_the_largest(people: People) -> Iterator[Fraction]:
@@ -55,73 +54,74 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("unit", ["1", "0.5"])
-def test_the_statistic_of_every_day_is_released(visits: str, tmp_path: Path, unit: str) -> None:
+def asked(function: str = "without_the_largest", **options: object) -> dict[str, object]:
+    """Return the mapping of the metric."""
+    return {
+        "custom_profile": "minutes",
+        "profile": f"{__name__}:{function}",
+        "candidates": GRID,
+        **options,
+    }
+
+
+@pytest.mark.parametrize("unit", [1, 0.5])
+def test_the_statistic_of_every_day_is_released(
+    visits: str, tmp_path: Path, unit: float, config: Config
+) -> None:
     """At epsilon 100,000 the rates of a search are 166 and more: it errs with less than e^-160."""
     out = tmp_path / "out.csv"
-    words = ["--input", visits, "--output", str(out), *WHO, "--epsilon", "100000", *RUN, "--count"]
-    asked = [*ASKED, *GRID, "--lowest", "minutes=0", "--unit", f"minutes={unit}"]
-    assert aggregate.main([*words, *asked]) == 0
+    words = ["--input", visits, "--output", str(out), *WHO, "--epsilon", "100000", *RUN]
+    assert aggregate.main([*words, *config(metrics=["count", asked(lowest=0, unit=unit)])]) == 0
     released = read(out)
     assert [row["day"] for row in released] == ["1", "2", "3"]
     assert [float(row["custom_minutes"]) for row in released] == [30.0 * PEOPLE] * 3
 
 
-def test_in_two_steps_too(visits: str, tmp_path: Path) -> None:
+def test_in_two_steps_too(visits: str, tmp_path: Path, config: Config) -> None:
     """As above; the grid of 7 rounds 6000 up."""
     out = tmp_path / "out.csv"
     words = ["--input", visits, "--output", str(out), *WHO, "--epsilon", "100000", *RUN]
-    assert shifted_inverse.main([*words, *ASKED, "--candidates", "0:10003:7"]) == 0
+    grid = {"low": 0, "high": 10003, "step": 7}
+    metric = asked(candidates=grid, search="above_threshold")
+    assert shifted_inverse.main([*words, *config(metrics=[metric])]) == 0
     assert [float(row["custom_minutes"]) for row in read(out)] == [6006.0] * 3
 
 
-@pytest.mark.parametrize(("given", "found"), [([], 0.0), (["--lowest", "minutes=500"], 500.0)])
+@pytest.mark.parametrize(("given", "found"), [({}, 0.0), ({"lowest": 500}, 500.0)])
 def test_a_function_that_fails_is_the_lowest(
-    visits: str, tmp_path: Path, given: list[str], found: float, capfd: pytest.CaptureFixture[str]
+    visits: str,
+    tmp_path: Path,
+    given: dict[str, object],
+    found: float,
+    capfd: pytest.CaptureFixture[str],
+    config: Config,
 ) -> None:
     out = tmp_path / "out.csv"
     words = ["--input", visits, "--output", str(out), *WHO, "--epsilon", "100000", *RUN]
-    asked = ["--custom_profile", f"{HERE}:failing", *GRID, *given]
-    assert aggregate.main([*words, *asked]) == 0
+    assert aggregate.main([*words, *config(metrics=[asked("failing", **given)])]) == 0
     assert [float(row["custom_minutes"]) for row in read(out)] == [found] * 3
     assert "canary" not in "".join(capfd.readouterr())
 
 
-def test_the_plan_is_that_of_the_metric(capsys: pytest.CaptureFixture[str]) -> None:
-    words = [*WHO, "--epsilon", "1", *ASKED, *GRID, "--lowest", "minutes=-5", "--plan"]
-    assert aggregate.main(words) == 0
-    grid, keys = dp.Candidates.linear(0, 10000, 10), dp.PublicPartitions([1, 2, 3])
-    metric = dp.CustomProfile("minutes", without_the_largest, candidates=grid, lowest=-5)
-    release = dp.PrivateAggregate("visitor", [metric], dp.Budget(1), ["day"], None, keys)
-    assert capsys.readouterr().out == f"{release.plan()}\n"
-
-
-def test_every_option_reaches_the_metric() -> None:
-    words = ["--person", "p", "--epsilon", "1", *ASKED, *GRID, "--lowest", "minutes=-2.5"]
-    rest = [
-        "--search",
-        "noisy_binary_search",
-        "--unit",
-        "minutes=1",
-        "--weight",
-        "custom_minutes=2",
-    ]
-    options, _ = aggregate.parser().read([*words, *rest])
-    [metric] = aggregate.transform(options).metrics
-    assert metric == dp.CustomProfile(
+def test_every_option_reaches_the_metric(
+    capsys: pytest.CaptureFixture[str], config: Config
+) -> None:
+    options = {"lowest": -2.5, "search": "noisy_binary_search", "unit": 1, "weight": 2}
+    assert aggregate.main([*WHO, "--epsilon=1", "--plan", *config(metrics=[asked(**options)])]) == 0
+    metric = dp.CustomProfile(
         "minutes",
         without_the_largest,
-        name="custom_minutes",
-        candidates=dp.Candidates.linear(*map(Fraction, (0, 10000, 10))),
+        candidates=dp.Candidates.linear(0, 10000, 10),
         lowest=Fraction(-5, 2),
         search=dp.NoisyBinarySearch,
         unit=1,
         weight=2,
     )
-    options, _ = shifted_inverse.parser().read(
-        ["--person", "p", "--epsilon", "1", *ASKED, "--candidates=0:9:1", "--lowest", "minutes=-1"]
-    )
-    assert shifted_inverse.steps(options)[0].statistic.lowest == -1
+    keys = dp.PublicPartitions([1, 2, 3])
+    release = dp.PrivateAggregate("visitor", [metric], dp.Budget(1), ["day"], None, keys)
+    assert capsys.readouterr().out == f"{release.plan()}\n"
+    given = {"person": "p", "budget": {"epsilon": 1}, "metrics": [asked(**options)]}
+    assert shifted_inverse.steps(Description(given))[0].statistic.lowest == Fraction(-5, 2)
 
 
 @pytest.fixture
@@ -135,49 +135,45 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "word",
     [
-        *("minutes", "=math:fsum", "minutes=", "minutes=math", "minutes=:fsum", "minutes=.:f"),
-        *("minutes=nowhere:f", "minutes=math:nothing", "minutes=math:pi", f"{HERE}:NUMBER"),
-        *(f"minutes=broken{place}:f" for place in range(4)),
-        f"{HERE}:UNHASHABLE",
+        *("", "math", ":fsum", ".:f", "nowhere:f", "math:nothing", "math:pi"),
+        *(f"broken{place}:f" for place in range(4)),
+        *(f"{__name__}:NUMBER", f"{__name__}:UNHASHABLE"),
     ],
 )
-@pytest.mark.parametrize(
-    ("job", "flag"), [(aggregate, "custom_profile"), (preprocess, "black_box")]
-)
+@pytest.mark.parametrize("name", ["profile", "function"])
 def test_what_is_no_function_is_refused(
-    job: types.ModuleType, flag: str, word: str, broken: None, capsys: pytest.CaptureFixture[str]
+    name: str, word: str, broken: None, capsys: pytest.CaptureFixture[str], config: Config
 ) -> None:
+    metric = asked(profile=word) if name == "profile" else {"black_box": "minutes", name: word}
     with pytest.raises(SystemExit) as left:
-        job.main(["--person", "p", "--epsilon", "1", f"--{flag}", word, "--plan"])
+        aggregate.main(["--person", "p", "--epsilon", "1", "--plan", *config(metrics=[metric])])
     said = capsys.readouterr().err
-    assert left.value.code == 2 and f"argument --{flag}: must be " in said, said
+    assert left.value.code == 2 and "the function of " in said and " must be " in said, said
     assert said.count("\n") == 1 and not PYTHON.search(said)
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("person", "metric", "message"),
     [
-        (ASKED, "--candidates custom_minutes=LOW:HIGH:STEP must be given for --custom_profile: "),
-        ([*ASKED, *ASKED, *GRID], "two metrics would be the output column 'custom_minutes'"),
-        ([*ASKED, *GRID, "--lowest", "x=0"], "--lowest: 'x' is none of the columns of --custom_p"),
-        (["--count", "--lowest", "minutes=0"], "columns of --custom_profile: there are none"),
-        ([*ASKED, *GRID, "--lowest", "minutes"], "--lowest: must be columns with the statistic of"),
-        ([*ASKED, *GRID, "--lowest", "minutes=nan"], "like minutes=0,spent=0, not 'minutes=nan'"),
-        ([*ASKED, *GRID, "--lowest=minutes=-inf"], "like minutes=0,spent=0, not 'minutes=-inf'"),
+        ("p", asked(candidates=None), "candidates must be "),
+        ("p", asked(lowest="nan"), "lowest must be "),
         (
-            ["--custom_profile", f"{HERE}:GENERATOR", *GRID],
-            "the function of --custom_profile must be picklable, to be sent to workers",
+            "p",
+            asked("GENERATOR"),
+            "the function of custom_profile must be picklable, to be sent to",
         ),
-        (
-            ["--person", "a,b", *ASKED, *GRID],
-            "a metric of rows with several owners must be --count, --sum, --max, --min, ",
-        ),
+        ("a,b", asked(), "a metric of rows with several owners must be count, sum, max, min, "),
     ],
 )
-def test_wrong_calls(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_calls(
+    person: str,
+    metric: dict[str, object],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    config: Config,
+) -> None:
     with pytest.raises(SystemExit) as left:
-        person = [] if "--person" in words else ["--person", "p"]
-        aggregate.main([*person, "--epsilon", "1", "--plan", *words])
+        aggregate.main(["--person", person, "--epsilon=1", "--plan", *config(metrics=[metric])])
     said = capsys.readouterr().err
     assert left.value.code == 2 and message in said, said
     assert said.count("\n") == 1 and not PYTHON.search(said)
@@ -192,10 +188,3 @@ def test_a_profile_that_workers_could_not_get_is_refused_when_built() -> None:
     ):
         with pytest.raises(TypeError, match="CustomProfile: profile must be picklable"):
             make()
-
-
-def test_help_says_what_it_needs() -> None:
-    for job in (aggregate, shifted_inverse):
-        said = " ".join(job.parser().format_help().split())
-        assert "--custom_profile COLUMN=MODULE:NAME a monotone statistic of your own" in said
-        assert "--lowest COLUMN=VALUE the statistic of nobody" in said

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import aggregate, demo
+from pipelines import aggregate, command_line, demo, description
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,7 +32,8 @@ def test_the_demo_releases_all_nations(
 def test_no_number_is_of_little_use_at_the_size_of_the_demo() -> None:
     """25 nations with 4,000 customers each; a maximum needs ten times the people above it."""
     options, _ = aggregate.parser().read(demo.words([f"nation {place}" for place in range(25)]))
-    plan = aggregate.transform(options).plan(100_000, {"o_totalprice": 10_000_000, "rows": 30})
+    release = description.Description(command_line.described(options)).release
+    plan = release.plan(100_000, {"o_totalprice": 10_000_000, "rows": 30})
     assert plan.outlook is not None and plan.outlook.people == 4000
     assert plan.outlook.hopeless == ()
     [shift] = [row.shift for row in plan.rows if row.metric.startswith("max_")]

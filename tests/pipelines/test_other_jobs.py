@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import beam_dp as dp
-from pipelines import aggregate, preprocess, ratio, sensitivity, shifted_inverse
+from pipelines import aggregate, description, preprocess, ratio, sensitivity, shifted_inverse
 
 RUN = ["--runner", "FnApiRunner"]
 
@@ -79,7 +79,7 @@ def test_a_rate_of_rows_needs_a_bound_for_bounded_people_only(clicks, tmp_path, 
     with pytest.raises(SystemExit) as left:
         ratio.main([*words, "--method", "kulesza_suresh_wang"])
     assert left.value.code == 2
-    assert "add --bounds rows_per_partition=10, or --per person" in capsys.readouterr().err
+    assert "add --bounds rows_per_partition=10, or count per person" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -87,12 +87,12 @@ def test_a_rate_of_rows_needs_a_bound_for_bounded_people_only(clicks, tmp_path, 
     [
         (
             ["--delta", "1e-6", "--bounds", "partitions=1"],
-            '--neighbours must be "add-remove" where',
+            'neighbours must be "add-remove" where',
         ),
         (["--public_partitions", "de,fr"], ""),
         (
             ["--public_partitions", "de,fr", "--method", "local_sensitivity"],
-            "the --delta of --method local_sensitivity must be above 0",
+            "the delta of method local_sensitivity must be above 0",
         ),
     ],
 )
@@ -134,66 +134,32 @@ def test_a_function_of_ones_own(clicks, tmp_path, capsys):
     assert 3 <= float(row["black_box_score"]) <= 6
     for wrong in ("score", "score=nowhere:f", "score=statistics:nothing", "=statistics:median"):
         with pytest.raises(SystemExit) as left:
-            preprocess.main([*words, "--black_box", wrong])
-        assert left.value.code == 2 and "--black_box" in capsys.readouterr().err
+            preprocess.main([*words, "--plan", "--black_box", wrong])
+        assert left.value.code == 2 and " must " in capsys.readouterr().err
 
 
 def test_a_statistic_is_required_and_a_plan_reads_nothing(tmp_path, capsys):
     words = ["--person", "user", "--epsilon", "1"]
     with pytest.raises(SystemExit) as left:
         preprocess.main(words)
-    assert left.value.code == 2 and "a statistic is required" in capsys.readouterr().err
+    assert left.value.code == 2 and "metrics must be given" in capsys.readouterr().err
     assert preprocess.main([*words, "--variance", "x", "--sensitivity", "2", "--plan"]) == 0
     assert "given sensitivity" in capsys.readouterr().out
 
 
-def test_shares_of_rows_need_no_bound_in_either_job(capsys):
-    """The job of shares and that of all metrics release them alike."""
-    words = [
-        "--input",
-        "in.csv",
-        "--output",
-        "out.csv",
-        "--person",
-        "p",
-        "--epsilon",
-        "1",
-        "--plan",
-    ]
-    plans = []
-    for method in ([], ["--method", "clip"]):
-        assert ratio.main([*words, "--column", "x", *method]) == 0
-        plans.append(capsys.readouterr().out)
-        assert aggregate.main([*words, "--ratio", "x", *method]) == 0
-        plans.append(capsys.readouterr().out)
-    assert len(set(plans)) == 1 and "one draw for 2 numbers" in plans[0]
-
-
-def test_a_variance_of_rows_takes_no_options_of_people(capsys):
-    """Beside it, what is of people takes them."""
-    words = [
-        "--input",
-        "in.csv",
-        "--output",
-        "out.csv",
-        "--person",
-        "p",
-        "--epsilon",
-        "1",
-        "--plan",
-    ]
-    words += ["--variance", "x", "--trimmed_mean", "x", "--person_value", "sum"]
-    assert aggregate.main([*words, "--sensitivity", "3"]) == 0
-    said = capsys.readouterr().out
-    assert "variance_x (squared distances from a centre)" in said
-    assert "preprocessing for a given sensitivity" in said
+def test_the_job_of_shares_and_that_of_all_metrics_release_them_alike(capsys):
+    words = ["--person", "p", "--epsilon", "1", "--plan"]
+    assert ratio.main([*words, "--column", "x", "--method", "clip"]) == 0
+    plan = capsys.readouterr().out
+    assert aggregate.main([*words, "--ratio", "x"]) == 0
+    assert capsys.readouterr().out == plan and "one draw for 2 numbers" in plan
 
 
 @pytest.mark.parametrize("given", [[], ["--person_value", "mean"]])
 def test_a_maximum_is_that_of_the_rows_as_in_the_transform(given):
     words = ["--person", "user", "--epsilon", "1", "--max", "v", "--min", "v", "--mean", "v"]
     options = preprocess.parser().parse_args([*words, *given])
-    found = preprocess.transform(options).metrics
+    found = description.Description(preprocess.described(options)).release.metrics
     assert [metric.output for metric in found] == ["max_v", "min_v", "mean_v"]
     if given:
         assert {metric.person_value for metric in found} == {"mean"}
@@ -209,7 +175,7 @@ BOX = ["--black_box", "v=statistics:median"]
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([*BOX, "--sensitivity", "3"], "--sensitivity is for --trimmed_mean and "),
+        ([*BOX, "--sensitivity", "3"], "sensitivity is for no statistic that is asked for"),
         ([*BOX, "--sensitivity", "3", "--variance", "v"], ""),
         ([*BOX, "--person_value", "max"], ""),
         ([*BOX, "--person_value", "last", "--last_by", "t"], ""),
@@ -363,22 +329,16 @@ def test_every_job_refuses_an_output_that_cannot_be_written(
         job.main(words)
     said = capfd.readouterr().err
     assert left.value.code == 2 and said.count("\n") == 1
-    assert "--output must be one that can be written, not " in said
+    assert "output must be one that can be written, not " in said
 
 
-def test_help_speaks_of_several_owners_where_there_are_metrics_for_them():
-    for job in (aggregate, shifted_inverse):
-        assert "--person COLUMN[,COLUMN...] the column" in helped(job)
-        assert "or the 2 to 8 of rows with several owners" in helped(job)
-    for job in (preprocess, ratio):
-        assert "--person COLUMN the column that identifies a person --partition" in helped(job)
-
-
-@pytest.mark.parametrize("job", [preprocess, ratio])
-def test_several_owners_are_refused_where_nothing_is_for_them(job, capsys):
+@pytest.mark.parametrize(
+    ("job", "words"), [(preprocess, ["--variance=v"]), (ratio, ["--column=v"])]
+)
+def test_several_owners_are_refused_where_nothing_is_for_them(job, words, capsys):
     with pytest.raises(SystemExit):
-        job.parser().read(["--person", "from,to"])
-    assert "--person: must be one column: this job has nothing for rows" in capsys.readouterr().err
+        job.main(["--person", "from,to", "--epsilon", "1", "--plan", *words])
+    assert "a metric of rows with several owners must be " in capsys.readouterr().err
 
 
 def test_help_of_one_statistic_says_that_it_is_one_sided():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import beam_dp as dp
-from pipelines import preprocess
+from pipelines import description, preprocess
 from tests.pipelines.test_wrong_calls import PYTHON
 from tests.row_files import write
 
@@ -60,7 +60,7 @@ def test_it_is_the_metric_of_the_transform(
     words = ["--person", "p", f"--{flag}", "v", "--epsilon", "2", "--plan"]
     asked = [*words, "--person_epsilon", "own=2,0.5", "--person_value", "last", "--last_by", "t"]
     options, _ = preprocess.parser().read(asked)
-    [metric] = preprocess.transform(options).metrics
+    [metric] = description.Description(preprocess.described(options)).release.metrics
     epsilons = [Fraction(2), Fraction(1, 2)]
     given = {"person_value": "last", "last_by": "t", "person_epsilon": "own", "epsilons": epsilons}
     transform = dp.PreprocessSensitivity(statistic, "p", dp.Budget(2), **given)
@@ -71,7 +71,7 @@ def test_it_is_the_metric_of_the_transform(
 
 OWN = ["--person_epsilon", "own=0.5,2"]
 SUM = ["--sum", "v", *OWN]
-LARGEST = "write the largest of them as --epsilon, without --delta"
+LARGEST = "write the largest of them as epsilon, without a delta"
 
 
 @pytest.mark.parametrize(
@@ -79,31 +79,31 @@ LARGEST = "write the largest of them as --epsilon, without --delta"
     [
         (["--sum", "v", "--epsilon", "2"], "--sum is for --person_epsilon here"),
         ([*SUM, "--epsilon", "1"], f"must be the largest of epsilons, 2.0, not 1.0: that is what the person who allows most allows: {LARGEST}"),
-        ([*SUM, "--rho", "1"], f"the budget of --person_epsilon must be a pure epsilon, without rho and delta, for people with an epsilon of their own: {LARGEST}"),
+        ([*SUM, "--rho", "1"], f"the budget of person_epsilon must be a pure epsilon, without rho and delta, for people with an epsilon of their own: {LARGEST}"),
         ([*SUM, "--epsilon", "2", "--delta", "1e-6"], f"must be a pure epsilon, without rho and delta, for people with an epsilon of their own: {LARGEST}"),
-        ([*SUM, "--max", "v", "--epsilon", "2"], "--person_epsilon takes one statistic"),
-        (["--variance", "v", *OWN, "--epsilon", "2"], "is for --sum, --max, --min and --median"),
-        (["--mean", "v", *OWN, "--epsilon", "2"], "is for --sum, --max, --min and --median"),
+        ([*SUM, "--max", "v", "--epsilon", "2"], "person_epsilon takes one statistic"),
+        (["--variance", "v", *OWN, "--epsilon", "2"], "the statistic must be sum, max, median, or preprocessed of an extreme"),
+        (["--mean", "v", *OWN, "--epsilon", "2"], "the statistic must be sum, max, median, or preprocessed of an extreme"),
         (
             ["--black_box", "v=math:fsum", *OWN, "--epsilon", "2"],
-            "--person_epsilon is for --sum, --max",
+            "the statistic must be sum, max",
         ),
-        ([*OWN, "--epsilon", "2"], "a statistic is required"),
+        ([*OWN, "--epsilon", "2"], "person_epsilon takes one statistic"),
         (
             ["--median", "v", *OWN, "--epsilon", "2", "--sensitivity", "1"],
-            "--sensitivity must be left out: a --median for people with an epsilon of their own is searched for, and",
+            "sensitivity must be left out: a median for people with an epsilon of their own is searched for, and",
         ),
         (
             [*SUM, "--epsilon", "2", "--partition", "d", "--bounds", "partitions=1"],
-            "the partitions must be public ones for people with an epsilon of their own, who pay for nothing else: --public_partitions 1,2,3",
+            "the partitions must be public ones for people with an epsilon of their own, who pay for nothing else: name the partitions: --public_partitions 1,2,3",
         ),
         *(
-            (["--sum", "v", "--epsilon", "2", "--person_epsilon", word], "--person_epsilon: must be")
+            (["--sum", "v", "--epsilon", "2", "--person_epsilon", word], " must be ")
             for word in ("own", "own=", "=1", "own=0", "own=1,-2", "own=1e-7", "own=x", "own=inf")
         ),
         (
             ["--sum", "v", "--epsilon", "2000", "--person_epsilon=o=" + ",".join(map(str, range(1, 2001)))],
-            "--person_epsilon: epsilons must be at most 1024 different ones, not 2000",
+            "epsilons must be at most 1024 different ones, not 2000",
         ),
     ],
 )  # fmt: skip

@@ -14,10 +14,10 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.search.choose import build_search
+from beam_dp.mechanisms.search.choose import BY_WORD, build_search
 from beam_dp.transforms.inputs import wanted_columns
-from pipelines import scratch, shifted_inverse
-from pipelines.arguments import metrics
+from pipelines import running, shifted_inverse
+from pipelines.description import Description
 from tests.pipelines.conftest import PEOPLE
 from tests.row_files import write
 
@@ -50,7 +50,7 @@ def read(path: Path) -> list[dict[str, str]]:
 def test_a_value_that_all_people_have_is_never_missed(
     visits: str, tmp_path: Path, search: str
 ) -> None:
-    cap = build_search(metrics.BY_WORD[search], dp.Budget(3), 0.05, 61).cap(61)
+    cap = build_search(BY_WORD[search], dp.Budget(3), 0.05, 61).cap(61)
     assert cap < PEOPLE
     # Everybody has 30, so B[k] = 30 for every k up to the cap K, and a search over B[0..K]
     # stops on the wrong side with probability at most that of the cap, 1e-12 per partition.
@@ -73,9 +73,15 @@ def test_the_loss_between_the_steps_is_that_of_brute_force(tmp_path: Path) -> No
     loss = dp.RemovalLoss(dp.Sum("spent"), "visitor", ["day"], 3, None, dp.PublicPartitions([1, 2]))
     read = wanted_columns.reader(source, ["visitor"], ["day"], [loss.statistic])
     lost = beam.Pipeline("FnApiRunner") | read | loss
-    shifted_inverse.write_loss(lost, str(tmp_path))
+    written(lost, tmp_path)
     left = [sum(sorted(spent)[: len(spent) - k]) for k in range(4)]
-    assert sorted(scratch.read_lines(str(tmp_path))) == [[1, left], [2, [0, 0, 0, 0]]]
+    assert sorted(shifted_inverse.read_lines(str(tmp_path))) == [[1, left], [2, [0, 0, 0, 0]]]
+
+
+def written(lost: beam.PCollection[beam.Row], path: Path) -> None:
+    """Write a loss as the job does."""
+    shifted_inverse.write_lines(lost, str(path))
+    running.run(lost.pipeline, "Reading")
 
 
 def profile(source: str, statistic: Metric, owners: list[str], path: Path) -> list[float]:
@@ -83,8 +89,8 @@ def profile(source: str, statistic: Metric, owners: list[str], path: Path) -> li
     path.mkdir()
     read = wanted_columns.reader(source, owners, [], [statistic])
     loss = dp.RemovalLoss(statistic, person, removals=3)
-    shifted_inverse.write_loss(beam.Pipeline("FnApiRunner") | read | loss, str(path))
-    [[values]] = scratch.read_lines(str(path))
+    written(beam.Pipeline("FnApiRunner") | read | loss, path)
+    [[values]] = shifted_inverse.read_lines(str(path))
     return values
 
 
@@ -170,13 +176,13 @@ def test_the_loss_is_for_this_user_only_and_deleted(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     modes: list[int] = []
-    read_lines = scratch.read_lines
+    read_lines = shifted_inverse.read_lines
 
     def spy(path: str) -> object:
         modes.append(stat.S_IMODE(Path(path).stat().st_mode))
         return read_lines(path)
 
-    monkeypatch.setattr(scratch, "read_lines", spy)
+    monkeypatch.setattr(shifted_inverse, "read_lines", spy)
     assert shifted_inverse.main(command(visits, tmp_path / "out.csv", "--max", "minutes")) == 0
     assert modes == [0o700]
     assert list(temporary.iterdir()) == []
@@ -202,36 +208,13 @@ def test_temp_location_is_used_and_cleaned(visits: str, tmp_path: Path, temporar
     assert list(temporary.iterdir()) == list(shared.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--epsilon", "1", "--max", "minutes"],
-        ["--epsilon", "1", "--candidates", "0:60:1"],
-        ["--epsilon", "1", "--max", "minutes", "--candidates", "60:0:1"],
-        ["--epsilon", "1", "--max", "minutes", "--candidates", "0:60"],
-        ["--epsilon", "1", "--max", "a", "--min", "a", "--candidates", "0:60:1"],
-        ["--epsilon", "1", "--max", "a", "--candidates", "0:60:1", "--partition", "day"],
-        ["--max", "a", "--candidates", "0:60:1"],
-    ],
-)
-def test_a_wrong_call_is_one_line(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
-    files = ["--input", "a.csv", "--output", "b.csv", "--person", "visitor"]
-    with pytest.raises(SystemExit) as stopped:
-        shifted_inverse.main([*files, *words])
-    assert stopped.value.code == 2
-    said = capfd.readouterr()
-    assert said.out == "" and said.err.count("\n") == 1
-
-
 def test_a_unit_a_size_and_a_geometric_grid_reach_the_steps() -> None:
-    words = ["--person", "p", "--epsilon", "1", "--sum_of_squares", "a", "--candidates=1:64:x2"]
-    options, _ = shifted_inverse.parser().read([*words, "--partition_rows", "100", "--shards", "2"])
-    loss, _, outputs = shifted_inverse.steps(options)
-    assert (
-        list(outputs) == [1, 2, 4, 8, 16, 32, 64]
-        and loss.partition_rows == 100
-        and loss.shards == 2
-    )
-    words = ["--person", "p", "--epsilon", "1", "--max", "a", "--candidates=1:64:1"]
-    options, _ = shifted_inverse.parser().read([*words, "--unit", "a=0.5"])
-    assert shifted_inverse.steps(options)[0].statistic.unit == Fraction(1, 2)
+    grid = {"low": 1, "high": 64, "ratio": 2}
+    asked = {"sum_of_squares": "a", "candidates": grid, "search": "auto"}
+    given = {"person": "p", "budget": {"epsilon": 1}, "partition_rows": 100, "shards": 2}
+    loss, _, outputs = shifted_inverse.steps(Description({**given, "metrics": [asked]}))
+    assert list(outputs) == [1, 2, 4, 8, 16, 32, 64]
+    assert (loss.partition_rows, loss.shards) == (100, 2)
+    asked = {"max": "a", "unit": 0.5, "candidates": grid, "search": "above_threshold"}
+    loss, *_ = shifted_inverse.steps(Description({**given, "metrics": [asked]}))
+    assert vars(loss.statistic)["unit"] == Fraction(1, 2)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import stopping, terminal
+from pipelines import running, stopping
 
 ROOT = Path(__file__).parents[2]
 PROCESSES = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
@@ -188,13 +188,13 @@ def test_a_terminal_stops_the_workers_too_and_a_second_time_changes_nothing(
     job.check_end(130, STAGES)
 
 
-@pytest.mark.audit  # the same, without processes, in test_lost_workers
+@pytest.mark.audit  # the same, without processes, in test_running
 def test_a_job_whose_worker_is_killed_fails(start: Callable[..., Job], endless: str) -> None:
     job = reading(start, endless, "aggregate", *PROCESSES)
     job.wait_for(lambda: len(job.running()) > 2)
     time.sleep(1.5)
     os.kill(max(job.running()), signal.SIGKILL)
-    job.check_end(1, (*STAGES, terminal.LOST))
+    job.check_end(1, (*STAGES, running.LOST))
 
 
 @pytest.mark.sampled(5)

@@ -1,19 +1,24 @@
-"""What a run may say: its stages, and nothing of what runners log, print or leave behind."""
+"""What a run may say: its stages, in a line on a terminal, and nothing that runners say."""
 
 import logging
 import os
+import pty
+import select
 import subprocess
 import sys
 import threading
+import time
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from beam_dp.transforms.inputs import progress
 from beam_dp.transforms.steps import guards
-from pipelines import failures, terminal
+from pipelines import aggregate, failures, running, terminal
 
 ROOT = Path(__file__).parents[2]
 CANARY = "canary-40961"
@@ -59,10 +64,10 @@ def test_log_and_standard_error_are_given_back(
     stream = sys.stderr
     good = beam.Pipeline("FnApiRunner")
     _ = good | beam.Create([1])
-    terminal.run(good, "Good")
+    running.run(good, "Good")
     assert logging.root.manager.disable == before and sys.stderr is stream
     with pytest.raises(SystemExit):
-        terminal.run(failing(), "Bad")
+        running.run(failing(), "Bad")
     assert logging.root.manager.disable == before and sys.stderr is stream
     os.write(2, b"there again\n")
     assert capfd.readouterr().err == "Good\nBad\nthere again\n"
@@ -87,7 +92,7 @@ def test_nothing_is_logged_by_threads_that_a_failure_leaves(
 
 def test_a_failure_in_a_worker_process_shows_no_data(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
-        terminal.run(failing(*PROCESSES), "Reading")
+        running.run(failing(*PROCESSES), "Reading")
     said = capfd.readouterr()
     assert said.err == "Reading\n" and said.out == "" and CANARY not in str(stopped.value.code)
 
@@ -101,7 +106,7 @@ def test_the_error_is_shown_to_who_asks_for_it(
     options: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as stopped:
-        terminal.run(failing(*options), "Reading", show_errors=True)
+        running.run(failing(*options), "Reading", show_errors=True)
     said = capfd.readouterr().err
     assert said.startswith("Reading\nTraceback ") and f"ValueError: no good: {CANARY}" in said
     line = str(stopped.value.code)
@@ -120,7 +125,7 @@ def test_a_line_says_where_to_look() -> None:
         assert said == f"{line}see the runner's log, or run again with --show_errors"
     assert {*local, *remote} == set(guards.RUNNERS)
     with pytest.raises(SystemExit) as stopped:
-        terminal.run(failing(), "Reading")
+        running.run(failing(), "Reading")
     assert "log" not in str(stopped.value.code) and "--show_errors" in str(stopped.value.code)
 
 
@@ -170,7 +175,7 @@ def test_an_error_of_any_kind_is_one_line(
             raise kind(f"{CANARY} [while running 'Map']")
 
     with pytest.raises(SystemExit) as stopped:
-        terminal.run(Failing(), "Reading")
+        running.run(Failing(), "Reading")
     said = f"{stopped.value.code}{capfd.readouterr()}"
     assert f"the run failed with {kind.__name__}; its text may quote data" in said
     assert CANARY not in said and "Traceback" not in said
@@ -184,3 +189,99 @@ def test_what_nothing_catches_is_one_line_and_shown_to_who_asks() -> None:
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 1 and (CANARY in done.stderr) == shown
         assert "EOFError" in done.stderr and (done.stderr.count("\n") == 1) != shown
+
+
+FILE = __file__
+
+
+class Screen:
+    """A terminal, and what was written on it."""
+
+    def __init__(self) -> None:
+        self._master, self.descriptor = pty.openpty()
+
+    def text(self) -> str:
+        """Return what is new; a sign may be cut where the line is being written."""
+        read, until = b"", time.monotonic() + 0.2
+        while select.select([self._master], [], [], 0.05)[0]:
+            read += os.read(self._master, 1 << 16)
+            if time.monotonic() > until:
+                break
+        return read.decode(errors="ignore")
+
+    def close(self) -> None:
+        os.close(self._master)
+        os.close(self.descriptor)
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Screen]:
+    monkeypatch.setattr(terminal, "DELAY", 0.0)
+    monkeypatch.setattr(terminal, "_EVERY", 0.01)
+    made = Screen()
+    monkeypatch.setattr(terminal, "_terminal", [made.descriptor])
+    yield made
+    made.close()
+
+
+def wait_for(screen: Screen, words: str) -> str:
+    """Return what is on the screen, once the words are."""
+    seen, until = "", time.monotonic() + 20
+    while words not in seen and time.monotonic() < until:
+        seen += screen.text()
+    assert words in seen
+    return seen
+
+
+def test_it_shows_the_stage_and_the_share(screen: Screen) -> None:
+    with terminal.shown("Reading", FILE, "FnApiRunner"):
+        progress.add(Path(FILE).stat().st_size * 0.375)
+        wait_for(screen, "Reading  37% |")
+        progress.add(Path(FILE).stat().st_size)
+        wait_for(screen, "All is read: bounding and drawing 100% |")
+        terminal.stage("Writing")
+        wait_for(screen, "Writing 100% |")
+    cleared = screen.text().split("\r")
+    assert cleared[-1] == "" and cleared[-2].strip() == ""
+
+
+@pytest.mark.parametrize("case", ["no terminal", "nothing read", "another runner", "a short run"])
+def test_there_is_none_elsewhere(
+    screen: Screen, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = "" if case == "nothing read" else FILE
+    runner = "DataflowRunner" if case == "another runner" else "FnApiRunner"
+    if case == "a short run":
+        monkeypatch.setattr(terminal, "DELAY", 60.0)
+    with open(tmp_path / "log", "wb") as log:
+        if case == "no terminal":
+            monkeypatch.setattr(terminal, "_terminal", [log.fileno()])
+        with terminal.shown("Reading", read, runner):
+            pass
+    assert screen.text() == ("Reading\r\n" if case in ("nothing read", "another runner") else "")
+
+
+def test_a_run_shows_its_stages_in_the_line_while_all_else_is_held_back(screen: Screen) -> None:
+    def slow(element: str) -> str:
+        os.write(2, b"canary-611")
+        progress.add(10)
+        time.sleep(0.3)
+        return element
+
+    made = beam.Pipeline("FnApiRunner")
+    rows = made | "Rows" >> beam.Create(["canary-611"]) | "Slow" >> beam.Map(slow)
+    terminal.when_ready("Writing", rows)
+    running.run(made, "Reading and bounding", reads=FILE)
+    said = screen.text()
+    assert "\rReading and bounding   0% |" in said and "canary" not in said
+    assert "\n" not in said  # one line
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_quiet_names_no_stage(
+    visits: str, tmp_path: Path, quiet: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--input", visits, "--output", str(tmp_path / "out.csv"), "--person", "visitor"]
+    words += ["--count", "--epsilon", "1", "--runner", "FnApiRunner"]
+    assert aggregate.main([*words, *(["--quiet"] if quiet else [])]) == 0
+    assert capfd.readouterr().err == ("" if quiet else "Reading and bounding\nWriting\n")

@@ -1,6 +1,7 @@
-"""Wrong calls: one line in the command line's words, a code that is not 0, nothing touched."""
+"""Wrong calls: one line in the words of the mapping, a code that is not 0, nothing touched."""
 
 import itertools
+import json
 import re
 import subprocess
 import sys
@@ -10,19 +11,17 @@ from typing import Any
 import pytest
 
 from beam_dp.mechanisms.metrics import REGISTRY
-from beam_dp.mechanisms.summaries import worker_limits
-from beam_dp.transforms.steps.output_rows import shown_name
 from pipelines import (
     aggregate,
     demo,
     ledger,
+    messages,
     preprocess,
     ratio,
     sensitivity,
     shifted_inverse,
     template_metadata,
 )
-from pipelines.arguments import forms, language, metrics, people
 
 ROOT = Path(__file__).parents[2]
 PERSON = ["--person", "visitor"]
@@ -44,397 +43,237 @@ def counted(*words: str) -> list[str]:
     return [*FILES, *command("--count", *words)]
 
 
+def written(path: str) -> list[str]:
+    return ["--input", "a.csv", "--output", path, *command("--count")]
+
+
 AGGREGATE = {
-    "no arguments": ([], "the following arguments are required: --person"),
-    "no budget": ([*FILES, *PUBLIC, "--count"], "--epsilon or --rho is required: --epsilon 1 is"),
-    "misspelt budget": (
-        [*FILES, *PUBLIC, "--count", "--epsilom", "1"],
-        "unrecognized option: --epsilom, did you mean --epsilon?",
-    ),
-    "a budget twice": (counted("--epsilon", "2"), "--epsilon must be given once: leave one of the two"),
-    "a budget twice, with =": (counted("--epsilon=1"), "--epsilon must be given once: leave one of the"),
-    "a runner twice": (
-        counted("--runner=FnApiRunner", "--runner", "FnApiRunner"), "--runner must be given once"
-    ),
-    "a filter": (counted("--filter", "day=6"), "unrecognized option: --filter; --help lists those of"),
-    "rows to keep": (counted("--where=day>6"), "unrecognized option: --where; --help lists those of the"),
-    "groups": (counted("--group_by", "day"), "unrecognized option: --group_by; --help lists those of"),
-    "fewest people": (counted("--min_people", "20"), "--min_people, did you mean --people?"),
-    "the beginning of an option": (counted("--partition_row", "9"), "did you mean --partition_rows?"),
-    "the beginning of one of Beam": (
-        counted("--direct_num_worker", "2"), "did you mean --direct_num_workers?"
-    ),
+    "no arguments": ([], "person must be given: add --person visitor_id"),
+    "no budget": ([*FILES, *PUBLIC, "--count"], "the budget must be given: add --epsilon 1"),
+    "misspelt budget": ([*PUBLIC, "--count", "--epsilom", "1"], "option: --epsilom, did you mean --epsilon?"),
+    "a budget twice": (counted("--epsilon=2"), "--epsilon: must be given once: leave one of the two out"),
+    "a filter": (counted("--filter", "day=6"), "unrecognized option: --filter; --help lists those of the job"),
+    "the beginning of an option": (counted("--over"), "--over, did you mean --overwrite?"),
+    "the beginning of one of Beam": (counted("--direct_num_worker", "2"), "mean --direct_num_workers?"),
+    "a part of the mapping": (counted("--one_sided"), "it is a part of the mapping of --config: one_sided"),
     "an option with one dash": (counted("-x", "3"), "unrecognized argument: -x"),
     "a word behind a value of Beam": (counted("--runner", "FnApiRunner", "b"), "unrecognized argument: b"),
     "no value of Beam": (counted("--runner"), "argument --runner: expected one argument"),
+    "a wrong option of Beam": (counted("--direct_num_workers", "x"), "--direct_num_workers: invalid"),
+    "an unsound runner": (counted("--runner", "BundleBasedDirectRunner"), "--runner must be one of"),
+    "a stray word": ([*FILES, *PUBLIC, "2,", *ONE, "--count"], "unrecognized argument: 2,"),
     "a bound on partitions without any": (
-        [*FILES, *PERSON, *ONE, "--count", "--max_partitions", "3"],
-        "--bounds partitions needs --partition COLUMN, whose values it counts",
-    ),
-    "a bound on partitions without any, chosen": (
-        [*FILES, *PERSON, *ONE, "--count", "--bounds", "rows=9,partitions=auto"],
-        "--bounds partitions needs --partition COLUMN",
+        [*FILES, *PERSON, *ONE, "--count", "--bounds", "rows=9,partitions=auto"], "need a partition: without --partition"
     ),
     "keys that look like a range": (
-        [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "1-7"],
-        "'1-7' looks like a range: write all of them, 1,2,3,4,5,6,7; if '1-7' is the one key, write it in",
-    ),
-    "keys that look like a long range": (
-        [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "2000..2026"],
-        "looks like a range: write all of them, 2000,2001,2002,...,2026; if",
+        [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "1-7"], "'1-7' looks like a range: write all of them"
     ),
     "a clip of a mean": (
         [*FILES, *command("--mean", "rating", "--clip", "mean_rating=5")],
         "small: where no value can be beyond 5, add --high mean_rating=5; no clip is needed",
     ),
     "a clip of a share": (
-        [*FILES, *command("--ratio", "a:person", "--clip", "ratio_a_per_person=5")],
-        "--clip: 'ratio_a_per_person' is none of the output columns that have one: there are none",
+        [*command("--ratio", "a:person", "--clip", "ratio_a_per_person=5")],
+        "--clip: 'ratio_a_per_person' is no output column that has one: there are none",
     ),
-    "no output": (["--input", "a.csv", *command("--count")], "arguments are required: --output\n"),
-    "no input": (["--output", "b.csv", *command("--count")], "arguments are required: --input\n"),
-    "two budgets": (counted("--rho", "1"), "argument --rho: not allowed with argument --epsilon"),
-    "quotes of parquet": (
-        ["--input", "a.parquet", "--output", "b.csv", *command("--count", "--quotes", "false")],
-        "--quotes false must be left out for .parquet files: only CSV has quotes",
+    "no output": (["--input", "a.csv", *command("--count")], "these are required: output\n"),
+    "no files": (command("--count"), "these are required: input, output"),
+    "two budgets": (counted("--rho", "1"), "the budget must have either an epsilon or a rho"),
+    "no metric": ([*FILES, *command()], "metrics must be given: add a metric, like --count"),
+    "epsilon 0": ([*PUBLIC, "--count", "--epsilon", "0"], "epsilon must be above 0 (at least 2^-50), not 0"),
+    "epsilon nan": ([*PUBLIC, "--count", "--epsilon", "nan"], "epsilon must be finite, not nan"),
+    "epsilon one": ([*PUBLIC, "--count", "--epsilon", "one"], "epsilon must be a number, not 'one'"),
+    "rho below 0": ([*PUBLIC, "--count", "--rho=-1"], "rho must be above 0 (at least"),
+    "delta 1": (counted("--delta", "1"), "delta must be at least 0 and below 1, not 1"),
+    "a metric twice": (counted("--count"), "two metrics would be one output column"),
+    "one name for two quantiles": (
+        command("--quantile", "a:0.1", "--quantile", "a:0.10"), "two metrics would be one output column"
     ),
-    "no metric": ([*FILES, *command()], "a metric is required: --count, --people_count, --sum"),
-    "no files": (command("--count"), "the following arguments are required: --input, --output"),
-    "epsilon 0": ([*FILES, *PUBLIC, "--count", "--epsilon", "0"], "--epsilon: must be a number ab"),
-    "epsilon nan": ([*FILES, *PUBLIC, "--count", "--epsilon", "nan"], "0, for example 0.5, not 'nan'"),
-    "epsilon one": ([*FILES, *PUBLIC, "--count", "--epsilon", "one"], "0, for example 0.5, not 'one'"),
-    "epsilon tiny": ([*FILES, *PUBLIC, "--count", "--epsilon", "1e-300"], "--epsilon must be above 0"),
-    "rho below 0": ([*FILES, *PUBLIC, "--count", "--rho", "-1"], "--rho: must be a number above 0"),
-    "rho tiny": ([*FILES, *PUBLIC, "--count", "--rho", "1e-300"], "--rho must be above 0 (at least"),
-    "delta 1": (counted("--delta", "1"), "--delta: must be at least 0 and below 1, for example 1e-6"),
-    "delta below 0": (counted("--delta", "-1e-6"), "at least 0 and below 1, for example 1e-6, not '"),
-    "a typing error": (counted("--public_partition", "3"), "did you mean --public_partitions?"),
-    "an earlier word": (counted("--max_partition", "3"), "did you mean --bounds partitions=?"),
-    "a stray word": ([*FILES, *PUBLIC, "2,", *ONE, "--count"], "unrecognized argument: 2,"),
-    "a metric twice": (counted("--count"), "two metrics would be the output column 'count'"),
     "one name": (
         [*FILES, *DAYS, *ONE, "--delta", "1e-6", "--sum", "a b", "--sum", "a_b"],
         "output columns must have different names, not ['sum_a_b', 'sum_a_b_high', 'sum_a_b_low'] twi",
     ),
-    "a metric of nothing": ([*FILES, *command("--sum", "")], "--sum: must be the name of a column"),
-    "no partitions of 0": (counted("--bounds", "partitions=0"), "--bounds: must be partitions, rows_p"),
-    "rows below 0": (counted("--bounds", "rows=-1"), "s of at least 1, like partitions=3,rows=20"),
-    "rows and a half": (counted("--bounds", "rows_per_partition=1.5"), "s with whole numbers of at least 1"),
-    "an unknown weight": (counted("--weight", "cuont=2"), "'cuont' is none of the output columns: c"),
-    "a weight alone": (counted("--weight", "count"), "--weight: must be output columns with numbers"),
-    "a weight of 0": (counted("--weight", "count=0"), "--weight: must be output columns with numbe"),
+    "a metric of nothing": ([*FILES, *command("--sum", "")], "--sum: must be COLUMN"),
+    "no partitions of 0": (counted("--bounds", "partitions=0"), "the partitions must be a whole number of at least 1"),
+    "rows and a half": (counted("--bounds", "rows_per_partition=1.5"), "a whole number of at least 1, not 1.5"),
+    "a bound of nothing": (counted("--bounds", "row=3"), "bounds must not have the word 'row'. Did you mean rows"),
+    "an unknown weight": (counted("--weight", "cuont=2"), "'cuont' is no output column that has one: count"),
+    "a weight alone": (counted("--weight", "count"), "--weight must be NAME=NUMBER, not 'count'"),
+    "a weight of 0": (counted("--weight", "count=0"), "weight must be above 0, not 0"),
     "private without delta": (
         [*FILES, *DAYS, *ONE, "--count", "--bounds", "partitions=3"],
-        f"--delta must be above 0 to select partitions privately, not 0: add --delta 1e-6, {NAMED}",
+        f"delta must be above 0 to select partitions privately, not 0: add --delta 1e-6, {NAMED}",
     ),
-    "neither a bound nor auto": (counted("--bounds", "partitions=all"), "(or partitions=auto), not 'partitions=all'"),
-    "a search of nothing": (counted("--search", "auto"), "--search is for --max, --min, "),
-    "a search that no part pays": (
-        [*FILES, *command("--max", "a", "--search", "scale_then_choose")],
-        "the budget of --search scale_then_choose must have an epsilon and a delta",
-    ),
-    "a quantile without share": (
-        [*FILES, *command("--quantile", "a")], "--quantile: must be COLUMN:P with P above 0 and bel"
-    ),
-    "a quantile of all": ([*FILES, *command("--quantile", "a:1")], "like minutes:0.9, not 'a:1'"),
-    "a quantile of nothing": ([*FILES, *command("--quantile", ":0.5")], "minutes:0.9, not ':0.5'"),
-    "quantiles without shares": (
-        [*FILES, *command("--quantiles", "a")], "--quantiles: must be COLUMN:P:P... with every P ab"
-    ),
-    "quantiles of all": ([*FILES, *command("--quantiles", "a:0.5:1")], "not '1'"),
-    "a bound of a count": (counted("--low", "count=0"), "--low: 'count' is none of the output colu"),
-    "bounds that cross": (
-        [*FILES, *command("--max", "a", "--low", "max_a=5", "--high", "max_a=1")],
-        "--high must be above low=5, not 1",
-    ),
-    "the 0th largest": (
-        [*FILES, *command("--kth_largest", "a:0")], "--kth_largest: must be COLUMN:K with a whole K"
-    ),
-    "the half largest": ([*FILES, *command("--kth_largest", "a:1.5")], "minutes:10, not 'a:1.5'"),
-    "a median of nothing": ([*FILES, *command("--median", "")], "--median: must be the name of a co"),
-    "one name for two quantiles": (
-        [*FILES, *command("--quantile", "a:0.1", "--quantile", "a:0.10")],
-        "two metrics would be the output column 'quantile_0_1_a'",
-    ),
-    "a report that is no page": (
-        [*FILES, *command("--count", "--report", "released.pdf")],
-        "--report must end in .html, not 'released.pdf'",
-    ),
-    "a report in no folder": (
-        [*FILES, *command("--count", "--report", "/proc/none/released.html")],
-        "--report must be one that can be written, not '/proc/none/released.html'",
-    ),
+    "a quantile without share": (command("--quantile", "a"), "--quantile: must be COLUMN:P[:person]"),
+    "a quantile of all": (command("--quantile", "a:1"), "p must be above 0 and below 1, not 1"),
+    "quantiles without shares": (command("--quantiles", "a"), "quantiles must have its shares"),
+    "a bound of a count": (counted("--low", "count=0"), "--low: 'count' is no output column that has one"),
+    "bounds that cross": (command("--max", "a", "--low", "max_a=5", "--high", "max_a=1"), "high must be above low=5"),
+    "the half largest": (command("--kth_largest", "a:1.5"), "k must be a whole number of at least 1, not 1.5"),
+    "half trimmed": (command("--trimmed_mean", "a:0.5"), "trim must be above 0 and below 1/2, not 0.5"),
+    "a mean of nothing per person": (command("--mean", ":person"), "--mean: must be COLUMN[:person]"),
+    "a rate of no value": (command("--ratio", "a="), "--ratio: must be COLUMN, or COLUMN=VALUE"),
+    "edges without end": (command("--histogram", "a:0..9..0"), "edges must have numbers, or LOW..HIGH..STEP with"),
+    "a report that is no page": (counted("--report", "a.pdf"), "report must end in .html, not 'a.pdf'"),
+    "a page in no folder": (counted("--report", "new/a.html"), "report must be one that can be written, not 'new/a.html'"),
     "text and number": (
-        [*FILES, *command("--distinct_count", "a", "--median", "a")],
-        "column 'a' of a CSV file must be read as text",
+        [*FILES, *command("--distinct_count", "a", "--median", "a")], "column 'a' of a CSV file must be read as text"
     ),
-    "person and number": (
-        [*FILES, *command("--sum", "visitor")], "column 'visitor' of a CSV file must be read as text"
-    ),
-    "nine owners": (
-        [*FILES, "--person", "a,b,c,d,e,f,g,h,i", *ONE, "--count"],
-        "--person: must be one column, or 2 to 8 different ones with commas between: from,to, not 'a,b",
-    ),
-    "one owner twice": (
-        [*FILES, "--person", "a,a", *ONE, "--count"], "with commas between: from,to, not 'a,a'"
-    ),
+    "nine owners": ([*FILES, "--person", "a,b,c,d,e,f,g,h,i", *ONE, "--count"], "person must be one column, or the 2 to 8"),
+    "one owner twice": (["--person", "a,a", *ONE, "--count"], "person must name each column once"),
     "several owners with limits": (
-        [*FILES, *OWNERS, *ONE, "--count", "--bounds", "rows=3"],
-        "--bounds must be left out where rows have several owners",
+        [*FILES, *OWNERS, *ONE, "--count", "--bounds", "rows=3"], "bounds must be left out where rows have several owners"
     ),
     "several owners and private partitions": (
         [*FILES, *OWNERS, "--partition", "day", *ONE, "--count", "--delta", "1e-6"],
-        "the partitions must be public where rows have several owners: --public_partitions 1,2,3",
+        "the partitions must be public where rows have several owners: name the partitions",
     ),
     "a mean of several owners": (
-        [*FILES, *OWNERS, *ONE, "--count", "--mean", "a"],
-        "a metric of rows with several owners must be --count, --sum, --max, --min, ",
+        [*FILES, *OWNERS, *ONE, "--mean", "a"], "a metric of rows with several owners must be count, sum, max, min, "
     ),
     "keys of two lengths": (
-        [*FILES, *DAYS, *ONE, "--count", "--partition", "hour", "--public_partitions", "1/2,3"],
-        "--public_partitions: every key must have one part per --partition column, with / between",
+        [*PERSON, "--partition", "day,hour", "--public_partitions", "1/2,3", *ONE, "--count"], "each key a part per partition"
     ),
-    "keys too short": (counted("--partition", "hour"), "every key must have one part per --partition"),
-    "no key": ([*FILES, *DAYS, *ONE, "--count", "--public_partitions", ""], "--public_partitions must name a key, for exam"),
-    "no text": ([*FILES, *DAYS, *ONE, "--count", "--public_partitions", "\udcff"], "--public_partitions: a key must be an int of 64 bits, a str"),
+    "no key": ([*DAYS, *ONE, "--count", "--public_partitions", ""], "partitions must have keys, like 1,2,3"),
+    "no text": ([*DAYS, *ONE, "--count", "--public_partitions", "\udcff"], "a key must be a whole number of 64 bits, a str"),
     "no key file": (
-        [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "@none.txt"],
-        "--public_partitions: cannot read 'none.txt': No such file or directory",
+        [*DAYS, *ONE, "--count", "--public_partitions", "@none.txt"], "partitions: cannot read 'none.txt': No such file"
     ),
     "a key file of bytes": (
-        [*FILES, *DAYS, *ONE, "--count", "--public_partitions", f"@{sys.executable}"],
-        "': it is not UTF-8",
+        [*DAYS, *ONE, "--count", "--public_partitions", f"@{sys.executable}"], "': it is not UTF-8"
     ),
-    "keys without columns": (
-        [*FILES, *PERSON, "--public_partitions", "1", *ONE, "--count"],
-        "--public_partitions needs --partition COLUMN",
-    ),
-    "a column twice": (counted("--partition", "day"), "every key must have one part"),
-    "a private column twice": (
-        [*FILES, *DAYS, "--partition", "day", *ONE, "--count"], "--partition must name each column once"
-    ),
-    "no column": ([*FILES, *PERSON, "--partition", "a,", *ONE, "--count"], "--partition: must be the"),
-    "nobody": ([*FILES, "--person", "", *ONE, "--count"], "--person: must be the name of a column"),
+    "keys without columns": ([*PERSON, "--public_partitions", "1", *ONE, "--count"], "need a partition"),
+    "a column twice": ([*PERSON, "--partition", "day,day", *ONE, "--count"], "partition must name each column once"),
+    "nobody": (["--person", "", *ONE, "--count"], "person must be the name of a column"),
     "a partition named as a metric": (
         [*FILES, *PERSON, "--partition", "count", "--public_partitions", "1", *ONE, "--count"],
-        "output columns must have different names, not ['count'] twice: give the column of --part",
+        "not ['count'] twice: give the column of partition another name in the data",
     ),
     "an unknown format": (
         ["--input", "a.xml", "--output", "out.csv", *command("--count")],
-        "--input must end in one of .parquet, .csv, .csv.gz, .jsonl, .jsonl.gz, the same for all",
+        "input must end in one of .parquet, .csv, .csv.gz, .jsonl, .jsonl.gz, the same for all",
     ),
-    "an unknown file system": (
-        ["--input", "zz://a.csv", "--output", "out.csv", *command("--count")], "zz://a.csv"
-    ),
-    "an unknown output": (
-        ["--input", "a.csv", "--output", "out", *command("--count")],
-        "--output must end in .csv, .parquet, .jsonl, not 'out'",
-    ),
-    "an output that exists": (
-        ["--input", "a.csv", "--output", str(ROOT / "tests/pipelines/old.csv"), *command("--count")],
-        "old.csv': --overwrite replaces a file",
-    ),
+    "an unknown file system": (["--input", "zz://a.csv", "--output", "out.csv", *command("--count")], "zz://a.csv"),
+    "an unknown output": (written("out"), "output must end in .csv, .parquet, .jsonl, not 'out'"),
+    "an output that exists": (written("old.csv"), "old.csv': --overwrite replaces a file"),
     "an output below a file": (
-        ["--input", "a.csv", "--output", "old.csv/out.csv", *command("--count")],
-        "--output must be one that can be written, not 'old.csv/out.csv': Not a directory. Name a file",
+        written("old.csv/out.csv"), "output must be one that can be written, not 'old.csv/out.csv': Not a directory. Name a"
     ),
-    "an output below a file, deep": (
-        ["--input", "a.csv", "--output", "old.csv/a/b/out.csv", *command("--count")],
-        "not 'old.csv/a/b/out.csv': Not a directory. Name a file in a folder that exists, and wh",
+    "an output with a long name": (written(f"{'a' * 300}.csv"), "aaaa.csv': File name too long. Name a file in"),
+    "an output in a folder that is not there": (written("new/out.csv"), "'new/out.csv': No such file or directory."),
+    "an output where nobody can write": ([*written("/proc/out.csv"), "--overwrite"], "'/proc/out.csv': No such"),
+    "output is input": (written("a.csv"), "output must name another file than input"),
+    "a limit without a ledger": (counted("--total_epsilon", "1"), "need --ledger FILE"),
+    "a template with a ledger's flags": (counted("--count=maybe"), "must be true or false, not 'maybe'"),
+}  # fmt: skip
+MAPPING: dict[str, tuple[dict[str, Any], str]] = {
+    "an unknown part": ({"persom": "visitor"}, "must not have the word 'persom'. Did you mean person"),
+    "an unknown part of a part": ({"ledger": {"file": "a"}}, "ledger must not have the word 'file'"),
+    "an unknown option of a metric": ({"metrics": [{"sum": "a", "clp": 1}]}, "sum must not have the word 'clp'. Did you"),
+    "what a flag says too": ({"budget": {"epsilon": 1}}, "budget stands in r.json too: leave one of the two out"),
+    "quotes of parquet": ({"input": "a.parquet", "quotes": False}, "must be left out for .parquet files: only CSV has quotes"),
+    "a number for a mapping": ({"assume": 3}, "assume must be a mapping like {spent: 100}"),
+    "no truth": ({"overwrite": "yes"}, "overwrite must be true or false"),
+    "a threshold of 0": ({"partitions": {"private": {"pre_threshold": 0}}}, "pre_threshold must be"),
+    "an unknown search": ({"metrics": [{"max": "a", "search": "best"}]}, "search must be"),
+    "a search that no part pays": (
+        {"metrics": [{"max": "a", "search": "scale_then_choose"}]},
+        "the budget of search scale_then_choose must have an epsilon and a delta",
     ),
-    "an output with a long name": (
-        ["--input", "a.csv", "--output", f"{'a' * 300}.csv", *command("--count")],
-        "aaaa.csv': File name too long. Name a file in a folder that exists, and wh",
+    "a side and two phases": (
+        {"metrics": [{"count": None, "one_sided": True, "search": "two_phase"}]}, "search must not be"
     ),
-    "an output in a folder that is not there": (
-        ["--input", "a.csv", "--output", "new/out.csv", *command("--count")],
-        "not 'new/out.csv': No such file or directory. Name a file in a folder that exists, and wh",
+    "a method without a bound": (
+        {"metrics": [{"ratio": "a", "method": "naive"}]}, "add --bounds rows_per_partition=10, or count per person"
     ),
-    "a page in a folder that is not there": (
-        counted("--report", "new/page.html"),
-        "--report must be one that can be written, not 'new/page.html': No such file or directory.",
-    ),
-    "an output where nobody can write": (
-        ["--input", "a.csv", "--output", "/proc/out.csv", "--overwrite", *command("--count")],
-        "--output must be one that can be written, not '/proc/out.csv': No such file or directory. ",
-    ),
-    "an output in a folder where none can be made": (
-        ["--input", "a.csv", "--output", "/proc/new/out.csv", *command("--count")],
-        "--output must be one that can be written, not '/proc/new/out.csv': No such file or dir",
-    ),
-    "a threshold for public keys": (counted("--pre_threshold", "5"), "is for private partitions only"),
-    "a threshold of 0": (counted("--pre_threshold", "0"), "--pre_threshold: must be a whole number"),
-    "a threshold beyond all": (
-        [*FILES, *DAYS, *ONE, "--count", "--delta=1e-6", "--bounds=rows=3", f"--pre_threshold={10**30}"],
-        "--pre_threshold must be at most 2^62",
-    ),
-    "a search without end": (
-        [*FILES, *command("--max", "a", "--search", "unbounded")],
-        "argument --search: must be one of auto, above_threshold, exponential_mechanism, noisy_bin",
-    ),
-    "one side and both": (
-        counted("--one_sided", "--search", "two_phase"), "--one_sided and --search two_phase exclude"
-    ),
-    "a side of nothing": ([*FILES, *command("--mean", "a", "--one_sided")], "--one_sided is for --count, "),
-    "a method of nothing": (counted("--method", "naive"), "--method is for --ratio"),
-    "a method without delta": (
-        [*FILES, *command("--ratio", "a:person", "--method", "local_sensitivity")],
-        "the --delta of --method local_sensitivity must be above 0",
-    ),
-    "a sensitivity of nothing": (counted("--sensitivity", "2"), "is for --trimmed_mean and what"),
-    "a value of nothing": (counted("--person_value", "max"), "is for --trimmed_mean and what"),
-    "a sensitivity of rows": (
-        [*FILES, *command("--variance", "a", "--sensitivity", "2")],
-        "what python -m pipelines.preprocess releases, as a --variance there",
-    ),
-    "a person's value for rows": (
-        [*FILES, *command("--standard_deviation", "a", "--person_value", "sum")],
-        "what python -m pipelines.preprocess releases, as a --variance there",
-    ),
-    "a rate of any number of rows": (
-        [*FILES, *command("--ratio", "a", "--method", "naive")],
-        "--bounds rows_per_partition must be given for --ratio by --method naive: add --bounds rows_",
-    ),
-    "a rate of no value": ([*FILES, *command("--ratio", "a=")], "--ratio: must be COLUMN, or COLUMN=VALUE"),
-    "a rate of no column": ([*FILES, *command("--ratio", "=a")], "device=mobile, not '=a'"),
-    "a median of people of several owners": (
-        [*FILES, *OWNERS, *ONE, "--median", "a"],
-        "a metric of rows with several owners must be --count, --sum, --max, --min, ",
-    ),
-    "a rate of several owners": (
-        [*FILES, *OWNERS, *ONE, "--ratio", "a:person"],
-        "a metric of rows with several owners must be --count, --sum, --max, --min, ",
-    ),
-    "a mean of nothing per person": (
-        [*FILES, *command("--mean", ":person")], "--mean: must be the name of a column"
-    ),
-    "a quantile per table": (
-        [*FILES, *command("--quantile", "a:0.5:table")], "--quantile: must be COLUMN:P with P above"
-    ),
-    "half trimmed": (
-        [*FILES, *command("--trimmed_mean", "a:0.5")], "--trimmed_mean: must be COLUMN, or COLUMN:SHARE"
-    ),
-    "a unit of 0": ([*FILES, *command("--sum", "a", "--unit", "a=0")], "--unit: must be columns with num"),
-    "a unit too small": ([*FILES, *command("--sum", "a", "--unit", "a=1e-99")], "from 1e-50 to 1e50"),
-    "a unit of nothing": (
-        counted("--unit", "a=1"), "--unit: 'a' is none of the columns whose numbers are released: there"
-    ),
-    "a unit of items": (
-        [*FILES, *command("--distinct_count", "b", "--sum", "a", "--unit", "b=1")],
-        "--unit: 'b' is none of the columns whose numbers are released: a",
-    ),
-    "candidates of nothing": (
-        [*FILES, *command("--mean", "a", "--candidates", "mean_a=0:1:1")],
-        "--candidates: 'mean_a' is none of the output columns that can have them: there are none",
-    ),
-    "candidates without a name": (
-        [*FILES, *command("--max", "a", "--candidates", "0:60:1")],
-        "--candidates: must be an output column and its candidates, like max_minutes=0:1440:1, not",
-    ),
-    "candidates twice": (
-        [*FILES, *command("--max", "a", *["--candidates", "max_a=0:60:1"] * 2)],
-        "--candidates must be given once for an output column",
+    "a unit of 0": ({"metrics": [{"sum": "a", "unit": 0}]}, "unit must be"),
+    "candidates without an end": ({"metrics": [{"max": "a", "candidates": {"low": 1}}]}, "a low, a high, and a step or"),
+    "a grid from 0": (
+        {"metrics": [{"max": "a", "candidates": {"low": 0, "high": 60, "ratio": 2}}]}, "low must be"
     ),
     "too many clips": (
-        [*FILES, *command("--sum", "a", "--candidates", "sum_a=0:100000:1")],
-        "--candidates of what has a clip must be at most 4096, not 100001: take a coarser grid",
+        {"metrics": [{"sum": "a", "candidates": {"low": 0, "high": 100000, "step": 1}}]},
+        "candidates of what has a clip must be at most 4096, not 100001: take a coarser grid",
     ),
-    "a grid from 0": (
-        [*FILES, *command("--max", "a", "--candidates", "max_a=0:60:x2")],
-        "must be LOW:HIGH:STEP with LOW below HIGH",
+    "no function": ({"metrics": [{"black_box": "a", "function": "no_module:f"}]}, "MODULE:NAME of a function that can"),
+    "a custom profile without candidates": (
+        {"metrics": [{"custom_profile": "a", "profile": "json:dumps"}]}, "candidates"
     ),
-    "a partition of none": (counted("--partition_rows", "0"), "--partition_rows: must be a whole num"),
+    "a ranking of nothing": ({"top_partitions": {"by": "people", "k": 3}}, "'people' is no output column: count"),
+    "a ranking of half": ({"top_partitions": {"by": "count", "k": 0.5}}, "k must be a whole number of at least 1"),
     "a partition of too many": (
-        counted("--distinct_count", "a", "--partition_rows", str(10**8)),
-        f"--partition_rows must be at most {worker_limits.VALUES} for --distinct_count (output column distinct_a), n",
+        {"metrics": [{"kth_largest": "a", "k": 2}], "partition_rows": 10**8}, "partition_rows must be at most"
     ),
-    "a budget for too many people": (
-        [*FILES, *PUBLIC, "--epsilon", "1e-6", "--max", "a", "--search", "two_phase"],
-        "the budget must be larger: the search for output column max_a would look at the ",
-    ),
-    "a budget for too many rows": (
-        [*FILES, *PUBLIC, "--rho", "1e-12", "--sum_of_squares", "a"],
-        "--rho or its part of --weight, give fewer --candidates or a smaller --bounds partitions=N, or --one_sided",
-    ),
-    "output is input": (
-        ["--input", "a.csv", "--output", "a.csv", *command("--count")],
-        "--output must name another file than --input",
-    ),
-    "an unsound runner": (counted("--runner", "BundleBasedDirectRunner"), "--runner must be one of"),
-    "a wrong option of Beam": (counted("--direct_num_workers", "x"), "--direct_num_workers: invalid"),
 }  # fmt: skip
 MOST = ["--max", "minutes"]
 SHIFTED_INVERSE = {
-    "no candidates": ([*FILES, *PUBLIC, *ONE, *MOST], "arguments are required: --candidates"),
-    "candidates from above": ([*PUBLIC, *ONE, *MOST, "--candidates", "60:0:1"], "LOW below HIGH"),
-    "a budget twice": (
-        [*FILES, *PUBLIC, *ONE, *ONE, *MOST, "--candidates", "0:60:1"], "--epsilon must be given once"
-    ),
-    "a bound on partitions without any": (
-        [*FILES, *PERSON, *ONE, *MOST, "--candidates", "0:60:1", "--bounds", "partitions=3"],
-        "--bounds partitions needs --partition COLUMN",
-    ),
-    "two numbers": ([*PUBLIC, *ONE, *MOST, "--candidates", "0:60"], "must be LOW:HIGH:STEP with LOW"),
-    "no step": ([*PUBLIC, *ONE, *MOST, "--candidates", "0:60:0"], "a STEP above 0, like 0:1440:1"),
-    "words": ([*PUBLIC, *ONE, *MOST, "--candidates", "a:b:c"], "--candidates: must be LOW:HIGH:STEP"),
+    "no candidates": ([*FILES, *PUBLIC, *ONE, *MOST], "one statistic is required, and its candidates"),
+    "candidates from above": ([*FILES, *PUBLIC, *ONE, *MOST, "--candidates", "60:0:1"], "high must be at least low"),
+    "two numbers": ([*FILES, *PUBLIC, *ONE, *MOST, "--candidates", "0:60"], "step must be a number"),
+    "words": ([*FILES, *PUBLIC, *ONE, *MOST, "--candidates", "a:b:c"], "low must be a number, not 'a'"),
     "private partitions": (
-        [*FILES, *DAYS, *ONE, *MOST, "--candidates", "0:60:1"],
-        "--partition and --public_partitions must be given together",
-    ),
-    "keys without columns": (
-        [*FILES, *PERSON, "--public_partitions", "1", *ONE, *MOST, "--candidates", "0:60:1"],
-        "--public_partitions needs --partition COLUMN",
+        [*FILES, *DAYS, *ONE, *MOST, "--candidates", "0:60:1", "--delta=1e-6"], "must be given together"
     ),
     "too small a budget": (
-        [*FILES, *PUBLIC, "--epsilon", "1e-9", *MOST, "--candidates", "-60:60:1"],
-        "the number of people that a search looks at must be at most ",
+        [*FILES, *PUBLIC, "--epsilon", "1e-9", *MOST, "--candidates=-60:60:1"],
+        "the number of people that a search looks at must be at most 2000000",
     ),
     "the name between the steps": (
-        [*FILES, *PERSON, "--partition=profile", "--public_partitions=1", *ONE, *MOST,
-         "--candidates=0:60:1"],
-        "--partition must not have a column named 'profile'",
-    ),
-    "several owners with limits": (
-        [*FILES, *OWNERS, *ONE, *MOST, "--candidates=0:60:1", "--bounds", "rows=3"],
-        "must be left out where rows have several owners",
+        [*FILES, *PERSON, "--partition=profile", "--public_partitions=1", *ONE, *MOST, "--candidates=0:60:1"],
+        "partition must not have a column named 'profile'",
     ),
     "squares of several owners": (
         [*FILES, *OWNERS, *ONE, "--sum_of_squares", "a", "--candidates=0:60:1"],
-        "a metric of rows with several owners must be --count, --sum, --max, --min, ",
+        "a metric of rows with several owners must be count, sum, max, min, ",
     ),
     "a search that needs delta": (
         [*FILES, *PUBLIC, *ONE, *MOST, "--candidates=0:60:1", "--search", "scale_then_choose"],
-        "the budget of --search scale_then_choose must have an epsilon and a delta",
+        "the budget of search scale_then_choose must have an epsilon and a delta",
     ),
-    "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a", "--candidates=0:60:1"], "option: --median; --help lists"),
-    "a partition of too many": (
-        [*FILES, *PUBLIC, *ONE, "--kth_largest", "a:2", "--candidates=0:60:1", "--partition_rows=99999999"],
-        f"--partition_rows must be at most {worker_limits.LINES} for --kth_largest (output column largest_2_a), not",
+    "a plan, which it has none of": ([*FILES, *PUBLIC, *ONE, *MOST, "--candidates=0:9:1", "--plan"], "option: --plan"),
+    "a search of nothing": ([*FILES, *PUBLIC, *ONE, "--search", "auto"], "need a statistic beside them"),
+    "a median": ([*FILES, *PUBLIC, *ONE, "--median", "a", "--candidates=0:60:1"], "unrecognized option: --median"),
+    "an unknown search": ([*FILES, *PUBLIC, *ONE, *MOST, "--search", "best"], "--search: invalid choice: 'best'"),
+}  # fmt: skip
+
+
+def with_mapping(given: dict[str, Any]) -> list[str]:
+    """Return a call whose flags say all but what a mapping says."""
+    flags = {"person": PERSON, "metrics": ["--count"], "partitions": ["--public_partitions=1,2"]}
+    flags |= {"input": FILES[:2]}
+    words = [word for name, said in flags.items() if name not in given for word in said]
+    Path("r.json").write_text(json.dumps(given), encoding="utf-8")
+    return [*words, "--partition=day", *ONE, *FILES[2:], "--config", "r.json"]
+
+
+OTHERS = {
+    "an option of no share": (ratio, [*PUBLIC, *ONE, "--per=person"], "--per needs --column COLUMN"),
+    "an option of no statistic": (
+        preprocess, [*PUBLIC, *ONE, "--sensitivity=3"], "sensitivity is for no statistic that is asked for"
     ),
-    "an output below a file": (
-        ["--input=a.csv", "--output=old.csv/out.csv", *PUBLIC, *ONE, *MOST, "--candidates=0:60:1"],
-        "--output must be one that can be written, not 'old.csv/out.csv': Not a directory. Name a file",
-    ),
-    "an unknown search": (
-        [*FILES, *PUBLIC, *ONE, *MOST, "--candidates", "0:60:1", "--search", "best"],
-        "--search: must be one of auto, above_threshold, exponential_mechanism, noisy_binary_search, scale_then_choose, not 'best'",
+    "an epsilon of one's own for nothing": (
+        preprocess, [*PUBLIC, *ONE, "--person_epsilon=e=1"], "person_epsilon takes one statistic"
     ),
 }  # fmt: skip
 CALLS = [
-    *(("aggregate", name, *call) for name, call in AGGREGATE.items()),
-    *(("shifted_inverse", name, *call) for name, call in SHIFTED_INVERSE.items()),
+    *((job, f"others: {name}", *call) for name, (job, *call) in OTHERS.items()),
+    *((aggregate, f"aggregate: {name}", *call) for name, call in AGGREGATE.items()),
+    *((aggregate, f"mapping: {name}", *call) for name, call in MAPPING.items()),
+    *(
+        (shifted_inverse, f"shifted_inverse: {name}", *call)
+        for name, call in SHIFTED_INVERSE.items()
+    ),
 ]
-JOBS = {"aggregate": aggregate, "shifted_inverse": shifted_inverse}
 
 
 @pytest.mark.parametrize(
-    ("job", "words", "line"),
-    [(job, words, line) for job, _, words, line in CALLS],
-    ids=[f"{job}: {name}" for job, name, *_ in CALLS],
+    ("job", "asked", "line"),
+    [(job, asked, line) for job, _, asked, line in CALLS],
+    ids=[name for _, name, *_ in CALLS],
 )
-def test_a_wrong_call_is_one_line_about_options(
-    job: str,
-    words: list[str],
+def test_a_wrong_call_is_one_line(
+    job: Any,
+    asked: Any,
     line: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -442,35 +281,62 @@ def test_a_wrong_call_is_one_line_about_options(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "old.csv").write_text("mine")
-    old = str(ROOT / "tests/pipelines/old.csv")
+    words = with_mapping(asked) if isinstance(asked, dict) else asked
+    before = sorted(tmp_path.iterdir())
     with pytest.raises(SystemExit) as stopped:
-        JOBS[job].main([str(tmp_path / "old.csv") if word == old else word for word in words])
+        job.main(words)
     said = capfd.readouterr()
     assert stopped.value.code == 2
     assert said.out == "" and said.err.count("\n") == 1
-    start = f"python -m pipelines.{job}: error: "
+    start = f"python -m {job.__name__}: error: "
     assert said.err.startswith(start) and line in said.err
     assert not PYTHON.search(said.err.removeprefix(start)), said.err
-    assert [path.name for path in tmp_path.iterdir()] == ["old.csv"]
+    assert sorted(tmp_path.iterdir()) == before
     assert (tmp_path / "old.csv").read_text() == "mine"
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("person: a\nperson: b\n", "'person' must stand once in a mapping"),
+        ("metrics: [{sum: a, sum: b}]\n", "'sum' must stand once in a mapping"),
+        ("person: [\n", "r.yaml, line 2: this is no YAML"),
+        ("[1, 2]\n", "must hold a mapping, as in person: visitor_id"),
+        (None, "r.yaml"),
+    ],
+)
+def test_a_file_that_describes_no_release_is_one_line(
+    text: str | None,
+    line: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if text is not None:
+        Path("r.yaml").write_text(text)
+    with pytest.raises(SystemExit) as stopped:
+        aggregate.main(["--config", "r.yaml"])
+    said = capfd.readouterr().err
+    assert stopped.value.code == 2 and said.count("\n") == 1 and line in said
+
+
 HIST = ["--function", "math:hypot", "--bins", "2", "--people", "2", "--output", "out.csv"]
+LEDGER = ["--ledger=l.jsonl", "--total_epsilon=3"]
 WHOLE = {
-    aggregate: [*FILES, *command("--count", "--ledger=l.jsonl", "--total_epsilon=3")],
-    ratio: [*FILES, *command("--column", "a", "--per=person", "--ledger=l.jsonl", "--total_epsilon=3")],
-    preprocess: [*FILES, *command("--variance", "a", "--ledger=l.jsonl", "--total_epsilon=3")],
+    aggregate: [*FILES, *command("--count", *LEDGER)],
+    ratio: [*FILES, *command("--column", "a", "--per=person", *LEDGER)],
+    preprocess: [*FILES, *command("--variance", "a", *LEDGER)],
     shifted_inverse: [*FILES, *command(*MOST, "--candidates=0:9:1", "--ledger=l.jsonl")],
     sensitivity: HIST,
     ledger: ["visits.ledger.jsonl"],
     demo: [],
     template_metadata: [],
-}  # fmt: skip
-UNKNOWN = [["--filter", "day=6"], ["--hel"], ["--versio"]]
+}
 
 
 @pytest.mark.parametrize("job", WHOLE, ids=lambda job: job.__name__)
-@pytest.mark.parametrize("words", UNKNOWN, ids=" ".join)
+@pytest.mark.parametrize("words", [["--filter", "day=6"], ["--hel"]], ids=" ".join)
 def test_what_no_parser_knows_is_an_error_of_every_job(
     job: Any,
     words: list[str],
@@ -490,39 +356,35 @@ def test_what_no_parser_knows_is_an_error_of_every_job(
     assert [path.name for path in tmp_path.iterdir()] == ["visits.csv"]
 
 
-def test_keys_that_only_resemble_a_range_are_keys(tmp_path: Path) -> None:
-    (tmp_path / "keys.txt").write_text("1-7\n")
-    for text in ("2024-12", "2024-01", "7-7", "18-24,25-34", "a-b", "-7", f"@{tmp_path}/keys.txt"):
-        options, _ = aggregate.parser().read([*DAYS, *ONE, f"--public_partitions={text}"])
-        keys = people.public_partitions(options)
-        assert keys is not None and len(keys.keys) == text.count(",") + 1
-
-
-WORDS_OF = {
-    "": [], "COLUMN": ["a"], "COLUMN:K": ["a:3"], "COLUMN:P": ["a:0.9"], "COLUMN:P:P...": ["a:0.2:0.5"],
-    "COLUMN:EDGE:EDGE...": ["a:0:5:10"], "COLUMN[:PEOPLE]": ["a"], "COLUMN[:RELAXATION]": ["a"],
-    "COLUMN[:SHARE]": ["a"], "COLUMN=MODULE:NAME": ["a=json:dumps"], "COLUMN[=VALUE]": ["a"],
-}  # fmt: skip
+OF_WORDS: dict[str, dict[str, Any]] = {
+    "kth_largest": {"k": 3},
+    "quantile": {"p": 0.9},
+    "quantiles": {"shares": [0.2, 0.5]},
+    "histogram": {"edges": [0, 5, 10]},
+    "custom_profile": {"profile": "json:dumps", "candidates": {"low": 0, "high": 9, "step": 1}},
+    "preprocessed": {"of": "mean"},
+    "black_box": {"function": "statistics:median"},
+}
 OPTIONS = [
-    "--clip {}=5", "--low {}=1", "--high {}=5", "--candidates {}=1:9:1", "--unit a=0.5", "--lowest a=1",
-    "--one_sided", "--search=auto", "--search=two_phase", "--method=naive", "--own_count",
-    "--person_value=max", "--last_by=b", "--sensitivity=3",
+    {"clip": 5}, {"low": 1}, {"high": 5}, {"candidates": {"low": 1, "high": 9, "step": 1}}, {"unit": 0.5},
+    {"lowest": 1}, {"one_sided": True}, {"search": "auto"}, {"search": "two_phase"}, {"method": "naive"},
+    {"own_count": True}, {"person_value": "max"}, {"last_by": "b"}, {"sensitivity": 3},
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", metrics.asked_by_flag(lambda kind: True))
+@pytest.mark.parametrize("word", REGISTRY)
 def test_no_option_of_a_metric_is_answered_in_python(
-    name: str, capfd: pytest.CaptureFixture[str]
+    word: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    command_of = REGISTRY[name].command
-    assert command_of is not None
-    asked = [f"--{name}", *WORDS_OF[forms.plain_form(command_of.form)]]
-    call = [*PERSON, *ONE, "--bounds", "rows_per_partition=4", *asked, "--plan"]
-    [metric] = aggregate.parser().read(call)[0].metrics
-    refused = 0
+    column = None if word in ("count", "people_count") else "a"
+    refused, path = 0, tmp_path / "r.json"
     for option in OPTIONS:
+        metric = {word: column, **OF_WORDS.get(word, {}), **option}
+        bounds = {"rows_per_partition": 4}
+        given = {"person": "p", "metrics": [metric], "budget": {"epsilon": 1}, "bounds": bounds}
+        path.write_text(json.dumps(given))
         try:
-            assert aggregate.main([*call, *option.format(shown_name(metric)).split()]) == 0
+            assert aggregate.main(["--config", str(path), "--plan"]) == 0
         except SystemExit as stopped:
             assert stopped.code == 2
             refused += 1
@@ -541,20 +403,11 @@ GROUPS = [
 ]  # fmt: skip
 ASKED = [
     ["--count"],
-    ["--sum", "a", "--mean", "a", "--one_sided"],
+    ["--sum", "a", "--mean", "a"],
     ["--max", "class", "--min", "0"],
-    ["--kth_largest", "a:9", "--median", "a", "--distinct_count", "b", "--search", "auto"],
+    ["--kth_largest", "a:9", "--median", "a", "--distinct_count", "b"],
     ["--max_frequency", "a", "--sum_of_squares", "b", "--quantile", "c:1e-9"],
-    [
-        "--variance",
-        "a",
-        "--trimmed_mean",
-        "a:0.2",
-        "--standard_deviation",
-        "a",
-        "--unit",
-        "a=1e-50",
-    ],
+    ["--variance", "a", "--trimmed_mean", "a:0.2", "--standard_deviation", "a"],
     [
         "--ratio",
         "a:person",
@@ -596,8 +449,8 @@ def test_the_test_notices_python(message: str) -> None:
 
 
 def test_a_message_without_translation_stays() -> None:
-    assert language.translated("column 'a' must hold numbers.") == "column 'a' must hold numbers."
-    assert language.translated("ReadRows: rule.") == "--input: rule."
+    assert messages.translated("column 'a' must hold numbers.") == "column 'a' must hold numbers."
+    assert messages.translated("ReadRows: rule.") == "input: rule."
 
 
 def test_a_process_says_one_line_and_fails() -> None:

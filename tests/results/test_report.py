@@ -1,33 +1,302 @@
-"""The report: of a release or a released file, refused before anything is paid for."""
+"""The page: what it says, charts that fit the keys, no key that acts, refusals before it is paid."""
 
+import base64
+import hashlib
+import html
 import importlib.util
+import itertools
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import beam_dp as dp
+from beam_dp.results import report
+from beam_dp.results.report import Figure
+from beam_dp.results.shown_numbers import shown
+from beam_dp.results.view import Series, ShownMetric, View
 from beam_dp.transforms.io import table_files
-from tests.results.releases import made
+from tests.results.releases import HOSTILE, HOSTILE_KEYS, METRICS, made, record
+
+TRIAL = {"NOT PRIVATE": "a trial: no noise was drawn"}
+
+
+def page(keys: list[Any], **changed: Any) -> str:
+    return dp.report(made(keys, **changed))
+
+
+def words(source: str) -> str:
+    """Return what a reader of a page sees, in one line."""
+    body = re.sub(r"<(style|script|details).*?</\1>", " ", source, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+
+def figures(keys: list[Any], metrics: tuple[Any, ...] = METRICS) -> list[Figure]:
+    view = View.of(*made(keys, metrics))
+    return [figure for metric in view.metrics for figure in report._figures(metric, view)]
+
+
+def drawn(values: list[Any], keys: list[Any] | None = None, kind: str = "Sum") -> Figure:
+    """Return the chart of three numbers each: a value and its interval, or one with neighbours."""
+    numbers = tuple(shown(*(v if isinstance(v, tuple) else (v, v - 1, v + 2))) for v in values)
+    named = keys or [f"key {at}" for at in range(len(values))]
+    metric = ShownMetric(kind, "", (Series("n", "", numbers),))
+    [figure] = report._figures(metric, View({}, ("k",), tuple((key,) for key in named), (metric,)))
+    return figure
+
+
+# ------------------------------------------------------------------------------ what it says
+
+
+def test_it_says_what_the_numbers_protect() -> None:
+    said = words(page(["a"]))
+    assert "A person is a value of the column “who”, with all rows that have it." in said
+    assert "at most 2.72 times as likely" in said and "a chance of at most 1e-6 (delta)." in said
+    assert "was chosen privately: those with few people are missing" in said
+    one = words(page([()]))
+    assert "as zero-concentrated differential privacy says with rho = 0.5." in one
+    assert "All rows are one partition" in one and "(delta)" not in one
+    parameters = {"partitions": {"type": "PublicPartitions"}, "person": ["a", "b"]}
+    said = words(page(["a"], parameters=parameters))
+    assert "was settled beforehand" in said
+    assert "each row has two owners: a and b; each of them is a person" in said
+
+
+def test_every_cost_is_listed_and_they_are_the_budget() -> None:
+    section = page(["a"]).partition("What was spent on what")[2].partition("In all:")[0]
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall("<tr><td.*", section)]
+    assert len(rows) == len(record()["spent"])
+    assert [row[:2] for row in rows] == [
+        ["partitions per person", "all"],
+        ["partition selection", "all"],
+        ["sum_spent", "noise"],
+        ["sum_spent", "clip"],
+        ["median_ms", "ranks"],
+        ["median_ms", "clip"],
+        ["histogram_age", "noise"],
+        ["max_ms", "all"],
+    ]
+    total = sum(float(row[4].split()[1].rstrip(",")) for row in rows)
+    assert total == pytest.approx(1, abs=1e-3)
+
+
+def test_limits_name_the_clip_and_the_bound() -> None:
+    said = words(page(["a"]))
+    assert re.search(r"Partitions in which one person counts at most \d+, chosen privately", said)
+    assert re.search(r"sum_spent clip for all.*one person counts for at most [\d.]+ in a par", said)
+    assert "Selection of partitions kept for sure from" in said
+    assert "max_ms walk from the outside, each person counts once; the rank may be off by" in said
+    said = words(page(["a"], parameters={"bounds": {"rows_per_partition": 3, "rows": 1_000}}))
+    assert "Rows of one person in a partition at most 3" in said
+    assert "Rows of one person in all at most 1,000" in said
+
+
+def test_parameters_and_versions_are_told_and_the_whole_record_is_there() -> None:
+    release = made(["a"])
+    source = dp.report(release)
+    said = words(source)
+    assert "metrics Sum(weight=1, clip=shared, " in said and "column=spent" in said
+    assert "bounds ContributionBounds(partitions=auto)" in said and "input Table" in said
+    for name in ("person who", "python 3.", "beam-dp ", f"code {release.record['code']}"):
+        assert name in said
+    [told] = re.findall("<pre>(.*?)</pre>", source, re.DOTALL)
+    assert json.loads(html.unescape(told)) == release.record
+
+
+def beware(keys: list[Any], **changed: Any) -> list[str]:
+    return [
+        html.unescape(said)
+        for said in re.findall(r"<strong>Beware:</strong> (.*?)</p>", page(keys, **changed))
+    ]
+
+
+def test_every_warning_has_a_remedy() -> None:
+    [said] = beware(["a", "b"])
+    assert said.startswith("* 6 of 12 numbers are of little use: missing, ")
+    assert said.endswith(" would help.") and "epsilon" not in said
+    assert beware(["a"]) == []
+    [said] = beware([])
+    assert said.startswith("No partition was released. A larger epsilon or delta, ")
+    lost = {"pairs_lost_estimate": 1234.5}
+    [said] = beware(["a"], partitions_chosen=lost, partitions_of_one_person=4)
+    assert "rows in more than 4 partitions: about 1,234 pairs of a person and a partition" in said
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        ({"epsilon": "11", "delta": "0"}, ["An epsilon of 11 protects little"]),
+        ({"epsilon": "1", "delta": "1/1000"}, ["With a chance of 0.001 (delta) anything may be "]),
+        ({"epsilon": "10", "delta": "1/10000"}, []),
+        ({"rho": "1/2", "delta": "0"}, []),
+    ],
+)
+def test_an_unusual_budget_is_named(budget: dict[str, str], said: list[str]) -> None:
+    found = beware(["a"], budget=budget)
+    assert len(found) == len(said)
+    assert all(one.startswith(start) for one, start in zip(found, said, strict=True))
+
+
+def test_a_trial_without_noise_cannot_be_taken_for_a_release() -> None:
+    said = words(page(["a"], **TRIAL))
+    assert said.startswith("NOT PRIVATE. Released statistics")
+    assert beware(["a"], **TRIAL) == ["NOT PRIVATE: a trial: no noise was drawn."]
+    assert "Nothing and nobody: a trial: no noise was drawn." in said
+    assert "with differential privacy" not in said
+    released = dp.Released(*made(["a"], **TRIAL))
+    assert str(released).endswith("\nNOT PRIVATE: a trial: no noise was drawn")
+    assert "NOT PRIVATE" in released._repr_html_()
+
+
+def test_a_heading_names_the_input() -> None:
+    said = words(page(["a", "b"], job={"input": "visits*.csv"}))
+    assert said.startswith("Released statistics: visits*.csv Released statistics: visits*.csv 4 st")
+    assert "4 statistics of 2 partitions, released on 2" in said
+    said = words(page([()], job={}))
+    assert said.startswith("Released statistics Released statistics 4 statistics of all rows, rel")
+
+
+# ----------------------------------------------------------------------------- charts and table
+
+
+def test_days_make_a_line_and_shops_make_bars() -> None:
+    days, shops = (figures(keys) for keys in (["1", "2", "3"], ["x", "y", "z"]))
+    names = ["sum_spent", "median_ms", "histogram_age", "max_ms"]
+    assert [figure.name for figure in days] == names == [figure.name for figure in shops]
+    assert [figure.is_line for figure in days] == [True, True, False, True]
+    assert not any(figure.is_line for figure in shops)
+    assert [mark.across for mark in days[0].marks] == [0, 50, 100]
+    assert "Sum of “spent” by “day”" in words(page(["x"]))
+
+
+def test_bars_are_sorted_and_the_largest_of_thousands_are_drawn() -> None:
+    few = drawn([5.0, 50.0, 20.0])
+    assert [mark.label for mark in few.marks] == ["key 1", "key 2", "key 0"]
+    many = drawn([float(10 + at) for at in range(3_000)])
+    assert {mark.label for mark in many.marks} == {f"key {at}" for at in range(2_970, 3_000)}
+    assert many.left_out == 2_970
+    panels = figures([f"shop {at}" for at in range(14)])[2].panels
+    assert [name for name, _ in panels] == [f"day shop {at}" for at in range(2, 14)]
+    assert [mark.label for mark in panels[0][1]] == [
+        "0 to below 18",
+        "18 to below 30",
+        "30 to below 65",
+    ]
+
+
+@pytest.mark.audit
+def test_the_table_of_a_page_has_the_first_thousands() -> None:
+    source = page([f"shop {at}" for at in range(6_000)])
+    assert "The 30 largest are drawn; 5,970 more are in the table." in source
+    assert "The 12 largest are drawn; 5,988 more are in the table." in source
+    assert "1,000 more rows are in the file" in source
+    body = source.rpartition('class="sortable"')[2].partition("<tbody>")[2].partition("</tbody>")[0]
+    assert body.count("<tr>") == report.MOST_ROWS
+
+
+def test_doubts_can_be_seen_without_color() -> None:
+    """A number of little use is hollow; an end that is not known is dotted, and has no cap."""
+    source = page(["a", "b"])
+    charts = source.partition("<h2>Charts")[2].partition("<h2>Table")[0]
+    assert charts.count('<rect class="hollow"') == 5 and charts.count("<rect") == 11
+    assert charts.count('class="open"') == 5 and charts.count("1,040*") == 5
+    assert "Hollow: of little use." in charts and "Dotted: nothing is known" in charts
+    assert "Hollow" not in page(["a"]).partition("<h2>Charts")[2].replace("hollow", "")
+
+
+def test_an_axis_begins_at_0_where_the_numbers_are_not_far_from_it() -> None:
+    far, days = [950.0, 960.0, 1000.0], [1, 2, 3]
+    assert drawn(far).scale == (0, 1002) and drawn(far, days).scale == (949, 1002)
+    assert drawn([10.0, 60.0, 5.0], days).scale.low == 0
+    assert drawn([-5.0, 900.0, 7.0], days).scale.low == -6
+    assert drawn([(5.0, 0.0, 400.0), 50.0]).scale == (0, 52)  # not of use, and so goes beyond
+    assert drawn([(5.0, 0.0, 400.0), 50.0]).marks[1].ends == ((0, "known"), (100, "beyond"))
+
+
+def test_numbers_that_are_missing_or_infinite_do_not_stop_a_chart() -> None:
+    values = [(None, None, None), (3.0, None, 4.0), (1e308, -1e308, 1e308), (2.0,)]
+    for figure in (drawn(values), drawn(values, [1, 2, 3, 4])):
+        places = [mark.place for mark in figure.marks]
+        assert sorted(place is None for place in places) == [False] * 3 + [True]
+        assert all(0 <= place <= 100 for place in places if place is not None)
+    assert [mark.ends for mark in drawn([(2.0,)]).marks] == [()]
+    missing = words(dp.report(made(["a"], (dp.Median("ms"),))._replace(table=NOTHING)))
+    assert "median_ms Median of “ms” by “day” No number could be released." in missing
+
+
+NOTHING = made(["a", "b"], (dp.Median("ms"),)).table.slice(1)
+
+
+@pytest.mark.parametrize("keys", [range(1_000, 1_400), ["2024-01", "2024-02", "2025-01"]])
+def test_labels_that_have_no_place_are_left_out(keys: Any) -> None:
+    figure = drawn([5.0] * len(keys), list(keys))
+    ends = [mark.across for mark in figure.labelled]
+    apart = min(b - a for a, b in itertools.pairwise(ends))
+    assert ends[0] == 0 and apart >= report._SIGN * len(figure.marks[0].label)
+
+
+def test_cells_are_sorted_by_exact_numbers() -> None:
+    source = page(["a", "b"])
+    assert '<td>a</td><td class="number" data-order="1000.0">1,000 [799, 1,321]</td>' in source
+    assert '<td class="number doubtful">-*</td>' in source
+    assert '<td class="number" data-order="7">7</td>' in page([7, 8])
+
+
+def test_a_release_without_rows_or_without_keys_is_a_page() -> None:
+    nothing = page([])
+    assert "No partition was released" in nothing and "<svg" not in nothing
+    assert "<h3>sum_spent</h3>" in page([()]) and "all rows" in page([()])
+
+
+# ------------------------------------------------------------------------------------- safety
+
+
+@pytest.mark.parametrize("line", [False, True])
+def test_nothing_of_a_key_or_a_name_is_code(line: bool) -> None:
+    known = made([1, 2, 3] if line else HOSTILE_KEYS)
+    changed = json.loads(json.dumps(known.record).replace("sum_spent", "sum</td><script>\\u202e"))
+    changed["parameters"]["person"] = HOSTILE
+    changed["job"] = {"input": HOSTILE, HOSTILE: HOSTILE}
+    columns = [
+        name.replace("sum_spent", "sum</td><script>\u202e") for name in known.table.column_names
+    ]
+    source = dp.report(known._replace(table=known.table.rename_columns(columns), record=changed))
+    assert source.count("<script") == 1 and "<b>" not in source
+    assert "\x1b" not in source and "\u202e" not in source
+    assert source.count("&lt;script&gt;") > 5
+
+
+def test_the_page_allows_its_own_script_only() -> None:
+    source = page(["a"])
+    [script] = re.findall(r"<script>(.*?)</script>", source, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
+    assert allowed in html.unescape(source)
+    assert not re.search(r"(?:src|href)=\"(?!data:,|#)", source) and "url(" not in source
+
+
+# -------------------------------------------------------------------------------------- files
 
 
 def test_a_page_is_returned_and_written_whole(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text("older")
-    page = dp.report(made(["a", "b"]), path, title="Visits")
-    assert path.read_text(encoding="utf-8") == page and page.startswith("<!DOCTYPE html>")
-    assert "<title>Visits</title>" in page and [p.name for p in tmp_path.iterdir()] == ["page.html"]
+    source = dp.report(made(["a", "b"]), path, title="Visits")
+    assert path.read_text(encoding="utf-8") == source and source.startswith("<!DOCTYPE html>")
+    assert "<title>Visits</title>" in source
+    assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
 
 
 def test_a_released_file_has_the_same_page(tmp_path: Path) -> None:
     release, path = made(["a", "b"]), tmp_path / "out.parquet"
     with path.open("wb") as file:
-        table_files.write_table_parquet(file, release.table)
+        table_files.write(file, ".parquet", release.table)
     Path(f"{path}.json").write_text(json.dumps(release.record))
-    assert dp.report(str(path)) == dp.report(release)
-    assert dp.Released.read(path).report() == dp.report(release)
+    assert dp.report(str(path)) == dp.report(release) == dp.Released.read(path).report()
 
 
 @pytest.mark.parametrize(
@@ -47,13 +316,8 @@ def test_wrong_calls_are_refused(source: object, path: str | None, said: str) ->
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "jinja2" else find(name)
-    )
-    with pytest.raises(
-        ValueError, match=r"report: jinja2 must be installed. Write: pip install jinja2\."
-    ):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"jinja2 must be installed. Write: pip install jinja2\."):
         dp.report(made(["a"]))
 
 

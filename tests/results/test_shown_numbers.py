@@ -1,4 +1,4 @@
-"""Rounding keeps what noise allows, and a shown interval holds the exact one."""
+"""Rounding keeps what noise allows, a shown interval holds the exact one, no text acts."""
 
 import math
 from fractions import Fraction
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_dp.results.shown_numbers import shown
+from beam_dp.results.shown_numbers import plain, shown, width
 
 INF, NAN = math.inf, math.nan
 
@@ -31,25 +31,16 @@ INF, NAN = math.inf, math.nan
         ((None, None, None), "-*"),
         ((4e20, 1e20, 9e20), "4e+20* [1e+20, 9e+20]"),
         ((4e-20, 1e-20, 5e-20), "4e-20* [1e-20, 5e-20]"),
+        ((58.861, None, None, 73.0), "58.86 (rank ±73)"),
+        ((60.0, None, None, 1234.0), "60 (rank ±1,234)"),
+        ((60.0, None, None, INF), "60* (rank ±?)"),
+        ((NAN, None, None, INF), "-*"),
     ],
 )
 def test_a_number_is_shown_to_two_digits_beyond_its_interval(
-    numbers: tuple[float, float, float], text: str
+    numbers: tuple[float, ...], text: str
 ) -> None:
     assert str(shown(*numbers)) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "rank", "text"),
-    [
-        (58.861, 73.0, "58.86 (rank ±73)"),
-        (60.0, 1234.0, "60 (rank ±1,234)"),
-        (60.0, INF, "60* (rank ±?)"),
-        (NAN, INF, "-*"),
-    ],
-)
-def test_a_quantile_has_a_rank(value: float, rank: float, text: str) -> None:
-    assert str(shown(value, rank=rank)) == text
 
 
 @pytest.mark.parametrize(
@@ -126,9 +117,31 @@ FLOATS = st.floats(-1e12, 1e12)
 def test_the_shown_interval_holds_the_exact_one(one: float, two: float, three: float) -> None:
     low, value, high = sorted((one, two, three))
     number = shown(value, low, high)
-    texts = [text.replace(",", "") for text in number.cells]
+    texts = [text.strip("*").replace(",", "") for text in (number.text, *number.ends)]
     if all("e" not in text for text in texts):
         middle, left, right = map(Fraction, texts)
         assert left <= Fraction(str(low)) and Fraction(str(high)) <= right
         width = Fraction(high) - Fraction(low)
         assert abs(middle - Fraction(value)) <= (width or abs(Fraction(value))) / 100
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "seen"),
+    [
+        ("Köln", 0, "Köln"),
+        ("a\x1b[31m\r\nb", 0, "a\\x1b[31m\\r\\nb"),
+        ("user\u202egnp.exe", 0, "user\\u202egnp.exe"),
+        ("\ud800", 0, "\\ud800"),
+        ("abcdefgh", 6, "abcd.."),
+        ("東京都港区", 6, "東京.."),
+        (12, 0, "12"),
+        ("", 4, ""),
+    ],
+)
+def test_what_acts_is_shown_by_its_number(text: object, most: int, seen: str) -> None:
+    assert plain(text, most) == seen
+    assert not most or width(seen) <= most
+
+
+def test_wide_and_combining_signs_are_counted() -> None:
+    assert width("東京") == 4 and width("e\u0301") == 1 and width("abc") == 3

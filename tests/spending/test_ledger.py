@@ -61,20 +61,15 @@ def test_a_delta_beyond_the_limit_is_refused(path: Path) -> None:
 
 
 def test_a_transform_is_charged_with_what_its_releases_cost(path: Path) -> None:
+    keys = dp.PublicPartitions(range(30))
+    searched = dp.PrivateAggregate("person", [dp.Count()], dp.Budget(1), ["day"], partitions=keys)
     ledger = Ledger(path, dp.Budget(3))
     ledger.charge(release(4), "four sums")
-    [charge] = Ledger(path).balance.charges
-    assert charge.cost.budget == dp.Budget(1)
-    assert sum(cost.amount * times for cost, times in charge.cost.pieces) <= 1
-    assert len(charge.cost.pieces) >= 4 and charge.label == "four sums" and charge.who
-
-
-def test_a_private_bound_on_partitions_is_charged_whole(path: Path) -> None:
-    keys = dp.PublicPartitions(range(30))
-    searched = dp.PrivateAggregate("p", [dp.Count()], dp.Budget(1), ["day"], partitions=keys)
-    Ledger(path, dp.Budget(3)).charge(searched, "searched")
-    [charge] = Ledger(path).balance.charges
-    assert charge.cost.pieces == ((dp.Budget(1), 1),)
+    ledger.charge(searched, "a bound on partitions that is searched")
+    four, whole = Ledger(path).balance.charges
+    assert four.cost.budget == dp.Budget(1) and four.label == "four sums" and four.who
+    assert sum(cost.amount * times for cost, times in four.cost.pieces) <= 1
+    assert len(four.cost.pieces) >= 4 and whole.cost.pieces == ((dp.Budget(1), 1),)
 
 
 @pytest.mark.parametrize(
@@ -138,9 +133,6 @@ def test_a_damaged_line_refuses_every_charge(path: Path) -> None:
     ):
         ledger.charge(dp.Budget(1), "two")
     assert path.read_bytes() == damaged
-    path.write_bytes(b"")
-    with pytest.raises(ValueError, match="line 1 of"):
-        ledger.charge(dp.Budget(1), "two")
 
 
 def test_a_full_disk_refuses_and_charges_nothing(
@@ -157,7 +149,7 @@ def test_a_full_disk_refuses_and_charges_nothing(
     with pytest.raises(OSError, match="No space left"):
         ledger.charge(dp.Budget(1), "two")
     monkeypatch.undo()
-    assert path.read_bytes() == before
+    assert path.read_bytes() == before and not Path(f"{path}.new").exists()
     assert ledger.charge(dp.Budget(1), "two").left == (1, 0)  # the lock is free
 
 
@@ -206,37 +198,27 @@ def test_each_way_that_a_release_can_go_is_charged(path: Path) -> None:
     assert ledger.charge(single, "one").spent.amount == Fraction(1, 200)
 
 
-CHANGED = {
-    "cheaper": (dp.Budget(10), dp.Budget(Fraction(1, 100))),
-    "dearer": (dp.Budget(Fraction(1, 100)), dp.Budget(10)),
-    "cheaper in rho": (dp.Budget.zcdp(1), dp.Budget.zcdp(Fraction(1, 100))),
-    "dearer in rho": (dp.Budget.zcdp(Fraction(1, 100)), dp.Budget.zcdp(1)),
-    "rho for epsilon": (dp.Budget(1), dp.Budget.zcdp(Fraction(1, 4))),
-    "epsilon for rho": (dp.Budget.zcdp(Fraction(1, 2)), dp.Budget(1, 1e-6)),
-}
-
-
-@pytest.mark.parametrize(("made", "changed"), CHANGED.values(), ids=CHANGED)
+@pytest.mark.parametrize(
+    ("made", "changed"),
+    [
+        (dp.Budget(1), dp.Budget(Fraction(1, 100))),
+        (dp.Budget(1), dp.Budget(10)),
+        (dp.Budget(1), dp.Budget.zcdp(Fraction(1, 4))),
+        (dp.Budget(1, 1e-6), dp.Budget(1, 1e-7)),
+        (dp.Budget.zcdp(1, 1e-6), dp.Budget.zcdp(1)),
+    ],
+    ids=["cheaper", "dearer", "in rho", "less delta", "no delta"],
+)
 def test_a_budget_that_was_changed_is_refused(
     path: Path, made: dp.Budget, changed: dp.Budget
 ) -> None:
-    release = dp.PrivateAggregate("p", [dp.Count()], made)
+    bounds = dp.ContributionBounds(3)
+    by = {"partition": ["day"], "bounds": bounds} if made.delta else {}
+    release = dp.PrivateAggregate("p", [dp.Count()], made, **by)
     release.budget = changed
     with pytest.raises(ValueError, match="whose releases cost its budget together"):
         Ledger(path, dp.Budget.zcdp(200, Fraction(1, 2))).charge(release, "changed")
     assert not path.exists()
-
-
-@pytest.mark.parametrize("delta", [0, 1e-7])
-@pytest.mark.parametrize("budget", [dp.Budget, dp.Budget.zcdp])
-def test_a_delta_that_was_made_smaller_is_refused(
-    path: Path, budget: type[dp.Budget], delta: float
-) -> None:
-    bounds = dp.ContributionBounds(3)
-    release = dp.PrivateAggregate("p", [dp.Count()], budget(1, 1e-6), ["day"], bounds)
-    release.budget = budget(1, delta)
-    with pytest.raises(ValueError, match="whose releases cost its budget together"):
-        Ledger(path, dp.Budget.zcdp(200, 1e-3)).charge(release, "less delta")
 
 
 @dataclasses.dataclass

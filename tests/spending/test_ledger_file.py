@@ -1,5 +1,7 @@
-"""The file of a ledger: all or nothing, whatever happens to the disk or to the job."""
+"""The file of a ledger: all or nothing, read as it was written, refused if a character changed."""
 
+import itertools
+import json
 import os
 import stat
 import subprocess
@@ -9,18 +11,11 @@ from pathlib import Path
 import filelock
 import pytest
 
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.composition import Cost
 from beam_dp.spending import ledger_file
+from beam_dp.spending.ledger_file import Charge, Terms, read, today, written
 
-FULL = """
-import resource, sys
-from pathlib import Path
-from beam_dp.spending import ledger_file
-resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-try:
-    ledger_file.replace(Path(sys.argv[1]), "x" * 5000)
-except OSError as error:
-    sys.exit(f"refused: {type(error).__name__}")
-"""
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -29,10 +24,18 @@ os.fsync = lambda number: os.kill(os.getpid(), signal.SIGKILL)
 ledger_file.replace(Path(sys.argv[1]), "new" * 5000)
 """
 
-
-def run(program: str, path: Path) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-c", program, str(path)]
-    return subprocess.run(words, check=False, capture_output=True, text=True, timeout=60)
+TERMS = Terms(Budget(3, 1e-6), planned=False, date=today())
+COSTS = (
+    Cost(Budget(1, 1e-9), ((Budget(0.1, 1e-10), 10),)),
+    Cost(Budget.zcdp(0.1), ()),
+)
+LABELS, PEOPLE = ("visits per day", 'ä "quoted" \u2028'), (("guest", "höst"), ())
+CHARGES = tuple(
+    Charge(label, "ann", today(), cost, person)
+    for label, cost, person in zip(LABELS, COSTS, PEOPLE, strict=True)
+)
+TEXT = written(TERMS, CHARGES)
+LINES = TEXT.splitlines(keepends=True)
 
 
 @pytest.fixture
@@ -41,13 +44,9 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "l.jsonl"
 
 
-def test_a_file_that_cannot_be_written_whole_stays_as_it_was(path: Path) -> None:
-    assert "refused: OSError" in run(FULL, path).stderr
-    assert path.read_text() == "old\n" and [*path.parent.iterdir()] == [path]
-
-
 def test_a_job_that_is_killed_while_it_writes_changes_nothing(path: Path) -> None:
-    assert run(KILLED, path).returncode == -9
+    words = [sys.executable, "-c", KILLED, str(path)]
+    assert subprocess.run(words, check=False, timeout=60).returncode == -9
     assert path.read_text() == "old\n"
     ledger_file.replace(path, "next\n")  # what the killed one left is in nobody's way
     assert path.read_text() == "next\n" and [*path.parent.iterdir()] == [path]
@@ -68,20 +67,6 @@ def test_rights_are_kept(path: Path) -> None:
     path.chmod(0o640)
     ledger_file.replace(path, "new\n")
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-
-
-def test_a_link_is_followed(path: Path) -> None:
-    link = path.with_name("link")
-    link.symlink_to(path)
-    assert ledger_file.checked(link) == path
-
-
-def test_a_file_of_two_names_is_not_read(path: Path) -> None:
-    os.link(path, path.with_name("other"))
-    with pytest.raises(ValueError, match="one name, and .*l.jsonl' has 2 .hard links.*delete all"):
-        ledger_file.text_of(path)
-    path.with_name("other").unlink()
-    assert ledger_file.text_of(path) == "old\n"
 
 
 def test_links_in_a_circle_are_refused_by_the_system(path: Path) -> None:
@@ -107,3 +92,62 @@ def test_who_waits_too_long_is_told(path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_what_cannot_be_locked_is_refused(path: object) -> None:
     with pytest.raises((TypeError, ValueError), match="Ledger: path must be"):
         ledger_file.checked(path)
+
+
+def refused(text: str) -> str:
+    with pytest.raises(ValueError, match="Nothing is charged") as raised:
+        read("l.jsonl", text)
+    return str(raised.value)
+
+
+def test_a_file_is_read_as_it_was_written() -> None:
+    assert read("l.jsonl", TEXT) == (TERMS, CHARGES)
+    assert TEXT.isascii() and len(LINES) == 3
+
+
+def test_every_changed_character_is_noticed() -> None:
+    for place in range(0, len(TEXT), 3):
+        other = "0" if TEXT[place] != "0" else "1"
+        changed = TEXT[:place] + other + TEXT[place + 1 :]
+        assert "is damaged" in refused(changed)
+
+
+def test_a_file_that_ends_early_within_a_line_is_damaged() -> None:
+    cuts = [TEXT[:cut] for cut in range(1, len(TEXT)) if TEXT[cut - 1] != "\n"]
+    assert all(f"line {cut.count(chr(10)) + 1} of l.jsonl" in refused(cut) for cut in cuts)
+
+
+def test_lines_that_change_places_and_lost_and_doubled_ones_are_noticed() -> None:
+    for order in list(itertools.permutations(range(3)))[1:]:
+        refused("".join(LINES[place] for place in order))
+    assert "line 2" in refused(LINES[0] + LINES[2])
+    assert "line 3" in refused(LINES[0] + LINES[1] + LINES[1] + LINES[2])
+    assert "line 1" in refused(LINES[1] + LINES[2])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n", "null\n", "[]\n", "{}\n", "\ufffd\n", "[" * 9999 + "\n"]
+)
+def test_what_is_no_ledger_is_refused(text: str) -> None:
+    assert "line 1 of l.jsonl" in refused(text)
+
+
+def test_a_ledger_of_another_version_is_refused_even_with_checks_that_fit() -> None:
+    content = json.loads(LINES[0])
+    del content["check"]
+    content["ledger"] = 2
+    content["check"] = ledger_file._check("", content)
+    refused(json.dumps(content) + "\n")
+
+
+def test_a_line_without_the_columns_of_a_person_is_read_as_unknown() -> None:
+    check, lines = "", []
+    for line in LINES:
+        content = json.loads(line)
+        del content["check"]
+        content.pop("person", None)
+        check = ledger_file._check(check, content)
+        lines.append(json.dumps({**content, "check": check}) + "\n")
+    _, charges = read("l.jsonl", "".join(lines))
+    assert [charge.person for charge in charges] == [(), ()]
+    assert [charge.cost for charge in charges] == list(COSTS)

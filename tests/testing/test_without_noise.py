@@ -4,8 +4,6 @@ import contextvars
 import os
 import pickle
 import re
-import subprocess
-import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -79,15 +77,6 @@ def test_selected_partitions_are_those_that_are_likely_to_be() -> None:
     selected = dp.SelectPartitions("person", ["day"], dp.Budget(1, 1e-6), bounds)
     with without_noise(), beam.Pipeline("FnApiRunner") as pipeline:
         assert_that(pipeline | beam.Create(many) | selected, equal_to([beam.Row(day=2)]))
-
-
-def test_the_record_says_that_it_is_a_trial() -> None:
-    with without_noise(), beam.Pipeline("FnApiRunner") as pipeline:
-        made = release()
-        _ = pipeline | beam.Create(ROWS) | made
-        assert_that(
-            made.record() | beam.Map(lambda record: "NOT PRIVATE" in record), equal_to([True])
-        )
 
 
 def test_the_mark_belongs_to_the_release_wherever_its_record_is_asked_for() -> None:
@@ -176,22 +165,8 @@ def test_a_pickle_draws_nothing_after_the_block_nor_in_another_process(draw: Any
             draw(late)
 
 
-@pytest.mark.audit
 def test_another_process_knows_no_token() -> None:
-    program = (
-        "import pickle, sys\n"
-        "noise = pickle.loads(bytes.fromhex(sys.argv[1]))\n"
-        "try: noise.discrete_laplace(1, 3)\n"
-        "except ValueError as error: sys.exit(str(error))\n"
-    )
-    with without_noise():
-        packed = pickle.dumps(trial.noise_of(beam.Pipeline("FnApiRunner"))).hex()
-        words = [sys.executable, "-c", program, packed]
-        ended = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60)
-    assert ended.returncode == 1 and "in the same process" in ended.stderr
-
-
-def test_a_fork_knows_no_token() -> None:
+    """Not even a fork."""
     with without_noise():
         noise = trial.noise_of(beam.Pipeline("FnApiRunner"))
         child = os.fork()
@@ -247,11 +222,10 @@ def test_nothing_that_is_shipped_switches_it_on() -> None:
         str(path.relative_to(ROOT))
         for folder in ("beam_dp", "pipelines")
         for path in ROOT.glob(f"{folder}/**/*.py")
-        if re.search(r"trial\.block|NoNoise\(|without_noise import", path.read_text())
+        if re.search(r"trial\.block|NoNoise\(|import .*without_noise", path.read_text())
     ]
     assert sorted(users) == [
         "beam_dp/testing/__init__.py",
-        "beam_dp/testing/without_noise.py",
         "beam_dp/transforms/guarding/trial.py",
     ]
     source = (ROOT / "beam_dp/transforms/guarding/trial.py").read_text()

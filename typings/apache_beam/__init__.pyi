@@ -10,6 +10,7 @@ from apache_beam import pvalue as pvalue
 from apache_beam.pipeline import Pipeline as Pipeline
 from apache_beam.pvalue import PCollection as PCollection
 from apache_beam.pvalue import Row as Row
+from apache_beam.transforms import combiners as combiners
 from apache_beam.transforms import window as window
 from apache_beam.transforms.core import CombinePerKey as CombinePerKey
 from apache_beam.transforms.core import Create as Create
@@ -24,4 +25,3 @@ from apache_beam.transforms.core import MapTuple as MapTuple
 from apache_beam.transforms.core import ParDo as ParDo
 from apache_beam.transforms.ptransform import PTransform as PTransform
 from apache_beam.transforms.util import Reshuffle as Reshuffle
-from apache_beam.transforms.util import WithKeys as WithKeys

@@ -1,12 +1,16 @@
 """The table of contributions, as columns: one line per person, partition and different row."""
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from beam_dp.mechanisms.bounding.ordering import pick
 from beam_dp.mechanisms.numerics import integers
+
+Part = TypeVar("Part", bound="Columnar")
 
 OF_ROWS = ("distinct", "mode")
 """Operations that need all settled rows of a person at once."""
@@ -32,7 +36,30 @@ class Field:
 
 
 @dataclasses.dataclass
-class Table:
+class Columnar:
+    """Lines that are held in columns: the fields of a subclass, all of one length.
+
+    A field is an array, of shape (n,) or (words, n), a list or tuple of such arrays, None, or a
+    dict that holds for all lines.
+    """
+
+    def take(self, index: np.ndarray | slice) -> Self:
+        """Return the lines at `index`; the names stay as they are."""
+        if not isinstance(index, slice) and index.dtype == bool:
+            index = np.flatnonzero(index)
+        return type(self)(**{name: _taken(column, index) for name, column in vars(self).items()})
+
+
+def _taken(column: Any, index: np.ndarray | slice) -> Any:
+    if isinstance(column, (list, tuple)):
+        return type(column)(_taken(each, index) for each in column)
+    if column is None or isinstance(column, dict):
+        return column
+    return pick(column, index) if column.ndim == 2 else column[index]
+
+
+@dataclasses.dataclass
+class Table(Columnar):
     """Columns of contributions, one line per row, per distinct row, or per pair.
 
     Attributes:
@@ -55,19 +82,6 @@ class Table:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def take(self, index: np.ndarray | slice) -> "Table":
-        """Return the lines at `index`; the names stay as they are."""
-        if not isinstance(index, slice) and index.dtype == bool:
-            index = np.flatnonzero(index)
-        return Table(
-            pick(self.person, index),
-            pick(self.partition, index),
-            self.rows[index],
-            [column[index] for column in self.values],
-            self.names,
-            None if self.hashes is None else pick(self.hashes, index),
-        )
-
 
 def named(tables: Sequence[Table], names: dict[tuple[int, int], bytes]) -> list[Table]:
     """Return the tables with one dict for all: of these names, those that they still have."""
@@ -82,33 +96,35 @@ def _pairs(table: Table) -> list[list[int]]:
     return words
 
 
-def concatenate(tables: Sequence[Table]) -> Table:
-    """Return the lines of all tables, one after the other."""
-    if len(tables) == 1:
-        return tables[0]
-    hashes = [table.hashes for table in tables if table.hashes is not None]
-    return Table(
-        join_identities([table.person for table in tables]),
-        join_identities([table.partition for table in tables]),
-        np.concatenate([table.rows for table in tables]),
-        [
-            integers.concatenate(columns)
-            for columns in zip(*(table.values for table in tables), strict=True)
-        ],
-        all_names(tables),
-        np.concatenate(hashes, axis=1) if len(hashes) == len(tables) else None,
-    )
+def concatenate(parts: Sequence[Part]) -> Part:
+    """Return the lines of all parts, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    joined = {name: _joined([getattr(part, name) for part in parts]) for name in vars(first)}
+    return type(first)(**joined)
+
+
+def _joined(columns: Sequence[Any]) -> Any:
+    if isinstance(columns[0], (list, tuple)):
+        return type(columns[0])(map(_joined, zip(*columns, strict=True)))
+    if isinstance(columns[0], dict):
+        return _all_names(columns)
+    if any(column is None for column in columns):
+        return None
+    return (join_identities if columns[0].ndim == 2 else integers.concatenate)(columns)
 
 
 def all_names(tables: Sequence[Table]) -> dict[tuple[int, int], bytes]:
     """Return the names of all tables; many tables may share one dict of them."""
-    different = list({id(table.names): table.names for table in tables if table.names}.values())
+    return _all_names([table.names for table in tables])
+
+
+def _all_names(dicts: Sequence[dict[tuple[int, int], bytes]]) -> dict[tuple[int, int], bytes]:
+    different = list({id(names): names for names in dicts if names}.values())
     if len(different) <= 1:
         return different[0] if different else {}
-    names: dict[tuple[int, int], bytes] = {}
-    for some in different:
-        names.update(some)
-    return names
+    return dict(itertools.chain.from_iterable(names.items() for names in different))
 
 
 def join_identities(columns: Sequence[np.ndarray]) -> np.ndarray:

@@ -4,30 +4,26 @@ The candidates *are* the values that they emit: comparisons with data are exact 
 int, float and Fraction without rounding), so no rounding can move a person's loss.
 """
 
-import bisect
 import decimal
 import math
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from beam_dp.mechanisms.candidates.decimal_grid import BoundedGrid, DecimalGrid, ListedGrid
 from beam_dp.mechanisms.candidates.grids import (
+    GivenGrid,
     Indexes,
     LinearGrid,
-    MirroredGrid,
     RoundedGrid,
+    ValueGrid,
 )
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.numbers import WIDE, Number, is_nan
 
-Grid = LinearGrid | RoundedGrid | MirroredGrid | DecimalGrid | BoundedGrid
-_GRIDS = (tuple, LinearGrid, RoundedGrid, MirroredGrid, DecimalGrid, BoundedGrid)
 MATERIALISED = 2**22  # most values of a geometric grid, which is held in memory
 
 
@@ -58,19 +54,16 @@ class Candidates:
     `sys.maxsize`; `size` always does.
     """
 
-    points: tuple[Number, ...] | Grid
+    points: ValueGrid
 
     def __post_init__(self) -> None:
-        if type(self.points) not in _GRIDS:
+        if not isinstance(self.points, ValueGrid):
             raise checks.ParameterTypeError(
                 "Candidates",
                 "points",
                 "be made by Candidates.of(values), Candidates.linear(low, high, step) or "
                 f"Candidates.geometric(low, high, ratio), not {checks.shown(self.points)}",
             )
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return Candidates, (self.points,)  # without the cached arrays
 
     @staticmethod
     def linear(low: object, high: object, step: object) -> "Candidates":
@@ -133,9 +126,9 @@ class Candidates:
             f"be at least {1 + 1.01 * finest} for at most {MATERIALISED} values, not {ratio!r}",
         )
         if all(type(value) is int for value in plain):
-            return Candidates(_whole_powers(int(first), int(last), int(factor)))
+            return Candidates(GivenGrid(_whole_powers(int(first), int(last), int(factor))))
         _require_floats(owner, last, None)
-        return Candidates(_float_powers(first, last, factor))
+        return Candidates(GivenGrid(_float_powers(first, last, factor)))
 
     @staticmethod
     def rounded(high: object, bits: object, divisor: object = 1) -> "Candidates":
@@ -178,18 +171,18 @@ class Candidates:
             )
         points = {_plain("Candidates.of", "values", value) for value in values}
         checks.require(bool(points), "Candidates.of", "values", "have at least one number")
-        return Candidates(tuple(sorted(points)))
+        return Candidates(GivenGrid(tuple(sorted(points))))
 
     @property
     def size(self) -> int:
         """The number of candidates, which may exceed 2^63."""
-        return len(self.points) if isinstance(self.points, tuple) else self.points.size
+        return self.points.size
 
     def __len__(self) -> int:
         return self.size
 
     def __iter__(self) -> Iterator[Number]:
-        return (self.points[i] for i in range(self.size))
+        return iter(self.points)
 
     def __getitem__(self, i: int) -> Number:
         if not -self.size <= i < self.size:
@@ -201,8 +194,6 @@ class Candidates:
 
     def mirrored(self) -> "Candidates":
         """Return the candidates with the opposite sign, in rising order."""
-        if isinstance(self.points, tuple):
-            return Candidates(tuple(0 - point for point in reversed(self.points)))
         grid = self.points.mirrored()
         return self if grid is self.points else Candidates(grid)
 
@@ -212,21 +203,18 @@ class Candidates:
         It is public: how likely each one is where data say nothing (see `CentralSearch`). Decimals
         weigh by the logarithm; all others weigh 1.
         """
-        grid = self.points
-        return grid.weight_before(indexes) if isinstance(grid, ListedGrid) else indexes
+        return self.points.weight_before(indexes)
 
     def index_at(self, weight: int) -> int:
         """Return the index of the candidate that a weight from 0 on falls on."""
-        return self.points.index_at(weight) if isinstance(self.points, ListedGrid) else weight
+        return self.points.index_at(weight)
 
     def index(self, value: Number) -> int:
         """Return the first i with candidate i >= `value`; `size` above the top (or for NaN)."""
         plain = value.item() if isinstance(value, np.generic) else value
         if is_nan(plain):
             return self.size
-        if isinstance(self.points, tuple):
-            return bisect.bisect_left(self.points, plain)
-        if not plain > self.points[0]:
+        if not plain > self[0]:
             return 0
         return self.size if plain > self[-1] else self.points.index(plain)
 
@@ -244,20 +232,10 @@ class Candidates:
             array = array.astype(np.float64)
         elif array.dtype.kind in "iu" and array.dtype != np.uint64:
             array = array.astype(np.int64)
-        indexes = self._fast_indexes(array) if array.dtype in (np.float64, np.int64) else None
+        indexes = self.points.indexes(array) if array.dtype in (np.float64, np.int64) else None
         if indexes is not None:
             return indexes
         return np.array([self.index(v) for v in array.ravel()], np.int64).reshape(array.shape)
-
-    def _fast_indexes(self, array: npt.NDArray[np.float64] | Indexes) -> Indexes | None:
-        if not isinstance(self.points, tuple):
-            if isinstance(self.points, (RoundedGrid, MirroredGrid)):
-                return None
-            return self.points.indexes(array)
-        if array.dtype.kind == "f":
-            return np.asarray(np.searchsorted(self._floors, array), dtype=np.int64)
-        unreachable, wholes = self._wholes
-        return np.asarray(unreachable + np.searchsorted(wholes, array), dtype=np.int64)
 
     def round_up(self, values: Iterable[Number]) -> list[Number]:
         """Return the smallest candidate >= each value; values above the top become the top."""
@@ -266,10 +244,7 @@ class Candidates:
 
     @property
     def gap(self) -> Fraction:
-        """The least distance of two neighbours, in floats; 0 for a single candidate."""
-        if isinstance(self.points, tuple):
-            gaps = np.diff(np.array([float(point) for point in self.points]))
-            return Fraction(float(gaps.min(initial=math.inf))) if len(gaps) else Fraction(0)
+        """The least distance of two neighbours, about; 0 for a single candidate."""
         return self.points.gap
 
     def nearest(self, value: Number) -> Number:
@@ -278,33 +253,6 @@ class Candidates:
         below = max(0, above - 1)
         closer = Fraction(value) - Fraction(self[below]) < Fraction(self[above]) - Fraction(value)
         return self[below] if closer else self[above]
-
-    @cached_property
-    def _floors(self) -> npt.NDArray[np.float64]:
-        """Per candidate c the largest float <= c: for a float v, c >= v iff that float is >= v."""
-        return np.array([_float_below(point) for point in self], dtype=np.float64)
-
-    @cached_property
-    def _wholes(self) -> tuple[int, Indexes]:
-        """How many candidates are below int64, and floor(c) of all others, cut to int64.
-
-        For an int v, c >= v iff floor(c) >= v; no int64 can notice the cut of those above it.
-        """
-        bounds = np.iinfo(np.int64)
-        floors = [math.floor(point) for point in self]
-        unreachable = bisect.bisect_left(floors, int(bounds.min))
-        kept = [min(floor, int(bounds.max)) for floor in floors[unreachable:]]
-        return unreachable, np.array(kept, dtype=np.int64)
-
-
-def _float_below(point: Number) -> float:
-    """Return the largest float that is at most `point`."""
-    if point > sys.float_info.max:
-        return sys.float_info.max
-    if point < -sys.float_info.max:
-        return -math.inf
-    nearest = float(point)
-    return nearest if nearest <= point else math.nextafter(nearest, -math.inf)
 
 
 def _require_floats(owner: str, largest: Fraction, step: Fraction | None) -> None:

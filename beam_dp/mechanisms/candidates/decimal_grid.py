@@ -1,7 +1,6 @@
 """The decimal numbers of few digits, of both signs: what people write is among them."""
 
 import abc
-import bisect
 import functools
 import math
 from dataclasses import dataclass
@@ -11,58 +10,33 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from beam_dp.mechanisms.numerics.numbers import EXACT, Number
+from beam_dp.mechanisms.candidates.grids import Floats, Indexes, ListedGrid
 
-Indexes = npt.NDArray[np.int64]
 _EXACT_POWER = 22  # 10^22 is a float; a product or quotient with it is rounded once
 _ONE = 1 << 32  # the weight of an e-fold
 _USUAL = 9  # values are mostly from 1 to 10^9
 _STEPS = 1000
 
 
-class ListedGrid(abc.ABC):
-    """Floats in rising order, each with a public weight; made once per process."""
+class WeightedGrid(ListedGrid):
+    """Floats with public weights; made once per process."""
 
     @property
     @abc.abstractmethod
-    def _values(self) -> npt.NDArray[np.float64]:
-        """The values."""
-
-    @property
-    @abc.abstractmethod
-    def _sums(self) -> Indexes:
+    def sums(self) -> Indexes:
         """The weight before each value, and that of all."""
-
-    @property
-    def size(self) -> int:
-        """The number of values."""
-        return len(self._values)
-
-    def __getitem__(self, i: int) -> float:
-        return float(self._values[i])
-
-    def index(self, value: Number) -> int:
-        """Return the first i whose value is >= `value`, which lies within the grid; exact."""
-        return bisect.bisect_left(self._values, value, key=float)
-
-    def indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes | None:
-        """Return `index` of each value; `size` above the top; None for ints that are no floats."""
-        whole = values.dtype.kind != "f"
-        if whole and len(values) and (values.max() > EXACT or values.min() < -EXACT):
-            return None
-        return np.asarray(np.searchsorted(self._values, values.astype(np.float64)), np.int64)
 
     def weight_before(self, indexes: Indexes) -> Indexes:
         """Return the weight of all values before each index, from 0 to `size`."""
-        return np.asarray(self._sums[indexes], np.int64)
+        return np.asarray(self.sums[indexes], np.int64)
 
     def index_at(self, weight: int) -> int:
         """Return the last index with at most this weight before it."""
-        return int(np.searchsorted(self._sums, weight, side="right")) - 1
+        return int(np.searchsorted(self.sums, weight, side="right")) - 1
 
 
 @dataclass(frozen=True)
-class DecimalGrid(ListedGrid):
+class DecimalGrid(WeightedGrid):
     """0 and all +-m 10^e of at most `digits` digits, multiples of 10^low up to 10^(low + decades).
 
     Every value is the float nearest to its decimal, so a number that prints with so few digits
@@ -81,26 +55,23 @@ class DecimalGrid(ListedGrid):
     digits: int
     decades: int
 
-    @property
-    def gap(self) -> Fraction:
-        """The least distance of two neighbours."""
-        return Fraction(10) ** self.low
-
     def mirrored(self) -> "DecimalGrid":
         """Return the values with the opposite sign, in rising order: the same ones."""
         return self
 
     @property
-    def _values(self) -> npt.NDArray[np.float64]:
+    def floors(self) -> Floats:
+        """The values."""
         return _values(self.low, self.digits, self.decades)
 
     @property
-    def _sums(self) -> Indexes:
+    def sums(self) -> Indexes:
+        """The weight before each value, and that of all."""
         return _weights(self.low, self.digits, self.decades)
 
 
 @dataclass(frozen=True)
-class BoundedGrid(ListedGrid):
+class BoundedGrid(WeightedGrid):
     """What of a decimal grid is between two bounds, with the bounds, and even steps between both.
 
     A person who knows bounds may mean magnitudes (0 to 10^6) or a narrow band (1,000,000 to
@@ -118,27 +89,24 @@ class BoundedGrid(ListedGrid):
     lower: Fraction | None = None
     upper: Fraction | None = None
 
-    @property
-    def gap(self) -> Fraction:
-        """The least distance of two neighbours, in floats."""
-        return Fraction(float(np.diff(self._values).min(initial=math.inf)))
-
     def mirrored(self) -> "BoundedGrid":
         """Return the values with the opposite sign, in rising order."""
         lower = None if self.upper is None else -self.upper
         return BoundedGrid(self.grid, lower, None if self.lower is None else -self.lower)
 
     @property
-    def _values(self) -> npt.NDArray[np.float64]:
+    def floors(self) -> Floats:
+        """The values."""
         return _between(self)
 
     @property
-    def _sums(self) -> Indexes:
+    def sums(self) -> Indexes:
+        """The weight before each value, and that of all."""
         return _weights_between(self)
 
 
 @functools.lru_cache(maxsize=16)
-def _steps(bounded: BoundedGrid) -> tuple[npt.NDArray[np.float64], Indexes]:
+def _steps(bounded: BoundedGrid) -> tuple[Floats, Indexes]:
     """Return the even steps between two bounds, and how round each is; nothing without both."""
     lower, upper, power = bounded.lower, bounded.upper, bounded.grid.low
     if lower is None or upper is None:
@@ -153,9 +121,9 @@ def _steps(bounded: BoundedGrid) -> tuple[npt.NDArray[np.float64], Indexes]:
 
 
 @functools.lru_cache(maxsize=16)
-def _between(bounded: BoundedGrid) -> npt.NDArray[np.float64]:
+def _between(bounded: BoundedGrid) -> Floats:
     """Return the values between two bounds."""
-    every, (steps, _) = bounded.grid._values, _steps(bounded)
+    every, (steps, _) = bounded.grid.floors, _steps(bounded)
     ends = [float(end) for end in (bounded.lower, bounded.upper) if end is not None]
     first = -math.inf if bounded.lower is None else ends[0]
     last = math.inf if bounded.upper is None else ends[-1]
@@ -166,11 +134,11 @@ def _between(bounded: BoundedGrid) -> npt.NDArray[np.float64]:
 @functools.lru_cache(maxsize=16)
 def _weights_between(bounded: BoundedGrid) -> Indexes:
     """Return the weight before each of these values; every value has at least 1."""
-    values, grid, (steps, rounder) = bounded._values, bounded.grid, _steps(bounded)
+    values, grid, (steps, rounder) = bounded.floors, bounded.grid, _steps(bounded)
     weights = np.ones(len(values), np.int64)
-    indexes = np.minimum(np.searchsorted(grid._values, values), grid.size - 1)
-    shared = grid._values[indexes] == values
-    parts = [(np.flatnonzero(shared), np.diff(grid._sums)[indexes[shared]])]
+    indexes = np.minimum(np.searchsorted(grid.floors, values), grid.size - 1)
+    shared = grid.floors[indexes] == values
+    parts = [(np.flatnonzero(shared), np.diff(grid.sums)[indexes[shared]])]
     if len(steps):
         parts.append((np.searchsorted(values, steps), rounder))
     for where, amounts in parts:
@@ -180,7 +148,7 @@ def _weights_between(bounded: BoundedGrid) -> Indexes:
 
 
 @functools.lru_cache(maxsize=16)
-def _values(low: int, digits: int, decades: int) -> npt.NDArray[np.float64]:
+def _values(low: int, digits: int, decades: int) -> Floats:
     """Return the whole grid in rising order."""
     parts = [_scaled(mantissas, low + power) for mantissas, power in _positive(digits, decades)]
     positive = np.concatenate(parts)
@@ -217,7 +185,7 @@ def _positive(digits: int, decades: int) -> list[tuple[Indexes, int]]:
     return [(begin, 0), *rest, (np.array([least]), decades - digits + 1)]
 
 
-def _scaled(mantissas: npt.NDArray[Any], power: int) -> npt.NDArray[np.float64]:
+def _scaled(mantissas: npt.NDArray[Any], power: int) -> Floats:
     """Return the float nearest to each m 10^power."""
     small = mantissas.dtype == np.int64
     if small and abs(power) <= _EXACT_POWER:  # one operation on two floats, which is rounded once

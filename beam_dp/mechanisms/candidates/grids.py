@@ -1,27 +1,147 @@
-"""Grids of candidates that are computed from a few numbers, so that little is sent to workers."""
+"""Grids: the values of candidates in rising order, computed or listed."""
 
+import abc
+import bisect
 import dataclasses
 import math
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from beam_dp.mechanisms.numerics.numbers import EXACT, WIDE, Number
 
+Floats = npt.NDArray[np.float64]
 Indexes = npt.NDArray[np.int64]
 
 
+class ValueGrid(abc.ABC):
+    """Values in rising order, each with a public weight."""
+
+    @property
+    @abc.abstractmethod
+    def size(self) -> int:
+        """The number of values, which may exceed 2^63."""
+
+    @property
+    @abc.abstractmethod
+    def gap(self) -> Fraction:
+        """The least distance of two neighbours, about; 0 for one value."""
+
+    @abc.abstractmethod
+    def mirrored(self) -> "ValueGrid":
+        """Return the values with the opposite sign, in rising order."""
+
+    @abc.abstractmethod
+    def __getitem__(self, i: int) -> Number: ...
+
+    def __iter__(self) -> Iterator[Number]:
+        return (self[i] for i in range(self.size))
+
+    @abc.abstractmethod
+    def index(self, value: Number) -> int:
+        """Return the first i whose value is >= `value`, which lies within the grid; exact."""
+
+    def indexes(self, values: Floats | Indexes) -> Indexes | None:
+        """Return `index` of each value, `size` above the top; None if that takes one by one."""
+        return None
+
+    def weight_before(self, indexes: Indexes) -> Indexes:
+        """Return the weight of all values before each index, from 0 to `size`."""
+        return indexes
+
+    def index_at(self, weight: int) -> int:
+        """Return the last index with at most this weight before it."""
+        return weight
+
+
+class ListedGrid(ValueGrid):
+    """Values that are held in memory, and beside each the largest float that it is not below."""
+
+    @property
+    @abc.abstractmethod
+    def floors(self) -> Floats:
+        """Per value c the largest float <= c: for a float v, c >= v iff that float is >= v."""
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return len(self.floors)
+
+    @property
+    def gap(self) -> Fraction:
+        """The least distance of two neighbours, in floats."""
+        return Fraction(float(np.diff(self.floors).min())) if self.size > 1 else Fraction(0)
+
+    def __getitem__(self, i: int) -> Number:
+        return float(self.floors[i])
+
+    def index(self, value: Number) -> int:
+        """Return the first i whose value is >= `value`."""
+        return bisect.bisect_left(self.floors, value, key=float)
+
+    def indexes(self, values: Floats | Indexes) -> Indexes | None:
+        """Return `index` of each value, `size` above the top; None for ints that are no floats."""
+        whole = values.dtype.kind != "f"
+        if whole and values.size and (values.max() > EXACT or values.min() < -EXACT):
+            return None
+        return np.asarray(np.searchsorted(self.floors, values.astype(np.float64)), np.int64)
+
+
 @dataclass(frozen=True)
-class LinearGrid:
-    """The values (start + i stride) / divisor for i = 0..size-1, never materialised."""
+class GivenGrid(ListedGrid):
+    """Given values, of any type and size."""
+
+    values: tuple[Number, ...]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return GivenGrid, (self.values,)  # without the cached array
+
+    def mirrored(self) -> "GivenGrid":
+        """Return the values with the opposite sign, in rising order."""
+        return GivenGrid(tuple(0 - value for value in reversed(self.values)))
+
+    def __getitem__(self, i: int) -> Number:
+        return self.values[i]
+
+    def index(self, value: Number) -> int:
+        """Return the first i whose value is >= `value`."""
+        return bisect.bisect_left(self.values, value)
+
+    @cached_property
+    def floors(self) -> Floats:
+        """Per value c the largest float <= c."""
+        return np.array([_float_below(value) for value in self.values], dtype=np.float64)
+
+
+def _float_below(point: Number) -> float:
+    """Return the largest float that is at most `point`."""
+    if point > sys.float_info.max:
+        return sys.float_info.max
+    if point < -sys.float_info.max:
+        return -math.inf
+    nearest = float(point)
+    return nearest if nearest <= point else math.nextafter(nearest, -math.inf)
+
+
+@dataclass(frozen=True)
+class LinearGrid(ValueGrid):
+    """The values (start + i stride) / divisor for i = 0..count-1, never materialised."""
 
     start: int
     stride: int
     divisor: int
-    size: int
+    count: int
     whole: bool
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return self.count
 
     @property
     def gap(self) -> Fraction:
@@ -40,15 +160,10 @@ class LinearGrid:
     def index(self, value: Number) -> int:
         """Return the first i whose emitted value is >= `value`, which lies within the grid."""
         over, under = value.as_integer_ratio()
-        i = -((self.start * under - over * self.divisor) // (self.stride * under))
-        # Emitted floats are rounded: a neighbour of the exact crossing may be the first.
-        while i > 0 and self[i - 1] >= value:
-            i -= 1
-        while self[i] < value:
-            i += 1
-        return i
+        exact = -((self.start * under - over * self.divisor) // (self.stride * under))
+        return _first_near(self, exact, value)
 
-    def indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes | None:
+    def indexes(self, values: Floats | Indexes) -> Indexes | None:
         """Return `index` of each value, or None where int64 and float64 are too small for it."""
         reach = max(abs(self.start), abs(self.start + self.size * self.stride))
         if self.whole:
@@ -56,14 +171,14 @@ class LinearGrid:
         exact = max(reach, self.divisor) < EXACT
         return self._float_indexes(values) if exact else None
 
-    def _whole_indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes:
+    def _whole_indexes(self, values: Floats | Indexes) -> Indexes:
         # For an integer c: c >= v iff c >= ceil(v). By fmin, NaN counts as above the top.
         if values.dtype.kind == "f":
             values = np.fmax(np.fmin(np.ceil(values), float(WIDE)), -float(WIDE)).astype(np.int64)
         inside = np.clip(values, self.start, int(self[self.size - 1]) + 1)
         return np.asarray(-((self.start - inside) // self.stride), dtype=np.int64)
 
-    def _float_indexes(self, values: npt.NDArray[np.float64] | Indexes) -> Indexes:
+    def _float_indexes(self, values: Floats | Indexes) -> Indexes:
         # Numerators and divisor are below 2^53, so numpy's division rounds as __getitem__ does.
         # An int above 2^53 may round, but stays above the top (which is below 2^53).
         beyond = math.nextafter(self[self.size - 1], math.inf)
@@ -79,16 +194,17 @@ class LinearGrid:
 
 
 @dataclass(frozen=True)
-class RoundedGrid:
+class RoundedGrid(ValueGrid):
     """All multiples of 1/divisor up to `top` / divisor that have at most `bits` significant bits.
 
     The first 2^bits indexes are the integers below 2^bits; every 2^(bits - 1) further ones are the
-    mantissas from 2^(bits - 1) on, times the next power of two.
+    mantissas from 2^(bits - 1) on, times the next power of two. None of them is materialised.
     """
 
     divisor: int
     top: int
     bits: int
+    negative: bool = False  # all with the opposite sign
 
     @property
     def size(self) -> int:
@@ -100,11 +216,13 @@ class RoundedGrid:
         """The least distance of two neighbours."""
         return Fraction(1, self.divisor)
 
-    def mirrored(self) -> "MirroredGrid":
+    def mirrored(self) -> "RoundedGrid":
         """Return the values with the opposite sign, in rising order."""
-        return MirroredGrid(self)
+        return dataclasses.replace(self, negative=not self.negative)
 
     def __getitem__(self, i: int) -> int | float:
+        if self.negative:
+            return 0 - self.mirrored()[self.size - 1 - i]  # never -0.0
         half = 1 << (self.bits - 1)
         if i < 2 * half:
             numerator = i
@@ -122,41 +240,17 @@ class RoundedGrid:
     def index(self, value: Number) -> int:
         """Return the first i whose emitted value is >= `value`, which lies within the grid."""
         over, under = value.as_integer_ratio()
-        i = self._place(-(-over * self.divisor // under))
-        # Emitted floats are rounded: a neighbour of the exact crossing may be the first.
-        while i > 0 and self[i - 1] >= value:
-            i -= 1
-        while self[i] < value:
-            i += 1
-        return i
+        place = self._place(-(-abs(over) * self.divisor // under))
+        return _first_near(self, self.size - 1 - place if self.negative else place, value)
 
 
-@dataclass(frozen=True)
-class MirroredGrid:
-    """The values of a grid with the opposite sign, in rising order, never materialised."""
+def _first_near(grid: ValueGrid, i: int, value: Number) -> int:
+    """Return the first index from which on emitted values are >= `value`, near to i.
 
-    grid: RoundedGrid
-
-    @property
-    def size(self) -> int:
-        """The number of values."""
-        return self.grid.size
-
-    @property
-    def gap(self) -> Fraction:
-        """The least distance of two neighbours."""
-        return self.grid.gap
-
-    def mirrored(self) -> RoundedGrid:
-        """Return the grid itself."""
-        return self.grid
-
-    def __getitem__(self, i: int) -> int | float:
-        return 0 - self.grid[self.size - 1 - i]  # never -0.0
-
-    def index(self, value: Number) -> int:
-        """Return the first i whose emitted value is >= `value`, which lies within the grid."""
-        first = self.grid.index(-value)
-        # The first value of at least -value; the mirror needs the last one of at most -value.
-        beyond = self.grid[first] > -value
-        return self.size - 1 - (first - 1 if beyond else first)
+    Emitted floats are rounded: a neighbour of the exact crossing may be the first.
+    """
+    while i > 0 and grid[i - 1] >= value:
+        i -= 1
+    while grid[i] < value:
+        i += 1
+    return i

@@ -9,14 +9,19 @@ from collections.abc import Callable
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.extremes import KthLargest, Max, Min
 from beam_dp.mechanisms.metrics.histogram import Histogram
-from beam_dp.mechanisms.metrics.items import DistinctCount, MaxFrequency, SumOfSquares
+from beam_dp.mechanisms.metrics.mean import Mean, StandardDeviation, Variance
 from beam_dp.mechanisms.metrics.own_function import BlackBox, CustomProfile
-from beam_dp.mechanisms.metrics.quotients.mean import Mean
 from beam_dp.mechanisms.metrics.ratio import Ratio
 from beam_dp.mechanisms.metrics.rows import Median, Quantile, Quantiles
 from beam_dp.mechanisms.metrics.spread import Preprocessed, TrimmedMean
-from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
-from beam_dp.mechanisms.metrics.variance import StandardDeviation, Variance
+from beam_dp.mechanisms.metrics.totals import (
+    Count,
+    DistinctCount,
+    MaxFrequency,
+    PeopleCount,
+    Sum,
+    SumOfSquares,
+)
 
 REGISTRY: dict[str, type[Metric]] = {
     "count": Count,

@@ -1,16 +1,17 @@
 """What a metric is: what the planner, the transforms and the command line may ask of it.
 
-A metric is a frozen record of what a user wants. It says which columns it reads and which numbers
-must be released for it (`requests`), and makes its output of what was released (`combine`). All
-else that differs between metrics stands here as a question with a default answer, so that nobody
-has to know which metrics there are: `metrics.REGISTRY` is the only list of them.
+A metric is a frozen record of what a user wants. It says which columns it reads. A metric of one
+number builds its release itself (`build`); one of several says which they are (`parts`), and makes
+its output of what was released for them (`combine`). All else that differs between metrics stands
+here as a question with a default answer, so that nobody has to know which metrics there are:
+`metrics.REGISTRY` is the only list of them.
 """
 
-import abc
 import dataclasses
 import math
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,13 +20,13 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.metrics.part import Context, Ends, MetricPart
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.exact_statistics import Exact
 from beam_dp.mechanisms.numerics.numbers import WIDE
 from beam_dp.mechanisms.numerics.options import PREPROCESSING
-from beam_dp.mechanisms.releases.released import Released
-from beam_dp.mechanisms.releases.request import Request
-from beam_dp.mechanisms.releases.shifted_inverse import ProfiledRequest
+from beam_dp.mechanisms.releases.released import Release, Released
+from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 
 UNIT = Fraction(1, 1_000_000)
 """The default grid of values: integers and decimals of up to six places are exact on it."""
@@ -34,8 +35,6 @@ CENTRE = Fraction(3, 20)
 """The part of the budget of a metric that chooses a centre for it."""
 _LEAST_UNIT = Fraction(1, 1 << 200)
 _FARTHEST = Fraction(10) ** 200
-Ends = tuple[Fraction | None, Fraction | None]
-"""The ends of the values of a column, as far as they are known."""
 
 
 class Command(NamedTuple):
@@ -82,7 +81,7 @@ def interval_outputs(name: str, whole: bool) -> tuple[Output, ...]:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Metric(abc.ABC):
+class Metric(MetricPart):
     """What every metric has, and what may be asked of it.
 
     Attributes:
@@ -96,10 +95,12 @@ class Metric(abc.ABC):
     """Whether it has a removal profile: it never grows when people are removed."""
     several_owners: ClassVar[bool] = False
     """Whether its loss is proved where rows have several owners."""
-    whole: ClassVar[bool] = False
-    """Whether it counts something."""
+    sign: ClassVar[int] = 1
+    """-1 where its removal profile is that of its negative."""
+    role: ClassVar[Role] = Role.VALUE
+    """What the values of its column are for, if it has one."""
     splits_alpha: ClassVar[bool] = True
-    """Whether its interval fails where that of any request does, so that each gets a part of the
+    """Whether its interval fails where that of any part does, so that each gets a share of the
     chance to fail."""
     functions: ClassVar[tuple[str, ...]] = ()
     """Its fields that hold a function of the user, which is sent to workers."""
@@ -128,33 +129,31 @@ class Metric(abc.ABC):
 
     @property
     def _prefix(self) -> str:
-        return type(self).__name__.lower()
+        return re.sub("(?<!^)([A-Z])", r"_\1", type(self).__name__).lower()
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns that it reads: by default the numbers of `column`, if it has one."""
+        """Return the columns that it reads: by default `column`, if it has one."""
         if "column" not in vars(self):
             return ()
-        unit = checks.decimal(type(self).__name__, "unit", vars(self)["unit"])
-        return (Column(vars(self)["column"], Role.VALUE, unit),)
+        unit = vars(self).get("unit")
+        exact = None if unit is None else checks.decimal(type(self).__name__, "unit", unit)
+        return (Column(vars(self)["column"], self.role, exact),)
 
-    @abc.abstractmethod
-    def requests(self) -> tuple[Request, ...]:
-        """Return the numbers that must be released for it."""
+    def parts(self) -> tuple[MetricPart, ...]:
+        """Return the numbers that must be released for it: by default itself, whatever its name."""
+        return (dataclasses.replace(self, name="", weight=1),)
+
+    def part_weights(self) -> tuple[int, ...]:
+        """Return the weight of each part among those of the metric: by default all are equal."""
+        return (1,) * len(self.parts())
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return its release, as `MetricPart` says; only of a metric that is a part of itself."""
+        raise TypeError(f"{type(self).__name__}: its parts are released.")
 
     def beside(self, asked: Sequence["Metric"]) -> "Metric":
         """Return it as it is released beside all that is asked for: by default the same."""
         return self
-
-    @property
-    def weight_after_centre(self) -> Fraction:
-        """Its weight without what chooses a centre for it before."""
-        weight = checks.number(type(self).__name__, "weight", self.weight)
-        chosen = any(request.asked_centre is not None for request in self.requests())
-        return weight * (1 - CENTRE) if chosen else weight
-
-    def request_weights(self) -> tuple[int, ...]:
-        """Return the weight of each request among those of the metric: by default all are equal."""
-        return (1,) * len(self.requests())
 
     @property
     def takes_auto_bound(self) -> bool:
@@ -182,7 +181,7 @@ class Metric(abc.ABC):
         return interval_outputs(self.output, self.is_whole)
 
     def combine(self, released: Sequence[Released]) -> Released:
-        """Return its numbers, from what was released for its requests."""
+        """Return its numbers, from what was released for its parts."""
         [only] = released
         return only
 
@@ -193,8 +192,8 @@ class Metric(abc.ABC):
         ends = (released.low, released.high)
         return (released.values, *(np.clip(end, *self.truth_within) for end in ends))
 
-    def profile_request(self) -> ProfiledRequest:
-        """Return what makes its removal profile; only of a monotone metric."""
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return what makes its removal profile B[0..removals]; only of a monotone metric."""
         raise TypeError(f"{type(self).__name__}: has no removal profile.")
 
     def exactly(self) -> Exact:
@@ -273,7 +272,10 @@ def check_metrics(owner: str, metrics: object) -> tuple[Metric, ...]:
             'Write metrics=[dp.Count(), dp.Sum("spent")].',
         )
     for metric in metrics:
-        check_metric(owner, metric)
+        if isinstance(metric, type) or not isinstance(metric, Metric):
+            raise checks.ParameterTypeError(
+                owner, "a metric", f"be one like dp.Count(), not {checks.shown(metric)}"
+            )
     names = [metric.output for metric in metrics]
     checks.require(
         len(set(names)) == len(names),
@@ -283,15 +285,6 @@ def check_metrics(owner: str, metrics: object) -> tuple[Metric, ...]:
         'Give one of them another: dp.Sum("spent", name="spent_again").',
     )
     return tuple(metrics)
-
-
-def check_metric(owner: str, metric: object) -> Metric:
-    """Return `metric` if it is an object of one of the metric classes."""
-    if isinstance(metric, type) or not isinstance(metric, Metric):
-        raise checks.ParameterTypeError(
-            owner, "a metric", f"be one like dp.Count(), not {checks.shown(metric)}"
-        )
-    return metric
 
 
 def check_not_preprocessed(owner: str, metric: Metric) -> None:
@@ -343,6 +336,31 @@ def ends_of(owner: str, low: checks.Real | None, high: checks.Real | None) -> En
         "Write low=0, high=100.",
     )
     return lower, upper
+
+
+def joined(function: Callable[..., np.ndarray], parts: Sequence[Released]) -> Released:
+    """Return a function of released numbers, with the interval of the truth.
+
+    Let the interval of a sum alone move a quotient by a, and that of a count alone by b: together
+    they are taken to move it by sqrt(a^2 + b^2). For two independent Laplace or Gaussian noises,
+    each within its interval but for alpha, that fails less often than alpha, whatever their scales:
+    at equal ones with x = ln(1 / alpha), by e^-y (1 + y / 2), y = sqrt(2) x. (Noise of one draw is
+    not independent, but near a centre that of the count matters little.)
+
+    Args:
+        function: takes the values of all parts.
+        parts: what was released for them.
+    """
+    values = [part.values.astype(float) for part in parts]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found = function(*values)
+        below = above = np.zeros(len(found))
+        for place, part in enumerate(parts):
+            before, after = values[:place], values[place + 1 :]
+            ends = [function(*before, end, *after) for end in (part.low, part.high)]
+            below = np.hypot(below, np.maximum(found - np.min(ends, axis=0), 0.0))
+            above = np.hypot(above, np.maximum(np.max(ends, axis=0) - found, 0.0))
+    return Released.between(found, below, above)
 
 
 def check_candidates(owner: str, candidates: object) -> None:

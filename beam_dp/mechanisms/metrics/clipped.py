@@ -3,22 +3,22 @@
 import abc
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
 from beam_dp.mechanisms.histogram_choice.clip import beside_others, shares
-from beam_dp.mechanisms.metrics.base import Metric, check_candidates
-from beam_dp.mechanisms.metrics.profiled import ProfileRequest
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.part import Context
+from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.numerics import checks, integers, options
 from beam_dp.mechanisms.releases.clipped import ClippedSum
 from beam_dp.mechanisms.releases.released import Release
-from beam_dp.mechanisms.releases.request import ColumnRequest, Context
 from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.search.choose import TWO_PHASE, SearchKind, check_search
+from beam_dp.mechanisms.search.choose import TWO_PHASE, SearchKind
 
 _CLIPS = ("shared", "partition")
 _ROW_CLIPS = 41
@@ -47,119 +47,90 @@ class Clipping:
         """Whether there is one clip for all partitions."""
         return self.clip == "shared"
 
-    @classmethod
-    def of(cls, metric: Metric) -> "Clipping":
-        """Return how the clip of a metric is chosen, or which it is."""
-        owner, given = type(metric).__name__, vars(metric)
-        clip, share = given["clip"], given["clip_share"]
-        if not isinstance(clip, str):
-            clip = checks.decimal(owner, "clip", clip)
-        share = None if share is None else checks.number(owner, "clip_share", share)
-        return cls(clip, share, given.get("candidates"))
+    def thresholds(self, unit: Fraction, default: Sequence[int], owner: str) -> tuple[int, ...]:
+        """Return the public clips in units: the user's, or the default ones."""
+        if not isinstance(self.clip, str):
+            return (max(1, math.ceil(self.clip / unit)),)
+        if self.candidates is None:
+            return tuple(default)
+        checks.require(
+            self.candidates.size <= _MOST_CLIPS,
+            owner,
+            "candidates for a clip",
+            f"be at most {_MOST_CLIPS}, not {self.candidates.size}",
+            "Write Candidates.geometric(1, 1e6, 2).",
+        )
+        units = (math.ceil(Fraction(y) / unit) for y in self.candidates)
+        return apart(min(max(1, y), integers.WIDEST) for y in units)
+
+    def looks(self, context: Context, share: Budget) -> tuple[Fraction, ...]:
+        """Return the shares of the budget for the looks at who has how much."""
+        if self.share is not None:
+            return (self.share,)
+        pure = not share.is_zcdp
+        if self.shared:
+            # One draw for P partitions has about the noise of a bound of the root of P.
+            reach = math.isqrt(context.reach) if context.jointly else context.reach
+            looks = shares(context.partitions, reach, pure, context.about)
+        else:
+            looks = shares(1, 1, pure and context.partitions == 1)
+        return tuple(beside_others(look, context.together) for look in looks)
 
 
-@dataclasses.dataclass(frozen=True)
-class ClippedRequest(ColumnRequest):
-    """A number that adds up over people.
+def clipped_sum(
+    context: Context,
+    share: Budget,
+    source: int,
+    clips: Sequence[int],
+    unit: Fraction = Fraction(1),
+    clipping: Clipping = Clipping(),
+    *,
+    signed: bool = False,
+    anchored: bool = True,
+    early: bool = False,
+) -> ClippedSum:
+    """Return the release of a number that adds up over people, by a clip and noise.
 
-    Attributes:
+    Args:
+        context: the parameters of the pipeline.
+        share: what it may cost, over all partitions of a person.
+        source: the field that holds what one person adds, or ROWS.
+        clips: the public clips in units, where the user gave none.
+        unit: what one unit is worth.
+        clipping: how the clip is chosen.
         signed: whether numbers below 0 count.
         anchored: whether it is a number of rows or values, of which most people have few.
         early: whether a first look is enough as soon as it shows that many people are there.
-        clipping: how its clip is chosen.
     """
+    thresholds = clipping.thresholds(unit, clips, context.asker)
+    looks = clipping.looks(context, share) if len(thresholds) > 1 else ()
+    searches, noises = _costs(context, share, looks, clipping.shared)
+    numbers = context.partitions or context.about or _UNKNOWN
+    return ClippedSum(
+        source=source,
+        signed=signed,
+        thresholds=thresholds,
+        unit=unit,
+        looks=searches,
+        noise_costs=noises,
+        jointly=context.jointly,
+        shared=clipping.shared,
+        anchored=anchored and clipping.candidates is None,
+        bounded=context.depth is not None,
+        numbers=numbers if clipping.shared else 1,
+        alpha=context.alpha,
+        early=early,
+    )
 
-    clipping: Clipping
 
-    signed: ClassVar[bool] = False
-    anchored: ClassVar[bool] = True
-    early: ClassVar[bool] = False
-    pooled: ClassVar[bool] = True
-    owner: ClassVar[str] = ""
-
-    @abc.abstractmethod
-    def source(self, context: Context) -> int:
-        """Return the field that holds what one person adds."""
-
-    def default_clips(self, context: Context) -> tuple[int, ...]:
-        """Return the public clips in units where the user gave none: powers of two."""
-        return row_clips(None)
-
-    def build(self, context: Context, share: Budget) -> Release:
-        """Return the release by clip and noise."""
-        return self.clipped(context, share)
-
-    def clipped(self, context: Context, share: Budget) -> ClippedSum:
-        """Return the release, whose costs are public parameters."""
-        thresholds = self._thresholds(context)
-        lender = context.lenders.get(self.borrows) if self.borrows is not None else None
-        if lender is not None:
-            return self.release(context, self._beside(lender, context, share))
-        looks = self._looks(context, share) if len(thresholds) > 1 else ()
-        if self.clipping.share is None:
-            looks = tuple(beside_others(look, context.together) for look in looks)
-        spent = [share.split((look, 1 - look)) for look in looks]
-        searches = tuple(search for search, _ in spent)
-        if not self.clipping.shared:
-            searches = tuple(map(context.each, searches))
-        noises = [noise for _, noise in spent] or [share]
-        return self.release(
-            context,
-            ClippedSum(
-                source=self.source(context),
-                signed=self.signed,
-                thresholds=thresholds,
-                unit=self.unit,
-                looks=searches,
-                noise_costs=tuple(map(context.noise, noises)),
-                jointly=context.jointly,
-                shared=self.clipping.shared,
-                anchored=self.anchored and self.clipping.candidates is None,
-                bounded=context.depth is not None,
-                numbers=(context.partitions or context.about or _UNKNOWN)
-                if self.clipping.shared
-                else 1,
-                alpha=context.alpha,
-                early=self.early,
-            ),
-        )
-
-    def _beside(self, lender: ClippedSum, context: Context, share: Budget) -> ClippedSum:
-        """Return the release by the clip of another, whose whole share pays noise."""
-        noises = (context.noise(share),) * len(lender.noise_costs)
-        return dataclasses.replace(lender, borrowed=True, noise_costs=noises)
-
-    def _looks(self, context: Context, share: Budget) -> tuple[Fraction, ...]:
-        """Return the shares of the budget for the looks at who has how much."""
-        if self.clipping.share is not None:
-            return (self.clipping.share,)
-        pure = not share.is_zcdp
-        if self.clipping.shared:
-            # One draw for P partitions has about the noise of a bound of the root of P.
-            reach = math.isqrt(context.reach) if context.jointly else context.reach
-            return shares(context.partitions, reach, pure, context.about)
-        return shares(1, 1, pure and context.partitions == 1)
-
-    def release(self, context: Context, made: ClippedSum) -> ClippedSum:
-        """Return the release as it is drawn, with what else it needs."""
-        return made
-
-    def _thresholds(self, context: Context) -> tuple[int, ...]:
-        """Return the public clips in units: the user's, or the default ones."""
-        candidates, clip = self.clipping.candidates, self.clipping.clip
-        if not isinstance(clip, str):
-            return (max(1, math.ceil(clip / self.unit)),)
-        if candidates is None:
-            return self.default_clips(context)
-        checks.require(
-            candidates.size <= _MOST_CLIPS,
-            self.owner,
-            "candidates for a clip",
-            f"be at most {_MOST_CLIPS}, not {candidates.size}",
-            "Write Candidates.geometric(1, 1e6, 2).",
-        )
-        units = (math.ceil(Fraction(y) / self.unit) for y in candidates)
-        return apart(min(max(1, y), integers.WIDEST) for y in units)
+def _costs(
+    context: Context, share: Budget, looks: Sequence[Fraction], shared: bool
+) -> tuple[tuple[Budget, ...], tuple[Budget, ...]]:
+    """Return what each look at a histogram costs, and what the noise after it may cost."""
+    spent = [share.split((look, 1 - look)) for look in looks]
+    searches = tuple(search if shared else context.each(search) for search, _ in spent)
+    noises = [noise for _, noise in spent] or [share]
+    return searches, tuple(map(context.noise, noises))
 
 
 def apart(clips: Iterable[int]) -> tuple[int, ...]:
@@ -193,7 +164,7 @@ def value_clips() -> tuple[int, ...]:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Sided(Metric):
+class Sided(Profiled):
     """A metric that has two sides: by a privately chosen clip and noise, or one-sided.
 
     Attributes:
@@ -218,29 +189,28 @@ class Sided(Metric):
     without.
     """
 
+    several_owners: ClassVar[bool] = True
+
     one_sided: bool = False
     clip: str | checks.Real = "shared"
-    candidates: Candidates | None = None
     clip_share: checks.Real | None = None
     search: SearchKind = AboveThreshold
-    beta: float = 0.05
 
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = type(self).__name__
-        check_clip(owner, self.clip, self.clip_share)
-        checks.fraction_between(owner, "beta", self.beta, 0, 1)
-        object.__setattr__(self, "search", check_search(owner, self.search))
-        check_candidates(owner, self.candidates)
+        if isinstance(self.clip, str):
+            checks.one_of(owner, "clip", self.clip, _CLIPS)
+        else:
+            mend = 'Write clip=100, or clip="shared" to have it chosen privately.'
+            checks.fraction_between(owner, "clip", self.clip, 0, _LARGEST_CLIP, mend)
+        if self.clip_share is not None:
+            checks.fraction_between(owner, "clip_share", self.clip_share, 0, 1)
+        checks.boolean(owner, "one_sided", self.one_sided)
         self._check_side()
 
     def _check_side(self) -> None:
         """Refuse options of the clip in a one-sided release, and those of the search in others."""
-        owner = type(self).__name__
-        if type(self.one_sided) is not bool:
-            raise checks.ParameterTypeError(
-                owner, "one_sided", f"be True or False, not {checks.shown(self.one_sided)}"
-            )
         if self.one_sided:
             because = "with one_sided=True, which searches for the output and clips nobody"
             options.refuse(self, options.CLIP, because, "Leave one of the two out.")
@@ -258,13 +228,42 @@ class Sided(Metric):
             options.refuse(self, options.CLIP, because, "Give several candidates, or leave it out.")
 
     @property
-    def given(self) -> Candidates | None:
-        """The public clips or outputs that the user gave; None: none."""
-        return self.candidates
+    def pooled(self) -> bool:
+        """Whether its noise is drawn together with that of others: by clip and noise."""
+        return not self.one_sided
 
     @property
-    def _clipping(self) -> Clipping:
-        return Clipping.of(self)
+    def clipping(self) -> Clipping:
+        """How its clip is chosen, or which it is."""
+        owner, clip, share = type(self).__name__, self.clip, self.clip_share
+        if not isinstance(clip, str):
+            clip = checks.decimal(owner, "clip", clip)
+        share = None if share is None else checks.number(owner, "clip_share", share)
+        return Clipping(clip, share, self.candidates)
+
+    @abc.abstractmethod
+    def clipped(self, context: Context, share: Budget) -> Release:
+        """Return the release by clip and noise."""
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the release by clip and noise, or one-sided; of several owners by its profile."""
+        if not self.one_sided:
+            return self.clipped(context, share)
+        checks.require(
+            self.search != TWO_PHASE or context.several_owners,
+            type(self).__name__,
+            "search",
+            'not be "two_phase" with one_sided=True where rows have one owner: two '
+            "phases err to both sides",
+            "Leave both out: two phases are the default there.",
+        )
+        return super().build(context, share)
+
+    def from_below(self, owner: str, chosen: Mapping[str, Any]) -> Metric:
+        """Return it one-sided, as `Profiled` says."""
+        because = f"in {owner}, which searches for the output and clips nobody"
+        options.refuse(self, options.CLIP, because, "Leave it out.")
+        return super().from_below(owner, {**chosen, "one_sided": True})
 
     def for_several_owners(self, owner: str) -> Metric:
         """Return it as it is released where rows have several owners: by its removal profile.
@@ -280,37 +279,5 @@ class Sided(Metric):
             'not be "two_phase" with one_sided=True: two phases err to both sides',
             "Leave one of the two out.",
         )
-        search = self.search if self.one_sided else self._search_of_several_owners()
+        search = self.search if self.one_sided else TWO_PHASE
         return dataclasses.replace(self, one_sided=True, search=search)
-
-    def _search_of_several_owners(self) -> SearchKind:
-        return TWO_PHASE
-
-
-class SidedRequest(ProfileRequest):
-    """The same number by its removal profile."""
-
-    owner: ClassVar[str] = ""
-
-    def build(self, context: Context, share: Budget) -> Release:
-        """Return the release; with one owner, in two phases it is a `ClippedRequest`."""
-        checks.require(
-            self.searching.search != TWO_PHASE or context.several_owners,
-            self.owner,
-            "search",
-            'not be "two_phase" with one_sided=True where rows have one owner: two '
-            "phases err to both sides",
-            "Leave both out: two phases are the default there.",
-        )
-        return super().build(context, share)
-
-
-def check_clip(owner: str, clip: object, share: checks.Real | None) -> None:
-    """Refuse what is neither a clip nor a way to choose one, and shares outside of (0, 1)."""
-    if isinstance(clip, str):
-        checks.one_of(owner, "clip", clip, _CLIPS)
-    else:
-        mend = 'Write clip=100, or clip="shared" to have it chosen privately.'
-        checks.fraction_between(owner, "clip", clip, 0, _LARGEST_CLIP, mend)
-    if share is not None:
-        checks.fraction_between(owner, "clip_share", share, 0, 1)

@@ -10,7 +10,6 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.metrics.base import (
-    UNIT,
     Command,
     Metric,
     OfPeople,
@@ -18,7 +17,8 @@ from beam_dp.mechanisms.metrics.base import (
     check_not_preprocessed,
 )
 from beam_dp.mechanisms.metrics.clipped import row_clips
-from beam_dp.mechanisms.metrics.profiled import OfValues, ProfileRequest
+from beam_dp.mechanisms.metrics.part import Context, MetricPart
+from beam_dp.mechanisms.metrics.profiled import OfValues, Profiled
 from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.mechanisms.numerics import checks, options
 from beam_dp.mechanisms.numerics.exact_statistics import Exact, extreme, present
@@ -28,10 +28,9 @@ from beam_dp.mechanisms.profiles import kth_largest
 from beam_dp.mechanisms.profiles.from_summaries import KthRow, OneNumberEach
 from beam_dp.mechanisms.releases.quantiles import ExtremeRelease, KthRelease, RowClips
 from beam_dp.mechanisms.releases.released import Release
-from beam_dp.mechanisms.releases.request import Context, Request
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.search.choose import TWO_PHASE, WALK, SearchKind
-from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION
+from beam_dp.mechanisms.search.ranks.node import RESOLUTION
 from beam_dp.mechanisms.search.ranks.tail import STRAY, TailSearch
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
@@ -46,8 +45,29 @@ _THINNED = 1 << 22  # rows that a k-th largest may be thinned to; sorting for mo
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Extreme(OfValues):
-    """The largest or smallest number of a column, by its removal profile.
+class _Ranked(OfValues, Profiled):
+    """A metric that is one of the values, found by ranks or by its removal profile."""
+
+    several_owners: ClassVar[bool] = True
+    of_values: ClassVar[bool] = True
+    most_stray: ClassVar[float]
+
+    search: SearchKind = WALK
+
+    @property
+    def _stray(self) -> float:
+        """The chance that a walk stops where nobody is."""
+        return min(self.most_stray, float(self.beta))
+
+    def _buckets(self, context: Context, operation: str) -> Measure:
+        """Return one number per person, in buckets of the candidates."""
+        field, unit = context.field(self.source, operation), self.exact_unit
+        return Measure(field, self.sign, additive=False, outputs=self.grid, unit=unit)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Extreme(_Ranked):
+    """The largest or smallest number of a column, by ranks of people or by its removal profile.
 
     Attributes:
         candidates: the public outputs; None: anything, and 0 and decimals of 4 digits, of both
@@ -63,25 +83,33 @@ class _Extreme(OfValues):
             nobody moves it far, and noise (see `Preprocessing`; the interval is open then).
     """
 
-    monotone: ClassVar[bool] = True
-    several_owners: ClassVar[bool] = True
-    walks: ClassVar[bool] = True
+    most_stray: ClassVar[float] = _STRAY
     statistic: ClassVar[str]
-    sign: ClassVar[int]
 
-    search: SearchKind = WALK
-    unit: checks.Real = UNIT
     method: str = "search"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         options.check_method(self, "search", _OF_SEARCH)
 
-    def requests(self) -> tuple[Request, ...]:
-        """Return the extreme by its removal profile, or preprocessed."""
-        if self.is_preprocessed:
-            return preprocessed(self).requests()
-        return (self.profile_request(),)
+    def parts(self) -> tuple[MetricPart, ...]:
+        """Return the extreme, or the preprocessed one."""
+        return preprocessed(self).parts() if self.is_preprocessed else super().parts()
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the walk from the outside; two phases where rows have several owners."""
+        if self.search != WALK or context.several_owners or self.grid.size >= WIDE:
+            return super().build(context, share)
+        search = TailSearch(context.each(share), 0, 0, True, self._stray, 1)
+        return ExtremeRelease(self._buckets(context, self.word), search, self.grid)
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the extreme without the people who have most, or least."""
+        if context.several_owners:
+            relation = Relation(context.index(self.source), context.others)
+            return KthRow(relation, removals, self.exact_unit, self.sign)
+        field = context.field(self.source, self.word)
+        return OneNumberEach(Measure(field, self.sign, (), removals + 1, False), self.exact_unit)
 
     def exactly(self) -> Exact:
         """Return it as a function of records; the smallest is mirrored."""
@@ -94,7 +122,7 @@ class _Extreme(OfValues):
 
     def of_people(self) -> OfPeople:
         """Return the extreme of people's extremes, which is that of all rows."""
-        return OfPeople(self.statistic, type(self).__name__.lower())
+        return OfPeople(self.statistic, self.word)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,15 +140,11 @@ class Max(_Extreme):
         column: the value column.
     """
 
+    word: ClassVar[str] = "max"
     statistic: ClassVar[str] = "maximum"
-    sign: ClassVar[int] = 1
     command: ClassVar[Command] = Command("COLUMN", "largest value of a column")
 
     column: str
-
-    def profile_request(self) -> ProfileRequest:
-        """Return the largest value by its removal profile."""
-        return LargestRequest(self.columns()[0], self.searching)
 
     def takes_own_epsilons(self) -> bool:
         """Return that each person may have an epsilon of their own."""
@@ -135,67 +159,16 @@ class Min(_Extreme):
         column: the value column.
     """
 
+    word: ClassVar[str] = "min"
     statistic: ClassVar[str] = "minimum"
     sign: ClassVar[int] = -1
     command: ClassVar[Command] = Command("COLUMN", "smallest value of a column")
 
     column: str
 
-    def profile_request(self) -> ProfileRequest:
-        """Return the smallest value by its removal profile, which is mirrored."""
-        return SmallestRequest(self.columns()[0], self.searching)
-
-
-class _ValueRequest(ProfileRequest):
-    """A request of one of the values."""
-
-    values: ClassVar[bool] = True
-    in_its_unit: ClassVar[bool] = True
-    most_stray: ClassVar[float] = _STRAY
-
-    @property
-    def stray(self) -> float:
-        """The chance that a walk stops where nobody is."""
-        return min(self.most_stray, float(self.searching.beta))
-
-    def _buckets(self, context: Context, operation: str) -> Measure:
-        """Return one number per person, in buckets of the candidates."""
-        field = context.field(self.column, operation)
-        outputs = self.candidates()
-        return Measure(field, self.sign, additive=False, outputs=outputs, unit=self.unit)
-
-
-class LargestRequest(_ValueRequest):
-    """The largest value of a column."""
-
-    word: ClassVar[str] = "max"
-
-    def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return the largest value without the people who have most."""
-        if context.several_owners:
-            relation = Relation(context.index(self.column), context.others)
-            return KthRow(relation, removals, self.unit, self.sign)
-        field = context.field(self.column, self.word)
-        return OneNumberEach(Measure(field, self.sign, (), removals + 1, False), self.unit)
-
-    def by_ranks(self, context: Context, each: Budget) -> Release:
-        """Return the walk from the outside; where rows have several owners, two phases."""
-        candidates = self.candidates()
-        if context.several_owners or candidates.size >= WIDE:
-            return self.two_phase(context, each)
-        search = TailSearch(each, 0, 0, True, self.stray, 1)
-        return ExtremeRelease(self._buckets(context, self.word), search, candidates)
-
-
-class SmallestRequest(LargestRequest):
-    """The smallest value of a column: the mirror of the largest."""
-
-    word: ClassVar[str] = "min"
-    sign: ClassVar[int] = -1
-
 
 @dataclasses.dataclass(frozen=True)
-class KthLargest(OfValues):
+class KthLargest(_Ranked):
     """Release the k-th largest of all rows, one person owning any number of them.
 
     By default a number C of rows is chosen privately, each person counts for at most C of their
@@ -210,16 +183,13 @@ class KthLargest(OfValues):
         unit: the grid of values.
     """
 
-    monotone: ClassVar[bool] = True
-    several_owners: ClassVar[bool] = True
-    walks: ClassVar[bool] = True
+    word: ClassVar[str] = "kth"
+    most_stray: ClassVar[float] = STRAY
+    most_rows: ClassVar[int] = LINES
     command: ClassVar[Command] = Command("COLUMN:K", "K-th largest value of all rows")
 
     column: str
     k: int
-    _: dataclasses.KW_ONLY
-    search: SearchKind = WALK
-    unit: checks.Real = UNIT
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -236,53 +206,15 @@ class KthLargest(OfValues):
         """Whether its error is one of ranks: by default."""
         return self.search == WALK
 
-    def requests(self) -> tuple[Request, ...]:
-        """Return the k-th largest, by ranks or by its removal profile."""
-        return (self.profile_request(),)
-
-    def profile_request(self) -> ProfileRequest:
-        """Return the k-th largest by its removal profile."""
-        return KthLargestRequest(self.columns()[0], self.searching, self.k)
-
-    def exactly(self) -> Exact:
-        """Return it as a function of records."""
-        return kth_of_records(self.k)
-
-    def for_several_owners(self, owner: str) -> Metric:
-        """Return it by its removal profile: the ranks of people say nothing of shared rows."""
-        return dataclasses.replace(self, search=TWO_PHASE) if self.search == WALK else self
-
-
-@dataclasses.dataclass(frozen=True)
-class KthLargestRequest(_ValueRequest):
-    """The k-th largest of all rows.
-
-    Attributes:
-        k: which.
-    """
-
-    word: ClassVar[str] = "kth"
-    most_stray: ClassVar[float] = STRAY
-    most_rows: ClassVar[int] = LINES
-
-    k: int
-
-    def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return the exact profile, of as many rows as can matter; of shared rows a relaxed one."""
-        if context.several_owners:
-            relation = Relation(context.index(self.column), context.others)
-            return KthRow(relation, removals, self.unit, k=self.k)
-        most = removals + 1 if self.k * (removals + 1) <= _THINNED else 0
-        relation = Relation(context.index(self.column), most=most, rank=self.k)
-        return KthRow(relation, removals, self.unit, k=self.k)
-
-    def by_ranks(self, context: Context, each: Budget) -> Release:
+    def build(self, context: Context, share: Budget) -> Release:
         """Return the walk by ranks; a bound of one row per person leaves no clip to choose."""
-        candidates, k, stray = self.candidates(), self.k, self.stray
+        if self.search != WALK:
+            return super().build(context, share)
+        each, candidates, k, stray = context.each(share), self.grid, self.k, self._stray
         alone = TailSearch(each, 0, k, True, stray, 1)
         if context.depth == 1:
             return ExtremeRelease(self._buckets(context, "max"), alone, candidates, ranked=True)
-        lines = Relation(context.index(self.column)), self.unit
+        lines = Relation(context.index(self.source)), self.exact_unit
         whole = dataclasses.replace(alone, resolution=RESOLUTION)
         if alone.is_floored(candidates):  # no clip above 1 comes nearer to such a k
             one = RowClips(None, (1,))
@@ -292,6 +224,23 @@ class KthLargestRequest(_ValueRequest):
         clips = row_clips(min(self.k, context.depth or self.k))
         sizes, rows = RowClips(size, clips), RowClips(look, clips)
         return KthRelease(*lines, sizes, near, rows, search=search, candidates=candidates)
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the exact profile, of as many rows as can matter; of shared rows a relaxed one."""
+        if context.several_owners:
+            relation = Relation(context.index(self.source), context.others)
+        else:
+            most = removals + 1 if self.k * (removals + 1) <= _THINNED else 0
+            relation = Relation(context.index(self.source), most=most, rank=self.k)
+        return KthRow(relation, removals, self.exact_unit, k=self.k)
+
+    def exactly(self) -> Exact:
+        """Return it as a function of records."""
+        return kth_of_records(self.k)
+
+    def for_several_owners(self, owner: str) -> Metric:
+        """Return it by its removal profile: the ranks of people say nothing of shared rows."""
+        return dataclasses.replace(self, search=TWO_PHASE) if self.search == WALK else self
 
 
 def kth_of_records(k: int) -> Exact:

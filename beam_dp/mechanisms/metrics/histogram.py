@@ -1,4 +1,17 @@
-"""Numbers of people per public bin: `Histogram`."""
+"""Numbers of people per public bin: `Histogram`, and how it is released.
+
+*Privacy.* Each person of a partition is in one bin at most (`PersonBins`), whatever the number of
+bins. So adding or removing a person changes one of the counts, by 1: in the L1 and in the L2 norm,
+the whole histogram of a partition moves by at most 1. Independent discrete Laplace noise of rate
+epsilon on every bin is therefore epsilon-DP for all bins together (Dwork, McSherry, Nissim, Smith,
+2006, example 3), and discrete Gaussian noise of variance 1 / (2 rho) is rho-zCDP (Canonne, Kamath,
+Steinke, 2020, Theorem 4). A count alone cannot be released better: at pure epsilon this noise is
+optimal for every loss that grows with the error (Ghosh, Roughgarden, Sundararajan, 2009).
+
+*Intervals.* Of each bin the true number is within t of the released one, but for a chance of alpha,
+where t is the tail of the noise: of discrete Laplace noise P(|noise| > t) = 2 q^(t + 1) / (1 + q)
+with q = e^-epsilon. For all B bins together, the chance is at most B alpha.
+"""
 
 import dataclasses
 import itertools
@@ -11,6 +24,7 @@ from typing import ClassVar
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.histogram_choice.foresight import Crowd, Foreseen
 from beam_dp.mechanisms.metrics.base import (
     UNIT,
     Command,
@@ -19,11 +33,13 @@ from beam_dp.mechanisms.metrics.base import (
     check_unit,
     interval_outputs,
 )
+from beam_dp.mechanisms.metrics.part import Context
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.releases.people_by_bin import HistogramRelease
-from beam_dp.mechanisms.releases.released import Release, Released
-from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
-from beam_dp.mechanisms.summaries.person_bins import OPERATIONS, PersonBins
+from beam_dp.mechanisms.releases.released import Description, Release, Released, Spending
+from beam_dp.mechanisms.summaries.histograms import OPERATIONS, PersonBins
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 _OWNER = "Histogram"
 _MEND = 'Write dp.Histogram("age", edges=[0, 18, 30, 65]).'
@@ -53,6 +69,7 @@ class Histogram(Metric):
         unit: the grid of values.
     """
 
+    word: ClassVar[str] = "histogram"
     whole: ClassVar[bool] = True
     command: ClassVar[Command] = Command(
         "COLUMN:EDGE:EDGE...", "number of people with a value from each EDGE to below the next"
@@ -85,51 +102,27 @@ class Histogram(Metric):
     def _bins(self) -> list[tuple[Edge, Edge]]:
         return list(itertools.pairwise(_edge(each) for each in self.edges))
 
-    def requests(self) -> tuple[Request, ...]:
-        """Return all bins as one request."""
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the counts plus noise; a partition's share is for all of its bins."""
         [column] = self.columns()
-        finite = tuple(each for each in map(_edge, self.edges) if isinstance(each, Fraction))
-        first = int(isinstance(self.edges[0], Fraction))
-        return (HistogramRequest(column, finite, first, len(self._bins), self.person_value),)
+        edges = [_edge(each) for each in self.edges]
+        finite = [edge for edge in edges if isinstance(edge, Fraction)]
+        measure = PersonBins(
+            source=context.field(column, OPERATIONS[self.person_value]),
+            # A multiple of the unit is below an edge if it is at most the last one below.
+            thresholds=tuple(math.ceil(edge / column.detail) - 1 for edge in finite),
+            additive=False,
+            count=context.field(column, "count"),
+            mean=self.person_value == "mean",
+        )
+        first = int(isinstance(edges[0], Fraction))  # else a bin holds the numbers below all edges
+        return HistogramRelease(measure, first, len(edges) - 1, context.each(share), context.alpha)
 
     def output_columns(self, released: Released) -> tuple[np.ndarray, ...]:
         """Return the number and the interval of every bin; no true number is below 0."""
         ends = (np.maximum(end, 0.0) for end in (released.low, released.high))
         triples = zip(*(each.T for each in (released.values, *ends)), strict=True)
         return tuple(column for triple in triples for column in triple)
-
-
-@dataclasses.dataclass(frozen=True)
-class HistogramRequest(ColumnRequest):
-    """The number of people per bin.
-
-    Attributes:
-        edges: the finite edges, in the scale of the column.
-        first: the first bucket that is a bin: 0 if numbers below all edges have one.
-        bins: how many bins there are.
-        person_value: what a person's values become.
-    """
-
-    word: ClassVar[str] = "histogram"
-
-    edges: tuple[Fraction, ...]
-    first: int
-    bins: int
-    person_value: str
-
-    def build(self, context: Context, share: Budget) -> Release:
-        """Return the counts plus noise; a partition's share is for all of its bins."""
-        assert self.column is not None
-        unit = self.column.detail
-        measure = PersonBins(
-            source=context.field(self.column, OPERATIONS[self.person_value]),
-            # A multiple of the unit is below an edge if it is at most the last one below.
-            thresholds=tuple(math.ceil(edge / unit) - 1 for edge in self.edges),
-            additive=False,
-            count=context.field(self.column, "count"),
-            mean=self.person_value == "mean",
-        )
-        return HistogramRelease(measure, self.first, self.bins, context.each(share), context.alpha)
 
 
 def _edge(value: object) -> Edge:
@@ -155,3 +148,56 @@ def _word(edge: Edge) -> str:
     """Return an edge as a part of a column's name."""
     whole = isinstance(edge, Fraction) and edge.denominator == 1
     return (str(int(edge)) if whole else str(float(edge))).replace("-", "minus_", 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class HistogramRelease(Release):
+    """A row of numbers per partition, one per bin; see the module.
+
+    Attributes:
+        measure: who is in which bucket.
+        first: the first bucket that is a bin; those before and after the bins are not released.
+        bins: how many buckets are bins.
+        noise_cost: the cost of the noise on all bins, per partition.
+        alpha: the chance that the noise of one bin strays further than its interval says.
+    """
+
+    measure: PersonBins
+    first: int
+    bins: int
+    noise_cost: Budget
+    alpha: Fraction
+
+    @property
+    def measures(self) -> tuple[PersonBins, ...]:
+        """The people per bucket."""
+        return (self.measure,)
+
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """The noise, once for all bins: they have nobody in common."""
+        return (Spending(self.noise_cost, "noise"),)
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one noisy number per partition and bin."""
+        people, _ = view.histogram(0, len(self.measure.thresholds) + 1)
+        counts = people[:, self.first : self.first + self.bins]
+        adder = AdditiveNoise(self.noise_cost)
+        flat = adder.add(counts.ravel(), np.ones(counts.size, np.int64), noise)
+        bound = float(adder.bound(1, self.alpha))
+        return Released.within(flat.reshape(counts.shape), np.full(counts.shape, bound))
+
+    def with_lost(self, released: Released, share: float) -> Released:
+        """Return the numbers with the people who were cut."""
+        return released.plus_lost(share)
+
+    def foreseen(self, crowd: Crowd) -> Foreseen | None:
+        """Return the number of people of one bin, if they are spread evenly, with the noise."""
+        reach, each = AdditiveNoise(self.noise_cost).bound(1, self.alpha), crowd.people / self.bins
+        return Foreseen(each, max(each - reach, 0.0), each + reach)
+
+    def describe(self) -> Description:
+        """Describe the noise on each bin."""
+        adder = AdditiveNoise(self.noise_cost)
+        mechanism = f"{adder.name} on each of {self.bins} bins, with nobody in two"
+        return Description(mechanism, f"{adder.scale:.4g}", 0, f"{adder.mean_error:.4g}")

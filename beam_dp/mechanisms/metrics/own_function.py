@@ -1,10 +1,25 @@
-"""Metrics with a function of the user's own: `CustomProfile` and `BlackBox`."""
+"""Metrics with a function of the user's own: `CustomProfile` and `BlackBox`.
+
+*A black box* is released by the median of blocks' votes.
+
+The people are cut into m blocks, each of which has one vote or none (`summaries.block_votes`).
+`CentralSearch` searches a median of the votes. Adding or removing one person changes the vote of
+one block at most: it takes a vote away (x to x - v) and adds another instead (x - v to x - v + v'),
+or does one of the two. By the theorem of `CentralSearch` each step costs epsilon' and has the
+bounded range epsilon', sqrt(8 rho') for a rho'. So the release is 2 epsilon'-DP for people, and as
+ranges add up to 2 sqrt(8 rho'), 4 rho'-zCDP (`bounded_range`): the search gets half of epsilon,
+or a quarter of rho.
+
+The number of votes is private and needs no noise: ranks are counted from the middle.
+"""
 
 import dataclasses
 import math
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, ClassVar
+
+import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column
@@ -18,8 +33,10 @@ from beam_dp.mechanisms.metrics.base import (
     check_indexes,
     check_unit,
 )
-from beam_dp.mechanisms.metrics.profiled import ProfileRequest, Searched, Searching
+from beam_dp.mechanisms.metrics.part import Context
+from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.metrics.spread import order_of
+from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.exact_statistics import Exact, present
 from beam_dp.mechanisms.numerics.numbers import Number
@@ -30,26 +47,32 @@ from beam_dp.mechanisms.numerics.user_functions import (
 )
 from beam_dp.mechanisms.profiles.from_summaries import UserProfile
 from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
-from beam_dp.mechanisms.releases.released import Release
-from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
-from beam_dp.mechanisms.releases.shifted_inverse import Profiler
-from beam_dp.mechanisms.releases.subsample import (
-    BlackBoxRelease,
-    block_count,
-    search_of,
+from beam_dp.mechanisms.releases.released import (
+    Description,
+    Release,
+    Released,
+    Spending,
+    counted,
 )
-from beam_dp.mechanisms.search.choose import TWO_PHASE, SearchKind
+from beam_dp.mechanisms.releases.shifted_inverse import Profiler
+from beam_dp.mechanisms.search.ranks.central import CentralSearch
+from beam_dp.mechanisms.search.ranks.node import Node
 from beam_dp.mechanisms.summaries.block_votes import BlockFunction, BlockRelation
+from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.mechanisms.summaries.person_value import check_person_value
 from beam_dp.mechanisms.summaries.worker_limits import LINES
 
+_BLOCKS = 10  # for each vote that the rank may be off: with fewer an answer may be missing
+MOST_BLOCKS = 1 << 20
+"""The votes of one partition are held together."""
 NO_CANDIDATES = Candidates.of([0])
 """What stands for candidates that a command line gives by another option; known by identity."""
 
 
 @dataclasses.dataclass(frozen=True)
-class CustomProfile(Searched):
+class CustomProfile(Profiled):
     """Release a monotone statistic of your own, by its removal profile.
 
     The profile is yours to prove: B[k] must be the least value of the statistic when at most k
@@ -73,7 +96,8 @@ class CustomProfile(Searched):
         unit: the grid of values.
     """
 
-    monotone: ClassVar[bool] = True
+    word: ClassVar[str] = "custom"
+    most_rows: ClassVar[int] = LINES
     functions: ClassVar[tuple[str, ...]] = ("profile",)
     command: ClassVar[Command] = Command(
         "COLUMN=MODULE:NAME",
@@ -87,20 +111,12 @@ class CustomProfile(Searched):
     profile: ProfileFunction
     _: dataclasses.KW_ONLY
     lowest: checks.Real = -math.inf
-    search: SearchKind = TWO_PHASE
     unit: checks.Real = UNIT
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_unit("CustomProfile", self.unit)
-        check_callable("CustomProfile", "profile", self.profile)
-        if type(self.profile).__hash__ is None:
-            raise checks.ParameterTypeError(
-                "CustomProfile",
-                "profile",
-                f"be hashable, as functions are, not {type(self.profile).__name__}",
-                "Write profile=lambda people: ....",
-            )
+        _check_function("CustomProfile", "profile", self.profile, "people")
         checks.require(
             self.candidates is not None,
             "CustomProfile",
@@ -109,14 +125,10 @@ class CustomProfile(Searched):
             "Write candidates=dp.Candidates.linear(0, 1000, 1).",
         )
 
-    def requests(self) -> tuple[Request, ...]:
-        """Return the statistic by its removal profile."""
-        return (self.profile_request(),)
-
-    def profile_request(self) -> ProfileRequest:
-        """Return the statistic by its removal profile."""
-        asked = Searching.of(self)
-        return CustomProfileRequest(self.columns()[0], asked, self.profile, self.lowest)
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the function, guarded."""
+        function = GuardedProfile(self.profile, removals, self.lowest)
+        return UserProfile(Relation(context.index(self.source)), self.exact_unit, function)
 
     def exactly(self) -> Exact:
         """Return it as a function of records, on what a release gives it: values in order."""
@@ -137,30 +149,16 @@ class CustomProfile(Searched):
         return "custom"
 
 
+def _check_function(owner: str, name: str, function: object, argument: str) -> None:
+    """Refuse what cannot be called, or has no hash: equal parts are released once."""
+    check_callable(owner, name, function)
+    if type(function).__hash__ is None:
+        rule = f"be hashable, as functions are, not {type(function).__name__}"
+        raise checks.ParameterTypeError(owner, name, rule, f"Write {name}=lambda {argument}: ....")
+
+
 def _plain(value: Fraction) -> Number:
     return int(value) if value.denominator == 1 else float(value)
-
-
-@dataclasses.dataclass(frozen=True)
-class CustomProfileRequest(ProfileRequest):
-    """A monotone statistic of the user's own.
-
-    Attributes:
-        profile: its removal profile.
-        lowest: the value of the statistic for nobody.
-    """
-
-    word: ClassVar[str] = "custom"
-    in_its_unit: ClassVar[bool] = True
-    most_rows: ClassVar[int] = LINES
-
-    profile: ProfileFunction
-    lowest: checks.Real
-
-    def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return the function, guarded."""
-        function = GuardedProfile(self.profile, removals, self.lowest)
-        return UserProfile(Relation(context.index(self.column)), self.unit, function)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -205,6 +203,8 @@ class BlackBox(Metric):
     "Privately Evaluating Untrusted Black-Box Functions" (2025).
     """
 
+    word: ClassVar[str] = "black_box"
+    most_rows: ClassVar[int] = LINES
     functions: ClassVar[tuple[str, ...]] = ("function",)
 
     column: str
@@ -219,14 +219,7 @@ class BlackBox(Metric):
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = "BlackBox"
-        check_callable(owner, "function", self.function)
-        if type(self.function).__hash__ is None:
-            raise checks.ParameterTypeError(
-                owner,
-                "function",
-                f"be hashable, as functions are, not {type(self.function).__name__}",
-                "Write function=lambda values: ....",
-            )
+        _check_function(owner, "function", self.function, "values")
         check_person_value(owner, self.person_value, self.last_by)
         check_candidates(owner, self.candidates)
         check_indexes(owner, self.candidates)
@@ -244,43 +237,101 @@ class BlackBox(Metric):
         """Return the value column, and that of `last_by`, if there is one."""
         return (*super().columns(), *order_of(self.last_by))
 
-    def requests(self) -> tuple[Request, ...]:
-        """Return the median of its answers."""
-        column = self.columns()[0]
-        return (BlackBoxRequest(column, dataclasses.replace(self, name="", weight=1)),)
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the median of its answers, with a number of blocks that suits the budget."""
+        each, unit = context.each(share), self.exact_unit
+        search = search_of(each)
+        relation = BlockRelation(
+            context.index(self.source),
+            order=context.index(next(iter(order_of(self.last_by)), None)),
+            blocks=block_count(self.blocks, search.usual_error),
+            person_value=self.person_value,
+            unit=unit,
+            candidates=default_values(unit) if self.candidates is None else self.candidates,
+            function=self.function,
+        )
+        return BlackBoxRelease(relation, search, each.without_delta())
 
-    @property
-    def _prefix(self) -> str:
-        return "black_box"
+
+def search_of(budget: Budget) -> CentralSearch:
+    """Return the search over votes, where a person may exchange one vote for another.
+
+    Args:
+        budget: what one release may cost; a delta is not spent.
+    """
+    part = Fraction(1, 4) if budget.is_zcdp else Fraction(1, 2)
+    return CentralSearch(budget.without_delta().scaled(part), resolution=1)
+
+
+def block_count(given: int | None, shift: int) -> int:
+    """Return the public number of blocks.
+
+    Args:
+        given: the number that the user asked for; None: the default.
+        shift: how many votes the rank may be off.
+
+    Raises:
+        ValueError: for so few blocks that a release would say nothing, or too many to hold.
+    """
+    blocks = max(1, _BLOCKS * shift) if given is None else given
+    checks.require(
+        2 * shift < blocks <= MOST_BLOCKS,
+        "BlackBox",
+        "blocks",
+        f"be more than {2 * shift} and at most {MOST_BLOCKS} for this budget, not "
+        f"{blocks}: the released rank may be off by {shift} votes",
+        "Use a larger budget, or leave blocks out.",
+    )
+    return blocks
 
 
 @dataclasses.dataclass(frozen=True)
-class BlackBoxRequest(ColumnRequest):
-    """The median of a function's answers about blocks of people.
+class BlackBoxRelease(Release):
+    """The private median of the votes of each partition.
 
     Attributes:
-        asked: the metric, but for its name and weight.
+        relation: how the votes are made.
+        search: the search over the votes.
+        cost: what one partition costs.
     """
 
-    word: ClassVar[str] = "black_box"
-    in_its_unit: ClassVar[bool] = True
-    most_rows: ClassVar[int] = LINES
+    relation: BlockRelation
+    search: CentralSearch
+    cost: Budget
 
-    asked: BlackBox
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """The relation alone."""
+        return (self.relation,)
 
-    def build(self, context: Context, share: Budget) -> Release:
-        """Return the release, with a number of blocks that suits the budget."""
-        asked, each = self.asked, context.each(share)
-        given = asked.candidates
-        candidates = default_values(self.unit) if given is None else given
-        search = search_of(each)
-        relation = BlockRelation(
-            context.index(self.column),
-            order=context.index(next(iter(order_of(asked.last_by)), None)),
-            blocks=block_count(asked.blocks, search.usual_error),
-            person_value=asked.person_value,
-            unit=self.unit,
-            candidates=candidates,
-            function=asked.function,
-        )
-        return BlackBoxRelease(relation, search, each.without_delta())
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """What the search costs."""
+        return (Spending(self.cost),)
+
+    @property
+    def shift(self) -> int:
+        """How many votes the rank may be off."""
+        return self.search.usual_error
+
+    def draw(self, view: PartitionView, noise: Noise) -> Released:
+        """Draw one candidate per partition; there is no clip."""
+        lines, candidates = view.lines(0), self.relation.candidates
+        order = np.argsort(lines.indexes, kind="stable")
+        edges = np.searchsorted(lines.indexes[order], np.arange(1, view.size))
+        values = [
+            self.search.choose_at(node_of(votes, candidates), candidates, noise).value(candidates)
+            for votes in np.split(lines.items[order], edges)[: view.size]
+        ]
+        return Released.within(np.array(values, float), np.full(len(values), np.inf))
+
+    def describe(self) -> Description:
+        """Describe the number of blocks; the error bound is a number of blocks."""
+        mechanism = f"median of a function of {self.relation.blocks} blocks of people"
+        error = f"at most {counted(self.shift, 'block', 'blocks')}"
+        return Description(mechanism, "-", self.shift, error)
+
+
+def node_of(votes: np.ndarray, candidates: Candidates) -> Node:
+    """Return votes, which are indexes of candidates; each vote counts once."""
+    return Node.of(votes, np.ones(len(votes), np.int64), candidates.size)

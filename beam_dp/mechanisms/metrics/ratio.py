@@ -11,13 +11,13 @@ import numpy as np
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
-from beam_dp.mechanisms.metrics.base import Command, Metric
-from beam_dp.mechanisms.metrics.clipped import ClippedRequest, Clipping, row_clips
+from beam_dp.mechanisms.metrics.base import Command, Metric, joined
+from beam_dp.mechanisms.metrics.clipped import clipped_sum, row_clips
+from beam_dp.mechanisms.metrics.part import Context, MetricPart, PooledPart
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.releases.clipped import STEPS, ClippedShare, ClippedSum
+from beam_dp.mechanisms.releases.clipped import STEPS, ClippedShare
 from beam_dp.mechanisms.releases.ratio import RatioRelease, mechanism_of
 from beam_dp.mechanisms.releases.released import Release, Released
-from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
 from beam_dp.mechanisms.summaries.histograms import Measure
 
 Comparison = int | str | float | bool | datetime.date | Callable[[Any], bool]
@@ -49,14 +49,15 @@ class Ratio(Metric):
         per: "row": of rows, as in SQL. "person": of people with any such row.
         method: "clip" as above; or a ratio of bounded people (`mechanisms.ratio`), which of rows
             needs `ContributionBounds(rows_per_partition=...)`, and is 1/2 where nothing is there:
-            "kulesza_suresh_wang", "naive", "local_sensitivity" (needs a delta), or "auto" (the best
-            by noisy counts that have been paid for; with a delta).
+            "kulesza_suresh_wang", "naive", or "local_sensitivity" (needs a delta; the better of
+            that and the first, by noisy counts that have been paid for).
         neighbours: "add-remove", as everywhere; "substitution" also covers one person with other
             rows, in other partitions too, for the noise that this needs, by a ratio of bounded
             people. What is released beside it is not covered so; private partitions, which show
             themselves, are refused.
     """
 
+    word: ClassVar[str] = "ratio"
     command: ClassVar[Command] = Command(
         "COLUMN[=VALUE][:person]",
         "share of the rows with VALUE (default 1); of people",
@@ -89,47 +90,66 @@ class Ratio(Metric):
         """Return the column, with what it is compared with."""
         return (Column(self.column, Role.FLAG, self.equals),)
 
-    def requests(self) -> tuple[Request, ...]:
+    def parts(self) -> tuple[MetricPart, ...]:
         """Return the two numbers of rows or people, or the ratio of bounded people."""
+        if not self._is_clipped:
+            return super().parts()
         [column] = self.columns()
+        return Share(column, self.per == "person"), Others(column, self.per == "person")
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the ratio of bounded people; of rows, with the bound on them."""
         by_person = self.per == "person"
-        if self._is_clipped:
-            asked = column, Clipping(), by_person
-            return ShareRequest(*asked), OthersRequest(*asked)
-        default = ratio.METHODS[1] if self.method == CLIP else self.method
-        return (RatioRequest(column, by_person, default, self.neighbours),)
+        rows = 1 if by_person else context.depth
+        checks.require(
+            rows is not None,
+            "Ratio",
+            "bounds.rows_per_partition",
+            "be given where every row counts",
+            'Write bounds=dp.ContributionBounds(..., rows_per_partition=10), or per="person".',
+        )
+        changed = min(2 * context.reach, context.partitions or 2 * context.reach)
+        neighbours = self.neighbours, context.reach, changed
+        method = self._bounded_method
+        return RatioRelease(
+            mechanism=mechanism_of(method, share, rows or 1, *neighbours),
+            ones=Measure(context.field(self.source, "max" if by_person else "sum")),
+            all=Measure(context.field(self.source, "count")),
+            by_person=by_person,
+            alpha=context.alpha,
+            cost=context.each(share),
+            method=method,
+        )
+
+    @property
+    def _bounded_method(self) -> str:
+        return ratio.DEFAULT if self.method == CLIP else self.method
+
+    @property
+    def wants_delta(self) -> bool:
+        """Whether its method spends a delta."""
+        return self.method == "local_sensitivity"
 
     @property
     def _is_clipped(self) -> bool:
         return self.method == CLIP and self.neighbours == ratio.ADD_REMOVE
 
-    def request_weights(self) -> tuple[int, ...]:
+    def part_weights(self) -> tuple[int, ...]:
         """Return the weights of the two numbers: the first one pays for the clip of both."""
-        return (2, 1) if self._is_clipped and self.per == "row" else (1,) * len(self.requests())
+        return (2, 1) if self._is_clipped and self.per == "row" else super().part_weights()
 
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the share and its interval.
 
-        With a rows of the kind and r others, the interval of a alone moves a / (a + r) by so much,
-        and that of r alone by so much: both are joined by their squares, as for a mean.
+        With a rows of the kind and r others it is a / (a + r); where all may be noise, it is NaN.
         """
         if not self._is_clipped:
             return super().combine(released)
-        numbers = [np.maximum(each.values.astype(float), 0.0) for each in released]
-        lows = [np.maximum(each.low, 0.0) for each in released]
-        (ones, rest), (one, other) = numbers, released
-        share = _quotient(ones, rest)
-        below = np.hypot(
-            share - _quotient(lows[0], rest), share - _quotient(ones, np.maximum(other.high, 0.0))
-        )
-        above = np.hypot(
-            _quotient(np.maximum(one.high, 0.0), rest) - share, _quotient(ones, lows[1]) - share
-        )
+        ones, rest = (np.maximum(each.values.astype(float), 0.0) for each in released)
         noise = np.hypot(*(each.values - each.low for each in released))
-        known = ones + rest > noise
-        nothing = np.full(len(share), np.nan)
-        seen = Released.between(share, below, above)
-        return seen.where(known, Released.within(nothing, nothing))
+        nothing = np.full(len(noise), np.nan)
+        seen = joined(_quotient, released)
+        return seen.where(ones + rest > noise, Released.within(nothing, nothing))
 
     @property
     def truth_within(self) -> tuple[float, float]:
@@ -166,110 +186,53 @@ class Ratio(Metric):
 
 def _quotient(part: np.ndarray, rest: np.ndarray) -> np.ndarray:
     """Return part / (part + rest); 1/2 where both are 0, 0 where the rest is infinite."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(np.isinf(part), 1.0, part / (part + rest))
+    part, rest = np.maximum(part, 0.0), np.maximum(rest, 0.0)
+    share = np.where(np.isinf(part), 1.0, part / (part + rest))
     return np.where(part + rest > 0, share, 0.5)
 
 
 @dataclasses.dataclass(frozen=True)
-class ShareRequest(ClippedRequest):
+class Share(PooledPart):
     """The rows, or people, of a kind among those that have a value.
 
     Attributes:
         by_person: count the people instead of the rows.
-        rest: whether the others are meant.
     """
 
     word: ClassVar[str] = "share"
     shown_as: ClassVar[str] = "with the value"
-    owner: ClassVar[str] = "Ratio"
-    rest: ClassVar[bool] = False
 
     by_person: bool
 
-    @property
-    def unit(self) -> Fraction:
-        """A row in steps."""
-        return Fraction(1, STEPS)
-
-    def source(self, context: Context) -> int:
-        """Return the number of a person's rows that have a value."""
-        return context.field(self.column, "count")
-
-    def default_clips(self, context: Context) -> tuple[int, ...]:
-        """Return powers of two, up to the bound on rows; 1 for people."""
-        rows = (1,) if self.by_person else row_clips(context.depth)
-        return tuple(STEPS * clip for clip in rows)
-
-    def release(self, context: Context, made: ClippedSum) -> ClippedSum:
-        """Return the release of a part of these rows."""
+    def build(self, context: Context, share: Budget) -> ClippedShare:
+        """Return the release of a part of a person's rows that have a value; of people, of one."""
+        clips = [STEPS * clip for clip in ((1,) if self.by_person else row_clips(context.depth))]
+        source = context.field(self.column, "count")
+        made = clipped_sum(context, share, source, clips, Fraction(1, STEPS))
         part = context.field(self.column, "max" if self.by_person else "sum")
-        known = {field.name: getattr(made, field.name) for field in dataclasses.fields(ClippedSum)}
-        known |= {"sure": self.by_person, "bounded": False}
-        return ClippedShare(**known, part=part, rest=self.rest)
+        known = {**vars(made), "sure": self.by_person, "bounded": False}
+        return ClippedShare(**known, part=part)
 
 
-class OthersRequest(ShareRequest):
+class Others(Share):
     """The rows, or people, of another kind."""
 
     word: ClassVar[str] = "others"
     shown_as: ClassVar[str] = "others"
-    rest: ClassVar[bool] = True
 
     @property
-    def borrows(self) -> Request | None:
+    def borrows(self) -> MetricPart | None:
         """Those of the kind, which choose the clip of both; people need none."""
-        return None if self.by_person else ShareRequest(self.column, self.clipping, self.by_person)
+        return None if self.by_person else Share(self.column, self.by_person)
 
-
-@dataclasses.dataclass(frozen=True)
-class RatioRequest(ColumnRequest):
-    """A ratio a / b.
-
-    Attributes:
-        by_person: count the people instead of the rows.
-        method: as in `Ratio`.
-        neighbours: as in `Ratio`.
-    """
-
-    word: ClassVar[str] = "ratio"
-
-    by_person: bool
-    method: str
-    neighbours: str
-
-    @property
-    def wants_delta(self) -> bool:
-        """Whether its method spends a delta."""
-        return self.method in ("auto", "local_sensitivity")
-
-    @property
-    def takes_delta_beside_rho(self) -> bool:
-        """Whether it does so under zCDP too."""
-        return self.wants_delta
-
-    def build(self, context: Context, share: Budget) -> Release:
-        """Return the release; of rows, with the bound on them."""
-        rows = 1 if self.by_person else context.depth
-        checks.require(
-            rows is not None,
-            "Ratio",
-            "bounds.rows_per_partition",
-            "be given where every row counts",
-            'Write bounds=dp.ContributionBounds(..., rows_per_partition=10), or per="person".',
-        )
-        ones, everything = ("max", "count") if self.by_person else ("sum", "count")
-        changed = min(2 * context.reach, context.partitions or 2 * context.reach)
-        neighbours = self.neighbours, context.reach, changed
-        return RatioRelease(
-            mechanism=mechanism_of(self.method, share, rows or 1, *neighbours),
-            ones=Measure(context.field(self.column, ones)),
-            all=Measure(context.field(self.column, everything)),
-            by_person=self.by_person,
-            alpha=context.alpha,
-            cost=context.each(share),
-            method=self.method,
-        )
+    def build(self, context: Context, share: Budget) -> ClippedShare:
+        """Return the same of the others: of rows by the clip that is there, all for noise."""
+        if self.borrows is None:
+            return dataclasses.replace(super().build(context, share), rest=True)
+        lender = context.lenders[self.borrows]
+        assert isinstance(lender, ClippedShare)
+        noises = (context.noise(share),) * len(lender.noise_costs)
+        return dataclasses.replace(lender, rest=True, borrowed=True, noise_costs=noises)
 
 
 def as_written(text: str) -> str:

@@ -8,23 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_values
-from beam_dp.mechanisms.metrics.base import (
-    UNIT,
-    Command,
-    OfPeople,
-    Output,
-    check_indexes,
-)
+from beam_dp.mechanisms.metrics.base import Command, OfPeople, Output, check_indexes
 from beam_dp.mechanisms.metrics.clipped import row_clips
+from beam_dp.mechanisms.metrics.part import Context, MetricPart
 from beam_dp.mechanisms.metrics.profiled import OfValues
 from beam_dp.mechanisms.metrics.spread import preprocessed
 from beam_dp.mechanisms.numerics import checks, options
 from beam_dp.mechanisms.releases.quantiles import RankRelease, RowClips
 from beam_dp.mechanisms.releases.released import Release, Released
-from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
-from beam_dp.mechanisms.search.common import check_share
+from beam_dp.mechanisms.search.ranks.node import check_share
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
 from beam_dp.mechanisms.search.ranks.tail import STRAY
 from beam_dp.mechanisms.summaries.owner_lines import Relation
@@ -36,12 +29,15 @@ _CLIP_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the choice of th
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _OfRanks(OfValues):
+class OfRanks(OfValues):
     """A metric whose error is by how many rows, or people, the rank of its value may be off.
 
     Attributes:
         per: "row", as in SQL, or "person", where every person counts once.
     """
+
+    word: ClassVar[str] = "rank"
+    most_rows: ClassVar[int] = LINES
 
     per: str = "row"
 
@@ -55,9 +51,36 @@ class _OfRanks(OfValues):
         """Whether its error is one of ranks: yes."""
         return True
 
+    def by_ranks(
+        self, context: Context, share: Budget, shares: tuple[Fraction, ...], alone: bool = True
+    ) -> Release:
+        """Return the search of ranks; of rows, unless nobody can have two, with a clip on them.
+
+        Args:
+            context: the parameters of the pipeline.
+            share: what it may cost, over all partitions of a person.
+            shares: every share below.
+            alone: whether it is one number and not a row of numbers.
+        """
+        each, rows = context.each(share), None
+        if self.per == "row" and context.depth != 1:
+            look, each = each.split((_CLIP_SHARE, 1 - _CLIP_SHARE))
+            rows = RowClips(look, row_clips(context.depth))
+        count, rest = each.split((_COUNT_SHARE, 1 - _COUNT_SHARE))
+        unit, given = self.exact_unit, self.given
+        return RankRelease(
+            relation=Relation(context.index(self.source)),
+            unit=unit,
+            count=count,
+            search=SplitSearch(rest, shares, stray=min(STRAY, float(self.beta))),
+            candidates=default_values(unit) if given is None else given,
+            alone=alone,
+            rows=rows,
+        )
+
 
 @dataclasses.dataclass(frozen=True)
-class Quantile(_OfRanks):
+class Quantile(OfRanks):
     """Release a p-quantile of rows: the value with a share p of all rows at or below it.
 
     A number C of rows is chosen privately. Whoever has at most C rows with a value counts with each
@@ -85,24 +108,26 @@ class Quantile(_OfRanks):
 
     column: str
     p: checks.Real
-    _: dataclasses.KW_ONLY
-    unit: checks.Real = UNIT
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_p("Quantile", "p", self.p)
 
     @property
-    def _prefix(self) -> str:
-        return _named(checks.decimal("Quantile", "p", self.p))
+    def _exact(self) -> Fraction:
+        return checks.decimal("Quantile", "p", self.p)
 
-    def requests(self) -> tuple[Request, ...]:
+    @property
+    def _prefix(self) -> str:
+        return f"quantile_{float(self._exact):g}"
+
+    def build(self, context: Context, share: Budget) -> Release:
         """Return the quantile of rows, or of people."""
-        return (quantile_request(self, checks.decimal("Quantile", "p", self.p)),)
+        return self.by_ranks(context, share, (self._exact,))
 
 
 @dataclasses.dataclass(frozen=True)
-class Quantiles(_OfRanks):
+class Quantiles(OfRanks):
     """Release several quantiles of one column for one share of the budget: of rows, or of people.
 
     They cost far less together than apart, and rise. What each says is as of `Quantile`. Each p has
@@ -123,8 +148,6 @@ class Quantiles(_OfRanks):
 
     column: str
     shares: Sequence[checks.Real]
-    _: dataclasses.KW_ONLY
-    unit: checks.Real = UNIT
 
     def __post_init__(self) -> None:
         owner = "Quantiles"
@@ -142,18 +165,15 @@ class Quantiles(_OfRanks):
     @property
     def outputs(self) -> tuple[Output, ...]:
         """The columns of each p: its value, and the error of its rank."""
-        names = [self._named(Fraction(share)) for share in self.shares]
+        names = [f"{self.output}_{float(share):g}" for share in self.shares]
         ends = ("", "_rank_error")
         return tuple(Output(f"{name}{end}") for name in names for end in ends)
 
-    def _named(self, share: Fraction) -> str:
-        return f"{self.output}_{float(share):g}"
-
-    def requests(self) -> tuple[Request, ...]:
-        """Return all of them as one request."""
-        shares = tuple(Fraction(share) for share in self.shares)
-        [column] = self.columns()
-        return (QuantileRequest(column, shares, self.given, self.beta, self.per, alone=False),)
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return all of them by one search."""
+        return self.by_ranks(
+            context, share, tuple(Fraction(share) for share in self.shares), alone=False
+        )
 
     def output_columns(self, released: Released) -> tuple[np.ndarray, ...]:
         """Return the value and the error of every p."""
@@ -162,7 +182,7 @@ class Quantiles(_OfRanks):
 
 
 @dataclasses.dataclass(frozen=True)
-class Median(_OfRanks):
+class Median(OfRanks):
     """Release the median: `Quantile` with p = 1/2.
 
     Attributes:
@@ -177,7 +197,6 @@ class Median(_OfRanks):
 
     column: str
     _: dataclasses.KW_ONLY
-    unit: checks.Real = UNIT
     method: str = "search"
 
     def __post_init__(self) -> None:
@@ -189,11 +208,12 @@ class Median(_OfRanks):
         """Whether its error is one of ranks: if it is searched for."""
         return not self.is_preprocessed
 
-    def requests(self) -> tuple[Request, ...]:
-        """Return the median of rows, or of people, or the preprocessed one."""
+    def parts(self) -> tuple[MetricPart, ...]:
+        """Return the quantile of rows, or of people, or the preprocessed median."""
         if self.is_preprocessed:
-            return preprocessed(self).requests()
-        return (quantile_request(self, Fraction(1, 2)),)
+            return preprocessed(self).parts()
+        kept = {name: value for name, value in vars(self).items() if name != "method"}
+        return Quantile(**kept, p=Fraction(1, 2)).parts()
 
     def of_people(self) -> OfPeople:
         """Return the median of people's means."""
@@ -208,63 +228,3 @@ def _check_p(owner: str, name: str, p: checks.Real) -> None:
     """Refuse what is no share of rows."""
     checks.fraction_between(owner, name, p, 0, 1, "Write 0.5 for the median.")
     check_share(owner, p)
-
-
-def _named(p: Fraction) -> str:
-    return f"quantile_{float(p):g}"
-
-
-def quantile_request(metric: Quantile | Median, p: Fraction) -> Request:
-    """Return the request of a quantile.
-
-    Args:
-        metric: which says of what, of whom, and which candidates.
-        p: the share below.
-    """
-    [column] = metric.columns()
-    return QuantileRequest(column, (p,), metric.given, metric.beta, metric.per)
-
-
-@dataclasses.dataclass(frozen=True)
-class QuantileRequest(ColumnRequest):
-    """Quantiles by ranks.
-
-    Attributes:
-        shares: every share below.
-        given: the public outputs; None: the default ones.
-        beta: how often a search may end where nobody is; at most `STRAY` where it is larger.
-        per: "row", or "person", where every person counts once.
-        alone: whether it is one number and not a row of numbers.
-    """
-
-    word: ClassVar[str] = "rank"
-    in_its_unit: ClassVar[bool] = True
-    most_rows: ClassVar[int] = LINES
-
-    shares: tuple[Fraction, ...]
-    given: Candidates | None
-    beta: float
-    per: str
-    alone: bool = True
-
-    @property
-    def candidates(self) -> Candidates:
-        """The public outputs."""
-        return default_values(self.unit) if self.given is None else self.given
-
-    def build(self, context: Context, share: Budget) -> Release:
-        """Return the search of ranks; of rows, unless nobody can have two, with a clip on them."""
-        each, rows = context.each(share), None
-        if self.per == "row" and context.depth != 1:
-            look, each = each.split((_CLIP_SHARE, 1 - _CLIP_SHARE))
-            rows = RowClips(look, row_clips(context.depth))
-        count, rest = each.split((_COUNT_SHARE, 1 - _COUNT_SHARE))
-        return RankRelease(
-            relation=Relation(context.index(self.column)),
-            unit=self.unit,
-            count=count,
-            search=SplitSearch(rest, self.shares, stray=min(STRAY, float(self.beta))),
-            candidates=self.candidates,
-            alone=self.alone,
-            rows=rows,
-        )

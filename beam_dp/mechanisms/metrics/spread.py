@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Literal
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.metrics.base import UNIT, Command, Metric, OfPeople, check_unit
+from beam_dp.mechanisms.metrics.part import Context
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.options import PREPROCESSING
 from beam_dp.mechanisms.releases.clipped import ClippedSum, people_of
 from beam_dp.mechanisms.releases.preprocessed import CLIPS, SHARES, PreprocessedRelease
 from beam_dp.mechanisms.releases.released import Release
-from beam_dp.mechanisms.releases.request import ColumnRequest, Context, Request
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.person_value import check_person_value
 from beam_dp.mechanisms.summaries.worker_limits import LINES
@@ -44,6 +45,11 @@ class Preprocessing(Metric):
         empty: the statistic of nobody, a public number; the closer, the less is changed.
         unit: the grid of values.
     """
+
+    word: ClassVar[str] = "preprocessed"
+    most_rows: ClassVar[int] = LINES
+    root: ClassVar[bool] = False
+    """Whether the root of the statistic is released."""
 
     person_value: str = "mean"
     last_by: str | None = None
@@ -77,39 +83,75 @@ class Preprocessing(Metric):
         """Return the value column, and that of `last_by`, if there is one."""
         return (*super().columns(), *order_of(self.last_by))
 
-    def requests(self) -> tuple[Request, ...]:
-        """Return the preprocessed statistic."""
-        given, owner = self.sensitivity, "Delta"
-        asked = PreprocessedRequest(
-            self.columns()[0],
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the release: a third of the share for R, a sixth for n, the rest for g."""
+        scale, people, noise = None, None, share
+        if self.exact_sensitivity is None:
+            search, counting, noise = share.split(SHARES)
+            scale = self.bound_of(context, search, noise)
+            field = context.field(self.source, "count")
+            people = people_of(context.each(counting), field, context.alpha)
+        cost = share if scale is None else share.scaled(sum(SHARES[1:], Fraction(0)))
+        return PreprocessedRelease(
+            relation=Relation(context.index(self.source), order=self.order(context)),
+            unit=self.exact_unit,
             statistic=self.statistic,
             trim=self.share,
             person_value=self.person_value,
-            last_by=self.last_by,
-            sensitivity=None if given == "auto" else checks.decimal(owner, "sensitivity", given),
-            empty=checks.decimal(owner, "empty", self.empty),
+            empty=self.exact_empty,
             root=self.root,
+            sensitivity=self.exact_sensitivity,
+            scale=scale,
+            people=people,
+            noise_cost=context.each(noise),
+            cost=context.each(cost),
+            alpha=context.alpha,
         )
-        return (asked,)
 
-    def by_preprocessing(self) -> "Preprocessing":
-        """Return it by this method, where it has another one too."""
-        return self
+    def order(self, context: Context) -> int:
+        """Return the index of the column that says which row is the last; -1: none."""
+        return context.index(next(iter(order_of(self.last_by)), None))
+
+    def bound_of(self, context: Context, search: Budget, noise: Budget) -> ClippedSum:
+        """Return what chooses R, a bound on people's numbers, for all partitions.
+
+        Args:
+            context: what the pipeline fixes.
+            search: what the choice costs.
+            noise: what the noise of a sum would cost, which is not drawn.
+        """
+        peak = "sum" if self.person_value == "sum" else "peak"
+        return ClippedSum(
+            source=context.field(self.source, peak),
+            signed=True,
+            thresholds=CLIPS,
+            unit=self.exact_unit,
+            looks=(search,),
+            noise_costs=(noise,),
+            shared=True,
+            alpha=context.alpha,
+        )
+
+    @property
+    def exact_sensitivity(self) -> Fraction | None:
+        """Delta in the user's scale; None: found privately."""
+        given = self.sensitivity
+        return None if given == "auto" else checks.decimal("Delta", "sensitivity", given)
+
+    @property
+    def exact_empty(self) -> Fraction:
+        """The statistic of nobody, in the user's scale."""
+        return checks.decimal("Delta", "empty", self.empty)
 
     @property
     def statistic(self) -> str:
-        """What is computed, as `preprocessing.release` calls it."""
-        return type(self).__name__.lower()
+        """What is computed, as `preprocessing.groups` calls it."""
+        return self._prefix
 
     @property
     def share(self) -> Fraction:
         """The share that a trimmed mean leaves out at each end."""
         return Fraction(0)
-
-    @property
-    def root(self) -> bool:
-        """Whether the root of the statistic is released."""
-        return False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,18 +215,9 @@ class TrimmedMean(Preprocessing):
         checks.fraction_between("TrimmedMean", "trim", self.trim, 0, Fraction(1, 2), mend)
 
     @property
-    def statistic(self) -> str:
-        """What is computed."""
-        return "trimmed_mean"
-
-    @property
     def share(self) -> Fraction:
         """The share that is left out at each end."""
         return checks.decimal("TrimmedMean", "trim", self.trim)
-
-    @property
-    def _prefix(self) -> str:
-        return "trimmed_mean"
 
     @classmethod
     def from_command(cls, column: str | None, **words: Any) -> Metric:
@@ -193,82 +226,6 @@ class TrimmedMean(Preprocessing):
             return super().from_command(column)
         written = str(words["share"])
         return cls(str(column), trim=Fraction(written), name=f"trimmed_mean_{column}_{written}")
-
-
-@dataclasses.dataclass(frozen=True)
-class PreprocessedRequest(ColumnRequest):
-    """A statistic of one number per person, by preprocessing.
-
-    Attributes:
-        statistic: as `preprocessing.release` calls it.
-        trim: the share that a trimmed mean leaves out at each end.
-        person_value: what the values of a person become.
-        last_by: for "last": the column that says when.
-        sensitivity: Delta in the user's scale; None: found privately.
-        empty: the statistic of nobody.
-        root: release the root of the result.
-    """
-
-    word: ClassVar[str] = "preprocessed"
-    in_its_unit: ClassVar[bool] = True
-    most_rows: ClassVar[int] = LINES
-
-    statistic: str
-    trim: Fraction
-    person_value: str
-    last_by: str | None
-    sensitivity: Fraction | None
-    empty: Fraction
-    root: bool
-
-    def build(self, context: Context, share: Budget) -> Release:
-        """Return the release: a third of the share for R, a sixth for n, the rest for g."""
-        scale, people, noise = None, None, share
-        if self.sensitivity is None:
-            search, counting, noise = share.split(SHARES)
-            scale = self.bound_of(context, search, noise)
-            field = context.field(self.column, "count")
-            people = people_of(context.each(counting), field, context.alpha)
-        cost = share if scale is None else share.scaled(sum(SHARES[1:], Fraction(0)))
-        return PreprocessedRelease(
-            relation=Relation(context.index(self.column), order=self.order(context)),
-            unit=self.unit,
-            statistic=self.statistic,
-            trim=self.trim,
-            person_value=self.person_value,
-            empty=self.empty,
-            root=self.root,
-            sensitivity=self.sensitivity,
-            scale=scale,
-            people=people,
-            noise_cost=context.each(noise),
-            cost=context.each(cost),
-            alpha=context.alpha,
-        )
-
-    def order(self, context: Context) -> int:
-        """Return the index of the column that says which row is the last; -1: none."""
-        return context.index(next(iter(order_of(self.last_by)), None))
-
-    def bound_of(self, context: Context, search: Budget, noise: Budget) -> ClippedSum:
-        """Return what chooses R, a bound on people's numbers, for all partitions.
-
-        Args:
-            context: what the pipeline fixes.
-            search: what the choice costs.
-            noise: what the noise of a sum would cost, which is not drawn.
-        """
-        peak = "sum" if self.person_value == "sum" else "peak"
-        return ClippedSum(
-            source=context.field(self.column, peak),
-            signed=True,
-            thresholds=CLIPS,
-            unit=self.unit,
-            looks=(search,),
-            noise_costs=(noise,),
-            shared=True,
-            alpha=context.alpha,
-        )
 
 
 def order_of(last_by: str | None) -> Sequence[Column]:
@@ -286,7 +243,8 @@ def preprocessed(metric: Metric) -> Preprocessing:
         metric: one with a `method`.
     """
     if isinstance(metric, Preprocessing):
-        return metric.by_preprocessing()
+        method: dict[str, Any] = {"method": PREPROCESSING}  # of those that have another one too
+        return dataclasses.replace(metric, **method)
     of, given = metric.of_people(), vars(metric)
     assert of is not None
     return Preprocessed(

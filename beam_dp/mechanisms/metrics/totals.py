@@ -1,28 +1,31 @@
-"""Counts, sums and means: `Count`, `Sum`, `PeopleCount` and `Mean`."""
+"""Counts and sums: of rows, people and numbers, and of values that are only compared."""
 
 import dataclasses
 from fractions import Fraction
 from typing import ClassVar
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.columns import Role
 from beam_dp.mechanisms.metrics.base import UNIT, Command, Metric, OfPeople, check_unit
-from beam_dp.mechanisms.metrics.clipped import (
-    ClippedRequest,
-    Sided,
-    SidedRequest,
-    row_clips,
-    value_clips,
-)
-from beam_dp.mechanisms.metrics.profiled import ProfileRequest, Searching
+from beam_dp.mechanisms.metrics.clipped import Sided, clipped_sum, row_clips, value_clips
+from beam_dp.mechanisms.metrics.part import Context
+from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.exact_statistics import Exact, additive, total
-from beam_dp.mechanisms.profiles.from_summaries import OneNumberEach, RowsOfSeveralOwners
-from beam_dp.mechanisms.releases.clipped import people_of
+from beam_dp.mechanisms.numerics.exact_statistics import Exact, additive, occurrences, total
+from beam_dp.mechanisms.profiles.from_summaries import (
+    DistinctItems,
+    MostFrequentItem,
+    OneNumberEach,
+    RowsOfSeveralOwners,
+    SquaresByItem,
+)
+from beam_dp.mechanisms.releases.clipped import ClippedDistinct, ClippedFrequency, people_of
 from beam_dp.mechanisms.releases.released import Release
-from beam_dp.mechanisms.releases.request import Context, Request
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
+from beam_dp.mechanisms.releases.two_phase import TwoPhaseDistinct
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
+from beam_dp.mechanisms.summaries.worker_limits import LINES, VALUES
 
 _COARSE = Fraction(1, 1000)
 
@@ -34,52 +37,26 @@ class Count(Sided):
     clip is searched up to it only.
     """
 
-    monotone: ClassVar[bool] = True
-    several_owners: ClassVar[bool] = True
+    word: ClassVar[str] = "rows"
     whole: ClassVar[bool] = True
     command: ClassVar[Command] = Command(
         "", "number of rows", help_from_below="number of rows, one-sided"
     )
 
-    def requests(self) -> tuple[Request, ...]:
-        """Return the number of rows, by clip and noise or from below."""
-        return (self.profile_request() if self.one_sided else RowsRequest(None, self._clipping),)
-
-    def profile_request(self) -> ProfileRequest:
-        """Return the number of rows by its removal profile."""
-        return RowsFromBelow(None, Searching.of(self))
-
-    def exactly(self) -> Exact:
-        """Return it as a function of records."""
-        return additive(len)
-
-
-class RowsRequest(ClippedRequest):
-    """The number of rows."""
-
-    word: ClassVar[str] = "rows"
-    owner: ClassVar[str] = "Count"
-
-    def source(self, context: Context) -> int:
-        """Return the number of rows of a person."""
-        return ROWS
-
-    def default_clips(self, context: Context) -> tuple[int, ...]:
-        """Return powers of two, up to the bound on rows."""
-        return row_clips(context.depth)
-
-
-class RowsFromBelow(SidedRequest):
-    """The number of rows by its removal profile."""
-
-    word: ClassVar[str] = "rows"
-    owner: ClassVar[str] = "Count"
+    def clipped(self, context: Context, share: Budget) -> Release:
+        """Return the number of rows, each person clipped."""
+        clips = row_clips(context.depth)
+        return clipped_sum(context, share, ROWS, clips, clipping=self.clipping)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the total without the people who have most."""
         if context.several_owners:
             return RowsOfSeveralOwners(Relation(-1, context.others), removals)
-        return OneNumberEach(Measure(ROWS, keep=removals + 1), self.unit)
+        return OneNumberEach(Measure(ROWS, keep=removals + 1), self.exact_unit)
+
+    def exactly(self) -> Exact:
+        """Return it as a function of records."""
+        return additive(len)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,8 +74,7 @@ class Sum(Sided):
         unit: the grid of values; integers and decimals that are multiples of it are exact.
     """
 
-    monotone: ClassVar[bool] = True
-    several_owners: ClassVar[bool] = True
+    word: ClassVar[str] = "sum"
     command: ClassVar[Command] = Command(
         "COLUMN",
         "sum of a column, clipped at a privately chosen bound",
@@ -113,14 +89,28 @@ class Sum(Sided):
         super().__post_init__()
         check_unit("Sum", self.unit)
 
-    def requests(self) -> tuple[Request, ...]:
-        """Return the sum, by clip and noise or from below."""
-        [column] = self.columns()
-        return (self.profile_request() if self.one_sided else SumRequest(column, self._clipping),)
+    def clipped(self, context: Context, share: Budget) -> Release:
+        """Return the sum, each person clipped."""
+        return clipped_sum(
+            context,
+            share,
+            context.field(self.source, "sum"),
+            value_clips(),
+            self.exact_unit,
+            self.clipping,
+            signed=True,
+            anchored=False,
+        )
 
-    def profile_request(self) -> ProfileRequest:
-        """Return the sum by its removal profile."""
-        return SumFromBelow(self.columns()[0], Searching.of(self))
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the total without the people who have most."""
+        unit = self.exact_unit
+        if context.several_owners:
+            coarse = _coarse(unit)
+            relation = Relation(-1, context.others, context.index(self.source))
+            return RowsOfSeveralOwners(relation, removals, unit * coarse, coarse=coarse)
+        field = context.field(self.source, "sum")
+        return OneNumberEach(Measure(field, keep=removals + 1), unit)
 
     def exactly(self) -> Exact:
         """Return it as a function of records."""
@@ -135,42 +125,6 @@ class Sum(Sided):
         return True
 
 
-class SumRequest(ClippedRequest):
-    """The sum of a column."""
-
-    word: ClassVar[str] = "sum"
-    owner: ClassVar[str] = "Sum"
-    in_its_unit: ClassVar[bool] = True
-    signed: ClassVar[bool] = True
-    anchored: ClassVar[bool] = False
-
-    def source(self, context: Context) -> int:
-        """Return the sum of a person's values."""
-        return context.field(self.column, "sum")
-
-    def default_clips(self, context: Context) -> tuple[int, ...]:
-        """Return powers of two, from one unit on."""
-        return value_clips()
-
-
-class SumFromBelow(SidedRequest):
-    """The sum of a column by its removal profile; people below 0 count as 0."""
-
-    word: ClassVar[str] = "sum"
-    owner: ClassVar[str] = "Sum"
-    in_its_unit: ClassVar[bool] = True
-
-    def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return the total without the people who have most."""
-        if context.several_owners:
-            coarse = _coarse(self.unit)
-            relation = Relation(-1, context.others, context.index(self.column))
-            unit = self.unit * coarse
-            return RowsOfSeveralOwners(relation, removals, unit, coarse=coarse)
-        field = context.field(self.column, "sum")
-        return OneNumberEach(Measure(field, keep=removals + 1), self.unit)
-
-
 def _coarse(unit: Fraction) -> int:
     """Return how many units of a sum of shared rows are one: up to 0.001, a power of ten."""
     factor = 1
@@ -182,44 +136,166 @@ def _coarse(unit: Fraction) -> int:
 class PeopleCount(Metric):
     """Count the people of each partition, by noise alone: one person changes the number by 1."""
 
+    word: ClassVar[str] = "people"
     monotone: ClassVar[bool] = True
     whole: ClassVar[bool] = True
     command: ClassVar[Command] = Command("", "number of people")
 
-    def requests(self) -> tuple[Request, ...]:
-        """Return the number of people."""
-        return (PeopleRequest(),)
-
-    def profile_request(self) -> ProfileRequest:
-        """Return the number of people by its removal profile."""
-        return PeopleFromBelow(None, Searching())
-
-    def exactly(self) -> Exact:
-        """Return it as a function of records."""
-        return Exact(len, additive(lambda record: 1).profile)
-
     @property
-    def _prefix(self) -> str:
-        return "people_count"
-
-
-@dataclasses.dataclass(frozen=True)
-class PeopleRequest(Request):
-    """The number of people."""
-
-    word: ClassVar[str] = "people"
-    pooled: ClassVar[bool] = True
+    def pooled(self) -> bool:
+        """Whether its noise is drawn together with that of others: yes."""
+        return True
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the number plus noise."""
         return people_of(context.noise(share), alpha=context.alpha, jointly=context.jointly)
 
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the number without k people, for those who search it themselves."""
+        return OneNumberEach(Measure(PEOPLE, keep=removals + 1), self.exact_unit)
 
-class PeopleFromBelow(ProfileRequest):
-    """The number of people by its removal profile, for those who search it themselves."""
+    def exactly(self) -> Exact:
+        """Return it as a function of records."""
+        return Exact(len, additive(lambda record: 1).profile)
 
-    word: ClassVar[str] = "people"
+
+@dataclasses.dataclass(frozen=True)
+class DistinctCount(Sided):
+    """Count the different values of a column over all people.
+
+    By default in two phases: a number C of values per person is chosen privately, each person pays
+    for at most C of theirs, and noise of that size is added; a value that several people have
+    needs only one who pays. Where C is for one partition, it is chosen by what it makes of the
+    number (`TwoPhaseDistinct`), else by how many values people have. `one_sided=True` searches the
+    relaxed removal loss instead: only values that more than T people are needed to remove count.
+
+    *Rows with several owners.* By default in two phases, for any number of owners: the rows of each
+    value are removed together, by parts of people, at a price per removal (`profiles.packed`).
+    Programs at low prices are hard: the profile, which looks at few and high ones, is released in
+    two phases.
+
+    Attributes:
+        column: the column; its values are only compared. Rows without one do not count.
+        one_sided: never above the true number but for beta / 2, and below it by about the values
+            of as many people as the plan shows.
+        clip: as in `Count`, and refused with `one_sided=True`.
+        clip_share: as in `Count`, and refused with `one_sided=True`. Without `one_sided=True`,
+            `search` and `beta` are refused, as there is nothing that they could change.
+        search: how a one-sided release searches.
+    """
+
+    word: ClassVar[str] = "distinct"
+    role: ClassVar[Role] = Role.ITEM
+    whole: ClassVar[bool] = True
+    priced: ClassVar[bool] = False
+    most_rows: ClassVar[int] = VALUES
+    command: ClassVar[Command] = Command(
+        "COLUMN",
+        "number of different values of a column",
+        "number of different values of a column, one-sided",
+    )
+
+    column: str
+
+    def clipped(self, context: Context, share: Budget) -> Release:
+        """Return it in two phases where the clip is one partition's own, and nobody gave any."""
+        clipping, alone = self.clipping, context.partitions == 1
+        relation = Relation(context.index(self.source))
+        chosen = isinstance(clipping.clip, str) and clipping.candidates is None
+        if chosen and (alone or not clipping.shared):
+            each = context.each(share)
+            return TwoPhaseDistinct.of(relation, each, clipping.share, context.alpha)
+        values = context.field(self.source, "distinct")
+        made = clipped_sum(context, share, values, row_clips(None), clipping=clipping)
+        return ClippedDistinct(**vars(made), relation=relation)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return the number without k people."""
-        return OneNumberEach(Measure(PEOPLE, keep=removals + 1), self.unit)
+        """Return the relaxed profile of owners; with one owner, of as many as can matter."""
+        most = 0 if context.several_owners else removals + 1
+        relation = Relation(context.index(self.source), context.others, most=most)
+        return DistinctItems(relation, removals)
+
+    def exactly(self) -> Exact:
+        """Return it as a function of records."""
+        return Exact(lambda people: len(occurrences(people)))
+
+    @property
+    def _prefix(self) -> str:
+        return "distinct"
+
+
+@dataclasses.dataclass(frozen=True)
+class MaxFrequency(Sided):
+    """Release how many rows the most frequent value of a column has.
+
+    By default a number C of rows per person and value is chosen privately, each person counts for
+    at most C rows of a value, and noise of that size is added (`ClippedFrequency`). Of rows with
+    several owners it is what the rows of one value pack when nobody counts for more than a price
+    (`profiles.packed`). `one_sided=True` searches the removal loss, by the profile in which people
+    are removed for each value apart (`profiles.frequency`).
+
+    Attributes:
+        column: the column; its values are only compared. Rows without one do not count.
+        one_sided: never above the true number but for beta / 2, and below it by about the rows of
+            as many people as the plan shows.
+        clip: as in `Count`, and refused with `one_sided=True`.
+        clip_share: as in `Count`, and refused with `one_sided=True`. Without `one_sided=True`,
+            `search` and `beta` are refused, as there is nothing that they could change.
+        search: how a one-sided release searches.
+    """
+
+    word: ClassVar[str] = "frequency"
+    role: ClassVar[Role] = Role.ITEM
+    whole: ClassVar[bool] = True
+    most_rows: ClassVar[int] = LINES
+    command: ClassVar[Command] = Command(
+        "COLUMN",
+        "rows of the most frequent value of a column",
+        "rows of the most frequent value of a column, one-sided",
+    )
+
+    column: str
+
+    def clipped(self, context: Context, share: Budget) -> Release:
+        """Return the number of rows, each person counted for at most so many of each value."""
+        rows, clips = context.field(self.source, "mode"), row_clips(context.depth)
+        made = clipped_sum(context, share, rows, clips, clipping=self.clipping)
+        return ClippedFrequency(**vars(made), relation=Relation(context.index(self.source)))
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the profile in which people are removed for each value apart, or by packings."""
+        return MostFrequentItem(Relation(context.index(self.source), context.others), removals)
+
+    def exactly(self) -> Exact:
+        """Return it as a function of records."""
+        return Exact(lambda people: max(occurrences(people).values(), default=0))
+
+
+@dataclasses.dataclass(frozen=True)
+class SumOfSquares(Profiled):
+    """Release the sum over all values of their squared numbers of rows (the self-join size, F2).
+
+    What its numbers mean is as of `Max` with `search="two_phase"`, for the profile in which people
+    are removed for each value apart: good where few popular values make up most of the sum.
+
+    Attributes:
+        column: the column; its values are only compared.
+        search: "two_phase" for a clip and noise (see `TwoPhase`), or a search over the removal
+            loss, which errs to one side, and by more.
+    """
+
+    word: ClassVar[str] = "squares"
+    role: ClassVar[Role] = Role.ITEM
+    whole: ClassVar[bool] = True
+    most_rows: ClassVar[int] = LINES
+    command: ClassVar[Command] = Command("COLUMN", "sum of squared rows over all values")
+
+    column: str
+
+    def profiler(self, context: Context, removals: int) -> Profiler:
+        """Return the profile in which people are removed for each value apart."""
+        return SquaresByItem(Relation(context.index(self.source)), removals)
+
+    def exactly(self) -> Exact:
+        """Return it as a function of records."""
+        return Exact(lambda people: sum(n * n for n in occurrences(people).values()))

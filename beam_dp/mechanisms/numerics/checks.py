@@ -119,6 +119,12 @@ def positive_integer(owner: str, name: str, value: object, mend: str = "") -> in
     return value
 
 
+def boolean(owner: str, name: str, value: object) -> None:
+    """Refuse what is neither True nor False."""
+    if type(value) is not bool:
+        raise ParameterTypeError(owner, name, f"be True or False, not {shown(value)}")
+
+
 def column(owner: str, name: str, value: object) -> str:
     """Return `value` if it names a column: a string that is not empty."""
     if type(value) is not str or not value:

@@ -1,4 +1,4 @@
-"""Share the budget out among requests, in exact rationals, before any row is read.
+"""Share the budget out among the parts of metrics, in exact rationals, before any row is read.
 
 One person reaches at most `reach` partitions and adds to each released number of these. The costs
 compose over them in one of two ways:
@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.base import CENTRE, Metric
+from beam_dp.mechanisms.metrics.part import MetricPart
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.releases.request import Request
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,36 +30,37 @@ class SelectionRequest:
     pre_threshold: int
 
 
-def weights_of(asked: Sequence[Metric]) -> dict[Request, Fraction]:
-    """Return the weight of every request: each has a part of the weight of its metric."""
-    weights: dict[Request, Fraction] = {}
+def weights_of(asked: Sequence[Metric]) -> dict[MetricPart, Fraction]:
+    """Return the weight of every part: its share of that of its metrics, after their centres."""
+    weights: dict[MetricPart, Fraction] = {}
     for metric in asked:
-        weight = metric.weight_after_centre
-        parts = metric.request_weights()
-        for request, part in zip(metric.requests(), parts, strict=True):
-            share = weight * part / sum(parts)
-            weights[request] = weights.get(request, Fraction(0)) + share
+        weight = checks.number(type(metric).__name__, "weight", metric.weight)
+        parts, each = metric.parts(), metric.part_weights()
+        if any(part.asked_centre is not None for part in parts):
+            weight *= 1 - CENTRE
+        for part, own in zip(parts, each, strict=True):
+            weights[part] = weights.get(part, Fraction(0)) + weight * own / sum(each)
     return weights
 
 
 def share_out(
     budget: Budget,
-    weights: dict[Request, Fraction],
+    weights: dict[MetricPart, Fraction],
     reach: int,
     selection: SelectionRequest | None,
-) -> tuple[Budget, dict[Request | None, Budget]]:
-    """Return the whole budget as it is spent (pure or zCDP), and what each request may spend.
+) -> tuple[Budget, dict[MetricPart | None, Budget]]:
+    """Return the whole budget as it is spent (pure or zCDP), and what each part may spend.
 
     The key None stands for the selection of partitions, whose share is already per partition. It
-    gets the whole delta, or half of it where requests want delta too (delta is then not turned into
-    zCDP); these requests share the rest evenly.
+    gets the whole delta, or half of it where parts want delta too (delta is then not turned into
+    zCDP); these parts share the rest evenly.
     """
-    wanting = [request for request in weights if request.wants_delta]
+    wanting = [part for part in weights if part.wants_delta]
     if budget.is_zcdp or not budget.delta or wanting:
         whole = budget
     else:
         whole = _smaller(budget, weights, reach, selection)
-    keys: list[Request | None] = list(weights)
+    keys: list[MetricPart | None] = list(weights)
     values = list(weights.values())
     if selection is not None:
         checks.require(
@@ -72,23 +73,18 @@ def share_out(
         keys.append(None)
         values.append(selection.weight)
     shares = dict(zip(keys, whole.without_delta().split(values), strict=True))
-    for_requests = whole.delta / (2 if selection is not None else 1) if wanting else Fraction(0)
-    for request in wanting:
-        amount, delta = shares[request].amount, for_requests / len(wanting)
-        if not whole.is_zcdp:
-            shares[request] = Budget(amount, delta)
-        elif request.takes_delta_beside_rho:
-            shares[request] = Budget.zcdp(amount, delta)
+    for_parts = whole.delta / (2 if selection is not None else 1) if wanting else Fraction(0)
+    made = Budget.zcdp if whole.is_zcdp else Budget
+    for part in wanting:
+        shares[part] = made(shares[part].amount, for_parts / len(wanting))
     if selection is not None:
-        amount = shares[None].amount / reach
-        delta = (whole.delta - for_requests) / reach
-        shares[None] = Budget.zcdp(amount, delta) if whole.is_zcdp else Budget(amount, delta)
+        shares[None] = made(shares[None].amount / reach, (whole.delta - for_parts) / reach)
     return whole, shares
 
 
 def _smaller(
     budget: Budget,
-    weights: dict[Request, Fraction],
+    weights: dict[MetricPart, Fraction],
     reach: int,
     selection: SelectionRequest | None,
 ) -> Budget:

@@ -1,35 +1,43 @@
-"""Build the releases of a program, request by request, and enter their costs in the account."""
+"""Build the releases of a program, part by part, and enter their costs in the account."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
 from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.part import CentreRequest, Context, MetricPart
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.releases.clipped import ClippedSum, Pool
 from beam_dp.mechanisms.releases.released import ALPHA, Release
-from beam_dp.mechanisms.releases.request import CentreRequest, Context, Request
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """A request with its release.
+    """A part with its release.
 
     Attributes:
-        request: the request of a metric.
+        part: what is released.
+        users: the metrics that have this part.
         label: the name of its costs in the account.
         release: how it is drawn.
         first: the index of its first measure among all measures of the program.
         shared: the index of its clip among the shared clips; None: it has no shared clip.
     """
 
-    request: Request
+    part: MetricPart
+    users: tuple[Metric, ...]
     label: str
     release: Release
     first: int
     shared: int | None
+
+    @property
+    def weight(self) -> Fraction:
+        """The weight of the first metric that has the part."""
+        return _weight(self.users)
 
     def about(self, centres: Mapping[CentreRequest, int]) -> "Step":
         """Return the step with sums about the centre that was chosen for it, if one was.
@@ -37,15 +45,43 @@ class Step:
         Args:
             centres: in units.
         """
-        centre = centres.get(self.request.asked_centre) if self.request.asked_centre else None
+        centre = centres.get(self.part.asked_centre) if self.part.asked_centre else None
         if centre is None or not isinstance(self.release, ClippedSum):
             return self
         return dataclasses.replace(self, release=dataclasses.replace(self.release, centre=centre))
 
 
+def columns_of(asked: Sequence[Metric], others: Sequence[str] = ()) -> tuple[Column, ...]:
+    """Return the columns that metrics read, once each, in the order of a table.
+
+    An owner is another column even if the same column is compared too: owners are ids.
+
+    Args:
+        asked: the metrics.
+        others: the columns of further owners, where rows have several.
+
+    Raises:
+        ValueError: when a column of numbers has two units.
+    """
+    read = [(metric, column) for metric in asked for column in metric.columns()]
+    units: dict[str, Column] = {}
+    for metric, column in read:
+        if column.role is Role.VALUE:
+            first = units.setdefault(column.name, column)
+            checks.require(
+                first.detail == column.detail,
+                type(metric).__name__,
+                "unit",
+                f"be the same for all metrics of {column.name!r}, not both "
+                f"{float(first.detail)} and {float(column.detail)}",
+            )
+    owners = (Column(name, Role.OWNER) for name in others)
+    return table_order([*owners, *(column for _, column in read)])
+
+
 def build(
     asked: Sequence[Metric],
-    shares: dict[Request, Budget],
+    shares: Mapping[MetricPart, Budget],
     context: Context,
     account: Account,
 ) -> tuple[Step, ...]:
@@ -53,31 +89,43 @@ def build(
 
     Args:
         asked: the metrics.
-        shares: what each request may spend, over all partitions of a person.
+        shares: what each part may spend, over all partitions of a person.
         context: the parameters of the pipeline.
         account: the account of the whole budget.
     """
+    users: dict[MetricPart, list[Metric]] = {part: [] for part in shares}
+    for metric in asked:
+        for part in metric.parts():
+            users[part].append(metric)
+    pooled = [_weight(users[part]) for part in shares if part.pooled]
     steps: list[Step] = []
-    built: dict[Request, Release] = {}
-    choices: dict[Request, int] = {}
-    first, clips = 1, 0  # the first measure counts the people
+    built: dict[MetricPart, Release] = {}
+    choices: dict[MetricPart | None, int] = {}
+    first = 1  # the first measure counts the people
     context = dataclasses.replace(context, lenders=built)
-    for request, share in shares.items():
-        together = _together(request, shares, asked)
-        release = request.build(_context_of(request, asked, context, together), share)
-        words = str(len(steps)), request.word, request.column_name
+    for part, share in shares.items():
+        using = users[part]
+        # Intervals of one output must hold together.
+        intervals = max(len(one.parts()) if one.splits_alpha else 1 for one in using)
+        own = dataclasses.replace(
+            context,
+            alpha=ALPHA / intervals,
+            together=pooled.count(_weight(using)) if part.pooled else 1,
+            asker=type(using[0]).__name__,
+            output=using[0].output,
+        )
+        built[part] = release = part.build(own, share)
+        words = str(len(steps)), part.word, part.column_name
         label = " ".join(word for word in words if word)
-        _spend(account, label, release, context.reach)
-        built[request] = release
-        shared = None
+        for cost, purpose, once in release.spends:
+            entry = f"{label}: {purpose}" if purpose else label
+            account.spend(entry, cost, 1 if once else context.reach)
         if release.chooser is not None:
-            shared, clips = clips, clips + 1
-            choices[request] = shared
-        elif request.borrows is not None:
-            shared = choices.get(request.borrows)
-        steps.append(Step(request, label, release, first, shared))
+            choices[part] = len(choices)
+        shared = choices.get(part, choices.get(part.borrows))
+        steps.append(Step(part, tuple(using), label, release, first, shared))
         first += len(release.measures)
-    return _pooled(steps, asked, (context.partitions or 1) if context.jointly else 1)
+    return _pooled(steps, (context.partitions or 1) if context.jointly else 1)
 
 
 def pools_of(steps: Sequence[Step]) -> dict[Pool, list[int]]:
@@ -89,62 +137,36 @@ def pools_of(steps: Sequence[Step]) -> dict[Pool, list[int]]:
     return pools
 
 
-def _pooled(steps: Sequence[Step], asked: Sequence[Metric], partitions: int) -> tuple[Step, ...]:
+def _pooled(steps: Sequence[Step], partitions: int) -> tuple[Step, ...]:
     """Return the steps, with one draw of noise for all numbers whose metrics have one weight.
 
     In a pool all numbers have the same noise relative to their clips: so other weights, which ask
     for something else, have pools of their own.
     """
-    groups: dict[Fraction, list[int]] = {}
-    for index, step in enumerate(steps):
+    groups: dict[Fraction, list[ClippedSum]] = {}
+    for step in steps:
         if isinstance(step.release, ClippedSum):
-            groups.setdefault(_weight_of(step.request, asked), []).append(index)
-    pooled = list(steps)
-    for weight, indexes in groups.items():
-        numbers = [step.release for step in (steps[i] for i in indexes)]
-        members = [number for number in numbers if isinstance(number, ClippedSum)]
-        pool = Pool(
+            groups.setdefault(step.weight, []).append(step.release)
+    pools = {
+        weight: Pool(
             tuple(number.signed for number in members),
             tuple(number.noise_costs for number in members),
             weight,
             partitions,
         )
-        for place, (index, number) in enumerate(zip(indexes, members, strict=True)):
-            release = dataclasses.replace(number, pool=pool, place=place)
-            pooled[index] = dataclasses.replace(steps[index], release=release)
+        for weight, members in groups.items()
+    }
+    places = dict.fromkeys(pools, 0)
+    pooled = []
+    for step in steps:
+        if isinstance(step.release, ClippedSum):
+            pool, place = pools[step.weight], places[step.weight]
+            places[step.weight] += 1
+            release = dataclasses.replace(step.release, pool=pool, place=place)
+            step = dataclasses.replace(step, release=release)
+        pooled.append(step)
     return tuple(pooled)
 
 
-def _weight_of(request: Request, asked: Sequence[Metric]) -> Fraction:
-    """Return the weight of the first metric that asks for it."""
-    users = (metric for metric in asked if request in metric.requests())
-    return checks.number("weight", "weight", next(users).weight)
-
-
-def _spend(account: Account, label: str, release: Release, reach: int) -> None:
-    """Enter what a release spends on one person, in all the partitions that they reach."""
-    for cost, purpose, once in release.spends:
-        account.spend(f"{label}: {purpose}" if purpose else label, cost, 1 if once else reach)
-
-
-def _together(request: Request, all_: Iterable[Request], asked: Sequence[Metric]) -> int:
-    """Return how many numbers share a draw of noise with that of a request, itself included."""
-    if not request.pooled:
-        return 1
-    weight = _weight_of(request, asked)
-    return sum(each.pooled and _weight_of(each, asked) == weight for each in all_)
-
-
-def _context_of(
-    request: Request, asked: Sequence[Metric], context: Context, together: int
-) -> Context:
-    """Return the context of one request: intervals of one output must hold together."""
-    users = [metric for metric in asked if request in metric.requests()]
-    parts = max(len(metric.requests()) if metric.splits_alpha else 1 for metric in users)
-    return dataclasses.replace(
-        context,
-        alpha=ALPHA / parts,
-        together=together,
-        asker=type(users[0]).__name__,
-        output=users[0].output,
-    )
+def _weight(users: Sequence[Metric]) -> Fraction:
+    return checks.number("weight", "weight", users[0].weight)

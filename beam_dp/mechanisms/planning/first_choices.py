@@ -4,7 +4,7 @@ Both are chosen from the lines of whole people, of which each has one vote in ev
 stand on one step of the ladder of partitions (`histogram_choice.reach`), and at one candidate of
 each centre.
 
-*A centre* (`metrics.quotients.mean`) is the median of people's own means of a column, over all
+*A centre* (`metrics.mean`) is the median of people's own means of a column, over all
 their rows in all partitions that the ladder leaves (of their mean total of a partition, for means
 over people): one number per person, so a search by ranks in which everybody counts once
 (`CentralSearch`), and one cost, however many partitions there are. It is a guess that what follows
@@ -22,17 +22,16 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.ordering import changes
-from beam_dp.mechanisms.bounding.table import Field, Table
+from beam_dp.mechanisms.bounding.table import Field, Table, concatenate
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import values_between
 from beam_dp.mechanisms.histogram_choice import reach
 from beam_dp.mechanisms.histogram_choice.reach import ReachChoice
+from beam_dp.mechanisms.metrics.part import CentreRequest, units_between
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.releases.request import CentreRequest, units_between
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Node
-from beam_dp.mechanisms.search.ranks.rank_profile import RankProfile
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Summary
 
@@ -105,7 +104,7 @@ class Centre:
             people: how many people vote for each.
             noise: the randomness.
         """
-        node = Node.of(RankProfile(buckets, people, 1), self.candidates.size)
+        node = Node.of(buckets, people, self.candidates.size)
         answer = CentralSearch(self.budget, Fraction(1, 2), 1).choose_at(
             node, self.candidates, noise
         )
@@ -158,7 +157,7 @@ class FirstVotes:
         nobody = np.zeros(0, np.int64)
         nothing = Summary(np.zeros((1, 0), np.uint64), nobody, nobody, nobody, nobody)
         measures = [Measure(PEOPLE)] * (1 + len(self.centres))
-        return histograms.reduce(histograms.concatenate([nothing, *votes]), measures)
+        return histograms.reduce(concatenate([nothing, *votes]), measures)
 
     def counted(self, votes: Summary) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return for each measure the different votes, and how many people have each."""

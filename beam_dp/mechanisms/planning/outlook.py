@@ -138,8 +138,8 @@ def foresee(
     partitions = partitions or math.ceil(known.get(PARTITIONS, each))
     reach = min(each, partitions)
     crowd = Crowd(people * reach / partitions, partitions, reach, None)
-    expected = [_expected(program, step, crowd, known) for step in program.steps]
-    names = [uses_of(program, step) for step in program.steps]
+    expected = [_expected(step, crowd, known) for step in program.steps]
+    names = [uses_of(step) for step in program.steps]
     if program.selection is not None:
         names.insert(0, SELECTED)
         expected.insert(0, Expected(None, program.selection.threshold))
@@ -179,23 +179,22 @@ def _checked(program: Program, assume: Mapping[str, checks.Real]) -> dict[str, f
     return {name: float(most) for name, most in assume.items()}
 
 
-def uses_of(program: Program, step: Step) -> str:
+def uses_of(step: Step) -> str:
     """Return the output columns that use a release; with its name where they use several."""
-    uses = [metric for metric in program.metrics if step.request in metric.requests()]
-    name = f" ({step.request.shown_as or step.request.word})"
-    return ", ".join(metric.output + name * (len(metric.requests()) > 1) for metric in uses)
+    name = f" ({step.part.shown_as or step.part.word})"
+    return ", ".join(metric.output + name * (len(metric.parts()) > 1) for metric in step.users)
 
 
-def _expected(program: Program, step: Step, crowd: Crowd, known: Mapping[str, float]) -> Expected:
+def _expected(step: Step, crowd: Crowd, known: Mapping[str, float]) -> Expected:
     most: float | None = known.get(ROWS, 1.0)
-    in_unit = step.request.in_its_unit
+    in_unit = step.part.in_its_unit
     if in_unit:
-        most = known.get(step.request.column_name)
+        most = known.get(step.part.column_name)
     told = dataclasses.replace(crowd, most=most, whole=not in_unit)
     number = step.release.foreseen(told) if most is not None else None
     if number is None:
         # A rank that is off by half of the people says nothing of the middle.
-        ranked = any(m.is_ranked for m in program.metrics if step.request in m.requests())
+        ranked = any(metric.is_ranked for metric in step.users)
         return Expected(None, max(1, step.release.describe().shift) * (1 + ranked))
     return Expected(number, _needed(step, told))
 

@@ -18,7 +18,7 @@ def most_rows(metric: Metric, several_owners: bool = False) -> int | None:
     """
     if several_owners:
         return EDGES
-    limits = (request.most_rows for request in metric.requests())
+    limits = (part.most_rows for part in metric.parts())
     return min((limit for limit in limits if limit is not None), default=None)
 
 

@@ -222,7 +222,7 @@ def _rows(program: Program) -> tuple[PlanRow, ...]:
 def _step_row(program: Program, step: Step) -> PlanRow:
     described = step.release.describe()
     return PlanRow(
-        uses_of(program, step),
+        uses_of(step),
         described.mechanism,
         *_spent(program, step.label),
         noise_scale=described.noise_scale,
@@ -310,7 +310,7 @@ def record_of(
         }
         if row.reason:
             said["note"] = row.reason
-        if step.request.asked_centre is not None:
+        if step.part.asked_centre is not None:
             said["centre"] = step.release.origin
         chooser = step.release.chooser
         if chooser is not None and step.shared is not None:

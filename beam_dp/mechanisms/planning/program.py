@@ -6,7 +6,7 @@ first (`first_choices`) is part of what the whole budget pays for:
 * the search for the bound on partitions per person draws its histogram from the whole budget, and
   spends one of two shares of it; a given bound is a ladder of one step, and costs nothing;
 * each centre costs a part of what its metrics may spend;
-* what they leave is shared out (`allocation`) among the requests of the metrics for the bound that
+* what they leave is shared out (`allocation`) among the parts of the metrics for the bound that
   was chosen, compiled where it runs, exactly as for a bound that was given; `builder` enters the
   cost of every release in one account.
 
@@ -41,16 +41,15 @@ from beam_dp.mechanisms.histogram_choice.reach import (
     left_after,
 )
 from beam_dp.mechanisms.metrics.base import CENTRE, Metric, Output
+from beam_dp.mechanisms.metrics.part import CentreRequest, Context, MetricPart
 from beam_dp.mechanisms.noise.partition_selection import Selection, best_selection
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.allocation import SelectionRequest, share_out, weights_of
-from beam_dp.mechanisms.planning.builder import Step, build, pools_of
-from beam_dp.mechanisms.planning.columns import columns_of
+from beam_dp.mechanisms.planning.builder import Step, build, columns_of, pools_of
 from beam_dp.mechanisms.planning.first_choices import Chosen, FirstVotes, centre_of
 from beam_dp.mechanisms.releases.clipped import ClippedSum, draw_together
 from beam_dp.mechanisms.releases.released import Chooser, Released
-from beam_dp.mechanisms.releases.request import CentreRequest, Context, Request
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Relation
@@ -73,7 +72,7 @@ class Program:
         question: what was asked for.
         columns: the columns that are read, in the order of a table.
         fields: what is aggregated per person and partition.
-        steps: the releases, one per request.
+        steps: the releases, one per part.
         selection: how partitions are selected; None for public ones.
         entries: the entries of the account: label, cost, and how often it is spent.
         budget: the whole budget as it is spent (pure or zCDP).
@@ -185,13 +184,13 @@ class Program:
             sums: `sums` of the numbers of all partitions.
         """
         lost = self.chosen.lost_share if self.chosen is not None else 0.0
-        known: dict[Request, Released] = {}
+        known: dict[MetricPart, Released] = {}
         for step, released, each in zip(self.steps, drawn, sums, strict=True):
             told = step.release.with_lost(released.spread(each), lost)
-            known[step.request] = dataclasses.replace(told, origin=step.release.origin)
+            known[step.part] = dataclasses.replace(told, origin=step.release.origin)
         columns: list[np.ndarray] = []
         for metric in self.metrics:
-            released = metric.combine([known[request] for request in metric.requests()])
+            released = metric.combine([known[part] for part in metric.parts()])
             columns += metric.output_columns(released)
         return tuple(columns)
 
@@ -272,7 +271,7 @@ class Question:
         whole = sum(weights, selected)
         parts: dict[CentreRequest, Fraction] = {}
         for metric, weight in zip(self.asked, weights, strict=True):
-            wanted = {request.asked_centre for request in metric.requests()} - {None}
+            wanted = {part.asked_centre for part in metric.parts()} - {None}
             for centre in filter(None, wanted):
                 parts[centre] = parts.get(centre, _NOTHING) + CENTRE * weight / whole
         return parts
@@ -289,7 +288,7 @@ class Question:
     @property
     def centre_costs(self) -> dict[CentreRequest, Budget]:
         """What the choice of each centre costs."""
-        return {request: self.cost(share) for request, share in self._centre_shares.items()}
+        return {centre: self.cost(share) for centre, share in self._centre_shares.items()}
 
     @property
     def votes(self) -> FirstVotes:
@@ -306,7 +305,7 @@ class Question:
     def model(self) -> Program:
         """The program for the least bound: what is read and summarised is the same for all bounds.
 
-        The columns, the fields, the requests and which of them share a clip depend on the metrics
+        The columns, the fields, the parts and which of them share a clip depend on the metrics
         alone.
         """
         return self.program(self.edges[0], self.shares[1])
@@ -354,7 +353,7 @@ class Question:
             about=about,
             jointly=jointly,
         )
-        wanted = {request: each for request, each in shares.items() if request is not None}
+        wanted = {part: each for part, each in shares.items() if part is not None}
         steps = build(self.asked, wanted, context, account)
         known = dict(zip(self._centre_shares, centres, strict=False))
         first = [(SEARCH, self.cost(share), 1)] if self.searches else []
@@ -531,5 +530,5 @@ def compile_loss(statistic: Metric, removals: int, others: Sequence[str] = ()) -
     context = Context(
         columns_of([statistic], others), asker=type(statistic).__name__, output=statistic.output
     )
-    profiler = statistic.profile_request().profiler(context, context.check_removals(removals))
+    profiler = statistic.profiler(context, context.check_removals(removals))
     return Loss(context.columns, tuple(context.fields), profiler)

@@ -26,11 +26,9 @@ Mind that g may lie far below f: of fifty -100 and one -1, with f0 = 0 and Delta
 
 import numpy as np
 
-Number = int | float
-
 
 def doubled_medians(
-    values: np.ndarray, starts: np.ndarray, sizes: np.ndarray, sensitivity: Number, empty: Number
+    values: np.ndarray, starts: np.ndarray, sizes: np.ndarray, sensitivity: int, empty: int
 ) -> np.ndarray:
     """Return twice g of the median of each group.
 
@@ -44,30 +42,25 @@ def doubled_medians(
     middles = values[starts + (sizes - 1) // 2] + values[starts + sizes // 2]
     below = np.asarray(middles < empty, bool)
     doubled = np.empty_like(middles)
-    for sign, groups in ((1, np.flatnonzero(~below)), (-1, np.flatnonzero(below))):
-        if len(groups):
-            medians = _above(values, starts[groups], sizes[groups], sensitivity, empty, sign)
-            doubled[groups] = sign * medians
+    mirrored = len(values) - starts - sizes
+    above = starts[~below], sizes[~below]
+    doubled[~below] = _doubled_medians_above(values, *above, sensitivity, empty)
+    others = mirrored[below], sizes[below]
+    doubled[below] = -_doubled_medians_above(-values[::-1], *others, sensitivity, -empty)
     return np.asarray(doubled)
 
 
-def _above(
-    values: np.ndarray,
-    starts: np.ndarray,
-    sizes: np.ndarray,
-    sensitivity: Number,
-    empty: Number,
-    sign: int,
+def _doubled_medians_above(
+    values: np.ndarray, starts: np.ndarray, sizes: np.ndarray, sensitivity: int, empty: int
 ) -> np.ndarray:
-    """Return twice g of groups of `sign` times the values, whose medians are not below empty."""
-    empty = sign * empty
-    firsts = starts if sign == 1 else starts + sizes - 1  # the smallest of sign times the values
+    """Return twice g of the median of each group, where that median is not below empty."""
     offsets = np.cumsum(sizes) - sizes
+    if not len(offsets):
+        return values[:0]
     removed = np.arange(int(sizes.sum())) - np.repeat(offsets, sizes)
     left = np.repeat(sizes, sizes) - removed
-    first = np.repeat(firsts, sizes)
-    medians = values[first + sign * ((left - 1) // 2)] + values[first + sign * (left // 2)]
-    medians *= sign
+    first = np.repeat(starts, sizes)
+    medians = values[first + (left - 1) // 2] + values[first + left // 2]
     crossing = np.where(medians < empty, removed, removed + left)  # n where no median is below
     crossing = np.minimum.reduceat(crossing, offsets)
     crosses = crossing < sizes
@@ -79,15 +72,15 @@ def _above(
         np.repeat(medians[offsets], sizes),
     )
     size = sizes - stop
-    middle = values[np.where(crosses, firsts + sign * (size // 2 - 1), firsts)] * (2 * sign)
+    middle = values[np.where(crosses, starts + size // 2 - 1, starts)] * 2
     last = np.where(size % 2, empty + sensitivity, np.maximum(middle + sensitivity, empty))
     last = np.minimum(medians[offsets + np.where(crosses, stop, 0)], last)
     last = np.where(crosses, last, empty) + stop.astype(values.dtype) * sensitivity
-    return np.minimum(np.minimum.reduceat(bounds, offsets), last)
+    return np.asarray(np.minimum(np.minimum.reduceat(bounds, offsets), last))
 
 
 def maxima(
-    values: np.ndarray, starts: np.ndarray, sizes: np.ndarray, sensitivity: Number, empty: Number
+    values: np.ndarray, starts: np.ndarray, sizes: np.ndarray, sensitivity: int, empty: int
 ) -> np.ndarray:
     """Return g of the maximum of each group.
 
@@ -104,12 +97,15 @@ def maxima(
     index = rank - 1 + np.repeat(starts, sizes)
     reachable = np.maximum(values[index], empty - rank.astype(values.dtype) * sensitivity)
     least = np.minimum.reduceat(reachable + removed * sensitivity, offsets)
-    return np.minimum(least, empty + sizes.astype(values.dtype) * sensitivity)
+    return np.asarray(np.minimum(least, empty + sizes.astype(values.dtype) * sensitivity))
 
 
 def minima(
-    values: np.ndarray, starts: np.ndarray, sizes: np.ndarray, sensitivity: Number, empty: Number
+    values: np.ndarray, starts: np.ndarray, sizes: np.ndarray, sensitivity: int, empty: int
 ) -> np.ndarray:
     """Return g of the minimum of each group; the arguments are those of `maxima`."""
     mirrored = len(values) - starts - sizes
     return -maxima(-values[::-1], mirrored, sizes, sensitivity, -empty)
+
+
+KERNELS = {"median": doubled_medians, "maximum": maxima, "minimum": minima}

@@ -19,7 +19,7 @@ have at least S(a', b) / (b' - a) + (n - (b' - a)) Delta. Rectangles above the l
 are dropped, the others are cut in four. Near the least value, which is flat, some n are left.
 
 The search is in floating point, of exact sums, with a bound on its error; windows that may be least
-by that bound are then computed in integers. Rounding down to the grid comes last, as in `windows`.
+by that bound are then computed in integers. Rounding down to the grid comes last, as in `means`.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.preprocessing.windows import divide, prefixes
+from beam_dp.mechanisms.preprocessing.means import prefixes
 
 _ROUNDING = 2.0**-48  # 32 units in the last place: more than the few operations of one value
 _SIDE = 32  # the first rectangles per side
@@ -76,15 +76,15 @@ class Spread:
         squares = (self.squares[stops] - self.squares[starts]).astype(np.float64)
         return squares - total * total / np.maximum(stops - starts, 1), _ROUNDING * squares
 
-    def rounded_rows(self, gone: int, resolution: Fraction) -> np.ndarray:
+    def rounded_rows(self, gone: int, resolution: int) -> np.ndarray:
         """Return the variances of all windows that lack `gone` values, per row, in whole steps."""
         size = self.size - gone
         sums = self.sums[:, size:] - self.sums[:, : gone + 1]
         squares = self.squares[:, size:] - self.squares[:, : gone + 1]
         scaled = integers.product(squares, np.array(size))
         about = integers.add(scaled, -integers.product(sums, sums))
-        divisor = size * max(size - self.sample, 1) * resolution.denominator
-        return divide(integers.product(about, np.array(resolution.numerator)), divisor)
+        divisor = size * max(size - self.sample, 1)
+        return np.asarray(integers.product(about, np.array(resolution)) // divisor)
 
     def exactly(self, start: int, stop: int) -> Fraction:
         """Return the variance of one window that is not empty."""
@@ -184,7 +184,7 @@ def _quarters(starts: np.ndarray, stops: np.ndarray, width: int) -> list[_Blocks
     ]
 
 
-def least_rows(spread: Spread, sensitivity: int, resolution: Fraction) -> np.ndarray:
+def least_rows(spread: Spread, sensitivity: int, resolution: int) -> np.ndarray:
     """Return g of several small databases of one size (rows of values), by all their windows.
 
     Args:

@@ -4,19 +4,18 @@
 |---|---|---|
 | `kulesza_suresh_wang` | pure epsilon-DP, the default | (1 - p (1 - p)) / (epsilon b) |
 | `naive` | pure epsilon-DP, to compare with | 2 (1 + p + p^2) / ((1 + p) epsilon b) |
-| `local_sensitivity` | (epsilon, delta)-DP | max(p, 1 - p) / (epsilon_2 b) and more for small b |
-| `automatic` | (epsilon, delta)-DP | the better of the first and the third, for epsilon_2 |
+| `local_sensitivity` | (epsilon, delta)-DP | max(p, 1 - p) / (epsilon_2 b), or that of the default |
 
 At p = 0 and p = 1, where outputs are clipped to [0, 1], the error is half of that. The default is
 the best but near p = 1/2 with b >= 2000 / epsilon. There `local_sensitivity` is better, by about a
 quarter for small epsilon (by 18% for epsilon 1), as long as epsilon / rows is not far above 1;
-far above, integer noise on the counts is mostly 0. Between add-remove neighbours both are better
-than `naive` wherever that was measured, for b from 10 to 10^5 (`python -m benchmarks.ratio`).
+far above, integer noise on the counts is mostly 0. Elsewhere it is the default for nine tenths of
+the budget. Both are better than `naive` wherever that was measured, for b from 10 to 10^5
+(`python -m benchmarks.ratio`).
 
 Between *substitution* neighbours the default needs twice the noise. `local_sensitivity` does not:
 its error is 1 / (epsilon_2 b) for every p (near p = 1/2 twice that for add-remove neighbours), and
-it is the better one from b = 600 / epsilon on. For smaller b it is the default for nine tenths of
-the budget.
+it is the better one from b = 600 / epsilon on.
 
 Each function gives one ratio; the records `KuleszaSureshWang`, `Naive` and `LocalSensitivity` give
 columns of them, with error bounds.
@@ -28,21 +27,22 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.bounded_sensitivity import SHARE
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.ratio.base import (
+from beam_dp.mechanisms.ratio.mechanisms import (
     ADD_REMOVE,
     ALPHA,
     EMPTY,
     SUBSTITUTION,
     Estimates,
+    KuleszaSureshWang,
     Mechanism,
+    Naive,
 )
-from beam_dp.mechanisms.ratio.counts import KuleszaSureshWang, Naive
-from beam_dp.mechanisms.ratio.local import PARTS
-from beam_dp.mechanisms.ratio.local import BoundedLocalSensitivity as LocalSensitivity
+from beam_dp.mechanisms.ratio.mechanisms import BoundedLocalSensitivity as LocalSensitivity
 
 __all__ = [
     "ADD_REMOVE",
     "ALPHA",
+    "DEFAULT",
     "EMPTY",
     "METHODS",
     "SUBSTITUTION",
@@ -51,15 +51,19 @@ __all__ = [
     "LocalSensitivity",
     "Mechanism",
     "Naive",
-    "automatic",
-    "best_method",
     "kulesza_suresh_wang",
     "local_sensitivity",
     "mechanism",
     "naive",
 ]
 
-METHODS = ("auto", "kulesza_suresh_wang", "local_sensitivity", "naive")
+DEFAULT = "kulesza_suresh_wang"
+_KINDS: dict[str, type[Mechanism]] = {
+    DEFAULT: KuleszaSureshWang,
+    "local_sensitivity": LocalSensitivity,
+    "naive": Naive,
+}
+METHODS = tuple(_KINDS)
 
 
 def kulesza_suresh_wang(
@@ -118,14 +122,13 @@ def local_sensitivity(
     rows: int = 1,
     neighbours: str = ADD_REMOVE,
     share: checks.Real = SHARE,
-    queries: str = PARTS,
     noise: Noise | None = None,
 ) -> float:
     """Return a / b with noise scaled to a private upper bound of its local sensitivity.
 
     (epsilon, delta)-DP for Budget(epsilon, delta > 0); `LocalSensitivity` says how, and when it
-    bails out and releases what `kulesza_suresh_wang` would for the rest of the budget. The output
-    is in [0, 1]; 0 / 0 is 1/2.
+    bails out and releases what `kulesza_suresh_wang` would for the rest of the budget: where noisy
+    counts say that this is expected to be closer. The output is in [0, 1]; 0 / 0 is 1/2.
 
     Args:
         a: the rows that count for the ratio, from 0 to b.
@@ -134,39 +137,15 @@ def local_sensitivity(
         rows: the most rows of one person.
         neighbours: "add-remove" or "substitution", as for `kulesza_suresh_wang`.
         share: the part of epsilon that the bound gets.
-        queries: "parts": noise on a and b - a; "total": the article's, on a and b, with twice the
-            noise and so a higher bound.
         noise: the randomness.
 
     Raises:
         TypeError, ValueError: for other parameters.
 
     Source: Harrison, "Privately bounding local sensitivity" (2024), corrected in
-        `noise.bounded_sensitivity` and in `ratio.local_bound`; queries="parts" is not in it.
+        `noise.bounded_sensitivity` and in `ratio.local_bound`, with noise on a and b - a.
     """
-    return _one(LocalSensitivity(budget, rows, neighbours, share, queries), a, b, noise)
-
-
-def automatic(
-    a: int,
-    b: int,
-    budget: Budget,
-    *,
-    rows: int = 1,
-    neighbours: str = ADD_REMOVE,
-    share: checks.Real = SHARE,
-    noise: Noise | None = None,
-) -> float:
-    """Return a / b by `kulesza_suresh_wang` or `local_sensitivity`, as noisy counts tell.
-
-    (epsilon, delta)-DP. The noisy counts of `local_sensitivity` choose: they have been paid for, so
-    the errors expected at them are a function of what was released. Where the default is chosen,
-    the choice costs it `share` of the budget; with delta 0 it is the default, for the whole budget.
-
-    Parameters and errors are those of `local_sensitivity`.
-    """
-    checks.fraction_between("automatic", "share", share, 0, 1)
-    return _one(_automatic(budget, rows, neighbours, share), a, b, noise)
+    return _one(LocalSensitivity(budget, rows, neighbours, share), a, b, noise)
 
 
 def mechanism(
@@ -183,40 +162,7 @@ def mechanism(
     Raises:
         TypeError, ValueError: for other parameters; for "local_sensitivity" with delta 0.
     """
-    checks.one_of("ratio", "method", method, METHODS)
-    if method == "auto":
-        return _automatic(budget, rows, neighbours, SHARE)
-    if method == "local_sensitivity":
-        return LocalSensitivity(budget, rows, neighbours)
-    return (Naive if method == "naive" else KuleszaSureshWang)(budget, rows, neighbours)
-
-
-def best_method(
-    a: float, b: float, budget: Budget, rows: int = 1, neighbours: str = ADD_REMOVE
-) -> str:
-    """Return the method with the least expected error at counts that have been released.
-
-    The choice costs nothing if a and b are private already (released beside the ratio, say, or last
-    week): then the whole budget is left for the method. Never give it the data. Ties, and empty
-    counts, go to the default.
-
-    Args:
-        a: a released count of the rows that count for the ratio.
-        b: a released count of all rows.
-        budget: what the ratio may cost.
-        rows: the most rows of one person.
-        neighbours: "add-remove" or "substitution".
-    """
-    names = ["kulesza_suresh_wang", "naive", *(["local_sensitivity"] if budget.delta else [])]
-    made = {name: mechanism(name, budget, rows, neighbours) for name in names}
-    return min(names, key=lambda name: made[name].expected_error(a, b))
-
-
-def _automatic(budget: Budget, rows: int, neighbours: str, share: checks.Real) -> Mechanism:
-    default = KuleszaSureshWang(budget, rows, neighbours)
-    if not budget.delta:
-        return default
-    return LocalSensitivity(budget, rows, neighbours, share, switch=True)
+    return _KINDS[checks.one_of("ratio", "method", method, METHODS)](budget, rows, neighbours)
 
 
 def _one(chosen: Mechanism, a: int, b: int, noise: Noise | None) -> float:

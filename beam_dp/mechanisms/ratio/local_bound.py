@@ -38,28 +38,17 @@ Span = tuple[int, int]
 """low <= count <= high."""
 
 
-def of_total(ones: Span, total: Span, rows: int) -> Rational:
-    """Return the largest add-remove bound over a in `ones` and b in `total`, total[0] > rows.
-
-    a / (b (b - L)) rises with a and falls with b; (b - a) / (b (b - L)) falls with a.
-    """
-    low, high = total
-    largest = _larger((ones[1], low * (low - rows)), _peak(ones[0], low, high, rows))
-    return _smaller((rows * largest[0], largest[1]), (rows, low))
-
-
-def of_parts(ones: Span, zeros: Span, rows: int) -> Rational:
+def largest_bound(ones: Span, zeros: Span, rows: int) -> Rational:
     """Return the largest add-remove bound over a in `ones` and z in `zeros`.
 
     ones[0] >= 0, zeros[0] >= 0 and ones[0] + zeros[0] > rows. a / (b (b - L)) with b = a + z falls
     with z; at z = c it is g(b), b from c + ones[0] to c + ones[1]. The other term is its mirror.
+    L / (least b) bounds both.
     """
     a, z = ones[0], zeros[0]
-    largest = _larger(
-        _peak(z, a + z, z + ones[1], rows),
-        _peak(a, a + z, a + zeros[1], rows),
-    )
-    return _smaller((rows * largest[0], largest[1]), (rows, a + z))
+    largest = _larger(_peak(z, a + z, z + ones[1], rows), _peak(a, a + z, a + zeros[1], rows))
+    top, bottom = rows * largest[0], largest[1]
+    return (top, bottom) if top * (a + z) <= rows * bottom else (rows, a + z)
 
 
 def _peak(c: int, low: int, high: int, rows: int) -> Rational:
@@ -82,7 +71,3 @@ def _slope(c: int, b: int, rows: int) -> Rational:
 
 def _larger(one: Rational, other: Rational) -> Rational:
     return one if one[0] * other[1] >= other[0] * one[1] else other
-
-
-def _smaller(one: Rational, other: Rational) -> Rational:
-    return one if one[0] * other[1] <= other[0] * one[1] else other

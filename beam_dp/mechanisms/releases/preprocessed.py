@@ -22,7 +22,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.preprocessing import release
+from beam_dp.mechanisms.preprocessing import groups
 from beam_dp.mechanisms.releases.clipped import ClippedSum
 from beam_dp.mechanisms.releases.released import (
     Chooser,
@@ -52,7 +52,7 @@ class PreprocessedRelease(Release):
     Attributes:
         relation: who owns which values, in units.
         unit: what one unit is worth.
-        statistic: its name in `preprocessing.release`.
+        statistic: its name in `preprocessing.groups`.
         trim: the share of people that a trimmed mean leaves out at each end.
         person_value: what a person's values become.
         empty: f of nobody, in the user's scale.
@@ -109,20 +109,23 @@ class PreprocessedRelease(Release):
             noise: the randomness.
         """
         bound = self._bound(view)
-        if bound is None and self.sensitivity is None:
-            return self._unshown(view.size)
-        levels = self._levels(view, noise)
+        values = np.full(view.size, math.nan)  # too few people for R
+        if bound is not None or self.sensitivity is not None:
+            values = self._values(view, self._levels(view, noise), bound, noise)
+        return Released.within(values, np.full(view.size, math.inf))
+
+    def _values(
+        self, view: PartitionView, levels: np.ndarray, bound: int | None, noise: Noise
+    ) -> np.ndarray:
         numbers, offsets = self._numbers(view)
         values = np.full(view.size, 0.0)
         for level in np.unique(levels).tolist():
             alike = np.flatnonzero(levels == level)
             delta = self._delta(level, bound)
             values[alike] = self._noisy(*_groups(numbers, offsets, alike), delta, noise)
-        return Released.within(self._cleaned(values), np.full(view.size, math.inf))
-
-    def _unshown(self, size: int) -> Released:
-        """Return that there are too few people for R."""
-        return Released.within(np.full(size, math.nan), np.full(size, math.inf))
+        if self._is_variance:
+            values = np.maximum(values, 0.0)
+        return np.sqrt(values) if self.root else values
 
     def _levels(self, view: PartitionView, noise: Noise) -> np.ndarray:
         """Return n of each partition as a power of 2^(1/4)."""
@@ -171,64 +174,51 @@ class PreprocessedRelease(Release):
         sensitivity = math.ceil(delta * steps_per_unit)
         empty = round(self.empty / self.unit**power * steps_per_unit)
         trim = self.trim or Fraction(1, 10)
-        statistic = release.PreprocessedStatistic(
+        statistic = groups.PreprocessedStatistic(
             self.statistic, sensitivity, empty, resolution, trim
         )
         # Each person's number is rounded alone, so that one person still moves g by at most Delta.
-        steps = release.noisy(statistic, numbers >> coarse, offsets, self.noise_cost, noise)
+        steps = groups.noisy(statistic, numbers >> coarse, offsets, self.noise_cost, noise)
         step = self.unit**power / steps_per_unit
         if steps.dtype == object:  # beyond the range of floats, where `empty` is far from the data
             return np.array([float(number * step) for number in steps.tolist()])
         return np.asarray(steps.astype(float) * float(step))
 
-    def _cleaned(self, values: np.ndarray) -> np.ndarray:
-        """Return variances of at least 0, or their roots."""
-        kept = np.maximum(values, 0.0) if self._is_variance else values
-        return np.sqrt(kept) if self.root else kept
-
     def describe(self) -> Description:
         """Describe the scale of the noise, how far it strays (95%), and when g = f.
 
-        When g = f is proved beside `preprocessing.enough_for_mean` and `enough_for_variance`; for
-        the other statistics by Lemma 3.6 of Cummings and Durfee 2020, which holds for all: |f - g|
-        is at most the greatest sum, over the orders in which people may come, of the amounts by
-        which each person moves f beyond Delta.
+        When g = f: |f - g| is at most the greatest sum, over the orders in which people may come,
+        of the amounts by which each person moves f beyond Delta (Cummings, Durfee 2020, Lemma 3.6).
+
+        *Means*: without its k largest values a mean falls by at most k / n times the range, which
+        is at most k Delta. The same holds upwards, and f(empty) is within n Delta. So the bounds
+        h_- and h_+ of their section 5 are the mean itself.
+
+        *Variances*: each removal from m people lowers the variance by at most range^2 / m and costs
+        Delta. Of the d < variance / Delta removals that may be worth it, none saves more than
+        range^2 / (n - d) <= Delta.
         """
         adder = AdditiveNoise(self.noise_cost)
         bound = adder.bound(FINE, self.alpha) / FINE
-        how, delta, per = (
-            "private sensitivity",
-            self._delta_over_bound,
-            f" {self._bound_per_person}",
-        )
+        unchanged = "g = f where nobody, coming to any others, moves f by more than Delta"
+        if self.statistic == "mean":
+            around = f"|mean - {float(self.empty):g}|"
+            unchanged = f"g = f where the range and {around} are at most n Delta"
+        if self._is_variance:
+            unchanged = "g = f where range^2 + variance is at most n Delta"
         if self.sensitivity is not None:
             how, delta, per = "given sensitivity", float(self.sensitivity), ""
+        elif self._is_variance:
+            how, delta, per = "private sensitivity", 4.0, " R^2/n"
+        else:
+            how, delta, per = "private sensitivity", float(2 / (1 - 2 * self.trim)), " R/n"
         return Description(
             f"preprocessing for a {how}, then noise",
             f"{adder.scale * delta:.4g}{per}",
             self.shift,
             f"{adder.mean_error * delta:.4g}{per} + |f - g|",
-            f"Delta = {delta:.4g}{per}; {self._unchanged}; noise within {bound * delta:.4g}{per} "
-            "for 95%",
+            f"Delta = {delta:.4g}{per}; {unchanged}; noise within {bound * delta:.4g}{per} for 95%",
         )
-
-    @property
-    def _delta_over_bound(self) -> float:
-        """Delta as a multiple of R / n (variances: of R^2 / n), for the R and n of the run."""
-        return 4.0 if self._is_variance else float(2 / (1 - 2 * self.trim))
-
-    @property
-    def _bound_per_person(self) -> str:
-        return "R^2/n" if self._is_variance else "R/n"
-
-    @property
-    def _unchanged(self) -> str:
-        if self.statistic == "mean":
-            around = f"|mean - {float(self.empty):g}|"
-            return f"g = f where the range and {around} are at most n Delta"
-        if self._is_variance:
-            return "g = f where range^2 + variance is at most n Delta"
-        return "g = f where nobody, coming to any others, moves f by more than Delta"
 
 
 def grid(delta: Fraction, power: int) -> tuple[int, int]:

@@ -26,9 +26,7 @@ from beam_dp.mechanisms.releases.released import (
     people,
 )
 from beam_dp.mechanisms.releases.shifted_inverse import as_array
-from beam_dp.mechanisms.search import RankProfile, increments
-from beam_dp.mechanisms.search.ranks.node import Answer, Node
-from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION, order_of
+from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, increments, order_of
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
 from beam_dp.mechanisms.search.ranks.tail import TailSearch
 from beam_dp.mechanisms.summaries.histograms import Measure
@@ -202,8 +200,7 @@ class RankRelease(Release):
         if self.rows is not None:
             clip = self.rows.choose(_rows(lines), max(self.search.usual_errors), noise)
         weights = increments(lines.people, indexes, lines.counts, clip=clip.rows)
-        profile = RankProfile(*weights)
-        node = Node.of(profile, self.candidates.size)
+        node = Node.of(*weights, self.candidates.size)
         there = self._people(node, noise) * clip.rows
         answers = self.search.answers(node, self.candidates, noise)
         ends = [float(max(p, 1 - p)) for p in self.search.shares]
@@ -226,10 +223,6 @@ class RankRelease(Release):
             mechanism = "rank search, each person counts once"
             return Description(mechanism, "-", self.shift, people(self.shift), reason)
         return Description(_OF_ROWS, "-", self.shift, _worth(self.shift), reason)
-
-
-def _exact(p: float | Fraction) -> Fraction:
-    return Fraction(p)
 
 
 _OF_ROWS = "clip on rows for each partition, then rank search"
@@ -308,7 +301,7 @@ class ExtremeRelease(Release):
         """Draw one value per partition; there is no clip."""
         drawn = [
             self.search.choose_at(
-                Node.of(RankProfile(occupied, numbers, 1), self.candidates.size),
+                Node.of(occupied, numbers, self.candidates.size),
                 self.candidates,
                 noise,
             )
@@ -416,8 +409,8 @@ class KthRelease(Release):
     def _walked(self, own: Lines, search: TailSearch, noise: Noise) -> Answer:
         """Return the answer for the largest rows of each person; lines fall for each of them."""
         people, indexes, counts = _largest(own, search.worth)
-        profile = RankProfile(*increments(people, indexes, counts, clip=search.worth))
-        return search.choose_at(Node.of(profile, self.candidates.size), self.candidates, noise)
+        weights = increments(people, indexes, counts, clip=search.worth)
+        return search.choose_at(Node.of(*weights, self.candidates.size), self.candidates, noise)
 
     def describe(self) -> Description:
         """Describe how many rows of a person count, and how far the rank may be off."""

@@ -103,10 +103,6 @@ def mechanism_of(
         reach: the most partitions that a person has rows in.
         changed: the most partitions that other rows of one person change, at least `reach`.
     """
-    default = ratio.METHODS[1]
-    if neighbours == ratio.SUBSTITUTION and changed > reach and method != default:
-        if method == "auto":
-            method = default
-        else:
-            reach = changed
+    if neighbours == ratio.SUBSTITUTION and method != ratio.DEFAULT:
+        reach = changed
     return ratio.mechanism(method, share.scaled(Fraction(1, reach)), rows, neighbours)

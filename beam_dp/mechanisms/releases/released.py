@@ -79,15 +79,6 @@ class Released:
         return cls(values, nothing, nothing, np.broadcast_to(people, nothing.shape).astype(float))
 
     @classmethod
-    def joined(cls, parts: Sequence["Released"]) -> "Released":
-        """Return the numbers of several lists of partitions as those of one list."""
-        if not parts:
-            return cls.within(np.empty(0), np.empty(0))
-        columns = zip(*(part.columns for part in parts), strict=True)
-        values, below, above, rank = map(np.concatenate, columns)
-        return cls(values, below, above, rank)
-
-    @classmethod
     def from_columns(
         cls, columns: Sequence[np.ndarray], cuts: Sequence[Cut | None]
     ) -> list["Released"]:

@@ -3,11 +3,10 @@
 A `Profiler` computes the removal profile of a statistic per partition; `DirectRelease` searches it.
 """
 
-import abc
 import dataclasses
 import math
 from collections.abc import Iterable
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from beam_dp.mechanisms.releases.released import (
     Spending,
     people,
 )
-from beam_dp.mechanisms.releases.request import Context, Request
 from beam_dp.mechanisms.search import Search, why
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
@@ -45,20 +43,6 @@ class Profiler(Protocol):
 
     def profiles(self, view: PartitionView) -> Iterable[Profile]:
         """Yield B[0..K] of each partition, in the user's scale; one at a time, to save memory."""
-
-
-class ProfiledRequest(Request):
-    """A request of a statistic f that has a removal profile.
-
-    Attributes:
-        sign: -1 where the profile is that of -f.
-    """
-
-    sign: ClassVar[int] = 1
-
-    @abc.abstractmethod
-    def profiler(self, context: Context, removals: int) -> Profiler:
-        """Return the profiler of the removal profile B[0..removals] of each partition."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,27 +3,30 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.search.common import LOG_COUPLING, SYSTEM_NOISE, audited_losses, check
-from beam_dp.mechanisms.search.draws import failures_before_success
-from beam_dp.mechanisms.search.stop_chances import stop_chances
-from beam_dp.mechanisms.search.thresholds import Thresholds, guarded_thresholds, thresholds
+from beam_dp.mechanisms.search.common import LOG_COUPLING, Search, bounded_range
+from beam_dp.mechanisms.search.draws import failures_before_success, stop_chances
 
-_OWNER = "AboveThreshold"
+Floats = npt.NDArray[np.float64]
 _STRAY = 0.03  # the 3% of a gate
-_SLACK = 1e-9  # relative, far above the rounding of the logarithms
+_COARSE, _FINE = 256, 2048  # blocks
+_REST = math.log(1e9)  # rho's tail of chance beta / 1e9 counts as failed
+_SLACK = 1e-9  # relative, far above the rounding of the logarithms and sums
+_PARTS = 200  # eps1 is a multiple of 1/200 of the whole
 
 
 @dataclass(frozen=True)
-class AboveThreshold:
+class AboveThreshold(Search):
     """Choose the first candidate whose noisy loss is small, by one-sided geometric noise.
 
     The release is epsilon-DP (rho-zCDP for `Budget.zcdp(rho)`) when one person is added or removed,
@@ -76,28 +79,18 @@ class AboveThreshold:
     monotone queries; zCDP by its bounded range eps1 + 2 eps2 (see `thresholds`).
     """
 
-    budget: Budget
-    beta: float = 0.05
     overshoot: float | None = None
     gate: bool = False
 
     def __post_init__(self) -> None:
-        check(_OWNER, self.budget, self.beta)
+        super().__post_init__()
         if self.overshoot is not None:
-            checks.fraction_between(_OWNER, "overshoot", self.overshoot, 0, 1)
+            checks.fraction_between("AboveThreshold", "overshoot", self.overshoot, 0, 1)
 
-    @property
-    def cost(self) -> Budget:
-        """What one choice spends: the budget's epsilon or rho, and no delta."""
-        return self.budget.without_delta()
+    def _shift(self, n: int) -> int:
+        return self._thresholds(n).shift
 
-    def shift(self, n: int) -> int:
-        """Return the T that is guaranteed with probability 1 - beta for n candidates."""
-        checks.positive_integer(_OWNER, "n", n)
-        return 0 if n == 1 else self._thresholds(n).shift
-
-    def cap(self, n: int) -> int:
-        """Return a K such that B[0..K] decides like the whole profile but for 1e-12."""
+    def _cap(self, n: int) -> int:
         return self.reach(n, LOG_COUPLING + math.log(2))  # half of 1e-12 per coupled run
 
     def reach(self, n: int, rarity: float) -> int:
@@ -106,7 +99,7 @@ class AboveThreshold:
         By a union bound over N candidates that chance is at most
         N sum_r P(rho = r) e^(-eps2 (K + 1 - theta + r)); a gate adds e^(eps2 m) to N.
         """
-        checks.positive_integer(_OWNER, "n", n)
+        checks.positive_integer("AboveThreshold", "n", n)
         if n == 1:
             return 0
         chosen = self._thresholds(n)
@@ -115,12 +108,7 @@ class AboveThreshold:
         beyond = (float(queries) + rarity + _log_ratio(chosen)) / second * (1 + _SLACK)
         return chosen.theta + math.ceil(beyond)
 
-    def choose(
-        self, profile: Profile, candidates: Candidates, noise: Noise = SYSTEM_NOISE
-    ) -> Number:
-        """Return one candidate: a private draw, in O(K log N) time whatever the size N."""
-        if candidates.size == 1:
-            return candidates[0]
+    def _choose(self, profile: Profile, candidates: Candidates, noise: Noise) -> int:
         chosen = self._thresholds(candidates.size)
         rho = int(noise.geometric(chosen.first, 1)[0])
         words = noise.words(len(profile.values) + 2).tolist()
@@ -129,8 +117,8 @@ class AboveThreshold:
             # The last candidate is returned whether it passes or not.
             passed = failures_before_success(chosen.second, need + rho, stop - start, word, noise)
             if passed < stop - start:
-                return candidates[start + passed]
-        return candidates[candidates.size - 1]
+                return start + passed
+        return candidates.size - 1
 
     def _needs(self, profile: Profile, candidates: Candidates) -> Iterator[tuple[int, int, int]]:
         """Yield (loss - theta_i, start, stop) of each run of candidates of equal difference."""
@@ -141,25 +129,16 @@ class AboveThreshold:
             if stop > 1 or not self.gate:
                 yield loss - theta, max(start, int(self.gate)), stop
 
-    def distribution(self, profile: Profile, candidates: Candidates) -> list[float]:
-        """Return the exact output probabilities (each to about 1e-13 of itself), for audits.
-
-        Raises:
-            ValueError: for more than 64 candidates.
-        """
-        losses = audited_losses(_OWNER, profile, candidates)
-        if len(losses) == 1:
-            return [1.0]
+    def _chances(self, losses: list[int]) -> list[float]:
         chosen = self._thresholds(len(losses))
         needs = [loss - chosen.theta for loss in losses[:-1]]
         needs[0] = losses[0] - self._first_theta(len(losses))
         return stop_chances(needs, float(chosen.first), float(chosen.second))
 
-    def _thresholds(self, n: int) -> Thresholds:
-        amount, is_zcdp, beta = self.budget.amount, self.budget.is_zcdp, float(self.beta)
-        if self.overshoot is None:
-            return thresholds(amount, is_zcdp, n, beta)
-        return guarded_thresholds(amount, is_zcdp, n, beta, float(self.overshoot))
+    def _thresholds(self, n: int) -> "Thresholds":
+        overshoot = None if self.overshoot is None else float(self.overshoot)
+        scale, weight = bounded_range(self.budget), 2 if self.budget.is_zcdp else 1
+        return thresholds(_Problem(scale, weight, math.log(n - 1), float(self.beta), overshoot))
 
     def _first_theta(self, n: int) -> int:
         """Return theta_0."""
@@ -171,7 +150,113 @@ class AboveThreshold:
         return chosen.theta + max(0, math.ceil(least) - 1)
 
 
+class Thresholds(NamedTuple):
+    """eps1 for rho, eps2 for each candidate (exact), the threshold theta and the shift T."""
+
+    first: Fraction
+    second: Fraction
+    theta: int
+    shift: int
+
+
 def _log_ratio(chosen: Thresholds) -> float:
     """Return ln of sum_r P(rho = r) e^(-eps2 r) = (1 - e^-eps1) / (1 - e^-(eps1 + eps2))."""
     first, second = float(chosen.first), float(chosen.second)
     return math.log(math.expm1(-first) / math.expm1(-first - second))
+
+
+class _Problem(NamedTuple):
+    """Minimise T over the share of eps1: eps1 + weight eps2 = scale.
+
+    Pure: eps1 + eps2 <= epsilon. zCDP: the log ratio of two neighbours ranges over an interval of
+    length eps1 + 2 eps2 (it is at most eps1 + eps2 one way and eps2 the other), which is what
+    `bounded_range` pays for. This allows every choice of eps1 + eps2 <= sqrt(2 rho), and more.
+    """
+
+    scale: Fraction
+    weight: int
+    log_queries: float  # ln(N - 1)
+    beta: float
+    overshoot: float | None
+
+    def rates(self, part: int) -> tuple[float, float]:
+        """Return eps1 and eps2 for eps1 = scale part / 200, as floats."""
+        first = float(self.scale) * part / _PARTS
+        return first, (float(self.scale) - first) / self.weight
+
+
+@lru_cache(maxsize=1024)
+def thresholds(problem: _Problem) -> Thresholds:
+    """Return the parameters of the smallest shift T whose failure is at most beta.
+
+    Let tau = T + 1 - theta. Given rho = r the search fails only if
+
+    * it stops at one of the candidates of loss >= T + 1, each with chance at most
+      P(nu >= tau + r) = e^(-eps2 (tau + r)); there are at most N - 1 (the last is never asked). So
+      this has a chance of at most sum_r P(r) (1 - A(r)), A(r) = (1 - e^(-eps2 (tau + r)))^(N-1);
+    * or it goes on where the loss is 0 for the first time, with the chance
+      P(nu < r - theta) = 1 - e^(-eps2 max(r - theta, 0)) of an answer above f. The sum over r is
+      e^(-eps1 (theta + 1)) (1 - e^-eps2) / (1 - e^-(eps1 + eps2)).
+
+    Both together are at most beta; with an overshoot the first is at most beta, and the second at
+    most the overshoot. For many shares of eps1, theta is the least for each of some tau.
+    """
+    middle = min(range(5, _PARTS, 5), key=lambda part: _sketch(problem, part)[0])
+    near = range(max(1, middle - 6), min(_PARTS, middle + 7))
+    part = min(near, key=lambda part: _least(problem, part)[0])
+    shift, theta = _least(problem, part)
+    first = problem.scale * Fraction(part, _PARTS)
+    return Thresholds(first, (problem.scale - first) / problem.weight, theta, shift)
+
+
+def _sketch(problem: _Problem, part: int) -> tuple[float, float]:
+    """Return the smallest real T for one share of eps1, and its tau, on a coarse scale."""
+    first, second = problem.rates(part)
+    # By a union bound the first failure is e^(-eps2 tau) (N-1) (1-e^-eps1) / (1-e^-(eps1+eps2)) at
+    # most; tau is tried where that is from 1/50 of beta to 3 beta (the bound is loose).
+    ratio = math.log(math.expm1(-first) / math.expm1(-first - second))
+    tried = np.linspace(math.log(0.02), math.log(3), 32) + math.log(problem.beta)
+    taus = np.maximum((problem.log_queries + ratio - tried) / second, 1.0)
+    shifts = taus - 1 + _thetas(problem, part, taus, _COARSE)
+    best = int(np.argmin(shifts))
+    return float(shifts[best]), float(taus[best])
+
+
+def _least(problem: _Problem, part: int) -> tuple[int, int]:
+    """Return the smallest whole T for one share of eps1, and its theta."""
+    taus = np.maximum(np.round(_sketch(problem, part)[1]) + np.arange(-3.0, 4.0), 1.0)
+    thetas = np.ceil(_thetas(problem, part, taus, _FINE))
+    best = int(np.argmin(taus + thetas))
+    return int(taus[best] + thetas[best]) - 1, int(thetas[best])
+
+
+def _thetas(problem: _Problem, part: int, taus: Floats, blocks: int) -> Floats:
+    """Return the least real theta for each tau; infinite where there is none."""
+    first, second = problem.rates(part)
+    left = problem.beta * (1 - _SLACK) - _false_alarm(problem, part, taus, blocks)
+    allowed = left if problem.overshoot is None else problem.overshoot * (1 - _SLACK)
+    constant = math.expm1(-second) / math.expm1(-first - second)
+    thetas = np.log(constant / np.where(left > 0, allowed, 1.0)) / first - 1
+    return np.where(left > 0, np.maximum(thetas, 0), math.inf)
+
+
+def _false_alarm(problem: _Problem, part: int, taus: Floats, most: int) -> Floats:
+    """Bound, for each tau, the chance to stop too early: sum_r P(r) (1 - A(r)).
+
+    As A rises, 1 - A(r) is at most that of the first r of its block: so the bound holds whatever
+    the number of blocks.
+    """
+    first, second = problem.rates(part)
+    reach = math.ceil((_REST - math.log(problem.beta)) / first) + 1
+    length = -(-reach // most)
+    starts = np.arange(0, reach, length, dtype=np.float64)
+    masses = np.exp(-first * starts) * -math.expm1(-first * length)
+    tail = math.exp(-first * (float(starts[-1]) + length))  # of all larger r
+    z = second * (taus[:, None] + starts)
+    # ln A = (N - 1) ln(1 - e^-z), for any N by ln of its negative. Each form of ln(1 - e^-z) where
+    # it is precise; for z > 40 that is -e^-z up to a part in e^40.
+    small = np.log(-np.expm1(-np.minimum(z, 1.0)))
+    large = np.log1p(-np.exp(-np.clip(z, 1.0, 40.0)))
+    hazard = np.where(z > 40.0, -z, np.log(-np.where(z < 1.0, small, large)))
+    alarms = -np.expm1(-np.exp(np.minimum(problem.log_queries + hazard, 700.0)))
+    return np.asarray(alarms @ masses + tail)

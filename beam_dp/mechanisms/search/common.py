@@ -1,13 +1,15 @@
-"""What all searches share: checks of parameters, the limits of audits, and the face `Search`."""
+"""What all searches of a removal loss share: the base `Search`, and checks of parameters."""
 
+import abc
 import math
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.numerics.intervals import root_below
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.profiles.profile import Profile
 
@@ -16,8 +18,8 @@ from beam_dp.mechanisms.profiles.profile import Profile
 LOG_COUPLING = math.log(1e12)
 SYSTEM_NOISE = Noise()  # holds no state: every draw reads the entropy of the operating system
 ENOUGH = Fraction(2**20)  # the most epsilon that is spent: floats stay finite
-_FINEST = 1 << 100
-AUDITED = 64  # the most candidates that `distribution` takes
+AUDITED = 64
+"""The most candidates that `distribution` takes."""
 
 
 def check(owner: str, budget: object, beta: object) -> None:
@@ -29,57 +31,78 @@ def check(owner: str, budget: object, beta: object) -> None:
     checks.fraction_between(owner, "beta", beta, 0, 1, "Write beta=0.05.")
 
 
-def check_share(owner: str, p: checks.Real) -> None:
-    """Refuse a p whose rates per unit of Q no float could hold; 30 digits are fine.
+def bounded_range(budget: Budget) -> Fraction:
+    """Return the epsilon of a budget; for a rho the most bounded range that it pays: sqrt(8 rho).
 
-    Args:
-        owner: the class that errors name.
-        p: the share of rows below the quantile, above 0 and below 1.
-
-    Raises:
-        ValueError: for another p.
+    A mechanism whose log ratio of two neighbours ranges over an interval of length eta is
+    eta^2 / 8-zCDP (Cesar and Rogers 2021, "Bounding, Concentrating, and Truncating").
     """
-    checks.require(
-        checks.decimal(owner, "p", p).denominator <= _FINEST,
-        owner,
-        "p",
-        f"be a fraction with a denominator of at most 2^100, not {checks.shown(p)}",
-        "Write p=0.001.",
-    )
+    amount = budget.amount
+    return min(root_below(8 * amount) if budget.is_zcdp else amount, ENOUGH)
 
 
-def audited_losses(owner: str, profile: Profile, candidates: Candidates) -> list[int]:
-    """Return the loss of every candidate; refuse more candidates than an audit can list."""
-    checks.require(
-        candidates.size <= AUDITED,
-        f"{owner}.distribution",
-        "candidates",
-        f"be at most {AUDITED}, not {candidates.size}",
-    )
-    return profile.loss(candidates)
+@dataclass(frozen=True)
+class Search(abc.ABC):
+    """Choose one candidate by a removal loss; n is the number of candidates.
 
+    One candidate is returned as it is, with shift 0, and nothing is drawn.
+    """
 
-class Search(Protocol):
-    """What every search offers; n is the number of candidates."""
+    budget: Budget
+    beta: float = 0.05
 
-    @property
-    def beta(self) -> float:
-        """The probability with which the shift may fail."""
+    def __post_init__(self) -> None:
+        check(type(self).__name__, self.budget, self.beta)
 
     @property
     def cost(self) -> Budget:
-        """What one `choose` spends."""
+        """What one choice spends: the budget's epsilon or rho, and no delta."""
+        return self.budget.without_delta()
 
     def shift(self, n: int) -> int:
-        """Return the T that is guaranteed with probability 1 - beta."""
+        """Return the T that is guaranteed with probability 1 - beta for n candidates."""
+        checks.positive_integer(type(self).__name__, "n", n)
+        return 0 if n == 1 else self._shift(n)
 
     def cap(self, n: int) -> int:
         """Return a K such that B[0..K] decides like the whole profile but for 1e-12."""
+        checks.positive_integer(type(self).__name__, "n", n)
+        return 0 if n == 1 else self._cap(n)
 
     def choose(
         self, profile: Profile, candidates: Candidates, noise: Noise = SYSTEM_NOISE
     ) -> Number:
-        """Return one candidate: a private draw."""
+        """Return one candidate: a private draw, in O(K log N) time whatever the number N."""
+        if candidates.size == 1:
+            return candidates[0]
+        return candidates[self._choose(profile, candidates, noise)]
 
     def distribution(self, profile: Profile, candidates: Candidates) -> list[float]:
-        """Return the exact output probabilities, for at most 64 candidates."""
+        """Return the exact output probabilities (each to about 1e-13 of itself), for audits.
+
+        Raises:
+            ValueError: for more than 64 candidates.
+        """
+        checks.require(
+            candidates.size <= AUDITED,
+            f"{type(self).__name__}.distribution",
+            "candidates",
+            f"be at most {AUDITED}, not {candidates.size}",
+        )
+        return [1.0] if candidates.size == 1 else self._chances(profile.loss(candidates))
+
+    @abc.abstractmethod
+    def _shift(self, n: int) -> int:
+        """Return the shift for n >= 2."""
+
+    @abc.abstractmethod
+    def _cap(self, n: int) -> int:
+        """Return the cap for n >= 2."""
+
+    @abc.abstractmethod
+    def _choose(self, profile: Profile, candidates: Candidates, noise: Noise) -> int:
+        """Return the index of one candidate of several: a private draw."""
+
+    @abc.abstractmethod
+    def _chances(self, losses: list[int]) -> list[float]:
+        """Return the probabilities of several candidates with these losses."""

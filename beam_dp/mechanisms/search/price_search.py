@@ -12,7 +12,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.intervals import root_below
 from beam_dp.mechanisms.search.common import ENOUGH, SYSTEM_NOISE, check
-from beam_dp.mechanisms.search.stop_chances import stop_chances
+from beam_dp.mechanisms.search.draws import stop_chances
 
 Extension = Callable[[Fraction], Fraction]
 """A function of the price D > 0: E(D) of one database, see `PriceSearch`."""

@@ -16,7 +16,19 @@ articles, corrected:
 - The mean: mean(x + e_i) - mean(x) = (i - mean(x)) / (||x||_1 + 1), with a 1 where 123 was printed.
   For ages 0 to 122 its global sensitivity is 61 on non-empty data ({0}, then {0, 122}), 122 if the
   mean of nobody is 0, and 61 if that is 61; never 123.
-- There is no chain rule (see `sensitivity.rules`).
+- The rules of the calculus of differences hold: with d_i f(x) = f(x + e_i) - f(x), for f, g with
+  values in R,
+
+      d_i (f + g)(x) = d_i f(x) + d_i g(x),
+      d_i (f g)(x)   = f(x + e_i) d_i g(x) + g(x) d_i f(x),
+      d_i (f / g)(x) = d_i f(x) / g(x + e_i) - f(x) d_i g(x) / (g(x) g(x + e_i)),
+
+  so that Delta(f + g) <= Delta(f) + Delta(g), Delta(f g) <= sup|f| Delta(g) + sup|g| Delta(f), and
+  Delta(f / g) <= Delta(f) / m + sup|f| Delta(g) / m^2 where |g| >= m.
+- There is no chain rule: d_i (h o f)(x) is not h'(f(x)) d_i f(x), nor bounded by sup |h'| over the
+  values that f takes. For f(x) = x and h(t) = sin^2(pi t / 2), h' is 0 at every integer, but h o f
+  moves by 1 with every person. What holds is Delta(h o f) <= Lip(h) Delta(f), with the Lipschitz
+  constant of h between all values of f.
 
 None of this is private: a local sensitivity is data.
 
@@ -29,18 +41,11 @@ from beam_dp.mechanisms.sensitivity.gradient import (
     global_sensitivity,
     histograms,
     local_sensitivity,
-)
-from beam_dp.mechanisms.sensitivity.norms import norm, operator_norm
-from beam_dp.mechanisms.sensitivity.rules import (
-    composition_bound,
-    product_bound,
-    quotient_bound,
-    scaled_bound,
-    sum_bound,
+    norm,
+    operator_norm,
 )
 
 __all__ = [
-    "composition_bound",
     "discrete_gradient",
     "down_sensitivity",
     "global_sensitivity",
@@ -48,8 +53,4 @@ __all__ = [
     "local_sensitivity",
     "norm",
     "operator_norm",
-    "product_bound",
-    "quotient_bound",
-    "scaled_bound",
-    "sum_bound",
 ]

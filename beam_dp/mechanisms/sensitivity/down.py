@@ -1,22 +1,25 @@
 """Down sensitivity: how much of a statistic the removal of k people can take away."""
 
 import math
-from collections.abc import Iterable
-from fractions import Fraction
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.bounding.columns import Role, with_role
+from beam_dp.mechanisms.metrics import names_of
+from beam_dp.mechanisms.metrics.base import Metric, shown
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.numerics.user_functions import (
+    People,
     Statistic,
     check_callable,
-    is_infinite,
     removal_count,
 )
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.sensitivity.exact_metrics import monotone
+from beam_dp.mechanisms.sensitivity.gradient import minus
 from beam_dp.mechanisms.sensitivity.monotone import EVALUATIONS, Monotone
+
+_OWNER = "down_sensitivity"
 
 
 def down_sensitivity(
@@ -53,69 +56,81 @@ def down_sensitivity(
         TypeError: for other types, and for metrics that are not monotone: quantiles, means, ratios.
         ValueError: if k is negative or beyond a profile that is given, or the limit is reached.
     """
-    removal_count("down_sensitivity", "k", k)
-    if not isinstance(f, Profile):
-        f = _with_people(f, people, limit, person)
-        k = min(k, len(f.people))
-    elif people is not None:
-        raise _needless(f)
-    values = (f if isinstance(f, Profile) else f.profile(k)).values
-    checks.require(
-        k < len(values),
-        "down_sensitivity",
-        "k",
-        f"be at most the last removal of the profile, not {k}",
-        "Give a longer one.",
-    )
-    return _difference(values[0], values[k])
-
-
-def _with_people(
-    f: Monotone | Metric | Statistic, people: Iterable[Any] | None, limit: int, person: str | None
-) -> Monotone:
-    if isinstance(f, Metric):
-        return _of_rows(f, people, limit, person)
-    checks.require(
-        person is None,
-        "down_sensitivity",
-        "person",
-        "be left out for all but a metric, like dp.Count()",
-    )
-    if isinstance(f, Monotone):
+    removal_count(_OWNER, "k", k)
+    if person is not None or isinstance(f, Metric):
+        f, people = _of_metric(f, people, person, limit), None
+    elif isinstance(f, (Profile, Monotone)):
         if people is not None:
-            raise _needless(f)
-        return f
-    check_callable("down_sensitivity", "f", f)
-    if people is None:
-        raise checks.ParameterTypeError(
-            "down_sensitivity", "people", "be a list of records, not None"
-        )
-    return Monotone(f, people, limit=limit)
+            raise TypeError(
+                f"{_OWNER}: people must be None for a {type(f).__name__}, which knows them. "
+                "Write down_sensitivity(f, k=...)."
+            )
+    else:
+        check_callable(_OWNER, "f", f)
+        if people is None:
+            raise checks.ParameterTypeError(_OWNER, "people", "be a list of records, not None")
+        f = Monotone(f, people, limit=limit)
+    if isinstance(f, Monotone):
+        k = min(k, len(f.people))
+        f = f.profile(k)
+    rule = f"be at most the last removal of the profile, not {k}"
+    checks.require(k < len(f.values), _OWNER, "k", rule, "Give a longer one.")
+    return minus(f.values[0], f.values[k])
 
 
-def _of_rows(
-    metric: Metric, rows: Iterable[Any] | None, limit: int, person: str | None
+def _of_metric(
+    metric: object, rows: Iterable[Any] | None, person: str | None, limit: int
 ) -> Monotone:
+    rule = "be left out for all but a metric, like dp.Count()"
+    checks.require(isinstance(metric, Metric), _OWNER, "person", rule)
+    assert isinstance(metric, Metric)
     if rows is None or person is None:
         raise checks.ParameterTypeError(
-            "down_sensitivity",
+            _OWNER,
             "people",
             "be the rows, and person the column that identifies a person, for a metric",
             'Write down_sensitivity(dp.Count(), rows, person="id").',
         )
-    return monotone("down_sensitivity", metric, rows, person, limit)
+    return monotone(metric, rows, person, limit)
 
 
-def _needless(f: object) -> TypeError:
-    return TypeError(
-        f"down_sensitivity: people must be None for a {type(f).__name__}, which knows them. "
-        "Write down_sensitivity(f, k=...)."
-    )
+def monotone(
+    metric: Metric, rows: Iterable[Mapping[str, Any]], person: str, limit: int
+) -> Monotone:
+    """Return a monotone metric of these rows, as an exact function of the people who are kept.
+
+    A person's record is the tuple of their values, one per row; rows without a person are dropped.
+    The removal loss of a release may be relaxed, this statistic is not.
+    """
+    column = checks.column(_OWNER, "person", person)
+    if not metric.monotone:
+        raise checks.ParameterTypeError(
+            _OWNER,
+            "f",
+            f"be a monotone metric, not {shown(metric)}: removing people may make it "
+            "larger as well as smaller, and no profile says by how much",
+            f"Give {names_of(lambda kind: kind.monotone)}, or a function.",
+        )
+    exact, compared = metric.exactly(), bool(with_role(metric.columns(), Role.ITEM))
+    groups: dict[Any, list[Any]] = {}
+    for row in rows:
+        if not isinstance(row, Mapping):
+            rule = f"be rows, as dicts, not {type(row).__name__}"
+            raise checks.ParameterTypeError(_OWNER, "people", rule)
+        if row.get(column) is not None:
+            values = [_read(row.get(asked.name), compared) for asked in metric.columns()]
+            groups.setdefault(row[column], []).append(values[0] if values else None)
+    people: Iterable[People] = map(tuple, groups.values())
+    if exact.of_values:
+        people = [record for record in people if any(value is not None for value in record)]
+    return Monotone(exact.statistic, people, exact.profile, limit)
 
 
-def _difference(high: Number, low: Number) -> Number:
-    if high == low:
-        return 0
-    if is_infinite(high) or is_infinite(low):
-        return math.inf
-    return high - low if type(high) is type(low) else Fraction(high) - Fraction(low)
+def _read(value: object, compared: bool) -> object:
+    """Return an item, or a number as the decimal that it prints as; None for what is absent."""
+    if compared:
+        return None if isinstance(value, float) and math.isnan(value) else value
+    try:
+        return checks.decimal("rows", "value", value)
+    except (TypeError, ValueError):
+        return None

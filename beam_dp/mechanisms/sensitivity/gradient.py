@@ -1,4 +1,4 @@
-"""The discrete gradient of a function of histograms, and the sensitivities that follow from it."""
+"""The discrete gradient of a function of histograms, its norms, and sensitivities from them."""
 
 import itertools
 import math
@@ -12,13 +12,81 @@ import numpy.typing as npt
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.numerics.numbers import Number
 from beam_dp.mechanisms.numerics.user_functions import is_infinite, plain_number, removal_count
-from beam_dp.mechanisms.sensitivity.norms import check_p, norm
 
 Matrix = npt.NDArray[Any]
 Histogram = Sequence[int] | npt.NDArray[Any]
 Function = Callable[[Any], Any]
 """From a histogram, as an array of integers, to a number or a vector of numbers."""
 Vector = tuple[Number, ...]
+Counts = tuple[int, ...]
+"""A histogram as it is kept: one count per bin."""
+
+_FLOATS_END = 1 << 1023
+
+
+def check_p(owner: str, p: object) -> Number:
+    """Return p if it is a number from 1 to inf; raise TypeError or ValueError if not."""
+    if isinstance(p, float) and p == math.inf:
+        return math.inf
+    exact = checks.number(owner, "p", p)
+    checks.require(exact >= 1, owner, "p", f"be from 1 to inf, not {p!r}")
+    return int(exact) if exact.denominator == 1 else float(exact)
+
+
+def norm(vector: Iterable[Any], p: checks.Real = 1) -> Number:
+    """Return the p-norm of a vector.
+
+    Exact for ints and Fractions wherever the norm is rational by itself: for p = 1 and p = inf, for
+    vectors with at most one entry that is not 0, and for p = 2 where the sum of squares is a
+    square. Else, and for floats, the result is a float, right to a few units in the last digit.
+
+    Args:
+        vector: real numbers; infinities give inf.
+        p: from 1 to `math.inf`.
+
+    Raises:
+        TypeError, ValueError: for other parameters, or NaN.
+    """
+    power = check_p("norm", p)
+    entries = [plain_number("norm: vector", entry) for entry in vector]
+    sizes = [entry if entry >= 0 else -entry for entry in entries]
+    if any(is_infinite(size) for size in sizes):
+        return math.inf
+    sizes = [size for size in sizes if size]
+    if len(sizes) <= 1 or power == math.inf:
+        return max(sizes, default=0)
+    exact = [Fraction(size) for size in sizes]
+    if power == 1:
+        only_floats = all(isinstance(size, float) for size in sizes)
+        return _number(sum(exact, Fraction(0)), as_float=only_floats)
+    if power == 2:
+        square = sum((size**2 for size in exact), Fraction(0))
+        root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
+        if root * root == square:
+            return _number(root)
+    largest = max(exact)  # powers of size / largest stay within floats
+    total = math.fsum(float(size / largest) ** power for size in exact)
+    return _number(Fraction(total ** (1 / power)) * largest, as_float=True)
+
+
+def operator_norm(matrix: Iterable[Iterable[Any]], p: checks.Real = 1) -> Number:
+    """Return the norm of a matrix from l1 to lp: the largest p-norm of a column.
+
+    Exact where `norm` is. A matrix without columns, or without rows, has norm 0.
+
+    Args:
+        matrix: rows of real numbers, as `discrete_gradient` returns them.
+        p: from 1 to `math.inf`.
+
+    Raises:
+        TypeError, ValueError: for other parameters, or NaN.
+    """
+    power = check_p("operator_norm", p)
+    table = np.array(list(matrix), object)
+    rule = "have rows of numbers, of one length"
+    checks.require(table.ndim == 2 or not table.size, "operator_norm", "matrix", rule)
+    columns = table.T if table.ndim == 2 else ()
+    return max((norm(column, power) for column in columns), default=0)
 
 
 def discrete_gradient(f: Function, x: Histogram) -> Matrix:
@@ -40,9 +108,13 @@ def discrete_gradient(f: Function, x: Histogram) -> Matrix:
     values = Values("discrete_gradient", f)
     start = counts("discrete_gradient", x)
     columns = [values.difference(start, i) for i in range(len(start))]
-    if not columns:
-        return np.zeros((len(values(start)), 0), np.int64)
-    return _array(columns)
+    matrix = np.empty((len(values(start)), len(columns)), object)
+    for i, column in enumerate(columns):
+        matrix[:, i] = column
+    kinds = {type(entry) for entry in matrix.flat if type(entry) is not int or entry}
+    if kinds == {float}:
+        return matrix.astype(np.float64)
+    return integers.narrow(matrix) if kinds <= {int} else matrix
 
 
 def local_sensitivity(f: Function, x: Histogram, p: checks.Real = 1) -> Number:
@@ -61,9 +133,7 @@ def local_sensitivity(f: Function, x: Histogram, p: checks.Real = 1) -> Number:
     """
     owner = "local_sensitivity"
     power, values, start = check_p(owner, p), Values(owner, f), counts(owner, x)
-    forward = [values.difference(start, i) for i in range(len(start))]
-    backward = [values.difference(step(start, i, -1), i) for i, n in enumerate(start) if n]
-    return max((norm(column, power) for column in forward + backward), default=0)
+    return max((norm(values.difference(*move), power) for move in moves(start)), default=0)
 
 
 def global_sensitivity(
@@ -94,7 +164,7 @@ def global_sensitivity(
     return max((norm(values.difference(*pair), power) for pair in compared), default=0)
 
 
-def histograms(bins: int, people: int, least: int = 0) -> Iterator[tuple[int, ...]]:
+def histograms(bins: int, people: int, least: int = 0) -> Iterator[Counts]:
     """Return all histograms of `least` to `people` people in `bins` bins, small ones first.
 
     There are (bins + people choose people) of them for least = 0.
@@ -132,31 +202,27 @@ class Values:
                 owner, "f", f"be a function of histograms, not {checks.shown(f)}"
             )
         self._owner, self._f = owner, f
-        self._known: dict[tuple[int, ...], Vector] = {}
+        self._known: dict[Counts, Vector] = {}
         self._length: int | None = None
 
-    def __call__(self, x: tuple[int, ...]) -> Vector:
+    def __call__(self, x: Counts) -> Vector:
         """Return f(x) as a tuple of Python numbers."""
         if x not in self._known:
             result = self._f(integers.narrow(np.array(x, object)))
             entries = result if _is_vector(result) else (result,)
             vector = tuple(_real(f"{self._owner}: f", entry) for entry in entries)
             self._length = len(vector) if self._length is None else self._length
-            checks.require(
-                len(vector) == self._length,
-                self._owner,
-                "f",
-                "return vectors of one length",
-            )
+            same = len(vector) == self._length
+            checks.require(same, self._owner, "f", "return vectors of one length")
             self._known[x] = vector
         return self._known[x]
 
-    def difference(self, x: tuple[int, ...], i: int) -> Vector:
+    def difference(self, x: Counts, i: int) -> Vector:
         """Return f(x + e_i) - f(x)."""
         return tuple(map(minus, self(step(x, i, 1)), self(x)))
 
 
-def counts(owner: str, x: object) -> tuple[int, ...]:
+def counts(owner: str, x: object) -> Counts:
     """Return a histogram as a tuple of ints.
 
     Raises:
@@ -173,9 +239,17 @@ def counts(owner: str, x: object) -> tuple[int, ...]:
     return tuple(int(count) for count in x)
 
 
-def step(x: tuple[int, ...], i: int, by: int) -> tuple[int, ...]:
+def step(x: Counts, i: int, by: int) -> Counts:
     """Return x + by e_i."""
     return (*x[:i], x[i] + by, *x[i + 1 :])
+
+
+def moves(x: Counts) -> Iterator[tuple[Counts, int]]:
+    """Yield (lower, i) for every neighbour of x: lower and lower + e_i are x and the neighbour."""
+    for i, count in enumerate(x):
+        yield x, i
+        if count:
+            yield step(x, i, -1), i
 
 
 def minus(high: Number, low: Number) -> Number:
@@ -203,12 +277,8 @@ def _real(owner: str, value: object) -> Number:
     return number
 
 
-def _array(columns: list[Vector]) -> Matrix:
-    """Return the columns as one matrix of the plainest type that holds them."""
-    matrix = np.empty((len(columns[0]), len(columns)), object)
-    for i, column in enumerate(columns):
-        matrix[:, i] = column
-    kinds = {type(entry) for entry in matrix.flat if type(entry) is not int or entry}
-    if kinds == {float}:
-        return matrix.astype(np.float64)
-    return integers.narrow(matrix) if kinds <= {int} else matrix
+def _number(value: Fraction, as_float: bool = False) -> Number:
+    """Return a float where one is wanted and there is one, else an int where it is an integer."""
+    if as_float and value < _FLOATS_END:
+        return float(value)
+    return value.numerator if value.denominator == 1 else value

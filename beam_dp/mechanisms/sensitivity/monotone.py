@@ -40,9 +40,6 @@ class MonotoneHull:
         checks.positive_integer("monotone_hull", "limit", self.limit)
         check_lowest("monotone_hull", self.lowest)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return MonotoneHull, (self.g, self.lowest, self.limit)  # checked again when it is unpickled
-
     def __call__(self, people: Iterable[Any]) -> Number:
         """Return the maximum of g over all subsets of `people`: 2^n evaluations of g."""
         values = SetValues("monotone_hull", self, records("monotone_hull", people), self.limit)
@@ -192,9 +189,6 @@ class Monotone:
         object.__setattr__(self, "people", records("Monotone", people))
         object.__setattr__(self, "profile_function", profile)
         object.__setattr__(self, "limit", checks.positive_integer("Monotone", "limit", limit))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return Monotone, (self.f, self.people, self.profile_function, self.limit)
 
     def __repr__(self) -> str:
         return f"Monotone(of {len(self.people)} people)"

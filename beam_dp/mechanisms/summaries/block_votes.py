@@ -79,25 +79,17 @@ class BlockRelation(Relation):
         new_block = ordering.changes(lines.partition) | ordering.changes(block[None])
         starts = np.flatnonzero(new_block | ordering.changes(lines.person))
         numbers = person_value.of_people(self.person_value, lines.item, lines.count, starts)
-        blocks = np.split(scale(numbers, self.unit).astype(float), _cuts(new_block[starts]))
+        blocks = np.split(
+            scale(numbers, self.unit).astype(float), np.flatnonzero(new_block[starts])[1:]
+        )
         votes = [vote_of(fresh, np.sort(people)) for people in blocks if len(people)]
         voting = np.array([vote is not None for vote in votes], bool)
         heads = np.flatnonzero(new_block)[voting]
-        return self._voted(lines.take(heads), block[heads], [v for v in votes if v is not None])
-
-    def _voted(self, heads: Owned, block: np.ndarray, answers: list[float]) -> Owned:
-        votes = self.candidates.indexes(np.array(answers, float))
-        votes = np.minimum(votes, self.candidates.size - 1)
-        ones = np.ones(len(heads), np.int64)
-        owner = block.astype(np.uint64)[None]
+        answers = np.array([vote for vote in votes if vote is not None], float)
         return Owned(
-            partition=heads.partition,
-            relation=heads.relation,
-            person=owner,
-            item=votes,
-            count=ones,
+            partition=ordering.pick(lines.partition, heads),
+            relation=lines.relation[heads],
+            person=block[heads].astype(np.uint64)[None],
+            item=np.minimum(self.candidates.indexes(answers), self.candidates.size - 1),
+            count=np.ones(len(heads), np.int64),
         )
-
-
-def _cuts(new: np.ndarray) -> np.ndarray:
-    return np.flatnonzero(new)[1:]

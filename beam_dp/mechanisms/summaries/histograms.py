@@ -22,9 +22,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.bounding.ordering import changes, pick
-from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.bounding.table import Columnar, Table, concatenate
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries.owner_lines import Relation
@@ -157,6 +156,44 @@ class Measure:
         return np.searchsorted(grid, numbers)
 
 
+OPERATIONS = {"mean": "sum", "sum": "sum", "max": "max", "min": "min"}
+"""For each person value that can be put in a bin, the field that it is made of."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PersonBins(Measure):
+    """The number of people per bin of one number per person.
+
+    Bucket j holds the numbers above threshold j - 1, up to threshold j; the last one those above
+    all thresholds. A person without a value is in no bucket, everybody else in exactly one, which
+    depends on the rows of that person alone: adding or removing a person changes one count by 1.
+
+    Attributes:
+        count: the index of the field that counts a person's values.
+        mean: whether the number is `source` by `count`, rounded down; else it is `source`.
+    """
+
+    count: int
+    mean: bool
+
+    def of(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lines of the people who have a number, and these numbers (in units)."""
+        counts = table.values[self.count]
+        present = np.flatnonzero(np.asarray(counts > 0, bool))
+        numbers = table.values[self.source][present]
+        if self.mean:
+            numbers = integers.narrow(numbers // counts[present])
+        return present, numbers
+
+    def buckets(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the bucket of each number."""
+        if numbers.dtype == object:
+            return np.searchsorted(np.array(self.thresholds, object), numbers)
+        # Numbers of 64 bits lie strictly between the sentinels: so far out, all edges are alike.
+        inside = [max(integers.LOWEST, min(integers.HIGHEST, each)) for each in self.thresholds]
+        return np.searchsorted(np.array(inside, np.int64), numbers)
+
+
 def _numbers(table: Table, source: int) -> np.ndarray:
     """Return one number per line: a field, 1 for each person, or their rows."""
     if source == PEOPLE:
@@ -177,7 +214,7 @@ def _are_small(numbers: np.ndarray) -> bool:
 
 
 @dataclasses.dataclass
-class Summary:
+class Summary(Columnar):
     """Lines (partition, measure, bucket) with the number of people in it and their total."""
 
     partition: np.ndarray
@@ -189,17 +226,6 @@ class Summary:
 
     def __len__(self) -> int:
         return len(self.measure)
-
-    def take(self, index: np.ndarray | slice) -> "Summary":
-        """Return the lines at `index`."""
-        return Summary(
-            pick(self.partition, index),
-            self.measure[index],
-            self.bucket[index],
-            self.people[index],
-            self.total[index],
-            self.names,
-        )
 
 
 def summarise(table: Table, measures: Sequence[Measure | Relation]) -> Summary:
@@ -242,46 +268,7 @@ def _largest(numbers: np.ndarray, starts: np.ndarray, sign: int) -> np.ndarray:
 
 def _people_lines(measure: Measure, index: int, numbers: np.ndarray) -> Summary:
     nowhere, nothing = np.zeros((1, len(numbers)), np.uint64), np.zeros(len(numbers), np.int64)
-    return _each(nowhere, measure, index, numbers, nothing, {})
-
-
-def _each(
-    partition: np.ndarray,
-    measure: Measure,
-    index: int,
-    numbers: np.ndarray,
-    total: np.ndarray,
-    names: dict[tuple[int, int], bytes],
-) -> Summary:
-    """Return one line per person, or per bucket of a histogram where buckets are few."""
-    bucket = measure.buckets(numbers).astype(np.int64)
-    if measure.keep and measure.additive:
-        total = from_bits(bucket)
-    if not measure.keep and partition.shape[0] == 1 and total.dtype != object and len(bucket):
-        rows, width = int(partition.max()) + 1, int(bucket.max()) + 1
-        if rows * width <= max(len(bucket), _DENSE) and integers.magnitude(total) < 1 << 62:
-            return _dense(
-                partition[0].astype(np.int64) * width + bucket, width, index, total, names
-            )
-    ones = np.ones(len(bucket), np.int64)
-    return Summary(partition, np.full(len(bucket), index), bucket, ones, total, names)
-
-
-def _dense(
-    cell: np.ndarray,
-    width: int,
-    index: int,
-    total: np.ndarray,
-    names: dict[tuple[int, int], bytes],
-) -> Summary:
-    """Return the merged lines; a cell is partition * width + bucket. Needs no sort."""
-    people = np.bincount(cell)
-    totals = np.zeros(len(people), np.int64)
-    np.add.at(totals, cell, total)
-    cells = np.flatnonzero(people)
-    partition = (cells // width).astype(np.uint64)[None]
-    measure = np.full(len(cells), index)
-    return Summary(partition, measure, cells % width, people[cells], totals[cells], names)
+    return _summary(measure, index, numbers, nothing, nowhere)
 
 
 def _lines(table: Table, measure: Measure, index: int) -> Summary:
@@ -291,22 +278,35 @@ def _lines(table: Table, measure: Measure, index: int) -> Summary:
         total = measure.part.of(table, present, numbers)
     whole = len(present) == len(table)
     partition = table.partition if whole else pick(table.partition, present)
-    return _each(partition, measure, index, numbers, total, table.names)
-
-
-def concatenate(summaries: Sequence[Summary]) -> Summary:
-    """Return the lines of all summaries."""
-    names: dict[tuple[int, int], bytes] = {}
-    for summary in summaries:
-        names.update(summary.names)
-    return Summary(
-        table.join_identities([summary.partition for summary in summaries]),
-        np.concatenate([summary.measure for summary in summaries]),
-        np.concatenate([summary.bucket for summary in summaries]),
-        np.concatenate([summary.people for summary in summaries]),
-        integers.concatenate([summary.total for summary in summaries]),
-        names,
+    return dataclasses.replace(
+        _summary(measure, index, numbers, total, partition), names=table.names
     )
+
+
+def _summary(
+    measure: Measure, index: int, numbers: np.ndarray, total: np.ndarray, partition: np.ndarray
+) -> Summary:
+    """Return one line per person, or per bucket of a histogram where buckets are few."""
+    bucket = measure.buckets(numbers).astype(np.int64)
+    if measure.keep and measure.additive:
+        total = from_bits(bucket)
+    if not measure.keep and partition.shape[0] == 1 and total.dtype != object and len(bucket):
+        rows, width = int(partition.max()) + 1, int(bucket.max()) + 1
+        if rows * width <= max(len(bucket), _DENSE) and integers.magnitude(total) < 1 << 62:
+            return _dense(partition[0].astype(np.int64) * width + bucket, width, index, total)
+    ones = np.ones(len(bucket), np.int64)
+    return Summary(partition, np.full(len(bucket), index), bucket, ones, total)
+
+
+def _dense(cell: np.ndarray, width: int, index: int, total: np.ndarray) -> Summary:
+    """Return the merged lines; a cell is partition * width + bucket. Needs no sort."""
+    people = np.bincount(cell)
+    totals = np.zeros(len(people), np.int64)
+    np.add.at(totals, cell, total)
+    cells = np.flatnonzero(people)
+    partition = (cells // width).astype(np.uint64)[None]
+    measure = np.full(len(cells), index)
+    return Summary(partition, measure, cells % width, people[cells], totals[cells])
 
 
 def reduce(summary: Summary, measures: Sequence[Measure | Relation]) -> Summary:
@@ -345,17 +345,11 @@ def _order(summary: Summary) -> np.ndarray:
 
 def _new_cell(summary: Summary) -> np.ndarray:
     """Return where the lines of another (partition, measure) begin."""
-    new = np.ones(len(summary), bool)
-    new[1:] = summary.measure[1:] != summary.measure[:-1]
-    for word in summary.partition:
-        new[1:] |= word[1:] != word[:-1]
-    return new
+    return np.asarray(changes(summary.partition) | changes(summary.measure[None]))
 
 
 def _merge_equal(summary: Summary) -> Summary:
-    new = _new_cell(summary)
-    new[1:] |= summary.bucket[1:] != summary.bucket[:-1]
-    starts = np.flatnonzero(new)
+    starts = np.flatnonzero(_new_cell(summary) | changes(summary.bucket[None]))
     merged = summary.take(starts)
     merged.people = np.add.reduceat(summary.people, starts)
     merged.total = integers.segment_sums(summary.total, starts)
@@ -364,14 +358,7 @@ def _merge_equal(summary: Summary) -> Summary:
 
 def partitions(summary: Summary) -> np.ndarray:
     """Return the identities of the partitions of a reduced summary, in its order."""
-    return pick(summary.partition, new_partition(summary))
-
-
-def new_partition(summary: Summary) -> np.ndarray:
-    """Return where the lines of another partition begin."""
-    new = np.ones(len(summary), bool)
-    new[1:] = (summary.partition[:, 1:] != summary.partition[:, :-1]).any(axis=0)
-    return new
+    return pick(summary.partition, changes(summary.partition))
 
 
 def ordered_bits(numbers: np.ndarray) -> np.ndarray:

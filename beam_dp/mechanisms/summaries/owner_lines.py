@@ -173,7 +173,7 @@ class Lines(NamedTuple):
 
 
 @dataclasses.dataclass(kw_only=True)
-class Owned:
+class Owned(table.Columnar):
     """Lines (partition, relation, owners, item) with their count or weight.
 
     The first owner is a column as `owners` makes it, uint64 of shape (1 or 2, n); of several owners
@@ -196,18 +196,6 @@ class Owned:
         """Return no lines."""
         empty, nobody = np.empty(0, np.int64), np.empty((1, 0), np.uint64)
         return cls(partition=nobody, relation=empty, person=nobody, item=empty, count=empty)
-
-    def take(self, index: np.ndarray | slice) -> "Owned":
-        """Return the lines at `index`."""
-        return Owned(
-            partition=ordering.pick(self.partition, index),
-            relation=self.relation[index],
-            person=ordering.pick(self.person, index),
-            item=self.item[index],
-            count=self.count[index],
-            others=tuple(column[index] for column in self.others),
-            names=self.names,
-        )
 
     def of(self, indexes: np.ndarray, size: int, relation: int) -> list[Lines]:
         """Return the lines of one relation for each of `size` partitions.
@@ -268,27 +256,9 @@ def merge(parts: Sequence[Owned]) -> Owned:
     """
     if not parts:
         return Owned.nothing()
-    joined = _joined(parts)
+    joined = table.concatenate([part for part in parts if len(part)] or parts[:1])
     order = _by_partition(joined.partition)
     return _merged(joined if order is None else joined.take(order))
-
-
-def _joined(parts: Sequence[Owned]) -> Owned:
-    if len(parts) == 1:
-        return parts[0]
-    names: dict[tuple[int, int], bytes] = {}
-    for part in parts:
-        names.update(part.names)
-    parts = [part for part in parts if len(part)] or parts[:1]
-    return Owned(
-        partition=table.join_identities([part.partition for part in parts]),
-        relation=np.concatenate([part.relation for part in parts]),
-        person=table.join_identities([part.person for part in parts]),
-        item=np.concatenate([part.item for part in parts]),
-        count=integers.concatenate([part.count for part in parts]),
-        others=tuple(map(np.concatenate, zip(*(part.others for part in parts), strict=True))),
-        names=names,
-    )
 
 
 def _by_partition(partition: np.ndarray) -> np.ndarray | None:

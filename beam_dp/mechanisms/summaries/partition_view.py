@@ -9,7 +9,7 @@ from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.bounding.ordering import changes, pick
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.summaries.histograms import RESIDUAL, Summary, from_bits, new_partition
+from beam_dp.mechanisms.summaries.histograms import RESIDUAL, Summary, from_bits
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Owned
 
 
@@ -70,7 +70,7 @@ class PartitionView:
     @classmethod
     def of_all(cls, summary: Summary, owned: Owned | None = None) -> "PartitionView":
         """Return the view of every partition that has a line in the summary."""
-        new = new_partition(summary)
+        new = changes(summary.partition)
         lines = Owned.nothing() if owned is None else owned
         heads = changes(lines.partition) if len(lines) else np.zeros(0, bool)
         indexes = _find(pick(lines.partition, heads), pick(summary.partition, new))
@@ -106,11 +106,14 @@ class PartitionView:
         lines = self._owned.take(wanted)
         return PlacedLines(self._owned_indexes[wanted], lines.person, lines.item, lines.count)
 
+    def _places(self, measure: int) -> np.ndarray:
+        """Return where the lines of a measure are, without those of no partition in the list."""
+        of_measure = self._summary.measure == self._first + measure
+        return np.flatnonzero(of_measure & (self._indexes >= 0))
+
     def histogram(self, measure: int, buckets: int) -> tuple[np.ndarray, np.ndarray]:
         """Return people and totals per partition and bucket: two arrays (size, buckets)."""
-        lines = np.flatnonzero(
-            (self._summary.measure == self._first + measure) & (self._indexes >= 0)
-        )
+        lines = self._places(measure)
         cell = self._indexes[lines], self._summary.bucket[lines]
         people = np.zeros((self.size, buckets), np.int64)
         people[cell] = self._summary.people[lines]
@@ -120,9 +123,7 @@ class PartitionView:
 
     def tallies(self, measure: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return per partition the buckets with somebody in them, and how many people are there."""
-        lines = np.flatnonzero(
-            (self._summary.measure == self._first + measure) & (self._indexes >= 0)
-        )
+        lines = self._places(measure)
         lines = lines[np.argsort(self._indexes[lines], kind="stable")]
         edges = np.searchsorted(self._indexes[lines], np.arange(self.size + 1)).tolist()
         parts = (lines[edges[i] : edges[i + 1]] for i in range(self.size))
@@ -130,9 +131,7 @@ class PartitionView:
 
     def cut(self, measure: int, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the total up to a last bucket per partition, and the people in higher buckets."""
-        lines = np.flatnonzero(
-            (self._summary.measure == self._first + measure) & (self._indexes >= 0)
-        )
+        lines = self._places(measure)
         partition, total = self._indexes[lines], self._summary.total[lines]
         above = self._summary.bucket[lines] > last[partition]
         people = np.zeros(self.size, np.int64)
@@ -141,29 +140,22 @@ class PartitionView:
 
     def above(self, measure: int, last: np.ndarray) -> np.ndarray:
         """Return the total of the buckets above a last one per partition."""
-        lines = np.flatnonzero(
-            (self._summary.measure == self._first + measure) & (self._indexes >= 0)
-        )
+        lines = self._places(measure)
         partition, total = self._indexes[lines], self._summary.total[lines]
         higher = self._summary.bucket[lines] > last[partition]
         return integers.sums_at(partition[higher], total[higher], self.size)
 
     def people(self, measure: int) -> np.ndarray:
         """Return the number of people per partition."""
-        lines = np.flatnonzero(
-            (self._summary.measure == self._first + measure) & (self._indexes >= 0)
-        )
+        lines = self._places(measure)
         return np.bincount(self._indexes[lines], self._summary.people[lines], self.size).astype(
             np.int64
         )
 
     def largest(self, measure: int, size: int) -> list[list[int]]:
         """Return per partition the `size` largest numbers of single people, in falling order."""
-        lines = np.flatnonzero(
-            (self._summary.measure == self._first + measure)
-            & (self._indexes >= 0)
-            & (self._summary.bucket != RESIDUAL)
-        )[::-1]
+        lines = self._places(measure)[::-1]
+        lines = lines[self._summary.bucket[lines] != RESIDUAL]
         largest: list[list[int]] = [[] for _ in range(self.size)]
         numbers = from_bits(self._summary.bucket[lines]).tolist()
         people = self._summary.people[lines].tolist()
@@ -177,9 +169,7 @@ class PartitionView:
     def totals(self, measure: int) -> list[int]:
         """Return the exact total per partition."""
         totals = [0] * self.size
-        lines = np.flatnonzero(
-            (self._summary.measure == self._first + measure) & (self._indexes >= 0)
-        )
+        lines = self._places(measure)
         amounts = self._summary.total[lines].tolist()
         for partition, amount in zip(self._indexes[lines].tolist(), amounts, strict=True):
             totals[partition] += amount

@@ -14,17 +14,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beam_dp.mechanisms.bounding.table import two_words
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries import owner_lines
-from beam_dp.transforms.columns import ids
-from beam_dp.transforms.inputs import kernels as pc
+from beam_dp.transforms.columns import ids, plain_values
 
 _FLOAT = np.uint64(6)  # the second word: integers have 0, keys 2 and 4, texts odd numbers
 _WHOLE = float(1 << 63)
 _TRUTHS = {"true": 1, "false": 0}
 _DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,30})\.[0-9]{1,30}")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _SHORT = 10**15
 
 
@@ -35,13 +36,18 @@ def supported(kind: pa.DataType) -> bool:
     return ids.supported(kind)
 
 
-def codes(column: pa.Array, key: bytes) -> np.ndarray:
-    """Return the code of each item of an Arrow column; `integers.LOWEST` where there is no item.
+def codes(column: ids.Cells, key: bytes) -> np.ndarray:
+    """Return the code of each item of a column; `integers.LOWEST` where there is no item.
 
     Args:
-        column: of a type that is `supported`.
+        column: an Arrow column of a type that is `supported`, or Python values.
         key: the run's key.
     """
+    if isinstance(column, list):
+        typed = ids.to_array(column)
+        if typed is None:
+            return _codes_of_mixed(column, key)
+        column = typed
     if pa.types.is_dictionary(column.type) and pa.types.is_floating(column.type.value_type):
         column = column.dictionary_decode()
     if not pa.types.is_floating(column.type):
@@ -50,30 +56,24 @@ def codes(column: pa.Array, key: bytes) -> np.ndarray:
     return coded(*_identify_floats(floats), key)
 
 
-def codes_of_values(values: list[object], key: bytes) -> np.ndarray:
-    """Return the code of each item of Python values; `integers.LOWEST` where there is no item."""
-    floats = np.array([ids.is_float(value) for value in values], bool)
-    if not floats.any():
-        return coded(*ids.identify_values(values, key), key)
-    plain = [None if ids.is_float(value) else value for value in values]
-    codes = coded(*ids.identify_values(plain, key), key)
-    doubles = np.array([float(value) for value in values if ids.is_float(value)])
-    codes[floats] = coded(*_identify_floats(doubles), key)
-    return codes
+def _codes_of_mixed(values: list[object], key: bytes) -> np.ndarray:
+    """Return the codes of values of several types: of the floats, and of all others."""
+    floats = [float(value) if ids.is_float(value) else None for value in values]
+    others = [None if ids.is_float(value) else value for value in values]
+    of_floats = coded(*_identify_floats(np.array(floats, np.float64)), key)
+    return np.asarray(np.maximum(of_floats, coded(*ids.identify(others, key), key)))
 
 
-def equal(codes: np.ndarray, value: object, key: bytes) -> np.ndarray:
+def equal(found: np.ndarray, value: object, key: bytes) -> np.ndarray:
     """Return 1 where a code is that of `value`, else 0; `integers.LOWEST` where there is no code.
 
     Args:
-        codes: of the values of a column.
+        found: the codes of a column.
         value: a value; each of its `spellings` counts as equal.
         key: the run's key.
     """
-    wanted = codes_of_values(spellings(value), key)
-    return np.where(
-        codes == integers.LOWEST, integers.LOWEST, np.isin(codes, wanted).astype(np.int64)
-    )
+    same = np.isin(found, codes(spellings(value), key)).astype(np.int64)
+    return np.where(found == integers.LOWEST, integers.LOWEST, same)
 
 
 def spellings(value: object) -> list[object]:
@@ -98,7 +98,7 @@ def _number(value: object) -> int | float | None:
             return _TRUTHS[value.lower()]
         if _DECIMAL.fullmatch(value):
             return _number(float(value))
-        value = ids.canonical(value)
+        return int(value) if _INTEGER.fullmatch(value) else None
     if type(value) is float and value.is_integer():
         return int(value)
     if type(value) is float and math.isfinite(value):
@@ -106,14 +106,24 @@ def _number(value: object) -> int | float | None:
     return int(value) if type(value) is int or type(value) is bool else None
 
 
-def judged(values: list[object], judge: Callable[[Any], bool]) -> np.ndarray:
+def judged(column: ids.Cells, judge: Callable[[Any], bool]) -> np.ndarray:
     """Return 1 for the values that a user's function is true for, 0 for others.
 
-    None and NaN are missing values: they have no code, and are not passed to the function.
+    None and NaN are missing values: they have no code, and are not passed to the function. Of an
+    Arrow column each different value is passed once.
     """
-    return np.array(
-        [integers.LOWEST if _is_missing(v) else _truth(judge, v) for v in values], np.int64
-    )
+    if isinstance(column, list):
+        verdicts = [integers.LOWEST if _is_missing(v) else _truth(judge, v) for v in column]
+        return np.array(verdicts, np.int64)
+    if pa.types.is_date(column.type):  # those that Python cannot hold become null
+        column = ids.known_dates(column)
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float64())
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    of_values = judged([*plain_values.to_list(column.dictionary), None], judge)
+    indexes = pc.fill_null(column.indices.cast(pa.int64()), len(of_values) - 1)
+    return np.asarray(of_values[indexes.to_numpy(zero_copy_only=False)])
 
 
 def _is_missing(value: object) -> bool:
@@ -125,38 +135,6 @@ def _truth(judge: Callable[[Any], bool], value: object) -> bool:
     with contextlib.suppress(BaseException):
         return bool(judge(value))
     return False
-
-
-def judged_column(column: pa.Array, judge: Callable[[Any], bool]) -> np.ndarray:
-    """Return `judged` of an Arrow column, with one call for each different value in it."""
-    if not pa.types.is_dictionary(column.type):
-        column = _encodable(column).dictionary_encode()
-    verdicts = judged([*_values(column.dictionary), None], judge)
-    indexes = pc.fill_null(column.indices.cast(pa.int64()), len(verdicts) - 1)
-    return np.asarray(verdicts[indexes.to_numpy(zero_copy_only=False)])
-
-
-def _encodable(column: pa.Array) -> pa.Array:
-    """Return a column that Arrow can encode; dates that Python cannot hold become null."""
-    if pa.types.is_date(column.type):
-        return ids.known_dates(column)
-    return column.cast(pa.float64()) if pa.types.is_float16(column.type) else column
-
-
-def _values(column: pa.Array) -> list[object]:
-    """Return the values of a column; text that is no UTF-8 is None, as in `ids`."""
-    if not ids.is_text(column.type):
-        values: list[object] = _encodable(column).to_pylist()
-        return values
-    raw = column.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
-    return [None if text is None else _decoded(text) for text in raw]
-
-
-def _decoded(text: bytes) -> str | None:
-    try:
-        return text.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 def _identify_floats(floats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

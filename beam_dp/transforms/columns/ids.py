@@ -26,24 +26,24 @@ text, whose second word is odd.
 import contextlib
 import datetime
 import decimal
-import re
 import uuid
 from collections.abc import Sequence
-from typing import Any, SupportsFloat, SupportsInt, TypeGuard
+from typing import Any, SupportsFloat, SupportsInt, TypeAlias, TypeGuard
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.numerics import hashing, value_types
-from beam_dp.transforms.inputs import kernels as pc
 
 _SHORT = 20
 _EIGHTEEN = r"^(0|-?[1-9][0-9]{0,17})$"
 _NINETEEN = r"^-?[1-9][0-9]{18}$"
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 INT64 = range(-(1 << 63), 1 << 63)
 _LONGEST_INTEGER = 4096
+Cells: TypeAlias = pa.Array | list[object]
+"""A column: of Arrow, or Python values of any types."""
 _FAST = {
     int: pa.int64(),
     float: pa.float64(),
@@ -82,13 +82,15 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(text)
 
 
-def identify(column: pa.Array, key: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """Return the canonical identities of an Arrow column, and which rows have an identity.
+def identify(column: Cells, key: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Return the canonical identities of a column, and which rows have an identity.
 
     Args:
-        column: of a type that is `supported`.
+        column: an Arrow column of a type that is `supported`, or Python values.
         key: the run's key.
     """
+    if isinstance(column, list):
+        column = _ids_of(column)
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _identify_dictionary(column, key)
@@ -184,55 +186,40 @@ def _use_integers(column: pa.Array, identity: np.ndarray) -> None:
 
 
 def to_array(values: Sequence[object]) -> pa.Array | None:
-    """Return Python values as an Arrow column if all are None or of one plain type, else None.
-
-    Floats become integers; null where a float is no id.
-    """
+    """Return Python values as an Arrow column if all are None or of one plain type, else None."""
     kinds = value_types.of_all(values) - {type(None)}
     if not kinds:
         return pa.nulls(len(values))
     if len(kinds) > 1 or (kind := kinds.pop()) not in _FAST:
         return None
     try:
-        column = pa.array(values, _FAST[kind])
-        return whole(column) if kind is float else column
+        return pa.array(values, _FAST[kind])
     except (OverflowError, UnicodeError, pa.ArrowInvalid):
         return None
 
 
-def identify_values(values: list[object], key: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """Return the canonical identities of Python values, and which values have an identity."""
+def _ids_of(values: list[object]) -> pa.Array:
+    """Return Python values as an Arrow column: by their one type, or each by its canonical text."""
     column = to_array(values)
-    if column is not None:
-        return identify(column, key)
-    ids = [canonical(value) for value in values]
-    texts = [each for each in ids if isinstance(each, bytes)]
-    numbers = [each for each in ids if isinstance(each, int)]
-    identity = np.zeros((2, len(values)), np.uint64)
-    is_text_id = np.array([isinstance(each, bytes) for each in ids], bool)
-    is_number = np.array([isinstance(each, int) for each in ids], bool)
-    identity[:, is_text_id] = hashing.digests(*hashing.pack(texts), key)
-    identity[0, is_number] = np.array(numbers, np.int64).view(np.uint64)
-    return identity, is_text_id | is_number
+    return pa.array(map(canonical, values), pa.large_string()) if column is None else column
 
 
-def canonical(value: Any) -> int | bytes | None:
-    """Return the canonical id of one Python value: an integer, UTF-8 text, or None for no id."""
+def canonical(value: Any) -> str | None:
+    """Return the canonical id of one Python value, an integer as decimal text; None for no id."""
     if type(value) is decimal.Decimal:
         value = whole_number(value)
     elif is_float(value):
         value = whole_float(value)
     if is_integer(value) or value_types.of(value) in value_types.TRUTHS:
         number = int(value)
-        if number in INT64:
-            return number
-        return b"%d" % number if number.bit_length() <= _LONGEST_INTEGER else None
+        return str(number) if number.bit_length() <= _LONGEST_INTEGER else None
     if type(value) is datetime.date:
-        return str(value).encode()
+        return str(value)
     if type(value) is uuid.UUID:
-        text = uuid_text(value)
-        return None if text is None else text.encode()
-    return _canonical_text(str(value)) if value_types.of(value) in value_types.TEXTS else None
+        return uuid_text(value)
+    if value_types.of(value) in value_types.TEXTS:
+        return str(value) if value_types.is_utf8(value) else None
+    return None
 
 
 def is_integer(value: object) -> TypeGuard[SupportsInt]:
@@ -265,15 +252,6 @@ def whole_number(value: decimal.Decimal) -> int | None:
         return None
     whole = not value or value.adjusted() < _LONGEST_INTEGER and value == value.to_integral()
     return int(value) if whole else None
-
-
-def _canonical_text(text: str) -> int | bytes | None:
-    if len(text) <= _SHORT and _INTEGER.fullmatch(text) and int(text) in INT64:
-        return int(text)
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return None
 
 
 def join(identities: list[np.ndarray]) -> np.ndarray:

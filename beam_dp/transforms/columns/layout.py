@@ -16,7 +16,8 @@ schema=schema)`): one that is inferred would be an answer about the rows.
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -26,11 +27,33 @@ from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.summaries import owner_lines
-from beam_dp.transforms.columns import ids, partition_keys, public_keys, roles
+from beam_dp.transforms.columns import (
+    compared_values,
+    fixed_point,
+    ids,
+    partition_keys,
+    public_keys,
+)
 from beam_dp.transforms.columns.row_fields import FieldLists
 
 BATCH_ROWS = 1 << 18
 _BUFFERED_ROWS = 1 << 16
+_EPSILON = Fraction(1, 1_000_000)  # people's epsilons are compared to a millionth
+_RULES = {
+    Role.VALUE: (fixed_point.supported, "numbers"),
+    Role.OWNER: (
+        ids.supported,
+        "integers, text, dates or booleans to identify people or partitions",
+    ),
+    Role.ITEM: (compared_values.supported, "numbers, text, dates or booleans to be compared"),
+    Role.FLAG: (compared_values.supported, "numbers, text, dates or booleans to be compared"),
+    Role.ORDER: (
+        fixed_point.orders,
+        "numbers, dates or timestamps to say which row is the last",
+    ),
+    Role.EPSILON: (fixed_point.supported, "numbers"),
+}
+"""For each role, which Arrow types a column may have, and this rule in words."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,37 +87,26 @@ class Layout:
             ValueError: for a column that is missing.
             TypeError: for a column of a type that does not fit its role.
         """
-        arrays = [column_of(batch, name) for name in self.names]
-        check_types(
-            self, {name: array.type for name, array in zip(self.names, arrays, strict=True)}
-        )
-        end = 1 + len(self.partition)
-        person, valid = ids.identify(arrays[0], self.key)
-        partition, kept, names = self._partitions(arrays[1:end], len(batch))
-        values = [
-            roles.from_arrow(column, array, self.key)
-            for column, array in zip(self.columns, arrays[end:], strict=True)
-        ]
-        person, valid, values = self._owners(person, valid, values)
-        return self._table(person, partition, values, valid & kept, names)
+        arrays = {name: column_of(batch, name) for name in self.names}
+        check_types(self, {name: array.type for name, array in arrays.items()})
+        return self._from_columns([arrays[name] for name in self.names])
 
     def from_lists(self, lists: list[list[object]]) -> list[Table]:
         """Return the contributions in lists of Python values, one per name."""
         end = 1 + len(self.partition)
-        parts = [ids.to_array(values) for values in lists[1:end]]
-        if all(column is not None and ids.supported(column.type) for column in parts):
-            return [self._from_lists(lists, parts)]
-        return [
-            self._from_lists(group, [ids.to_array(values) for values in group[1:end]])
-            for group in _by_type(lists, end)
-        ]
+        parts = list(map(ids.to_array, lists[1:end]))
+        if any(part is None for part in parts):
+            return [table for group in _by_type(lists, end) for table in self.from_lists(group)]
+        return [self._from_columns([lists[0], *parts, *lists[end:]])]
 
-    def _from_lists(self, lists: list[list[object]], parts: list[pa.Array]) -> Table:
-        person, valid = ids.identify_values(lists[0], self.key)
-        partition, kept, names = self._partitions(parts, len(lists[0]))
+    def _from_columns(self, columns: list[ids.Cells]) -> Table:
+        """Return the contributions in columns; those of the partition are Arrow's."""
+        person, valid = ids.identify(columns[0], self.key)
+        end = 1 + len(self.partition)
+        partition, kept, names = self._partitions(columns[1:end], len(valid))
         values = [
-            roles.from_values(column, listed, self.key)
-            for column, listed in zip(self.columns, lists[1 + len(parts) :], strict=True)
+            read(column, cells, self.key)
+            for column, cells in zip(self.columns, columns[end:], strict=True)
         ]
         person, valid, values = self._owners(person, valid, values)
         return self._table(person, partition, values, valid & kept, names)
@@ -164,6 +176,51 @@ def _by_type(lists: list[list[object]], end: int) -> Iterator[list[list[object]]
         yield [[values[index] for index in indexes] for values in columns]
 
 
+def check_type(name: str, role: Role, kind: pa.DataType) -> None:
+    """Refuse an Arrow type that does not fit a column of this role.
+
+    Raises:
+        TypeError: names the column and its type, which are not data.
+    """
+    fits, rule = _RULES[role]
+    if not fits(kind):
+        raise TypeError(
+            f"column {name!r} must hold {rule}, not {kind}. Cast it before this transform."
+        )
+
+
+def read(column: Column, cells: ids.Cells, key: bytes) -> np.ndarray:
+    """Return a column as exact numbers, codes, or flags, by its role.
+
+    Args:
+        column: its role.
+        cells: an Arrow column of a type that `check_type` allows, or Python values.
+        key: the run's key.
+    """
+    match column.role:
+        case Role.VALUE:
+            return fixed_point.to_units(cells, column.detail)
+        case Role.ORDER:
+            return fixed_point.ranks(cells)
+        case Role.EPSILON:
+            return _tiers(fixed_point.to_units(cells, _EPSILON), column.detail)
+        case Role.OWNER:
+            return compared_values.coded(*ids.identify(cells, key), key)
+        case Role.ITEM:
+            return compared_values.codes(cells, key)
+        case Role.FLAG:
+            if callable(column.detail):
+                return compared_values.judged(cells, column.detail)
+            return compared_values.equal(compared_values.codes(cells, key), column.detail, key)
+
+
+def _tiers(units: np.ndarray, epsilons: Sequence[Fraction]) -> np.ndarray:
+    """Return the index of each epsilon among the public ones, in rising order; -1 for others."""
+    known = np.array([int(epsilon / _EPSILON) for epsilon in epsilons], object)
+    nearest = np.minimum(np.searchsorted(known, units), len(known) - 1)
+    return np.where(np.asarray(known[nearest] == units, bool), nearest, -1)
+
+
 def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
     """Refuse columns of Arrow types that do not fit their role.
 
@@ -175,7 +232,7 @@ def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
     named += [(column.name, column.role) for column in layout.columns]
     for name, role in named:
         if name in types:
-            roles.check_type(name, role, types[name])
+            check_type(name, role, types[name])
 
 
 def column_of(batch: pa.RecordBatch, name: str) -> pa.Array:

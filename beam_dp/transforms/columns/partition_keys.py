@@ -2,10 +2,7 @@
 
 import datetime
 import decimal
-import re
 import struct
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +12,7 @@ from beam_dp.transforms.columns import ids
 
 Key = tuple[object, ...]
 _KINDS: tuple[type, ...] = (bool, int, str, datetime.date)
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_EVEN = {int: 0, bool: 2, datetime.date: 4}
+_TRUTH, _DATE = 2, 4  # even numbers, and not 0, the second word of integers: of a hash it is odd
 
 
 def name_keys(
@@ -29,11 +25,12 @@ def name_keys(
     dates needs no names.
     """
     columns = [_readable(column) for column in columns]
-    valid = np.logical_and.reduce([_valid_keys(column) for column in columns])
-    if len(columns) == 1 and (kind := _plain_kind(columns[0].type)) is not None:
-        numbers, _ = ids.identify(_as_number(columns[0]), key)
-        second = np.full((1, len(valid)), _EVEN[kind], np.uint64)
-        return (np.concatenate([numbers, second]) if _EVEN[kind] else numbers), valid, {}
+    valid = np.logical_and.reduce([_present(column) for column in columns])
+    if len(columns) == 1 and (second := _second_word(columns[0].type)) is not None:
+        column = columns[0].cast(pa.int32()) if second == _DATE else columns[0]
+        numbers, _ = ids.identify(column, key)
+        words = np.full((1, len(valid)), second, np.uint64)
+        return (np.concatenate([numbers, words]) if second else numbers), valid, {}
     codes, uniques = _combine([column.dictionary_encode() for column in columns])
     texts = [encode(unique) for unique in uniques]
     digests = hashing.digests(*hashing.pack(texts), key)
@@ -66,24 +63,18 @@ def _readable(column: pa.Array) -> pa.Array:
     return column
 
 
-def _valid_keys(column: pa.Array) -> np.ndarray:
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    return ids.validity(column)
+def _present(column: pa.Array) -> np.ndarray:
+    dictionary = pa.types.is_dictionary(column.type)  # which may hold null itself
+    return ids.validity(column.dictionary_decode() if dictionary else column)
 
 
-def _plain_kind(kind: pa.DataType) -> type | None:
+def _second_word(kind: pa.DataType) -> int | None:
+    """Return the second word of keys that are their own identity; None for keys that are hashed."""
     if pa.types.is_date(kind):
-        return datetime.date
+        return _DATE
     if pa.types.is_boolean(kind):
-        return bool
-    return int if pa.types.is_integer(kind) else None
-
-
-def _as_number(column: pa.Array) -> pa.Array:
-    if pa.types.is_date(column.type):
-        return column.cast(pa.date32()).cast(pa.int32())
-    return column
+        return _TRUTH
+    return 0 if pa.types.is_integer(kind) else None
 
 
 def _combine(columns: list[pa.DictionaryArray]) -> tuple[np.ndarray, list[Key]]:
@@ -139,27 +130,11 @@ def name_of(identity: tuple[int, int], names: dict[tuple[int, int], bytes]) -> K
     if identity in names:
         return decode(names[identity])
     number = identity[0] - (1 << 64) if identity[0] >> 63 else identity[0]
-    if identity[1] == _EVEN[bool]:
+    if identity[1] == _TRUTH:
         return (bool(number),)
-    return (
-        (datetime.date.fromordinal(number + ids.EPOCH),)
-        if identity[1] == _EVEN[datetime.date]
-        else (number,)
-    )
-
-
-def are_clean(keys: Sequence[tuple[object, ...]]) -> bool:
-    """Return whether `clean` would change nothing in keys whose parts have one plain type each."""
-    return len(set(map(len, keys))) == 1 and all(map(_is_clean, zip(*keys, strict=True)))
-
-
-def _is_clean(part: tuple[Any, ...]) -> bool:
-    kinds = set(map(type, part))
-    if kinds == {int}:
-        return min(part) in ids.INT64 and max(part) in ids.INT64
-    if kinds == {str}:
-        return _SURROGATE.search("\n".join(part)) is None
-    return len(kinds) == 1 and kinds <= {bool, datetime.date}
+    if identity[1] == _DATE:
+        return (datetime.date.fromordinal(number + ids.EPOCH),)
+    return (number,)
 
 
 def clean(part: object) -> object:
@@ -175,8 +150,7 @@ def clean(part: object) -> object:
         number = int(part)
         return number if number in ids.INT64 else None
     if value_types.of(part) in value_types.TEXTS:
-        text = str(part)
-        return None if _SURROGATE.search(text) else text
+        return str(part) if value_types.is_utf8(str(part)) else None
     if value_types.of(part) in value_types.TRUTHS:
         return bool(part)
     return part if type(part) is datetime.date else None

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beam_dp.mechanisms.numerics import value_types
 from beam_dp.transforms.columns import ids
-from beam_dp.transforms.inputs import kernels as pc
 
 Plain = int | float | str | bytes | bool | tuple[str, str] | None
 _PLAIN = (int, float, str, bytes, bool)
@@ -23,6 +23,13 @@ _SCALARS = {*value_types.NUMPY_INTEGERS, *value_types.NUMPY_FLOATS, np.bool_, np
 _DAY = 86_400
 _FIRST = (datetime.date.min.toordinal() + 1 - datetime.date(1970, 1, 1).toordinal()) * _DAY
 _END = (datetime.date.max.toordinal() - datetime.date(1970, 1, 1).toordinal()) * _DAY
+_HELD = (
+    pa.types.is_primitive,
+    pa.types.is_decimal,
+    pa.types.is_null,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+)
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -70,19 +77,10 @@ def to_list(column: pa.Array) -> list[object]:
         column = ids.known_dates(column)
     elif pa.types.is_timestamp(kind):
         column = _known_instants(column)
-    elif pa.types.is_temporal(kind) or not _is_held(kind):
+    elif pa.types.is_temporal(kind) or not any(check(kind) for check in _HELD):
         return [None] * len(column)
     listed: list[object] = column.to_pylist()
     return listed
-
-
-def _is_held(kind: pa.DataType) -> bool:
-    checks = (pa.types.is_primitive, pa.types.is_decimal, pa.types.is_null, _is_bytes)
-    return any(check(kind) for check in checks)
-
-
-def _is_bytes(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def decoded(text: bytes | None) -> str | None:

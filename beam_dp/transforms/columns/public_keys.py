@@ -1,20 +1,102 @@
-"""Look up the partition keys of rows in the list of public keys."""
+"""The list of public keys, in columns, and the index in it of the partition keys of rows."""
 
 import dataclasses
 import functools
 import pickle
 import weakref
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beam_dp.mechanisms.numerics import checks, hashing
 from beam_dp.transforms.columns import ids
-from beam_dp.transforms.columns.key_list import KeyList
+from beam_dp.transforms.columns.partition_keys import Key
 
 _SMALL_RANGE = 1 << 22
 _LOOKUPS = 4  # runs with the same keys in one process
+
+
+class KeyList(Sequence[Key]):
+    """A sequence of keys in columns, since a Python object per key takes much memory.
+
+    Args:
+        columns: one column per part; an Arrow array where all keys have one plain type there.
+    """
+
+    def __init__(self, columns: Iterable[ids.Cells]) -> None:
+        self.columns = tuple(columns)
+
+    @staticmethod
+    def of(keys: Iterable[Key]) -> "KeyList":
+        """Return the list of these tuples."""
+        parts = [list(part) for part in zip(*keys, strict=True)]
+        columns = map(plain_column, parts)
+        return KeyList(
+            part if column is None else column for part, column in zip(parts, columns, strict=True)
+        )
+
+    @staticmethod
+    def of_plain(values: Sequence[object]) -> "KeyList | None":
+        """Return the list of keys of one part, each once; None if the values have several types."""
+        column = plain_column(values)
+        return None if column is None else KeyList([pc.unique(column)])
+
+    @property
+    def plain(self) -> bool:
+        """Whether each part has one type in all keys."""
+        return all(isinstance(column, pa.Array) for column in self.columns)
+
+    def kinds(self, index: int) -> set[type]:
+        """Return the types that one part of the keys has, by its index."""
+        column = self.columns[index]
+        first = column[:1].to_pylist() if isinstance(column, pa.Array) else column
+        return set(map(type, first))
+
+    def take(self, wanted: np.ndarray) -> list[Key]:
+        """Return the keys at these indexes."""
+        indexes = pa.array(wanted)
+        parts = [
+            column.take(indexes).to_pylist()
+            if isinstance(column, pa.Array)
+            else [column[index] for index in wanted.tolist()]
+            for column in self.columns
+        ]
+        return list(zip(*parts, strict=True))
+
+    def __len__(self) -> int:
+        return len(self.columns[0]) if self.columns else 0
+
+    def __getitem__(self, index: Any) -> Any:
+        return list(self)[index] if isinstance(index, slice) else self.take(np.array([index]))[0]
+
+    def __iter__(self) -> Iterator[Key]:
+        lists = (
+            column if isinstance(column, list) else column.to_pylist() for column in self.columns
+        )
+        return zip(*lists, strict=True)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (KeyList, tuple)) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} keys>"
+
+
+def plain_column(values: Sequence[object]) -> pa.Array | None:
+    """Return key parts of one plain type as an Arrow column; None for others, and for none.
+
+    Floats are keys in data, and none that anybody should write.
+    """
+    column = ids.to_array(values)
+    if column is None or column.null_count or not len(column):
+        return None
+    return None if pa.types.is_floating(column.type) else column
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -70,7 +152,7 @@ class PublicKeys:
         lookups: dict[bytes, _Lookup] = vars(self)["_lookups"]
         lookup = lookups.get(key)
         if lookup is None:  # several threads may make it, with the same result
-            columns = [_identified(part, key) for part in self.keys.columns]
+            columns = [ids.identify(part, key)[0] for part in self.keys.columns]
             lookup = _Lookup(ids.join(columns), hashing.salt(key, "public"))
             if len(lookups) >= _LOOKUPS:
                 lookups.clear()
@@ -81,14 +163,9 @@ class PublicKeys:
 def _different(keys: KeyList) -> int:
     """Return how many different partitions a list names."""
     if keys.plain:  # of one type, different keys have different canonical forms
-        return keys.different()
+        single = len(keys.columns) == 1
+        return int(pc.count_distinct(keys.columns[0]).as_py()) if single else len(set(keys))
     return len({tuple(ids.canonical(part) for part in key) for key in keys})
-
-
-def _identified(part: pa.Array | list[object], key: bytes) -> np.ndarray:
-    if isinstance(part, pa.Array):
-        return ids.identify(part, key)[0]
-    return ids.identify_values(part, key)[0]
 
 
 _KNOWN: weakref.WeakValueDictionary[bytes, PublicKeys] = weakref.WeakValueDictionary()
@@ -114,17 +191,15 @@ class _Lookup:
 
     def __init__(self, words: np.ndarray, salt: np.uint64) -> None:
         self._salt = salt
+        self._words = words
         self._table, self._low = _direct_table(words)
-        # With a table, `_words_of` computes the words of it.
-        self._words = words if self._table is None else np.empty((2, 0), np.uint64)
 
     @functools.cached_property
     def _sorted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The indexes of the keys in the order of their hashes, these hashes, and the words."""
-        words = self._words if self._table is None else _words_of(self._table, self._low)
-        hashes = hashing.fold(words, self._salt)
+        hashes = hashing.fold(self._words, self._salt)
         order = np.argsort(hashes)
-        return order, hashes[order], words[:, order]
+        return order, hashes[order], self._words[:, order]
 
     def indexes(self, identities_: list[np.ndarray]) -> np.ndarray:
         """Return the index of each identity in the list; -1 where it is not listed."""
@@ -155,11 +230,3 @@ def _direct_table(words: np.ndarray) -> tuple[np.ndarray | None, int]:
     table = np.full(high - low + 2, -1, np.int32)
     table[numbers - low] = np.arange(len(numbers))
     return table, low
-
-
-def _words_of(table: np.ndarray, low: int) -> np.ndarray:
-    """Return the words of which `_direct_table` made the table."""
-    offsets = np.flatnonzero(table >= 0)
-    words = np.zeros((2, len(offsets)), np.uint64)
-    words[0, table[offsets]] = (offsets + low).view(np.uint64)
-    return words

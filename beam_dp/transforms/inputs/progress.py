@@ -8,48 +8,36 @@ Nothing is counted unless somebody watches.
 """
 
 import contextlib
+import dataclasses
 import threading
 from collections.abc import Callable, Iterator
 
 from apache_beam.io.filesystems import FileSystems
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # a reader that is collected meanwhile closes its file
 _watched: list["Reading"] = []
 
 
+@dataclasses.dataclass(eq=False)
 class Reading:
     """The bytes that are to be read, and those that were.
 
-    Args:
+    Attributes:
         total: how many there are.
+        done: how many were read of what is not open.
+        open: for each open file, what tells how many of its bytes were read.
     """
 
-    def __init__(self, total: int) -> None:
-        self._total, self._done = total, 0.0
-        self._open: list[Callable[[], int]] = []
+    total: int
+    done: float = 0.0
+    open: list[Callable[[], int]] = dataclasses.field(default_factory=list)
 
     @property
     def share(self) -> float:
         """The share that was read, from 0 to 1."""
         with _lock:
-            now = self._done + sum(position() for position in self._open)
-        return min(1.0, now / self._total) if self._total else 0.0
-
-    def add(self, count: float) -> None:
-        """Count bytes that were read."""
-        with _lock:
-            self._done += count
-
-    def begin(self, position: Callable[[], int]) -> None:
-        """Count the bytes of an open file, which knows how far it was read."""
-        with _lock:
-            self._open.append(position)
-
-    def end(self, position: Callable[[], int]) -> None:
-        """Keep the count of a file that is closed next."""
-        with _lock:
-            self._open.remove(position)
-            self._done += position()
+            now = self.done + sum(position() for position in self.open)
+        return min(1.0, now / self.total) if self.total else 0.0
 
 
 @contextlib.contextmanager
@@ -70,8 +58,9 @@ def watched(pattern: str) -> Iterator[Reading]:
 
 def add(count: float) -> None:
     """Count bytes that were read."""
-    for reading in _watched:
-        reading.add(count)
+    with _lock:
+        for reading in _watched:
+            reading.done += count
 
 
 @contextlib.contextmanager
@@ -81,11 +70,14 @@ def following(position: Callable[[], int]) -> Iterator[None]:
     Args:
         position: tells how many of its bytes were read.
     """
-    readings = tuple(_watched)
-    for reading in readings:
-        reading.begin(position)
+    with _lock:
+        readings = tuple(_watched)
+        for reading in readings:
+            reading.open.append(position)
     try:
         yield
     finally:
-        for reading in readings:
-            reading.end(position)
+        with _lock:
+            for reading in readings:
+                reading.open.remove(position)
+                reading.done += position()

@@ -11,7 +11,7 @@ import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms.io import csv_files, parquet, table_files, whole_files
+from beam_dp.transforms.io import csv_files, json_lines, parquet, table_files, whole_files
 from beam_dp.transforms.release_record import COLUMNS
 
 _WHOLE = re.compile(r"-?\d{1,18}")
@@ -89,16 +89,13 @@ def number(cell: object) -> float | None:
 def rows_of(path: str, names: Sequence[str]) -> Iterator[Sequence[object]]:
     """Yield the rows of a written file; the cells of a CSV file are text."""
     if path.endswith(".jsonl"):
-        with FileSystems.open(path) as file:
-            yield from (list(json.loads(line).values()) for line in file.read().splitlines())
+        for row in json_lines.read_jsonl(path, path, names):
+            yield list(row.values())
         return
-    for batch in _batches(path, names):
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
-def _batches(path: str, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     if path.endswith(".csv"):
-        yield from csv_files.read_csv(path, path, names, ())
-        return
-    for part in parquet.ranges([path], path, names):
-        yield from parquet.read_parquet(part, path, names)
+        batches = csv_files.read_csv(path, path, names, ())
+    else:
+        parts = parquet.ranges([path], path, names)
+        batches = (batch for part in parts for batch in parquet.read_parquet(part, path, names))
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)

@@ -25,9 +25,10 @@ the same bits for every number, so the distribution of the output does not depen
 the number is seen by who sees the job: the size of the input, which that person can see as well.
 """
 
+import contextlib
 import math
 from collections.abc import Iterator
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filebasedsource import FileBasedSource
@@ -41,14 +42,6 @@ BYTES = 32 << 20
 PER_WORKER = 4
 UNKNOWN = (OSError, RuntimeError, ValueError, ImportError)
 """What file systems and sources raise whose size cannot be known when the pipeline is built."""
-
-
-@runtime_checkable
-class Sized(Protocol):
-    """A transform that reads something whose size may be known when the pipeline is built."""
-
-    def size_in_bytes(self) -> int:
-        """Return the size; an error of `UNKNOWN` says that it is not known."""
 
 
 def check(owner: str, shards: object) -> None:
@@ -114,13 +107,14 @@ def _with_parents(applied: AppliedPTransform | None) -> Iterator[AppliedPTransfo
 
 def _is_source(applied: AppliedPTransform) -> bool:
     made = applied.transform
-    return isinstance(made, Sized) or isinstance(getattr(made, "source", None), FileBasedSource)
+    return hasattr(made, "size_in_bytes") or isinstance(
+        getattr(made, "source", None), FileBasedSource
+    )
 
 
 def _bytes_of(made: Any) -> int:
-    try:
-        return int(
-            made.size_in_bytes() if isinstance(made, Sized) else made.source.estimate_size() or 0
-        )
-    except UNKNOWN:
-        return 0
+    with contextlib.suppress(*UNKNOWN):
+        if hasattr(made, "size_in_bytes"):
+            return int(made.size_in_bytes())
+        return int(made.source.estimate_size() or 0)
+    return 0

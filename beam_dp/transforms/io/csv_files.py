@@ -2,15 +2,15 @@
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns import plain_values
-from beam_dp.transforms.inputs import kernels as pc
 from beam_dp.transforms.io import open_files, records
 
 SLICE = 131_072
@@ -85,8 +85,9 @@ def _batches(
         indexes = [header.index(column) for column in columns]
         for piece in chain(first, pieces):
             rows = piece.only(piece.good & piece.have_cells(len(header)))
-            for table in _tables(rows, len(header), indexes, form):
-                yield from _typed(table, columns, numbers).to_batches(max_chunksize=SLICE)
+            if rows:
+                table = _typed(_cells(rows, len(header), indexes, form), columns, numbers)
+                yield from table.to_batches(max_chunksize=SLICE)
 
 
 def _header(
@@ -97,29 +98,16 @@ def _header(
         blank = len(piece.text) - len(piece.text.lstrip(b"\r\n"))
         index = int(np.searchsorted(piece.ends, blank, "right"))
         if index < len(piece.ends):
+            start, end = np.append(0, piece.ends)[index : index + 2].tolist()
+            record = piece.text[start:end]
             if not piece.good[index]:
-                raise _spoiled(_record(piece, index)[0], pattern, columns)
+                raise _spoiled(record.rstrip(b"\r\n"), pattern, columns)
             later = piece.good & (np.arange(len(piece.ends)) > index)
-            return _names(piece, index, form), [dataclasses.replace(piece, good=later)]
+            width = 1 + int(np.count_nonzero(piece.commas[start:end]))
+            [row] = _cells(record, width, range(width), form).to_pylist()
+            names = [(name or b"").decode() for name in row.values()]
+            return names, [dataclasses.replace(piece, good=later)]
     return [], []
-
-
-def _record(piece: records.Piece, index: int) -> tuple[bytes, list[int]]:
-    """Return a record without its line end, and where its commas between cells are."""
-    start, end = np.append(0, piece.ends)[index : index + 2].tolist()
-    return piece.text[start:end].rstrip(b"\r\n"), np.flatnonzero(piece.commas[start:end]).tolist()
-
-
-def _names(piece: records.Piece, index: int, form: records.Form) -> list[str]:
-    record, commas = _record(piece, index)
-    bounds = [-1, *commas, len(record)]
-    return [_name(record[left + 1 : right], form) for left, right in pairwise(bounds)]
-
-
-def _name(cell: bytes, form: records.Form) -> str:
-    if form is records.Form.QUOTED_CELLS and cell.startswith(b'"'):
-        cell = cell[1:-1].replace(b'""', b'"')
-    return cell.decode()
 
 
 def look(path: str, pattern: str, columns: Sequence[str], quotes: bool) -> bool:
@@ -130,17 +118,19 @@ def look(path: str, pattern: str, columns: Sequence[str], quotes: bool) -> bool:
     """
     start = open_files.start_of(path, pattern, RULE)
     if start:
-        names = _looked(path, pattern, columns, _form(quotes))
-        refuse_absent(
-            list(open_files.guarded(names, open_files.unreadable(pattern, RULE))), pattern, columns
+        [names] = open_files.guarded(
+            _first(path, pattern, columns, _form(quotes)), open_files.unreadable(pattern, RULE)
         )
+        refuse_absent(names, pattern, columns)
     return bool(start)
 
 
-def _looked(path: str, pattern: str, columns: Sequence[str], form: records.Form) -> Iterator[str]:
+def _first(
+    path: str, pattern: str, columns: Sequence[str], form: records.Form
+) -> Iterator[list[str]]:
     with open_files.opened(path) as stream:
         pieces = records.whole_records(stream, form, block=open_files.LOOKED)
-        yield from _header(pieces, form, pattern, columns)[0]
+        yield _header(pieces, form, pattern, columns)[0]
 
 
 def refuse_absent(header: Sequence[str], pattern: str, columns: Sequence[str]) -> None:
@@ -155,14 +145,11 @@ def refuse_absent(header: Sequence[str], pattern: str, columns: Sequence[str]) -
     for column in columns:
         if header.count(column) != 1:
             known = not set(columns).isdisjoint(header)
-            there = checks.listed(header) if known else _without_names(header, columns)
+            there = checks.listed(header) if known else _delimiter(",".join(header), columns)
+            there = (
+                there or "none of the wanted columns in its first line, which must be the header"
+            )
             raise open_files.absent(pattern, column, there, header if known else ())
-
-
-def _without_names(header: Sequence[str], columns: Sequence[str]) -> str:
-    return _delimiter(",".join(header), columns) or (
-        "none of the wanted columns in its first line, which must be the header"
-    )
 
 
 def _spoiled(line: bytes, pattern: str, columns: Sequence[str]) -> ValueError:
@@ -185,22 +172,18 @@ def _delimiter(line: str, columns: Sequence[str]) -> str:
     return ""
 
 
-def _tables(
-    rows: bytes, width: int, indexes: Sequence[int], form: records.Form
-) -> Iterator[pa.Table]:
-    """Yield one table of the wanted cells; none if there is no row.
+def _cells(rows: bytes, width: int, indexes: Sequence[int], form: records.Form) -> pa.Table:
+    """Return the wanted cells of one row or more, as bytes.
 
     Arrow gets whole records of the right width only. It decodes a row of another width before it
     calls the handler of such rows, and fails if that row is no UTF-8.
     """
-    if not rows:
-        return
     # Arrow drops a byte order mark at the start of any text: here it would belong to a cell.
     rows = b"\n" + rows if rows.startswith(records.BYTE_ORDER_MARK[:1]) else rows
     names = [str(index) for index in range(width)]
     wanted = [names[index] for index in indexes]
     quote = '"' if form is records.Form.QUOTED_CELLS else False
-    yield arrow_csv.read_csv(
+    return arrow_csv.read_csv(
         pa.BufferReader(rows),
         # One block holds the whole piece, so no record can be cut by the end of a block.
         arrow_csv.ReadOptions(use_threads=False, block_size=len(rows) + 1, column_names=names),

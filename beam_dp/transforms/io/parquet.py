@@ -12,6 +12,7 @@ import pyarrow.types as pt
 from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.columns import ids
 from beam_dp.transforms.inputs import progress
 from beam_dp.transforms.io import open_files
 
@@ -65,9 +66,12 @@ def ranges(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> list[R
         ValueError: a wanted column is missing or has two types (a column of nulls fits any),
             or a file is damaged; the message names only the column and the pattern.
     """
-    footers = functools.partial(_file_ranges, pattern=pattern, columns=columns)
+
+    def of_file(path: str) -> list[Range]:
+        return list(open_files.guarded(_ranges(path, pattern, columns), _damaged(pattern)))
+
     with futures.ThreadPoolExecutor(FOOTERS_AT_ONCE) as threads:
-        parts = [part for file_parts in threads.map(footers, paths) for part in file_parts]
+        parts = [part for file_parts in threads.map(of_file, paths) for part in file_parts]
     _check_kinds([part.kinds for part in parts], pattern, columns)
     return parts
 
@@ -84,23 +88,19 @@ def _check_kinds(files: Sequence[tuple[str, ...]], pattern: str, columns: Sequen
         )
 
 
-def _file_ranges(path: str, pattern: str, columns: Sequence[str]) -> list[Range]:
-    return list(open_files.guarded(_ranges(path, pattern, columns), _damaged(pattern)))
-
-
 def _damaged(pattern: str) -> str:
     return open_files.unreadable(pattern, "a Parquet file")
 
 
 def _ranges(path: str, pattern: str, columns: Sequence[str]) -> Iterator[Range]:
-    with _opened(path) as source, pq.ParquetFile(source) as file:
-        kinds = _kinds_in(file.schema_arrow, pattern, columns)
-        first, rows = 0, 0
-        for group in range(file.metadata.num_row_groups):
-            rows += file.metadata.row_group(group).num_rows
-            if rows >= RANGE_ROWS or group == file.metadata.num_row_groups - 1:
-                yield Range(path, first, group, kinds)
-                first, rows = group + 1, 0
+    footer = footer_of(path)
+    kinds = _kinds_in(footer.schema.to_arrow_schema(), pattern, columns)
+    first, rows = 0, 0
+    for group in range(footer.num_row_groups):
+        rows += footer.row_group(group).num_rows
+        if rows >= RANGE_ROWS or group == footer.num_row_groups - 1:
+            yield Range(path, first, group, kinds)
+            first, rows = group + 1, 0
 
 
 def _kinds_in(schema: pa.Schema, pattern: str, columns: Sequence[str]) -> tuple[str, ...]:
@@ -121,7 +121,8 @@ def types_of(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> dict
     Raises:
         ValueError: as `ranges`.
     """
-    schemas = list(open_files.guarded(map(_schema_of, paths), _damaged(pattern)))
+    footers = open_files.guarded(map(footer_of, paths), _damaged(pattern))
+    schemas = [footer.schema.to_arrow_schema() for footer in footers]
     _check_kinds([_kinds_in(schema, pattern, columns) for schema in schemas], pattern, columns)
     typed = {column: [schema.field(column).type for schema in schemas] for column in columns}
     # A column of nulls fits any other: the type is that of the others, if there are any.
@@ -130,11 +131,6 @@ def types_of(paths: Sequence[str], pattern: str, columns: Sequence[str]) -> dict
         for column, kinds in typed.items()
         if kinds
     }
-
-
-def _schema_of(path: str) -> pa.Schema:
-    with _opened(path) as source, pq.ParquetFile(source) as file:
-        return file.schema_arrow
 
 
 def footer_of(path: str) -> pq.FileMetaData:
@@ -246,17 +242,17 @@ def _as_dictionary(metadata: pq.FileMetaData, groups: range, name: str, kind: pa
     if pt.is_dictionary(kind):
         # Else Arrow gives it the type of indices that it was written with, by a conversion that
         # fails at text that is no UTF-8.
-        return _is_text(kind.value_type)
-    return _is_text(kind) and _bytes_per_value(metadata, groups, name) <= DICTIONARY_BYTES
+        return ids.is_text(kind.value_type)
+    return ids.is_text(kind) and _bytes_per_value(metadata, groups, name) <= DICTIONARY_BYTES
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
+def _paths(metadata: pq.FileMetaData) -> list[str]:
+    return [metadata.schema.column(index).path for index in range(metadata.num_columns)]
 
 
 def _bytes_per_value(metadata: pq.FileMetaData, groups: range, name: str) -> float:
-    paths = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
-    chunks = [metadata.row_group(group).column(paths.index(name)) for group in groups]
+    index = _paths(metadata).index(name)
+    chunks = [metadata.row_group(group).column(index) for group in groups]
     values: int = sum(chunk.num_values for chunk in chunks)
     size: int = sum(chunk.total_uncompressed_size for chunk in chunks)
     return size / max(values, 1)
@@ -264,9 +260,8 @@ def _bytes_per_value(metadata: pq.FileMetaData, groups: range, name: str) -> flo
 
 def _rows_of_batch(metadata: pq.FileMetaData, groups: range, columns: Sequence[str]) -> int:
     """Return how many rows make a batch: a power of two, which mostly divides row groups evenly."""
-    paths = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
     begins = tuple(f"{name}." for name in columns)
-    wanted = [index for index, path in enumerate(paths) if f"{path}.".startswith(begins)]
+    wanted = [i for i, path in enumerate(_paths(metadata)) if f"{path}.".startswith(begins)]
     stored = [metadata.row_group(group) for group in groups]
     size = sum(group.column(index).total_uncompressed_size for group in stored for index in wanted)
     rows = BATCH_BYTES * sum(group.num_rows for group in stored) // max(size, 1)

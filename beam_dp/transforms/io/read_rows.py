@@ -1,6 +1,19 @@
-"""ReadRows: read files of rows in parallel, with no word about their content in any message."""
+"""ReadRows: read files of rows in parallel, with no word about their content in any message.
+
+*Local files are looked at when the pipeline is built*, so that nothing is paid for what cannot be
+read. The names in a header and the types in a schema belong to a table and not to one of its rows:
+a table of nobody has the same ones, so a refusal for them tells nothing of a person. Text must be
+UTF-8 in its header and its first 64 KiB, and JSON Lines, which have no header, must have an object
+on one of the lines there. *These two look at rows*: who starts the run learns whether it starts,
+and nobody else learns anything. What comes later in a file decides about its own row only. A file
+of 0 bytes is no table of nobody in CSV, where that has its header; it is in JSON Lines.
+
+Files on other systems are left to the run, which reads their headers and schemas before any row:
+who builds a pipeline need not have the right to read what its workers read.
+"""
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -12,9 +25,11 @@ from apache_beam.io.filesystems import FileSystems
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.building import quick_steps
-from beam_dp.transforms.io import csv_files, headers, json_lines, parquet
+from beam_dp.transforms.io import csv_files, json_lines, open_files, parquet
 
 EXTENSIONS = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
+MOST = 100
+"""How many local files are looked at; the run looks at all."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -35,7 +50,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     What can be seen at the start of a file is refused when the pipeline is built, for the first 100
     local files, and fails the running job for others: a column that a file has not, text that is
-    not UTF-8, a file of another kind (see `headers`). JSON Lines have no header, so a misspelt
+    not UTF-8, a file of another kind (see the module). JSON Lines have no header, so a misspelt
     column of theirs is null in every row; an `UnknownColumns` warning says so.
 
     Edge cases: a pattern that matches nothing, and a file that is damaged further on, fail the
@@ -67,8 +82,16 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     def __post_init__(self) -> None:
         super().__init__()
-        self._extension = common_extension("ReadRows", self.pattern)
-        _check_quotes(self.quotes, self._extension)
+        self._extension = _common_extension(self.pattern)
+        if type(self.quotes) is not bool:
+            rule = f"be True or False, not {checks.shown(self.quotes)}"
+            raise checks.ParameterTypeError("ReadRows", "quotes", rule)
+        checks.require(
+            self.quotes or self._extension.startswith(".csv"),
+            "ReadRows",
+            "quotes",
+            f"be left out for {self._extension} files: only CSV has quotes",
+        )
         self.columns = checks.columns("ReadRows", "columns", self.columns)
         self.numbers = checks.columns("ReadRows", "numbers", self.numbers)
         checks.require(bool(self.columns), "ReadRows", "columns", "name a column, not ()")
@@ -82,7 +105,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Any]:
         """Apply the transform to a pipeline."""
-        types = headers.check(self.pattern, self._extension, self.columns, self.quotes)
+        types = self._look()
         produced = dict if self._extension.startswith(".jsonl") else pa.RecordBatch
         parts = quick_steps.flat_mapped(self._parts)
         rows = (
@@ -95,6 +118,27 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         )
         return known_columns.remember(rows, self.columns, types)
 
+    def _look(self) -> dict[str, pa.DataType]:
+        """Refuse local files that the run could not read; return the types of columns, if known."""
+        local = filter(open_files.is_local, self.pattern.split(","))
+        found = (file for part in local for file in _matched(part))
+        paths = list(itertools.islice(filter(os.path.isfile, found), MOST))  # not pipes: read once
+        if self._extension == ".parquet":
+            return parquet.types_of(paths, self.pattern, self.columns)
+        if self._extension.startswith(".jsonl"):
+            without = f"JSON Lines like {self.pattern!r} have no header"
+            known_columns.warn("ReadRows", without, self.columns)
+            json_lines.look(paths, self.pattern)
+            return {}
+        filled = [csv_files.look(path, self.pattern, self.columns, self.quotes) for path in paths]
+        checks.require(
+            not filled or any(filled),
+            "ReadRows",
+            "pattern",
+            f"name a file with a header, and {self.pattern!r} has 0 bytes",
+        )
+        return {}
+
     def size_in_bytes(self) -> int:
         """Return the size of the files; raises what file systems raise that cannot tell."""
         matched = FileSystems.match([_beside(part) for part in self.pattern.split(",")])
@@ -102,7 +146,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
 
     def here(self) -> Iterator[Any]:
         """Yield the same elements in this process, for files that are public and small."""
-        headers.check(self.pattern, self._extension, self.columns, self.quotes)
+        self._look()
         for _, part in self._parts(b""):
             yield from self._rows(part, parquet.footer_of)
 
@@ -152,41 +196,20 @@ class _ReadParts(quick_steps.QuickStep):
         self._footer = parquet.footer_of
 
 
-def _check_quotes(quotes: object, extension: str) -> None:
-    if type(quotes) is not bool:
-        raise checks.ParameterTypeError(
-            "ReadRows", "quotes", f"be True or False, not {checks.shown(quotes)}"
-        )
-    checks.require(
-        quotes or extension.startswith(".csv"),
-        "ReadRows",
-        "quotes",
-        f"be left out for {extension} files: only CSV has quotes",
-    )
-
-
-def common_extension(owner: str, pattern: object) -> str:
-    """Return the one extension of all files in `pattern`.
-
-    Raises:
-        TypeError: `pattern` is not a string.
-        ValueError: an extension is unknown, or there are two.
-    """
+def _common_extension(pattern: object) -> str:
+    """Return the one extension of all files in `pattern`."""
     if type(pattern) is not str:
-        raise checks.ParameterTypeError(owner, "pattern", f"be a string, not {pattern!r}")
-    extensions = {_extension(part) for part in pattern.split(",")}
+        raise checks.ParameterTypeError("ReadRows", "pattern", f"be a string, not {pattern!r}")
+    parts = pattern.split(",")
+    common = [known for known in EXTENSIONS if all(part.endswith(known) for part in parts)]
     checks.require(
-        len(extensions) == 1 and "" not in extensions,
-        owner,
+        bool(common),
+        "ReadRows",
         "pattern",
         f"end in one of {', '.join(EXTENSIONS)}, the same for all its parts, not {pattern!r}",
         'For a directory write "directory/*.parquet".',
     )
-    return extensions.pop()
-
-
-def _extension(path: str) -> str:
-    return next((known for known in EXTENSIONS if path.endswith(known)), "")
+    return common[0]
 
 
 def matched_files(pattern: str) -> list[str]:
@@ -195,8 +218,7 @@ def matched_files(pattern: str) -> list[str]:
     Raises:
         ValueError: no file matches, or the files cannot be listed.
     """
-    [result] = FileSystems.match([_beside(pattern)])
-    paths = sorted(file.path for file in result.metadata_list)
+    paths = _matched(pattern)
     checks.require(
         bool(paths),
         "ReadRows",
@@ -208,7 +230,11 @@ def matched_files(pattern: str) -> list[str]:
     return paths
 
 
+def _matched(pattern: str) -> list[str]:
+    [result] = FileSystems.match([_beside(pattern)])
+    return sorted(file.path for file in result.metadata_list)
+
+
 def _beside(pattern: str) -> str:
     """Return a pattern with a folder: Beam finds no file for a local glob without one."""
-    local = FileSystems.get_scheme(pattern) is None
-    return os.path.join(".", pattern) if local else pattern
+    return os.path.join(".", pattern) if open_files.is_local(pattern) else pattern

@@ -8,14 +8,13 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
-
-from beam_dp.transforms.inputs import kernels as pc
 
 Cells = tuple[Any, ...]
 
@@ -38,23 +37,11 @@ def order(cells: Sequence[object]) -> tuple[Any, ...]:
 
 
 def _rank(cell: Any) -> tuple[Any, ...]:
-    match cell:
-        case None:
-            return ("",)
-        case bool():
-            return ("boolean", cell)
-        case float() if math.isnan(cell):
-            return ("not a number",)
-        case int() | float() | decimal.Decimal():
-            # 0, 0.0 and -0.0 are equal, but are written differently.
-            return ("number", cell, repr(cell))
-        case str() | bytes():
-            return (type(cell).__name__, cell)
-        case datetime.date():
-            return (type(cell).__name__, cell.isoformat())
-        case tuple():
-            return ("tuple", order(cell))
-    return (type(cell).__name__, str(cell))
+    number = isinstance(cell, (int, float, decimal.Decimal)) and not isinstance(cell, bool)
+    if number and not (isinstance(cell, float) and math.isnan(cell)):
+        # 0, 0.0 and -0.0 are equal, but are written differently.
+        return ("number", cell, repr(cell))
+    return ("" if cell is None else type(cell).__name__, text(cell))
 
 
 def text(cell: Any) -> str:
@@ -66,6 +53,8 @@ def text(cell: Any) -> str:
     LF, or with = + - @ (or their full-width forms), perhaps behind white space, and perhaps all of
     it behind single quotes. `unquoted` takes the quote away, so different texts stay different.
     """
+    if type(cell) in (int, float):  # most are
+        return repr(cell)
     match plain(cell):
         case None:
             return ""
@@ -120,93 +109,66 @@ def unpacked(part: bytes) -> pa.RecordBatch:
         return stream.read_next_batch()
 
 
-def write_csv(
-    file: BinaryIO,
-    names: Sequence[str],
-    types: Sequence[Any],
-    rows: Iterable[Cells],
-    record: str = "",
-) -> None:
-    """Write a header and the rows as RFC 4180 says (CRLF, quotes where needed), in UTF-8."""
-    _write_lines(file, itertools.chain([names], ([text(cell) for cell in row] for row in rows)))
+class Rows(NamedTuple):
+    """Rows of Python values.
+
+    Attributes:
+        names: the columns.
+        kinds: their types, None where unknown.
+        cells: the cells of each row.
+    """
+
+    names: Sequence[str]
+    kinds: Sequence[Any]
+    cells: list[Cells]
 
 
-def _write_lines(file: BinaryIO, lines: Iterator[Sequence[str]]) -> None:
+def write(file: BinaryIO, extension: str, rows: Rows | pa.Table, record: str = "") -> None:
+    """Write rows as CSV, JSON Lines or Parquet.
+
+    CSV has a header, and lines as RFC 4180 says (CRLF, quotes where needed), in UTF-8. JSON Lines
+    have one object per row, with numbers or null, for JSON has no infinity and no NaN; another
+    value without a form in JSON is a string as in CSV. Parquet has the types of the table, and the
+    record in its schema.
+    """
+    names = rows.names if isinstance(rows, Rows) else rows.column_names
+    match extension:
+        case ".csv":
+            _write_csv(file, itertools.chain([names], _lines(rows, text)))
+        case ".jsonl":
+            for line in _lines(rows, _json):
+                named = dict(zip(names, line, strict=True))
+                file.write(json.dumps(named, allow_nan=False).encode() + b"\n")
+        case _:
+            table = _table(rows) if isinstance(rows, Rows) else rows
+            known = {RECORD_KEY: record.encode()} if record else {}
+            noted = {**(table.schema.metadata or {}), **known}
+            pq.write_table(table.replace_schema_metadata(noted or None), file)
+
+
+def _lines(rows: Rows | pa.Table, form: Callable[[Any], Any]) -> Iterator[Sequence[Any]]:
+    """Yield the cells of each row in a form; a few thousand rows of a table are held at a time."""
+    if isinstance(rows, Rows):
+        yield from ([form(cell) for cell in row] for row in rows.cells)
+        return
+    for batch in rows.to_batches(_LINES):
+        yield from zip(*(map(form, column.to_pylist()) for column in batch.columns), strict=True)
+
+
+def _write_csv(file: BinaryIO, lines: Iterator[Sequence[str]]) -> None:
     while part := list(itertools.islice(lines, _LINES)):
         written = io.StringIO(newline="")
         csv.writer(written).writerows(part)
         file.write(written.getvalue().encode(errors="backslashreplace"))
 
 
-def write_jsonl(
-    file: BinaryIO,
-    names: Sequence[str],
-    types: Sequence[Any],
-    rows: Iterable[Cells],
-    record: str = "",
-) -> None:
-    """Write one object per row: numbers or null, for JSON has no infinity and no NaN.
-
-    Another value without a form in JSON is a string as in CSV.
-    """
-    for row in rows:
-        cells = {name: _json(plain(cell)) for name, cell in zip(names, row, strict=True)}
-        file.write(json.dumps(cells, allow_nan=False).encode() + b"\n")
-
-
 def _json(cell: Any) -> object:
+    cell = plain(cell)
     if cell is None or isinstance(cell, (bool, int, str)):
         return cell
     if isinstance(cell, float):
         return cell if math.isfinite(cell) else None
     return text(cell)
-
-
-def write_parquet(
-    file: BinaryIO,
-    names: Sequence[str],
-    types: Sequence[Any],
-    rows: list[Cells],
-    record: str = "",
-) -> None:
-    """Write the rows with the types of the schema, which holds the record, too.
-
-    Integers saturate at 64 bits: after the noise, so it costs no privacy. A column of unknown type
-    gets the type of its values; a column whose values have several types is written as text.
-    """
-    columns = [[plain(cell) for cell in column] for column in zip(*rows)] or [[] for _ in names]
-    arrays = [_array(column, kind) for column, kind in zip(columns, types, strict=True)]
-    write_table_parquet(file, pa.table(arrays, names=list(names)), record)
-
-
-def write_table_csv(file: BinaryIO, table: pa.Table, record: str = "") -> None:
-    """Write a table as `write_csv` writes rows."""
-    _write_lines(file, itertools.chain([table.column_names], _rows(table, _texts)))
-
-
-def write_table_jsonl(file: BinaryIO, table: pa.Table, record: str = "") -> None:
-    """Write a table as `write_jsonl` writes rows."""
-    write_jsonl(file, table.column_names, (), _rows(table, pa.Array.to_pylist))
-
-
-def write_table_parquet(file: BinaryIO, table: pa.Table, record: str = "") -> None:
-    """Write a table with its own types, and the record in its schema."""
-    known = {} if table.schema.metadata is None else dict(table.schema.metadata)
-    noted = {**known, RECORD_KEY: record.encode()} if record else known
-    pq.write_table(table.replace_schema_metadata(noted or None), file)
-
-
-def _rows(table: pa.Table, listed: Callable[[pa.Array], list[Any]]) -> Iterator[Cells]:
-    """Yield the rows of a table, with a few thousand rows in memory at a time."""
-    for batch in table.to_batches(_LINES):
-        yield from zip(*map(listed, batch.columns), strict=True)
-
-
-def _texts(column: pa.Array) -> list[str]:
-    """Return `text` of each cell, by one function for all where their type allows it."""
-    kind = column.type
-    simple = repr if pa.types.is_floating(kind) else str if pa.types.is_integer(kind) else text
-    return list(map(text if column.null_count else simple, column.to_pylist()))
 
 
 ARROW_TYPES = {
@@ -218,6 +180,17 @@ ARROW_TYPES = {
     datetime.date: pa.date32(),
 }
 """The Arrow types of columns of one Python type."""
+
+
+def _table(rows: Rows) -> pa.Table:
+    """Return rows as a table with the types of their columns, as far as these are known.
+
+    Integers saturate at 64 bits: after the noise, so it costs no privacy. A column of unknown type
+    gets the type of its values; a column whose values have several types is written as text.
+    """
+    columns = [list(map(plain, column)) for column in zip(*rows.cells)] or [[] for _ in rows.names]
+    arrays = [_array(column, kind) for column, kind in zip(columns, rows.kinds, strict=True)]
+    return pa.table(arrays, names=list(rows.names))
 
 
 def _array(cells: list[Any], kind: Any) -> pa.Array:

@@ -15,6 +15,7 @@ from typing import BinaryIO
 from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.io import open_files
 
 # The part of a name that temporary names keep: file systems allow 255 bytes for a name.
 _SHORT = 40
@@ -46,7 +47,7 @@ def remove_unfinished(path: str, processes: Collection[int]) -> None:
     """Delete the unfinished files for `path`, and for its record, of processes that were ended."""
     for process, name in itertools.product(processes, (path, beside(path))):
         prefix = _prefix(name, process)
-        if _is_local(path):
+        if open_files.is_local(path):
             for partial in glob.glob(f"{glob.escape(prefix)}*.partial"):
                 os.remove(partial)
         else:
@@ -70,7 +71,7 @@ def check(owner: str, path: str) -> None:
         ValueError: with the reason of the operating system, and how to mend the call.
     """
     FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed
-    if not _is_local(path):
+    if not open_files.is_local(path):
         return
     checks.require(
         not os.path.isdir(path),
@@ -89,10 +90,6 @@ def check(owner: str, path: str) -> None:
             f"be one that can be written, not {path!r}: {reason}",
             "Name a file in a folder that exists, and where you may write.",
         ) from None
-
-
-def _is_local(path: str) -> bool:
-    return FileSystems.get_scheme(path) is None
 
 
 def _prefix(path: str, process: int) -> str:

@@ -1,35 +1,26 @@
 """WriteRows: write a released table as one file, of exactly the name that was asked for."""
 
-import contextlib
 import dataclasses
+import os
 import types
 import typing
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, BinaryIO
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.typehints import row_type, typehints
+from apache_beam.typehints import typehints
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms import release_record
+from beam_dp.transforms import known_columns, release_record
 from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.io import table_files, whole_files
 from beam_dp.transforms.steps import runtime
 
 _KEYED = tuple[int, Any]
 """What is written, under the one key of all; None is no part of the table."""
-_WRITERS = {
-    ".csv": table_files.write_csv,
-    ".parquet": table_files.write_parquet,
-    ".jsonl": table_files.write_jsonl,
-}
-_TABLE_WRITERS = {
-    ".csv": table_files.write_table_csv,
-    ".parquet": table_files.write_table_parquet,
-    ".jsonl": table_files.write_table_jsonl,
-}
+_EXTENSIONS = (".csv", ".parquet", ".jsonl")
 
 
 @dataclasses.dataclass(eq=False)
@@ -78,15 +69,13 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
     def __post_init__(self) -> None:
         super().__init__()
         checks.require(
-            type(self.path) is str and self.path.endswith(tuple(_WRITERS)),
+            type(self.path) is str and self.path.endswith(_EXTENSIONS),
             "WriteRows",
             "path",
-            f"end in {', '.join(_WRITERS)}, not {self.path!r}",
+            f"end in {', '.join(_EXTENSIONS)}, not {self.path!r}",
         )
-        for path in (
-            self.path,
-            *([whole_files.beside(self.path)] if self.record is not None else []),
-        ):
+        beside = [whole_files.beside(self.path)] if self.record is not None else []
+        for path in (self.path, *beside):
             whole_files.check("WriteRows", path)
             checks.require(
                 self.overwrite is True or not FileSystems.exists(path),
@@ -116,30 +105,34 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
                 "be left out for batches: these keep names",
             )
             pack = quick_steps.mapped(_packed, self.columns).with_output_types(_KEYED)
-            return self._written(rows | "PackBatches" >> pack, _Batches(self.path, self.columns))
-        schema = dict(_schema(rows.element_type))
+            return self._written(rows | "PackBatches" >> pack, self.columns, None)
+        fields = known_columns.fields_of(rows) or ()
+        schema = {name: _required(kind) for name, kind in fields}
         names = tuple(schema) if self.columns is None else tuple(self.columns)
         checks.require(
             bool(names), "WriteRows", "columns", "be given where the rows have no schema, not None"
         )
         cells = rows | "TakeCells" >> quick_steps.mapped(_cells, names).with_output_types(_KEYED)
-        kinds = [schema.get(name) for name in names]
-        return self._written(cells, _Rows(self.path, self.header or names, kinds))
+        return self._written(cells, self.header or names, [schema.get(name) for name in names])
 
     def _written(
-        self, table: beam.PCollection[_KEYED], file: "_Rows | _Batches"
+        self,
+        parts: beam.PCollection[_KEYED],
+        names: Sequence[str] | None,
+        kinds: Sequence[Any] | None,
     ) -> beam.PCollection[str]:
         # A file without rows is written too: the key occurs at least once.
         none = quick_steps.mapped(_nothing).with_output_types(_KEYED)
-        nothing = table.pipeline | "StartHeader" >> beam.Impulse() | "AddHeader" >> none
+        nothing = parts.pipeline | "StartHeader" >> beam.Impulse() | "AddHeader" >> none
         known: Any = self.record
         if isinstance(known, beam.PCollection):
             known = beam.pvalue.AsSingleton(known)
+        write = quick_steps.mapped(_write, self.path, names, kinds, known)
         return (
-            (table, nothing)
+            (parts, nothing)
             | "FlattenTable" >> beam.Flatten()
             | "GroupIntoOneFile" >> beam.GroupByKey()
-            | "WriteFile" >> quick_steps.mapped(_write, file, known).with_output_types(str)
+            | "WriteFile" >> write.with_output_types(str)
         )
 
     def display_data(self) -> dict[str, Any]:
@@ -148,42 +141,57 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
 
 
 def _write(
-    table: tuple[int, Iterable[Any]],
-    file: "_Rows | _Batches",
+    grouped: tuple[int, Iterable[Any]],
+    path: str,
+    names: Sequence[str] | None,
+    kinds: Sequence[Any] | None,
     record: dict[str, Any] | None = None,
 ) -> str:
-    """Write a file from all that belongs to it; return its path."""
-    return file.write(table[1], "" if record is None else release_record.text(record))
+    """Write a file, sorted, and its record, if there is one; return its path.
 
-
-@contextlib.contextmanager
-def _written(path: str, record: str) -> Iterator[BinaryIO]:
-    """Yield the file; its record, if there is one, takes its name when the file is complete."""
+    Args:
+        grouped: the rows, or packed batches; None is neither.
+        path: the file.
+        names: its columns; None: those of the batches.
+        kinds: the types of the rows, None where unknown; None: these are batches.
+        record: takes its name when the file is complete, and before the file does.
+    """
+    parts = (part for part in grouped[1] if part is not None)
+    table = _table(parts, names) if kinds is None else _rows(parts, names or (), kinds)
+    text = "" if record is None else release_record.text(record)
     with whole_files.written(path) as file:
-        yield file
-        if record:
+        table_files.write(file, os.path.splitext(path)[1], table, text)
+        if text:
             with whole_files.written(whole_files.beside(path)) as noted:
-                noted.write(record.encode())
+                noted.write(text.encode())
+    return path
 
 
-def _schema(element: Any) -> list[tuple[str, Any]]:
-    known = element if isinstance(element, row_type.RowTypeConstraint) else None
-    row = known or row_type.RowTypeConstraint.from_user_type(element)
-    return [(name, _required(kind)) for name, kind in (row._fields if row else ())]
+def _rows(parts: Iterable[Any], names: Sequence[str], kinds: Sequence[Any]) -> table_files.Rows:
+    return table_files.Rows(names, kinds, sorted(parts, key=table_files.order))
+
+
+def _table(parts: Iterable[bytes], names: Sequence[str] | None) -> pa.Table:
+    """Return batches as one table: a row becomes a Python object only when its line is written."""
+    runtime.give_back()
+    return table_files.ordered(_joined(parts, names))
+
+
+def _joined(parts: Iterable[bytes], names: Sequence[str] | None) -> pa.Table:
+    batches = list(map(table_files.unpacked, parts))
+    nothing = pa.table({name: pa.nulls(0) for name in names or ()})
+    return pa.Table.from_batches(batches) if batches else nothing
 
 
 def _required(kind: Any) -> Any:
     """Return X for Optional[X], and other types as they are."""
-    kinds = [part for part in _parts(kind) if part not in (type(None), None)]
-    return kinds[0] if len(kinds) == 1 else kind
-
-
-def _parts(kind: Any) -> Sequence[Any]:
     if isinstance(kind, typehints.UnionConstraint):
-        return list(kind.inner_types())
-    if typing.get_origin(kind) in (typing.Union, types.UnionType):
-        return typing.get_args(kind)
-    return [kind]
+        parts = list(kind.inner_types())
+    else:
+        union = typing.get_origin(kind) in (typing.Union, types.UnionType)
+        parts = list(typing.get_args(kind)) if union else [kind]
+    kinds = [part for part in parts if part not in (type(None), None)]
+    return kinds[0] if len(kinds) == 1 else kind
 
 
 def _cells(row: Any, names: Sequence[str]) -> tuple[int, Any]:
@@ -196,55 +204,3 @@ def _packed(batch: pa.RecordBatch, names: Sequence[str] | None) -> tuple[int, An
 
 def _nothing(_: bytes) -> tuple[int, Any]:
     return 0, None
-
-
-@dataclasses.dataclass(frozen=True)
-class _Rows:
-    """A file of rows.
-
-    Attributes:
-        path: the file.
-        names: its columns.
-        kinds: their types, None where unknown.
-    """
-
-    path: str
-    names: Sequence[str]
-    kinds: Sequence[Any]
-
-    def write(self, parts: Iterable[table_files.Cells | None], record: str = "") -> str:
-        """Write all rows, sorted; None is no row. Beside them the record, if there is one."""
-        rows = sorted((row for row in parts if row is not None), key=table_files.order)
-        with _written(self.path, record) as file:
-            _WRITERS[_extension(self.path)](file, self.names, self.kinds, rows, record)
-        return self.path
-
-
-@dataclasses.dataclass(frozen=True)
-class _Batches:
-    """A file of column batches: a row becomes a Python object only when its line is written.
-
-    Attributes:
-        path: the file.
-        names: its columns, None for those of the batches.
-    """
-
-    path: str
-    names: Sequence[str] | None
-
-    def write(self, parts: Iterable[bytes | None], record: str = "") -> str:
-        """Write the rows of all packed batches, sorted, and the record; None is no batch."""
-        runtime.give_back()
-        table = table_files.ordered(self._joined(parts))
-        with _written(self.path, record) as file:
-            _TABLE_WRITERS[_extension(self.path)](file, table, record)
-        return self.path
-
-    def _joined(self, parts: Iterable[bytes | None]) -> pa.Table:
-        batches = [table_files.unpacked(part) for part in parts if part is not None]
-        nothing = pa.table({name: pa.nulls(0) for name in self.names or ()})
-        return pa.Table.from_batches(batches) if batches else nothing
-
-
-def _extension(path: str) -> str:
-    return next(known for known in _WRITERS if path.endswith(known))

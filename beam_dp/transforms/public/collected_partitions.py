@@ -17,15 +17,13 @@ from apache_beam.transforms.window import GlobalWindows
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns import ids
-from beam_dp.transforms.columns.key_list import KeyList
 from beam_dp.transforms.columns.layout import column_of
 from beam_dp.transforms.columns.partition_keys import Key, clean, encode
-from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys
 from beam_dp.transforms.columns.row_fields import FieldLists, is_columnar
 
 _OWNER = "PublicPartitions"
 _PLAIN = (bool, int, str, datetime.date)
-_KEYED = tuple[int, Any]
 
 
 class KeysAsSide(TypedDict, total=False):
@@ -72,28 +70,22 @@ class CollectedPartitions:
             "be a collection of the pipeline that the rows are in",
         )
         label = f"Public partitions of {self.keys.producer.full_label}"
-        names = tuple(columns)
-        keyed = quick_steps.flat_mapped(keys_in, names).with_output_types(_KEYED)
-        none = quick_steps.mapped(no_key).with_output_types(_KEYED)
-        of_keys = self.keys | f"{label}: Keys" >> keyed
-        start = pipeline | f"{label}: Start" >> beam.Impulse() | f"{label}: None" >> none
-        together = (of_keys, start) | f"{label}: Together" >> beam.Flatten()
-        grouped = together | f"{label}: Group" >> beam.GroupByKey()
-        keys = grouped | f"{label}: List" >> quick_steps.mapped(listed)
+        found = quick_steps.flat_mapped(keys_in, tuple(columns)).with_output_types(Any)
+        keys = (
+            self.keys
+            | f"{label}: Keys" >> found
+            | f"{label}: Collect" >> beam.combiners.ToList()
+            | f"{label}: List" >> quick_steps.mapped(listed)
+        )
         return {"keys": beam.pvalue.AsSingleton(keys)}
 
 
-def no_key(_: bytes) -> tuple[int, Key | None]:
-    """Return an element that makes the group occur where there is no key."""
-    return 0, None
-
-
-def keys_in(element: Any, columns: tuple[str, ...]) -> Iterator[tuple[int, Key | None]]:
+def keys_in(element: Any, columns: tuple[str, ...]) -> Iterator[Key]:
     """Yield the keys of an element that are keys of so many columns; others are left out."""
     for parts in _parts_in(element, columns):
         key = tuple(clean(part) for part in parts)
         if len(key) == len(columns) and None not in key:
-            yield 0, key
+            yield key
 
 
 def _parts_in(element: Any, columns: tuple[str, ...]) -> Iterable[tuple[object, ...]]:
@@ -109,8 +101,8 @@ def _parts_in(element: Any, columns: tuple[str, ...]) -> Iterable[tuple[object, 
     return list(zip(*fields.drain(), strict=True))
 
 
-def listed(grouped: tuple[int, Iterable[Key | None]]) -> PublicKeys:
+def listed(keys: Iterable[Key]) -> PublicKeys:
     """Return the keys as the list of a run: each once, whatever its type, in one order."""
-    ordered = sorted((key for key in grouped[1] if key is not None), key=encode)
+    ordered = sorted(keys, key=encode)
     once = {tuple(map(ids.canonical, key)): key for key in reversed(ordered)}
     return PublicKeys(KeyList.of(tuple(reversed(once.values()))))

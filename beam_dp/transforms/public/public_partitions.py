@@ -11,9 +11,8 @@ import apache_beam as beam
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns import ids
-from beam_dp.transforms.columns.key_list import KeyList
-from beam_dp.transforms.columns.partition_keys import Key, are_clean, clean
-from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.columns.partition_keys import Key, clean
+from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys, plain_column
 from beam_dp.transforms.io.read_rows import ReadRows
 from beam_dp.transforms.public.collected_partitions import CollectedPartitions
 
@@ -184,27 +183,18 @@ def _listed(keys: Iterable[object]) -> KeyList:
     """Return each key once, in the order of `keys`; refuse values that are no keys."""
     if isinstance(keys, KeyList):
         return keys
-    listed = keys if isinstance(keys, (list, tuple, range)) else list(keys)
-    plain = KeyList.of_plain(listed)
+    values = keys if isinstance(keys, (list, tuple, range)) else list(keys)
+    plain = KeyList.of_plain(values)
     if plain is not None:
         return plain
-    once = _once([key if isinstance(key, tuple) else (key,) for key in listed])
-    checks.require(
-        len({len(key) for key in once}) <= 1,
-        "PublicPartitions",
-        "keys",
-        "all have the same number of parts",
-    )
-    return KeyList.of(once)
-
-
-def _once(keys: list[tuple[object, ...]]) -> tuple[Key, ...]:
-    """Return each key once, in the order of `keys`; refuse values that are no keys."""
-    if are_clean(keys):
-        return tuple(dict.fromkeys(keys))
+    listed = [key if isinstance(key, tuple) else (key,) for key in values]
+    same = len(set(map(len, listed))) == 1
+    if same and all(plain_column(part) is not None for part in zip(*listed, strict=True)):
+        return KeyList.of(dict.fromkeys(listed))
     # By type and value: 1 and True are equal to Python, and a later check refuses them together.
-    cleaned = map(_checked, keys)
-    return tuple({tuple((type(part), part) for part in key): key for key in cleaned}.values())
+    once = {tuple((type(part), part) for part in key): key for key in map(_checked, listed)}
+    checks.require(same or not listed, _OWNER, "keys", "all have the same number of parts")
+    return KeyList.of(once.values())
 
 
 def _checked(key: tuple[object, ...]) -> Key:

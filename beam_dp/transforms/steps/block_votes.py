@@ -86,14 +86,13 @@ def _groups(lines: Owned, relation: BlockRelation, key: bytes) -> np.ndarray:
     return np.asarray((first + relation.block(lines)) % GROUPS)
 
 
-class _Votes(quick_steps.QuickStep):
+class Votes(quick_steps.QuickStep):
     """Turn the lines of a group of blocks into votes, by the bucket of their partition."""
 
     def __init__(self, measures: Measures, buckets: int, key: bytes) -> None:
         self._relations, self._buckets, self._key = wanted(measures), buckets, key
-        self._packed = {
-            index: packed(relation.function) for index, relation in self._relations.items()
-        }
+        relations = self._relations.items()
+        self._packed = {index: pickler.dumps(relation.function) for index, relation in relations}
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[int, bytes]]:
         """Take all lines of one group."""
@@ -110,13 +109,8 @@ class _Votes(quick_steps.QuickStep):
             yield bucket, wire.pack_owned(votes.take(buckets == bucket))
 
 
-def packed(function: BlockFunction) -> bytes:
-    """Return a function as bytes, from which `made` makes it."""
-    return pickler.dumps(function)
-
-
 def made(content: bytes) -> BlockFunction:
-    """Return a function as it was packed.
+    """Return a function as it was pickled.
 
     A function of a module is pickled by its name, so state in its default arguments would stay
     between blocks: the function is copied, with new defaults. State that it keeps in its module, in
@@ -131,29 +125,16 @@ def made(content: bytes) -> BlockFunction:
     return copied
 
 
-class Votes(
-    beam.PTransform[beam.PCollection[tuple[int, bytes]], beam.PCollection[tuple[int, bytes]]]
-):
+def asked(
+    lines: beam.PCollection[tuple[int, bytes]], measures: Measures, buckets: int, key: bytes
+) -> beam.PCollection[tuple[int, bytes]]:
     """Turn (group, packed lines) into (bucket, packed votes); not private by itself.
 
     Args:
+        lines: the lines that `split` sends.
         measures: all measures of the program.
         buckets: how many parts the partitions are cut into.
         key: the run's key.
     """
-
-    def __init__(self, measures: Measures, buckets: int, key: bytes) -> None:
-        super().__init__()
-        self._votes = _Votes(measures, buckets, key)
-
-    def expand(
-        self, lines: beam.PCollection[tuple[int, bytes]]
-    ) -> beam.PCollection[tuple[int, bytes]]:
-        """Bring the lines of each block together, then call the function."""
-        votes = beam.ParDo(self._votes).with_output_types(tuple[int, bytes])
-        return lines | "GroupByBlock" >> beam.GroupByKey() | "Votes" >> votes
-
-
-def votes_of(measures: Measures, buckets: int, key: bytes) -> Votes | None:
-    """Return the step that asks users' functions of blocks; None where none is released."""
-    return Votes(measures, buckets, key) if wanted(measures) else None
+    votes = beam.ParDo(Votes(measures, buckets, key)).with_output_types(tuple[int, bytes])
+    return lines | "GroupByBlock" >> beam.GroupByKey() | "AskBlocks" >> votes

@@ -38,7 +38,7 @@ from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.draws.draws_folder import Draws
 from beam_dp.transforms.public.collected_partitions import KeysAsSide
-from beam_dp.transforms.steps import block_votes, runtime, settle, summarise
+from beam_dp.transforms.steps import runtime, settle, summarise
 from beam_dp.transforms.steps.barrier import stored
 from beam_dp.transforms.steps.collect import collecting
 
@@ -185,8 +185,8 @@ def summarise_and_choose(
     chosen = _chosen(reduced[VOTES], ChooseFirst(program, noise, draws))
     settle_them = SettleReached(program, bounder, buckets)
     settling = beam.ParDo(settle_them, beam.pvalue.AsSingleton(chosen))
-    blocks = block_votes.votes_of(program.measures, buckets, bounder.key)
-    settled = summarise.summaries_of(reduced.lines, settling, blocks)
+    asked = program.measures, buckets, bounder.key
+    settled = summarise.summaries_of(reduced.lines, settling, *asked)
     return summarise.by_bucket(settled, buckets, bool(program.shared_measures)), chosen
 
 

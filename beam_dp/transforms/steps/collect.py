@@ -141,32 +141,19 @@ def collecting(
         shards: how many parts the people are cut into, a power of two; None: by `shard_number`.
         listed: the side input of the public keys, if the pipeline collects them.
     """
-    collect = collector(rows, layout, bounder, shards, bool(listed))
+    layouts.check_types(layout, known_columns.types_of(rows))
+    kind = CollectListed if listed else CollectBatches if _is_columnar(rows) else Collect
+    collect = kind(layout, bounder, shard_number.number_of(rows, shards))
     return beam.ParDo(collect, **listed).with_output_types(tuple[int, bytes])
 
 
-def collector(
-    rows: beam.PCollection[Any],
-    layout: Layout,
-    bounder: Bounder,
-    given: int | None,
-    late: bool = False,
-) -> Collect:
-    """Return the DoFn of that step; `late`: for public keys that are a side input."""
-    shard_number.check("Summarise", given)
-    shards = shard_number.number_of(rows, given)
-    layouts.check_types(layout, known_columns.types_of(rows))
-    if late:
-        return CollectListed(layout, bounder, shards)
+def _is_columnar(rows: beam.PCollection[Any]) -> bool:
+    """Return whether Beam can hold the rows as Arrow tables (those with dates, say, it cannot)."""
     kind = rows.element_type
     if not isinstance(kind, RowTypeConstraint):
         kind = RowTypeConstraint.from_user_type(kind)
-    columnar = kind is not None and _is_columnar(kind)
-    return (CollectBatches if columnar else Collect)(layout, bounder, shards)
-
-
-def _is_columnar(kind: RowTypeConstraint) -> bool:
-    """Return whether Beam can hold rows of this schema as Arrow tables (dates, say, it cannot)."""
+    if kind is None:
+        return False
     try:
         BatchConverter.from_typehints(element_type=kind.user_type, batch_type=pa.Table)
     except (RuntimeError, TypeError, ValueError):

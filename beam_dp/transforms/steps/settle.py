@@ -156,7 +156,7 @@ class Settle(SummariseLines):
 
 def merge(summaries: Sequence[Summary], measures: Sequence[Measure | Relation]) -> Summary:
     """Return the reduced union of summaries."""
-    return histograms.reduce(histograms.concatenate(summaries), measures)
+    return histograms.reduce(table.concatenate(summaries), measures)
 
 
 def open_bucket(

@@ -59,28 +59,33 @@ class Summarise(
         settle = Settle(self.bounder, self.measures, self.shared, self.buckets)
         collect = collecting(rows, self.layout, self.bounder, self.shards, self.listed)
         shards = rows | "CollectColumns" >> collect | "GroupByShard" >> beam.GroupByKey()
-        votes = block_votes.votes_of(self.measures, self.buckets, self.bounder.key)
-        settled = summaries_of(shards, beam.ParDo(settle), votes)
+        asked = self.measures, self.buckets, self.bounder.key
+        settled = summaries_of(shards, beam.ParDo(settle), *asked)
         return by_bucket(settled, self.buckets, bool(self.shared))
 
 
 def summaries_of(
     shards: beam.PCollection[Lines],
     settling: "beam.ParDo[Lines, Packed]",
-    votes: block_votes.Votes | None,
+    measures: block_votes.Measures,
+    buckets: int,
+    key: bytes,
 ) -> tuple[beam.PCollection[tuple[int, bytes]], ...]:
     """Return the summaries, and the votes where users' functions of blocks are released.
 
     Args:
         shards: the lines of people.
         settling: the step that settles and summarises them.
-        votes: the step that asks users' functions; None: there are none.
+        measures: what is summarised per partition.
+        buckets: how many parts the partitions are cut into.
+        key: the run's key.
     """
     typed = settling.with_output_types(tuple[int, bytes])
-    if votes is None:
+    if not block_votes.wanted(measures):
         return (shards | "SettleBounds" >> typed,)
     outputs = shards | "SettleBounds" >> typed.with_outputs(block_votes.TAG, main="summaries")
-    return outputs.summaries, outputs[block_votes.TAG] | "AskBlocks" >> votes
+    lines = outputs[block_votes.TAG]
+    return outputs.summaries, block_votes.asked(lines, measures, buckets, key)
 
 
 def by_bucket(

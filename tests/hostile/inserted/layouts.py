@@ -12,9 +12,8 @@ from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.transforms.columns import layout as columns_layout
-from beam_dp.transforms.columns.key_list import KeyList
 from beam_dp.transforms.columns.layout import Layout, RowBuffer
-from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys
 
 NAMES = ("person", "other", "day", "place", "value", "item", "flag", "mark", "time", "epsilon")
 KEY = bytes(range(32))

@@ -163,13 +163,6 @@ def test_batches_that_are_dropped_whole_leave_nothing():
     assert len(accumulator._raw) < 4 and len(accumulator._reduced) <= 8
 
 
-def test_nothing_in_nothing_out():
-    accumulator = Accumulator(Bounder(ContributionBounds(1), FIELDS, b"key"))
-    assert accumulator.drain() == []
-    assert accumulator.add(table_of([])) == []
-    assert accumulator.drain() == []
-
-
 def test_batches_that_do_not_shrink_are_handed_on_unsorted(monkeypatch):
     # 400 people, three rows each in three of six partitions: nothing to merge, something to drop.
     rows = [Row((person, 0), (place, 0), (1,)) for place in range(3) for person in range(400)]

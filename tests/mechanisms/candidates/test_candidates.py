@@ -211,7 +211,7 @@ def test_candidates_survive_a_pickle_and_stay_equal(name):
     copy = pickle.loads(pickle.dumps(candidates))
     assert copy == candidates
     assert hash(copy) == hash(candidates)
-    assert "_floors" not in vars(copy)
+    assert "floors" not in vars(copy.points)
     with pytest.raises(AttributeError):
         copy.points = ()
 

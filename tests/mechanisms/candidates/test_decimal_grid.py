@@ -30,7 +30,8 @@ def test_it_holds_all_decimals_of_few_digits_and_nothing_else(low, digits, decad
     grid = DecimalGrid(low, digits, decades)
     values = decimals(low, digits, decades)
     assert [grid[i] for i in range(grid.size)] == [float(value) for value in values]
-    assert grid.gap == min(b - a for a, b in itertools.pairwise(values))
+    least = min(b - a for a, b in itertools.pairwise(values))
+    assert float(grid.gap) == pytest.approx(float(least))
 
 
 @pytest.mark.parametrize("value", [5, 7, 0.25, 1950, -3.14, 0.000001, 1e18, 0.1, 1234, 99.99, 0])

@@ -1,4 +1,4 @@
-"""Requests that choose a clip: the public clips, the shares, and what is shared or apart."""
+"""Metrics that choose a clip: the public clips, the shares, and what is shared or apart."""
 
 from fractions import Fraction
 
@@ -8,18 +8,18 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.metrics import clipped
 from beam_dp.mechanisms.metrics.clipped import Clipping
+from beam_dp.mechanisms.metrics.part import Context
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.planning.columns import columns_of
+from beam_dp.mechanisms.planning.builder import columns_of
 from beam_dp.mechanisms.releases.clipped import ClippedDistinct, ClippedSum
-from beam_dp.mechanisms.releases.request import Context
 
 
 def built(metric, share=None, **options):
     """Return the release of a metric."""
-    [request] = metric.requests()
-    return request.build(Context(columns_of([metric]), **options), share or dp.Budget(6.0))
+    context = Context(columns_of([metric]), asker=type(metric).__name__, **options)
+    return metric.build(context, share or dp.Budget(6.0))
 
 
 @pytest.mark.parametrize(
@@ -124,15 +124,19 @@ def test_many_clips_are_chosen_among_as_well_as_few(grid):
     assert inside >= 60
 
 
-def test_distinct_values_know_who_owns_them():
-    release = built(dp.DistinctCount("x"), partitions=2)
-    assert type(release) is ClippedDistinct and release.relation in release.measures
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_distinct_values_know_who_owns_them_and_keep_a_given_clip(partitions):
+    chosen = built(dp.DistinctCount("x"), partitions=2)
+    given = built(dp.DistinctCount("x", clip=5), partitions=partitions)
+    for release in (chosen, given):
+        assert type(release) is ClippedDistinct and release.relation in release.measures
+    assert given.thresholds == (5,) and given.noise_costs == (dp.Budget(6),)
 
 
 def test_a_clipping_is_what_the_metric_says():
     assert Clipping().shared and not Clipping("partition").shared
-    assert Clipping.of(dp.Count()) == Clipping()
-    given = Clipping.of(dp.Count(clip_share=0.1, clip="partition"))
+    assert dp.Count().clipping == Clipping()
+    given = dp.Count(clip_share=0.1, clip="partition").clipping
     assert given.share == Fraction(0.1) and not given.shared
 
 

@@ -6,6 +6,7 @@ moves a number by more than 1 with a chance below e^-40.
 
 import csv
 import dataclasses
+import json
 import math
 import pickle
 from collections.abc import Sequence
@@ -20,11 +21,10 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms import metrics
 from beam_dp.mechanisms.metrics.base import UNIT, Command, Metric
+from beam_dp.mechanisms.metrics.part import MetricPart
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.releases.released import ALPHA, Released
-from beam_dp.mechanisms.releases.request import Request
-from beam_dp.mechanisms.search.choose import TWO_PHASE
 from pipelines import aggregate
 from tests.hostile import support
 
@@ -38,10 +38,10 @@ class Range(Metric):
     _: dataclasses.KW_ONLY
     unit: checks.Real = UNIT
 
-    def requests(self) -> tuple[Request, ...]:
+    def parts(self) -> tuple[MetricPart, ...]:
         """Return the largest and the smallest value."""
         ends = dp.Max(self.column, unit=self.unit), dp.Min(self.column, unit=self.unit)
-        return tuple(request for end in ends for request in end.requests())
+        return tuple(part for end in ends for part in end.parts())
 
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the difference: what each end may be off adds up."""
@@ -113,7 +113,7 @@ def test_its_plan_has_two_rows_of_half_of_its_weight() -> None:
     assert [row.epsilon for row in rows] == pytest.approx([3 / 8, 3 / 8, 2 / 8])
 
 
-def test_equal_requests_are_paid_once() -> None:
+def test_equal_parts_are_paid_once() -> None:
     asked = [Range("x"), dp.Max("x")]
     rows = dp.PrivateAggregate("p", asked, dp.Budget(1.0)).plan().rows
     assert [row.metric for row in rows] == ["range_x (max), max_x", "range_x (min)"]
@@ -153,7 +153,9 @@ def test_the_job_releases_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) 
     source.write_text("\n".join(lines) + "\n")
     words = ["--input", str(source), "--output", str(out), "--person", "person"]
     words += ["--partition", "day", "--public_partitions", "a,b", "--bounds", "partitions=2"]
-    words += ["--range", "minutes", "--unit", "minutes=1", "--weight", "range_minutes=2"]
+    asked = {"range": "minutes", "unit": 1, "weight": 2}
+    (tmp_path / "release.json").write_text(json.dumps({"metrics": [asked]}))
+    words += ["--config", str(tmp_path / "release.json")]
     assert aggregate.main([*words, "--epsilon", "30000", "--runner", "FnApiRunner"]) == 0
     first, second = csv.DictReader(out.open())
     assert list(first) == ["day", "range_minutes", "range_minutes_low", "range_minutes_high"]
@@ -163,32 +165,16 @@ def test_the_job_releases_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) 
     assert "range_minutes (max)" in said and "range_minutes (min)" in said
 
 
-@pytest.mark.usefixtures("registered")
-def test_the_job_plans_it(capfd: pytest.CaptureFixture[str]) -> None:
-    words = ["--person", "p", "--range", "minutes", "--range", "other", "--epsilon", "2", "--plan"]
-    assert aggregate.main(words) == 0
-    table = capfd.readouterr().out.splitlines()
-    for name in ("minutes", "other"):
-        for end in ("max", "min"):
-            [line] = [one for one in table if one.startswith(f"range_{name} ({end})  ")]
-            assert " epsilon " in table[0] and " 0.5 " in line
-    assert TWO_PHASE not in " ".join(table)
-
-
-@pytest.mark.usefixtures("registered")
-def test_the_help_tells_of_it(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as left:
-        aggregate.main(["--help"])
-    said = " ".join(capfd.readouterr().out.split())
-    assert left.value.code == 0
-    assert "--range COLUMN largest minus smallest value of a column" in said
-
-
-def test_without_the_line_there_is_no_flag(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_help_tells_of_it_where_it_has_its_line(
+    capfd: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
     words = ["--person", "p", "--range", "minutes", "--epsilon", "2", "--plan"]
     with pytest.raises(SystemExit) as left:
         aggregate.main(words)
     assert left.value.code == 2 and "unrecognized option: --range" in capfd.readouterr().err
+    request.getfixturevalue("registered")
+    assert aggregate.main(words) == 0 and "range_minutes (min)" in capfd.readouterr().out
     with pytest.raises(SystemExit):
         aggregate.main(["--help"])
-    assert "--range" not in capfd.readouterr().out
+    said = " ".join(capfd.readouterr().out.split())
+    assert "--range COLUMN largest minus smallest value of a column" in said

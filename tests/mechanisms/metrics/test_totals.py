@@ -87,25 +87,6 @@ def test_the_clips_of_a_mean_are_shared() -> None:
     assert [step.shared is None for step in shared.steps] == [False, False]
 
 
-@pytest.mark.parametrize("clip", [0, -1, math.inf, math.nan, "private", True, None])
-def test_what_is_no_clip_is_refused(clip: object) -> None:
-    with pytest.raises((TypeError, ValueError), match="clip must be"):
-        dp.Sum("x", clip=clip)
-
-
-@pytest.mark.parametrize(
-    "options", [{"clip_share": 0.5}, {"candidates": dp.Candidates.geometric(1, 8, 2)}]
-)
-def test_a_known_clip_leaves_nothing_to_choose(options: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="be left out with a clip"):
-        dp.Sum("x", clip=3, **options)
-
-
-def test_a_release_from_below_has_no_clip() -> None:
-    with pytest.raises(ValueError, match="clip must be left out with one_sided"):
-        dp.Sum("x", clip=3, one_sided=True)
-
-
 def interval(values: float, low: float, high: float) -> Released:
     return Released.between(*(np.array([x], float) for x in (values, values - low, high - values)))
 
@@ -263,10 +244,3 @@ def test_the_quotient_is_the_same_where_the_bound_is_chosen() -> None:
         "sum_x, mean_x (sum)",
         "count, mean_x (rows)",
     ]
-
-
-def test_own_count_is_true_or_false() -> None:
-    with pytest.raises(TypeError, match="own_count must be True or False, not 1"):
-        dp.Mean("x", own_count=1)
-    with pytest.raises(ValueError, match="own_count"):
-        dp.Mean("x", own_count=True, method="preprocessing")

@@ -149,25 +149,6 @@ def test_a_mean_over_people_leaves_out_who_has_no_value() -> None:
     assert abs(mean.as_py() - 1003) < 1
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        (
-            lambda: dp.Mean("x", unit=1, low=0.5, high=0.75),
-            "high must be above low=0.5 by the unit",
-        ),
-        (lambda: dp.Variance("x", unit=1, low=0.5, high=0.75), "high must be above low=0.5 by"),
-        (lambda: dp.Variance("x", person_value="sum"), 'method="preprocessing"'),
-        (lambda: dp.StandardDeviation("x", sensitivity=3), 'method="preprocessing"'),
-        (lambda: dp.Variance("x", method="preprocessing", low=0), "low must be left out"),
-        (lambda: dp.Variance("x", sample=1), "sample must be True or False"),
-    ],
-)
-def test_what_means_nothing_is_refused(wrong, said) -> None:
-    with pytest.raises((TypeError, ValueError), match=said):
-        wrong()
-
-
 def test_the_account_is_the_budget() -> None:
     for budget in (dp.Budget(1), dp.Budget.zcdp(Fraction(1, 3))):
         program = dp.PrivateAggregate("p", [dp.Variance("x"), dp.Ratio("y")], budget)._program

@@ -1,4 +1,4 @@
-"""How a budget is shared out among requests: exactly, by weight, and a delta to who wants one."""
+"""How a budget is shared out among parts: exactly, by weight, and a delta to who wants one."""
 
 from fractions import Fraction
 
@@ -16,9 +16,9 @@ HALF = Fraction(1, 2)
 
 def test_a_metric_gives_its_requests_parts_of_its_weight_and_shared_ones_add_up() -> None:
     asked = [dp.Mean("x", low=0, high=9, weight=5), dp.Sum("x"), dp.PeopleCount(weight=HALF)]
-    [distances, valid] = dp.Mean("x", low=0, high=9).requests()
-    [total], [people] = dp.Sum("x").requests(), dp.PeopleCount().requests()
-    assert dp.Mean("x").request_weights() == (2, 1)
+    [distances, valid] = dp.Mean("x", low=0, high=9).parts()
+    [total], [people] = dp.Sum("x").parts(), dp.PeopleCount().parts()
+    assert dp.Mean("x").part_weights() == (2, 1)
     # What chooses a centre is paid before: 15% of the metric's part.
     parts = {distances: Fraction(17, 6), valid: Fraction(17, 12)}
     assert weights_of(asked) == {**parts, total: Fraction(1), people: HALF}
@@ -44,9 +44,9 @@ def test_a_selection_has_all_delta_or_half_beside_requests_that_want_some() -> N
     assert shares[None] == dp.Budget(1, Fraction(1, 10**6))
     wanting = dp.Max("x", search=dp.ScaleThenChoose)
     whole, shares = share_out(budget, weights_of([wanting]), 4, selection)
-    [request] = wanting.requests()
+    [part] = wanting.parts()
     assert whole == budget
-    assert shares[request] == dp.Budget(1, Fraction(1, 2 * 10**6))
+    assert shares[part] == dp.Budget(1, Fraction(1, 2 * 10**6))
     # The selection's share is that of one of four partitions.
     assert shares[None] == dp.Budget(Fraction(1, 4), Fraction(1, 8 * 10**6))
 

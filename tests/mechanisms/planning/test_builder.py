@@ -1,4 +1,4 @@
-"""The steps of a program: labels, places of measures and clips, and what each enters."""
+"""The columns and steps of a program: labels, measures, shared clips, and what each enters."""
 
 import dataclasses
 from fractions import Fraction
@@ -7,11 +7,11 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.account import Account
+from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.mechanisms.metrics.part import Context
 from beam_dp.mechanisms.planning.allocation import share_out, weights_of
-from beam_dp.mechanisms.planning.builder import build
-from beam_dp.mechanisms.planning.columns import columns_of
+from beam_dp.mechanisms.planning.builder import build, columns_of
 from beam_dp.mechanisms.releases.released import ALPHA
-from beam_dp.mechanisms.releases.request import Context
 
 ASKED = [dp.Count(), dp.Max("x", search=dp.AboveThreshold), dp.Mean("x"), dp.PeopleCount()]
 
@@ -71,12 +71,52 @@ def test_a_refusal_names_the_metric_that_asks():
 
 
 def test_a_release_that_spends_more_than_its_share_is_refused(monkeypatch):
-    [request] = dp.PeopleCount().requests()
-    original = type(request).build
+    original = dp.PeopleCount.build
 
     def greedy(self, context, share):
         return original(self, dataclasses.replace(context, reach=1), share)
 
-    monkeypatch.setattr(type(request), "build", greedy)
+    monkeypatch.setattr(dp.PeopleCount, "build", greedy)
     with pytest.raises(ValueError, match="Account"):
         built([dp.PeopleCount()])
+
+
+UNIT = Fraction(1, 10**6)
+
+
+def test_each_column_is_read_once_in_each_of_its_roles() -> None:
+    asked = [
+        dp.Ratio("x", per="person"),
+        dp.DistinctCount("x"),
+        dp.TrimmedMean("y", person_value="last", last_by="when"),
+        dp.Sum("x"),
+        dp.Max("x"),
+        dp.Count(),
+        dp.Ratio("x", equals=1.0, per="person", name="of_floats"),
+    ]
+    assert columns_of(asked) == (
+        Column("y", Role.VALUE, UNIT),
+        Column("x", Role.VALUE, UNIT),
+        Column("x", Role.ITEM),
+        Column("x", Role.FLAG, 1),
+        Column("x", Role.FLAG, 1.0),
+        Column("when", Role.ORDER),
+    )
+
+
+def test_an_owner_stands_apart_even_where_it_is_compared_too() -> None:
+    asked = [dp.DistinctCount("to", one_sided=True), dp.Sum("x")]
+    assert columns_of(asked, ["to", "by"]) == (
+        Column("x", Role.VALUE, UNIT),
+        Column("to", Role.OWNER),
+        Column("by", Role.OWNER),
+        Column("to", Role.ITEM),
+    )
+    assert columns_of([dp.Count()], ["to"]) == (Column("to", Role.OWNER),)
+
+
+def test_two_units_of_one_column_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^Min: unit must be the same .* not both 1e-06 and 0\.5"):
+        columns_of([dp.Sum("x"), dp.Sum("y", unit=1), dp.Min("x", unit=0.5)])
+    same = [dp.Sum("x", unit=0.5), dp.Max("x", unit=Fraction(1, 2))]
+    assert columns_of(same) == (Column("x", Role.VALUE, Fraction(1, 2)),)

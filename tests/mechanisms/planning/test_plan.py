@@ -8,8 +8,7 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.histogram_choice.reach import FIRST, edges_up_to
-from beam_dp.mechanisms.metrics import extremes, totals
-from beam_dp.mechanisms.metrics.quotients import mean
+from beam_dp.mechanisms.metrics import extremes, mean, totals
 from beam_dp.mechanisms.metrics.ratio import Ratio
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.short_numbers import short

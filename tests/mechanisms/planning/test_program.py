@@ -17,8 +17,7 @@ from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_totals, default_values
-from beam_dp.mechanisms.metrics import extremes, totals
-from beam_dp.mechanisms.metrics.quotients import mean
+from beam_dp.mechanisms.metrics import base, extremes, mean, totals
 from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.intervals import root_below
@@ -228,12 +227,12 @@ def test_a_mean_shares_its_parts():
         mean.Mean("x", per="person", own_count=True, name="per_person"),
     ]
     program = compile_program(asked, Budget(15.0), 1)
-    assert [(type(step.request), step.request.word) for step in program.steps] == [
-        (mean.DistancesRequest, "distances"),
-        (mean.RowsWithValueRequest, "valid"),
-        (totals.SumRequest, "sum"),
-        (mean.DistancesRequest, "distances"),
-        (mean.PeopleWithValueRequest, "valid"),
+    assert [(type(step.part), step.part.word) for step in program.steps] == [
+        (mean.Distances, "distances"),
+        (mean.RowsWithValue, "valid"),
+        (totals.Sum, "sum"),
+        (mean.Distances, "distances"),
+        (mean.PeopleWithValue, "valid"),
     ]
     amounts = [
         sum(cost.amount for label, cost, _ in program.entries if label.startswith(f"{place} "))
@@ -350,6 +349,14 @@ REFUSED = [
 def test_what_cannot_be_promised_is_refused(asked, budget, selection, message):
     with pytest.raises(ValueError, match=message):
         compile_program(asked, budget, 10, selection=selection)
+
+
+def test_a_metric_that_builds_no_release_cannot_be_released():
+    class Own(base.Metric):
+        pass
+
+    with pytest.raises(TypeError, match="^Own: its parts are released"):
+        compile_program([Own()], Budget(1.0), 1)
 
 
 def test_many_candidates_are_fine_where_they_cost_nothing():

@@ -124,7 +124,7 @@ def test_what_is_read_and_summarised_is_the_same_for_every_bound(kind, budget):
         assert program.columns == model.columns and program.fields == model.fields
         assert program.keep_rows == model.keep_rows and program.outputs == model.outputs
         assert len(program.shared_measures) == len(model.shared_measures)
-        assert [step.request for step in program.steps] == [step.request for step in model.steps]
+        assert [step.part for step in program.steps] == [step.part for step in model.steps]
         assert [s.shared for s in program.steps] == [s.shared for s in model.steps]
         assert [s.first for s in program.steps] == [s.first for s in model.steps]
 

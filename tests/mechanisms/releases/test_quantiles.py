@@ -123,11 +123,11 @@ def test_the_clip_of_a_kth_largest_is_of_the_rows_near_it():
 
 def test_two_owners_and_too_many_candidates_are_released_in_two_phases():
     from beam_dp.mechanisms.bounding.columns import Column, Role
-    from beam_dp.mechanisms.releases.request import Context
+    from beam_dp.mechanisms.metrics.part import Context
 
-    [request] = dp.Max("value").requests()
+    [part] = dp.Max("value").parts()
     columns = (Column("value", Role.VALUE, Fraction(1, 10**6)), Column("to", Role.OWNER))
-    assert isinstance(request.build(Context(columns), SURE), TwoPhase)
+    assert isinstance(part.build(Context(columns), SURE), TwoPhase)
     wide = dp.Max("value", candidates=dp.Candidates.linear(0, 2**62, 1))
     assert isinstance(released(wide)[0], TwoPhase)
 

@@ -77,7 +77,7 @@ def test_integers_of_any_size_have_ends() -> None:
 
 def test_no_partitions_are_no_numbers() -> None:
     none = np.empty(0)
-    for found in (Released.joined([]), Released.within(none, none), Released.ranked(none, 3.0)):
+    for found in (Released.within(none, none), Released.ranked(none, 3.0)):
         assert {len(column) for column in (*found.columns, found.low, found.high)} == {0}
 
 
@@ -92,14 +92,6 @@ def same(first: Released, second: Released) -> bool:
     """Return whether all columns are equal; NaN is NaN."""
     pairs = zip(first.columns, second.columns, strict=True)
     return all(str(one.tolist()) == str(other.tolist()) for one, other in pairs)
-
-
-def test_joined_lists_are_one_list() -> None:
-    first, second = KINDS[0], KINDS[2]
-    joined = Released.joined([first, second])
-    assert ends(joined) == ends(first) + ends(second)
-    assert joined.rank.tolist() == [0, 0, 0, 4, 4]
-    assert same(Released.joined([first]), first)
 
 
 def test_columns_go_through_a_shuffle_and_back() -> None:

@@ -20,7 +20,7 @@ from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.metrics.rows import QuantileRequest
+from beam_dp.mechanisms.metrics.rows import Quantile
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.program import Program, compile_program
@@ -28,9 +28,8 @@ from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.releases import clipped, quantiles
 from beam_dp.mechanisms.releases.quantiles import ExtremeRelease, KthRelease, RankRelease
 from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
-from beam_dp.mechanisms.search import AboveThreshold, RankProfile, increments
-from beam_dp.mechanisms.search.ranks.node import Answer, Node
-from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION
+from beam_dp.mechanisms.search import AboveThreshold
+from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, increments
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
@@ -459,19 +458,19 @@ def test_mutants_are_noticed(name: str) -> None:
 # ------------------------------------------------- exact audit of a program of two partitions
 
 PUBLIC = Candidates.of([0, 1, 2])
-PROFILES: list[RankProfile] = []
+NODES: list[Node] = []
 
 
 class Recording(SplitSearch):
-    """Notes the profiles that it is asked about, and draws nothing."""
+    """Notes the nodes that it is asked about, and draws nothing."""
 
     def answers(self, node: Node, candidates: Any, noise: Any) -> list[Answer]:
         """Return no answer."""
-        PROFILES.append(RankProfile(node.buckets, node.amounts))
+        NODES.append(node)
         return [Answer()]
 
 
-def recorded(rows: Rows, program: Program, bounds: ContributionBounds) -> list[RankProfile]:
+def recorded(rows: Rows, program: Program, bounds: ContributionBounds) -> list[Node]:
     """Return what the searches of partitions 1 and 2 would be given."""
     [step] = program.steps
     given = step.release.search
@@ -480,9 +479,9 @@ def recorded(rows: Rows, program: Program, bounds: ContributionBounds) -> list[R
     program = dataclasses.replace(program, steps=(dataclasses.replace(step, release=release),))
     there = [Row(-1 - day, day) for day in (1, 2)]  # without a value: seen by nobody
     [view] = views(as_dicts([*there, *rows]), program, bounds)
-    PROFILES.clear()
+    NODES.clear()
     program.release(view.cells, (), Noise())
-    return [PROFILES[view.days.index(day)] for day in (1, 2)]
+    return [NODES[view.days.index(day)] for day in (1, 2)]
 
 
 def joint(rows: Rows, bounds: ContributionBounds) -> np.ndarray:
@@ -494,9 +493,9 @@ def joint(rows: Rows, bounds: ContributionBounds) -> np.ndarray:
     program = compile_program([metric], dp.Budget(1.0), bounds.partitions)
     search = dataclasses.replace(program.steps[0].release.search, resolution=2)
     logs = []
-    for profile in recorded(rows, program, bounds):
-        coarse = RankProfile(profile.buckets, profile.amounts * 2 // RESOLUTION, 2)
-        chances = search.distribution(coarse, PUBLIC)
+    for node in recorded(rows, program, bounds):
+        coarse = dataclasses.replace(node, amounts=node.amounts * 2 // RESOLUTION)
+        chances = search.chances_at(coarse, PUBLIC)
         logs.append(np.log([chances[index,] for index in (0, 1, 2, None)]))
     return logs[0][:, None] + logs[1][None, :]
 
@@ -531,9 +530,9 @@ def test_the_joint_output_of_two_partitions_is_epsilon_private(bounds: Any) -> N
 
 @pytest.mark.audit
 def test_the_audit_notices_partitions_that_do_not_share_the_budget(monkeypatch: Patch) -> None:
-    original = QuantileRequest.build
+    original = Quantile.build
     monkeypatch.setattr(
-        QuantileRequest,
+        Quantile,
         "build",
         lambda self, context, share: original(
             self, dataclasses.replace(context, reach=1), dp.Budget(1.0)

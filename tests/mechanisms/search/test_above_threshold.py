@@ -1,7 +1,12 @@
-"""AboveThreshold: its table of shifts, its failure formula, its samplers and its edges."""
+"""AboveThreshold: its failure formula, its exact distribution, and its gate.
 
+What it has in common with other searches is in test_searches.py; that a gate costs no more is
+audited exactly in tests/audit/test_search_audit.py.
+"""
+
+import decimal
+import itertools
 import math
-import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -9,37 +14,15 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold
-from beam_dp.mechanisms.search import thresholds as parameters
-from beam_dp.mechanisms.search.thresholds import Thresholds, thresholds
+from tests.mechanisms.search.test_searches import profile_of
 
-SIZE = 4_000
-# DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.0545.
-TOLERANCE = math.sqrt(math.log(2e10) / (2 * SIZE))
+BUDGETS = [Budget(0.5), Budget(1), Budget(4), Budget.zcdp(0.5)]
 
 
-class CountingNoise(Noise):
-    """The true noise, counting the words that were drawn."""
-
-    drawn = 0
-
-    def words(self, size):
-        CountingNoise.drawn += size
-        return super().words(size)
-
-
-def profile_of(losses: list[int], cap: int) -> tuple[Profile, Candidates]:
-    """Return a profile that has these losses on the candidates 0, 1, ..."""
-    n = len(losses)
-    values = [next((i for i, loss in enumerate(losses) if loss <= k), n) for k in range(cap)]
-    return Profile(values), Candidates.of(range(n))
-
-
-def distance(drawn: list[int], chances: list[float]) -> float:
-    counts = np.bincount(drawn, minlength=len(chances))
-    return float(np.abs(np.cumsum(counts) / len(drawn) - np.cumsum(chances)).max())
+def chances(search, losses):
+    return search.distribution(*profile_of(losses, max(losses) + 1))
 
 
 def failure(first: float, second: float, tau: int, theta: int, queries: int) -> float:
@@ -51,44 +34,6 @@ def failure(first: float, second: float, tau: int, theta: int, queries: int) -> 
     return float(1 - (-math.expm1(-first)) * (np.exp(-first * r) @ right))
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "n", "shift"),
-    [
-        (1, 1000, 23),
-        (1, 4000, 25),
-        (1, 2**16, 29),
-        (1, 2**20, 33),
-        (1, 2**32, 45),
-        (1, 2**64, 74),
-        (0.1, 2**8, 216),
-        (0.1, 2**10, 238),
-        (0.1, 2**16, 300),
-        (0.1, 2**20, 340),
-        (0.1, 2**32, 455),
-        (0.1, 2**64, 741),
-    ],
-)
-def test_shifts_of_the_table(epsilon, n, shift):
-    assert AboveThreshold(Budget(epsilon)).shift(n) == shift
-
-
-@pytest.mark.parametrize(
-    ("rho", "shifts"), [(0.5, (17, 24, 65)), (0.05, (54, 78, 207)), (0.005, (171, 247, 656))]
-)
-def test_shifts_of_the_zcdp_table(rho, shifts):
-    search = AboveThreshold(Budget.zcdp(rho))
-    assert tuple(search.shift(2**m) for m in (8, 16, 64)) == shifts
-
-
-def test_caps_of_the_table():
-    assert [AboveThreshold(Budget(1)).cap(2**m) for m in (10, 20, 64)] == pytest.approx(
-        [59, 68, 104], abs=2
-    )
-    assert [AboveThreshold(Budget(0.1)).cap(2**m) for m in (10, 20, 64)] == pytest.approx(
-        [603, 679, 1035], abs=5
-    )
-
-
 def test_small_beta_costs_little():
     assert [AboveThreshold(Budget(1), beta).shift(2**64) for beta in (1e-3, 1e-6)] == [95, 128]
 
@@ -98,7 +43,7 @@ def test_small_beta_costs_little():
 @pytest.mark.parametrize("epsilon", [0.3, 1, 5])
 @pytest.mark.parametrize("beta", [1e-6, 0.05, 0.5])
 def test_the_failure_formula_is_at_most_beta(n, epsilon, beta):
-    found = thresholds(Fraction(epsilon), False, n, beta)
+    found = AboveThreshold(Budget(epsilon), beta)._thresholds(n)
     tau = found.shift + 1 - found.theta
     assert failure(float(found.first), float(found.second), tau, found.theta, n - 1) <= beta
 
@@ -117,9 +62,9 @@ def test_no_other_choice_has_a_smaller_shift(n):
 @pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(0.1), Fraction(1, 3), Fraction(10**400)])
 @pytest.mark.parametrize("n", [2, 3, 2**64, 2**2000])
 def test_the_budget_is_never_exceeded(epsilon, n):
-    pure = thresholds(epsilon, False, n, 0.05)
+    pure = AboveThreshold(Budget(epsilon))._thresholds(n)
     assert 0 < pure.first and 0 < pure.second and pure.first + pure.second <= epsilon
-    rho = thresholds(epsilon, True, n, 0.05)
+    rho = AboveThreshold(Budget.zcdp(epsilon))._thresholds(n)
     assert 0 < rho.first and 0 < rho.second
     assert (rho.first + 2 * rho.second) ** 2 <= 8 * epsilon
 
@@ -132,8 +77,6 @@ def test_tiny_budgets_and_huge_sets_have_parameters():
 
 def test_distribution_sums_the_definition():
     # By 40-digit decimals from the definition, for every candidate, to 1e-12 of each chance.
-    import decimal
-
     search = AboveThreshold(Budget(0.8), 0.3)
     losses = [9, 9, 7, 4, 4, 1, 0]
     chosen = search._thresholds(len(losses))
@@ -159,100 +102,6 @@ def test_the_last_loss_is_never_asked():
     )
 
 
-def test_choose_follows_the_distribution():
-    profile, candidates = profile_of([9, 7, 7, 6, 4, 2, 2, 0, 0, 0, 0, 0], 10)
-    search = AboveThreshold(Budget(1), 0.3)
-    drawn = [search.choose(profile, candidates) for _ in range(SIZE)]
-    assert distance(drawn, search.distribution(profile, candidates)) < TOLERANCE
-    # The broken twin: noise for half of the epsilon.
-    twin = AboveThreshold(Budget(0.5), 0.3).distribution(profile, candidates)
-    assert distance(drawn, twin) > TOLERANCE
-
-
-def test_a_huge_set_takes_no_more_noise_than_a_small_one():
-    search = AboveThreshold(Budget(1))
-    profile = Profile([1000 - 9 * k for k in range(search.cap(2**64) + 1)])
-    for size in (2**10, 2**64):
-        candidates = Candidates.linear(0, size - 1, 1)
-        CountingNoise.drawn = 0
-        for _ in range(20):
-            assert 0 <= search.choose(profile, candidates, CountingNoise()) < size
-        # One word per plateau, and a few for those where stopping is not rare.
-        assert CountingNoise.drawn < 20 * 5 * len(profile.values)
-
-
-def test_one_candidate_is_returned_for_nothing():
-    search = AboveThreshold(Budget(1))
-    profile, one = Profile([3, 2]), Candidates.of([7])
-    CountingNoise.drawn = 0
-    assert search.choose(profile, one, CountingNoise()) == 7
-    assert (search.shift(1), search.cap(1), search.distribution(profile, one)) == (0, 0, [1.0])
-    assert CountingNoise.drawn == 0
-
-
-def test_the_cap_is_enough():
-    # Profiles cut at K give the same distribution as whole ones, but for 1e-12.
-    search = AboveThreshold(Budget(2), 0.3)
-    losses = [60, 55, 50, 41, 30, 21, 12, 7, 5, 1, 0, 0]
-    cap = search.cap(len(losses))
-    assert cap < 40
-    whole = search.distribution(*profile_of(losses, 60))
-    cut = search.distribution(*profile_of(losses, cap + 1))
-    assert sum(abs(a - b) for a, b in zip(whole, cut, strict=True)) < 2e-12
-    # The broken twin: a cap at half of it is noticed.
-    half = search.distribution(*profile_of(losses, cap // 2))
-    assert sum(abs(a - b) for a, b in zip(whole, half, strict=True)) > 1e-9
-
-
-def test_cost_is_the_budget_without_delta():
-    assert AboveThreshold(Budget(1, 1e-6)).cost == Budget(1)
-    assert AboveThreshold(Budget.zcdp(0.5)).cost == Budget.zcdp(0.5)
-    assert AboveThreshold(Budget(1, 1e-6)).shift(1000) == AboveThreshold(Budget(1)).shift(1000)
-
-
-def test_searches_travel_by_pickle():
-    search = AboveThreshold(Budget(1), 0.01)
-    assert pickle.loads(pickle.dumps(search)) == search
-
-
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: AboveThreshold(1.0), TypeError, "budget must be a Budget, not 1.0"),
-        (
-            lambda: AboveThreshold(Budget(1), 0),
-            ValueError,
-            "beta must be above 0 and below 1, not 0",
-        ),
-        (
-            lambda: AboveThreshold(Budget(1), 1),
-            ValueError,
-            "beta must be above 0 and below 1, not 1",
-        ),
-        (lambda: AboveThreshold(Budget(1), math.nan), ValueError, "beta must be finite"),
-        (lambda: AboveThreshold(Budget(1), "x"), TypeError, "beta must be a real number"),
-        (lambda: AboveThreshold(Budget(1)).shift(0), ValueError, "n must be an int of at least 1"),
-        (lambda: AboveThreshold(Budget(1)).shift(2.0), TypeError, "n must be an int of at least 1"),
-        (
-            lambda: AboveThreshold(Budget(1)).distribution(
-                Profile([1]), Candidates.linear(0, 64, 1)
-            ),
-            ValueError,
-            "candidates must be at most 64, not 65",
-        ),
-    ],
-)
-def test_wrong_calls_are_refused(make, error, message):
-    with pytest.raises(error, match=r"^AboveThreshold[a-z._]*: ") as caught:
-        make()
-    assert message in str(caught.value)
-
-
-def test_thresholds_are_a_record():
-    found = thresholds(Fraction(1), False, 1000, 0.05)
-    assert found == Thresholds(found.first, found.second, found.theta, 23)
-
-
 @pytest.mark.parametrize("beta", [1e-12, 0.5, 0.99, 1 - 1e-12])
 def test_the_shift_of_a_tiny_budget_is_found_at_once(beta):
     """It grows like 1 / epsilon; going down from the first bound one by one took minutes."""
@@ -260,14 +109,53 @@ def test_the_shift_of_a_tiny_budget_is_found_at_once(beta):
     assert shifts[0] * 1e-9 == pytest.approx(shifts[1] * 1e-3, rel=0.02)
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.3, 3])
-@pytest.mark.parametrize("beta", [0.05, 0.6, 0.99])
-def test_the_shift_is_what_going_down_one_by_one_finds(epsilon, beta, monkeypatch):
-    def one_by_one(problem, allowed, found):
-        while better := parameters._first_allowed(problem, allowed[0] - 1, found):
-            allowed = better
-        return allowed
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_who_passes_the_gate_stops_at_no_other_candidate_of_that_loss(budget):
+    """With any number of people, and all of them above every candidate but the last."""
+    gated, plain = AboveThreshold(budget, gate=True), AboveThreshold(budget)
+    stray = []
+    for search in (gated, plain):
+        found = [chances(search, [people] * 63 + [0]) for people in range(0, 120, 3)]
+        # (Of all runs: where nobody passes, that it is 3% of those who do says little.)
+        stray.append(max(math.fsum(chance[1:-1]) for chance in found))
+    assert stray[0] <= 0.03
+    assert stray[1] > 0.3  # the broken twin: without the gate
 
-    fast = parameters.thresholds.__wrapped__(Fraction(epsilon), False, 50, beta)
-    monkeypatch.setattr(parameters, "_least_allowed", one_by_one)
-    assert parameters.thresholds.__wrapped__(Fraction(epsilon), False, 50, beta) == fast
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_all_other_answers_are_within_the_shift_but_for_beta(budget):
+    """Over all profiles of four candidates, in steps of a quarter of the shift."""
+    search = AboveThreshold(budget, 0.2, gate=True)
+    shift = search.shift(4)
+    steps = sorted({0, 1, shift // 2, shift, shift + 1, 3 * shift})
+    for losses in itertools.combinations_with_replacement(reversed(steps), 4):
+        rounded = [*losses[:-1], 0]
+        before = [math.inf, *rounded[:-1]]
+        rows = list(zip(chances(search, losses), rounded, before, strict=True))[1:]
+        assert math.fsum(p for p, loss, last in rows if loss > shift or last < 1) <= 0.2 + 1e-9
+
+
+def test_few_people_end_at_the_gate_and_many_pass_it():
+    search = AboveThreshold(Budget(1), gate=True)
+    shift = search.shift(64)
+    assert chances(search, [shift // 2] * 63 + [0])[0] > 0.9
+    assert chances(search, [2 * shift] * 63 + [0])[0] < 0.01
+
+
+def test_where_the_gate_is_the_whole_plateau_and_where_all_are_one():
+    search = AboveThreshold(Budget(1), gate=True)
+    profile, candidates = profile_of([200, 3, 0, 0], 201)
+    # 200 people end at the gate with a chance below e^-50.
+    assert 0 not in {search.choose(profile, candidates) for _ in range(50)}
+    # A plateau of all is left with 0.14%: in more than half of 20 draws with less than 1e-26.
+    assert sum(search.choose(Profile([0]), candidates) == 0 for _ in range(20)) >= 10
+    assert search.choose(Profile([9, 9]), Candidates.of([7])) == 7
+
+
+@pytest.mark.parametrize("rarity", [1.0, 5.0, 20.0])
+def test_a_stop_beyond_the_reach_is_that_rare(rarity):
+    for gate in (False, True):
+        search = AboveThreshold(Budget(1), 0.3, gate=gate)
+        reach = search.reach(8, rarity)
+        assert math.fsum(chances(search, [reach + 1] * 7 + [0])[:-1]) <= math.exp(-rarity)
+        assert search.reach(1, rarity) == 0

@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from beam_dp.mechanisms.bounding import table as table_module
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field, Table
@@ -57,7 +58,7 @@ def whole(rows: list[Row], loss: Loss, shards: int = 1) -> Summary:
         first, second = parts.pop(generator.randrange(len(parts))), parts.pop()
         if generator.random() < 0.5:
             first = wire.unpack_summary(wire.pack_summary(first))
-        parts.append(histograms.reduce(histograms.concatenate([first, second]), measures))
+        parts.append(histograms.reduce(table_module.concatenate([first, second]), measures))
     return parts[0]
 
 
@@ -330,7 +331,7 @@ def test_lines_merge_by_identities_of_two_words():
     parts = [
         histograms.summarise(settled(rows[start : start + 4], ()), measures) for start in (0, 4, 8)
     ]
-    summary = histograms.reduce(histograms.concatenate([*parts, parts[0]]), measures)
+    summary = histograms.reduce(table_module.concatenate([*parts, parts[0]]), measures)
     assert summary.partition.tolist() == [[7, 7, 7], [0, 1, 3]]
     assert PartitionView.of_all(summary).people(0).tolist() == [8, 4, 4]
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.summaries.histograms import summarise
+from beam_dp.mechanisms.summaries.histograms import PersonBins, summarise
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from beam_dp.mechanisms.summaries.person_bins import PersonBins
 
 BUCKETS = {"mean": (0, True), "sum": (0, False), "max": (2, False), "min": (3, False)}
 NOTHING = {"sum": 0, "count": 0, "max": -(1 << 63), "min": (1 << 63) - 1}

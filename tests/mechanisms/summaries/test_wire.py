@@ -66,11 +66,6 @@ def test_only_the_names_of_the_lines_travel():
     assert b"elsewhere" not in wire.pack_table(table)
 
 
-def test_names_of_no_line_are_left_out():
-    table = some_table(2, [], {(5, 5): b"elsewhere", (6, 6): b""})
-    assert wire.unpack_table(wire.pack_table(table)).names == {}
-
-
 def test_a_slice_carries_nothing_of_its_parent():
     table = Table(*(np.zeros((1, 10**6), np.uint64),) * 2, np.ones(10**6, np.int64), [])
     assert len(wire.pack_table(table.take(slice(0, 10)))) < 1000

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from beam_dp.transforms.columns import ids, partition_keys
 from beam_dp.transforms.columns.partition_keys import (
     Key,
-    are_clean,
     clean,
     decode,
     encode,
@@ -50,10 +49,6 @@ def test_encode_and_decode(key: Key) -> None:
 @given(KEYS, KEYS)
 def test_different_keys_have_different_encodings(left: Key, right: Key) -> None:
     assert (encode(left) == encode(right)) == (typed(left) == typed(right))
-
-
-def test_lengths_are_part_of_the_encoding() -> None:
-    assert encode(("ab", "c")) != encode(("a", "bc")) != encode(("abc",)) != encode(("abc", ""))
 
 
 COLUMNS: list[tuple[st.SearchStrategy[Any], pa.DataType]] = [
@@ -203,22 +198,3 @@ def test_the_properties_catch_an_encoding_without_types_and_lengths() -> None:
     assert without_types((1,)) == without_types(("1",)) and encode((1,)) != encode(("1",))
     assert without_types(("ab", "c")) == without_types(("a", "bc"))
     assert partition_keys.decode(encode((1, "1", True))) == (1, "1", True)
-
-
-@pytest.mark.parametrize(
-    ("listed", "plain"),
-    [
-        ([(1,), (-(1 << 63),)], True),
-        ([(1 << 63,), (1,)], False),
-        ([("a",), ("\ud800",)], False),
-        ([("\ud83d",), ("\ude00",)], False),
-        ([(1,), (True,)], False),
-        ([(1,), ("a",)], False),
-        ([(1,), (1, 2)], False),
-        ([(1.0,)], False),
-        ([(datetime.date(2020, 1, 2), "a")], True),
-    ],
-)
-def test_what_is_called_clean_is_left_as_it_is_by_clean(listed, plain):
-    assert are_clean(listed) == plain
-    assert not plain or [tuple(map(clean, key)) for key in listed] == listed

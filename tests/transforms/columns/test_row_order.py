@@ -12,7 +12,7 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.transforms.columns import row_order
+from beam_dp.transforms.columns import fixed_point
 from tests.hostile import support
 
 MANY = dp.Budget(10_000.0)
@@ -95,27 +95,30 @@ SAME = [NOON, NOON.replace(tzinfo=UTC), (NOON.replace(tzinfo=UTC)).astimezone(EA
 
 def test_dates_times_and_seconds_are_one_scale():
     wanted = SECONDS * 10**6 + 1
-    assert row_order.ranks_of_values([*SAME, Fraction(wanted, 10**6)]).tolist() == [wanted] * 4
+    assert fixed_point.ranks([*SAME, Fraction(wanted, 10**6)]).tolist() == [wanted] * 4
     for kind in (pa.timestamp("us"), pa.timestamp("ns"), pa.timestamp("us", "Asia/Tokyo")):
         column = pa.array([NOON, None], pa.timestamp("us")).cast(kind)
-        assert row_order.ranks(column).tolist() == [wanted, integers.LOWEST]
+        assert fixed_point.ranks(column).tolist() == [wanted, integers.LOWEST]
     day = datetime.date(2024, 2, 29)
     midnight = wanted - 1 - 12 * 3600 * 10**6
-    assert row_order.ranks_of_values([day]).tolist() == [midnight]
+    assert fixed_point.ranks([day]).tolist() == [midnight]
     for kind in (pa.date32(), pa.date64()):
-        assert row_order.ranks(pa.array([day, None], kind)).tolist() == [midnight, integers.LOWEST]
+        assert fixed_point.ranks(pa.array([day, None], kind)).tolist() == [
+            midnight,
+            integers.LOWEST,
+        ]
     for kind in (pa.timestamp("s"), pa.timestamp("ms")):
         column = pa.array([NOON.replace(microsecond=0)], kind)
-        assert row_order.ranks(column).tolist() == [wanted - 1]
+        assert fixed_point.ranks(column).tolist() == [wanted - 1]
 
 
 def test_what_is_no_time_comes_first_and_what_is_far_is_cut():
     odd = [None, float("nan"), "2024-01-01", b"x", True, [1], datetime.time(3)]
-    assert set(row_order.ranks_of_values(odd).tolist()) == {integers.LOWEST}
-    far = row_order.ranks_of_values([10**40, -(10**40), 1e300, -1e300, 1]).tolist()
+    assert set(fixed_point.ranks(odd).tolist()) == {integers.LOWEST}
+    far = fixed_point.ranks([10**40, -(10**40), 1e300, -1e300, 1]).tolist()
     assert far == [1 << 62, -(1 << 62), 1 << 62, -(1 << 62), 10**6]
     seconds = pa.array([(1 << 63) - 1, -(1 << 63)], pa.int64()).cast(pa.timestamp("s"))
-    assert row_order.ranks(seconds).tolist() == pytest.approx([1 << 62, -(1 << 62)], rel=1e-9)
+    assert fixed_point.ranks(seconds).tolist() == pytest.approx([1 << 62, -(1 << 62)], rel=1e-9)
 
 
 def test_wrong_calls_are_refused():

@@ -23,13 +23,8 @@ TABLE = pa.table(
 
 
 def written(path: Path) -> str:
-    writers = {
-        ".csv": table_files.write_table_csv,
-        ".parquet": table_files.write_table_parquet,
-        ".jsonl": table_files.write_table_jsonl,
-    }
     with path.open("wb") as file:
-        writers[path.suffix](file, TABLE)
+        table_files.write(file, path.suffix, TABLE)
     Path(f"{path}.json").write_text(json.dumps({"columns": COLUMNS}))
     return str(path)
 
@@ -55,7 +50,7 @@ def test_keys_that_look_like_formulas_stay_different_keys(tmp_path: Path, extens
     path = tmp_path / f"out.{extension}"
     table = pa.table({"day": keys, "n": list(range(len(keys)))})
     with path.open("wb") as file:
-        getattr(table_files, f"write_table_{extension}")(file, table)
+        table_files.write(file, path.suffix, table)
     read = released_files.table_of(str(path), {"keys": ["day"], "numbers": [["n"]]})
     assert read["day"].to_pylist() == keys
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import beam_dp as dp
-from beam_dp.transforms.io import headers
+from beam_dp.transforms.io import open_files, read_rows
 
 WANTED = ["who", "spent"]
 SECRET = "canary-7f3a"
@@ -208,7 +208,7 @@ def test_a_table_of_nobody_is_no_fault(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content",
     [b"", b"\n \n", b"\xef\xbb\xbf", b"{}\n", b'\xef\xbb\xbf{"who": 1, "spent": 2}\n', b"[]\n{}",
-     b'{"who": "' + b"x" * headers.open_files.LOOKED + b'"}'],
+     b'{"who": "' + b"x" * open_files.LOOKED + b'"}'],
 )  # fmt: skip
 def test_json_lines_have_no_header(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "in.jsonl").write_bytes(content)
@@ -222,7 +222,7 @@ def test_later_rows_decide_about_themselves_only(tmp_path: Path, extension: str)
     """A character that the end of what is looked at cuts is none that is wrong."""
     start = b"who,spent\n" if extension == "csv" else b"{}\n"
     line = "é,1\n" if extension == "csv" else '{"who": "é"}\n'
-    looked = headers.open_files.LOOKED
+    looked = open_files.LOOKED
     for shift in range(4):
         content = (start + b" " * shift + b"\n" + line.encode() * looked)[:looked]
         (tmp_path / f"in.{extension}").write_bytes(content + b"\n" + b"\xff" * 9)
@@ -236,7 +236,7 @@ def test_types_of_parquet_are_known_when_the_pipeline_is_built(tmp_path: Path) -
     for name, kind in (("a", pa.null()), ("b", pa.float64()), ("c", pa.null())):
         table = pa.table({"who": pa.nulls(1), "spent": pa.nulls(1, kind)})
         pq.write_table(table, tmp_path / f"{name}.parquet")
-    types = headers.check(f"{tmp_path}/*.parquet", ".parquet", WANTED, True)
+    types = dp.ReadRows(f"{tmp_path}/*.parquet", WANTED)._look()
     assert types == {"who": pa.null(), "spent": pa.float64()}
     asked = dp.PrivateAggregate("spent", [dp.Sum("who")], dp.Budget(1.0))
     pq.write_table(pa.table({"who": ["x"], "spent": [1]}), tmp_path / "d.parquet")
@@ -256,9 +256,9 @@ def test_a_pipe_is_not_opened_for_it(tmp_path: Path) -> None:
 
 
 def test_a_part_of_many_files_is_looked_at(tmp_path: Path) -> None:
-    for index in range(headers.MOST + 1):
+    for index in range(read_rows.MOST + 1):
         (tmp_path / f"{index:03}.csv").write_bytes(FINE)
-    (tmp_path / f"{headers.MOST:03}.csv").write_bytes(b"who\n")
+    (tmp_path / f"{read_rows.MOST:03}.csv").write_bytes(b"who\n")
     read(f"{tmp_path}/*.csv")
     with (
         pytest.raises(RuntimeError, match="column 'spent' must stand once"),

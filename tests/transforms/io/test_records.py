@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from beam_dp.transforms.io import csv_files, quotes, records
+from beam_dp.transforms.io import csv_files, records
 from tests.sizes import tries as sized
 
 HEADER = b"who,what\n"
@@ -152,36 +152,6 @@ def test_every_text_is_read_as_one_character_at_a_time(
         assert rows_or_refused(path, names, quoted) == expected, (text, limit, look)
 
 
-def good_records(text: bytes, quoted: bool, *sizes: int) -> list[bytes]:
-    form = records.Form.QUOTED_CELLS if quoted else records.Form.CELLS
-    found = []
-    for piece in records.whole_records(io.BytesIO(text), form, *sizes):
-        cuts = [0, *piece.ends.tolist()]
-        for start, end, good in zip(cuts, cuts[1:], piece.good.tolist(), strict=False):
-            found += [piece.text[start:end]] if good else []
-    return [record for record in found if record.strip(b"\r\n")]
-
-
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("seed", range(8))
-def test_records_with_tiny_limits_are_those_of_one_character_at_a_time(seed: int) -> None:
-    random_ = random.Random(seed)
-    for _ in range(500):
-        text = b"".join(random_.choices(WORDS[:-1], k=random_.randrange(60)))
-        limit, look, block = (random_.randrange(1, most) for most in (8, 16, 6))
-        for quoted in (True, False):
-            slow = slow_records(text, quoted, limit, look)
-            expected = [record for record, cells in slow if cells is not None]
-            found = good_records(text, quoted, limit, look, block)
-            assert found == expected, (text, quoted, limit, look, block)
-
-
-def test_a_lone_cr_is_found_wherever_the_block_ends() -> None:
-    for block in range(1, 20):
-        text = records.BYTE_ORDER_MARK + b"\nx\rz,9\ny,1\r\n"
-        assert good_records(text, True, 100, 100, block) == [b"y,1\r\n"]
-
-
 def test_the_reference_reads_what_the_standard_says() -> None:
     text = b'a,b\r\n"x, ""y""\n",1\n\n5" pipe,2\n"z"t,3\n"u\nv,4\r\r\nw\r,5\n'
     assert [cells for _, cells in slow_records(text, True, 100, 100)] == [
@@ -267,13 +237,6 @@ def test_a_cell_beyond_the_look_gives_its_further_lines_as_rows(
     assert rows_of(tmp_path, HEADER + inside + b"a,1\n") == [("a", "1")]
     beyond = b'"q\n' + b"z,9\n" * 60 + b'",1\n'
     assert rows_of(tmp_path, HEADER + beyond + b"a,1\n") == [("z", "9")] * 60 + [("a", "1")]
-
-
-def test_a_cell_beyond_the_true_look_does_so_too(tmp_path: Path) -> None:
-    line = b"z,9" + b" " * 1000 + b"\n"
-    count = records.LOOK_LIMIT // len(line) + 2
-    content = HEADER + b'"q\n' + line * count + b'",1\na,1\n'
-    assert len(rows_of(tmp_path, content)) == count + 1
 
 
 def test_a_cell_starts_with_what_looks_like_a_byte_order_mark(
@@ -392,42 +355,21 @@ def test_the_work_grows_with_the_length_alone(
     monkeypatch: pytest.MonkeyPatch, case: str, sizes: tuple[int, int, int], start: bytes
 ) -> None:
     looked = []
-    find, goes_on = quotes.find, quotes.QuoteSearch.goes_on
+    find, goes_on = records.find, records.QuoteSearch.goes_on
 
-    def counted_find(content: quotes.Bytes, look: int, final: bool) -> quotes.Quoted:
+    def counted_find(content: records.Bytes, look: int, final: bool) -> records.Quoted:
         looked.append(len(content))
         return find(content, look, final)
 
-    def counted_search(self: quotes.QuoteSearch, block: bytes) -> bool:
+    def counted_search(self: records.QuoteSearch, block: bytes) -> bool:
         looked.append(len(block))
         return goes_on(self, block)
 
-    monkeypatch.setattr(quotes, "find", counted_find)
-    monkeypatch.setattr(quotes.QuoteSearch, "goes_on", counted_search)
+    monkeypatch.setattr(records, "find", counted_find)
+    monkeypatch.setattr(records.QuoteSearch, "goes_on", counted_search)
     text = HEADER + start + HOSTILE[case] * 200_000
     form = records.Form.QUOTED_CELLS
     for _ in records.whole_records(io.BytesIO(text), form, *sizes):
-        pass
-    assert sum(looked) <= 4 * len(text) + 10_000
-
-
-@pytest.mark.sampled(9)
-@pytest.mark.parametrize("seed", range(20))
-def test_the_work_on_mixed_texts_grows_with_the_length_alone(
-    monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
-    looked = []
-    find, goes_on = quotes.find, quotes.QuoteSearch.goes_on
-    monkeypatch.setattr(quotes, "find", lambda c, k, f: looked.append(len(c)) or find(c, k, f))
-    monkeypatch.setattr(
-        quotes.QuoteSearch, "goes_on", lambda s, b: looked.append(len(b)) or goes_on(s, b)
-    )
-    random_ = random.Random(seed)
-    parts = [random_.choice(WORDS) * random_.choice([1, 1, 2, 3, 400]) for _ in range(5000)]
-    text = b"".join(parts)
-    for _ in records.whole_records(
-        io.BytesIO(text), records.Form.QUOTED_CELLS, 300, random_.choice([1000, 10_000]), 512
-    ):
         pass
     assert sum(looked) <= 4 * len(text) + 10_000
 

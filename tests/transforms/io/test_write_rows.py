@@ -157,7 +157,7 @@ CELLS = {
 @pytest.mark.parametrize("cell", CELLS, ids=repr)
 def test_csv_cell(tmp_path: Path, cell: Any) -> None:
     with (tmp_path / "out.csv").open("wb") as file:
-        table_files.write_csv(file, ["x"], [None], [(cell, "end")])
+        table_files.write(file, ".csv", table_files.Rows(["x"], [None], [(cell, "end")]))
     assert read(tmp_path / "out.csv")[1:] == [[CELLS[cell], "end"]]
 
 
@@ -185,7 +185,8 @@ def test_any_cells_can_be_sorted(cells: list[Any]) -> None:
 )
 def test_parquet_cells(tmp_path: Path, cells: list[Any], kind: Any, written: list[Any]) -> None:
     with (tmp_path / "out.parquet").open("wb") as file:
-        table_files.write_parquet(file, ["x"], [kind], [(cell,) for cell in cells])
+        rows = table_files.Rows(["x"], [kind], [(cell,) for cell in cells])
+        table_files.write(file, ".parquet", rows)
     assert pq.read_table(tmp_path / "out.parquet")["x"].to_pylist() == written
 
 
@@ -252,8 +253,8 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:
     with whole_files.written(sys.argv[1]) as file:
         rows = [("a" * 100, place) for place in range(10_000)]
-        write = getattr(table_files, "write_" + sys.argv[1].rpartition(".")[2])
-        write(file, ["a", "b"], [str, int], rows)
+        table = table_files.Rows(["a", "b"], [str, int], rows)
+        table_files.write(file, os.path.splitext(sys.argv[1])[1], table)
 except OSError as error:
     sys.exit(error.strerror)
 """

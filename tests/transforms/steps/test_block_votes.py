@@ -8,6 +8,7 @@ import threading
 import apache_beam as beam
 import numpy as np
 import pytest
+from apache_beam.internal import pickler
 
 import beam_dp as dp
 from beam_dp.transforms.columns import layout
@@ -106,7 +107,7 @@ def remembering(values, seen=SEEN, *, more=MORE):
 
 
 def test_default_arguments_of_a_function_of_a_module_are_new_for_each_block():
-    content = block_votes.packed(remembering)
+    content = pickler.dumps(remembering)
     assert [block_votes.made(content)(np.zeros(3)) for _ in range(3)] == [2.0] * 3
     assert (SEEN, MORE) == ([], {})  # the function of the module is never called
     found = released(black_box(remembering, blocks=9))

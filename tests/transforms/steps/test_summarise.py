@@ -190,13 +190,6 @@ def test_empty_input_still_fills_every_bucket() -> None:
     assert run([], buckets=4) == {0: [], 1: [], 2: [], 3: [], SHARED: []}
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("shards", [0, 3, -1, 1.0, True, "8", 1 << 17])
-def test_shards_are_a_power_of_two(shards: Any) -> None:
-    with pytest.raises(ValueError, match="shards must be a power of two from 1 to 65536"):
-        run([{"person": 1}], shards=shards)
-
-
 def test_shards_are_decided_by_the_person() -> None:
     collect = Collect(layout(), Bounder(ContributionBounds(None), FIELDS, KEY), 8)
     collect.setup()

@@ -6,29 +6,28 @@ With s = D / 32 for the price D, E is known by the whole number
 
 which never falls with E. E is rational (a vertex of a polyhedron with rational coefficients), and
 the points (n + c) s where q jumps are not: bounds of E that are exact and close enough always have
-the same q. So q is a function of the program, whoever proposes. And 0 <= E' - E <= D gives
+the same q, and `packing_refined` has bounds as close as one likes. So q is a function of the
+program, whoever proposes. And 0 <= E' - E <= D gives
 0 <= q' - q <= 32.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
-from beam_dp.mechanisms.optimization.packing import packing_by_highs
-from beam_dp.mechanisms.optimization.packing.packing_program import Packing
-from beam_dp.mechanisms.optimization.packing.packing_proposals import (
-    PackingGuess,
-    PackingProposals,
-)
+import numpy as np
+
+from beam_dp.mechanisms.optimization.packing import packing_refined
+from beam_dp.mechanisms.optimization.packing.packing_program import Packing, PackingBounds
+from beam_dp.mechanisms.optimization.packing.packing_proposals import PackingProposals
 
 PARTS = 32
 _SMALL = 30_000  # rows of a program that HiGHS is asked for first
-_ROWS = 3_000_000  # and of one that it is asked for at all
-_STEPS = 1_000, 20_000  # of the first-order method before HiGHS has its turn, and after
+_ROWS = 3_000_000  # and of one that it is asked for soon
+_FEW, _MANY = 1_000, 20_000  # steps of the first-order method before HiGHS has its turn
 
 
 class PackingCell(NamedTuple):
@@ -66,35 +65,28 @@ class CellSearch:
     """
 
     def __init__(self, packing: Packing, added: Fraction) -> None:
-        self._packing, self._added = packing, added
-        self.low = cell(added)
-        self._line = packing.upper(packing.taken_by_nobody)
-        self.high = cell(self._line[0] + added)
-        self._guesses = _guesses(packing)
+        self._added, self._bounds = added, _bounds(packing)
+        self._best = packing.bounds(np.zeros(packing.people), np.zeros(len(packing.values)))
+        self.low, self.high = cell(added), cell(self._best.high + added)
 
     def step(self) -> None:
-        """Take one guess more."""
-        guess = next(self._guesses)
-        line = self._packing.upper(guess.removed)
-        if line[0] < self._line[0]:
-            self._line, self.high = line, cell(line[0] + self._added)
-        low = self._packing.lower(guess.packed)
-        self.low = max(self.low, cell(low + self._added))
+        """Take the bounds of one guess more."""
+        found = next(self._bounds)
+        if found.high < self._best.high:
+            self._best, self.high = found, cell(found.high + self._added)
+        self.low = max(self.low, cell(found.low + self._added))
 
     def decided(self) -> PackingCell:
         """Return the only cell."""
         while self.low < self.high:
             self.step()
-        return PackingCell(self.high, *self._line[1:])
+        return PackingCell(self.high, self._best.stays, self._best.removed)
 
 
-def _guesses(packing: Packing) -> Iterator[PackingGuess]:
-    """Yield guesses: HiGHS is asked for programs of its size, others have a first-order method."""
-    if len(packing.values) <= _SMALL:
-        yield from packing_by_highs.guesses(packing)
-    first_order = PackingProposals(packing)
-    yield from first_order.guesses(_STEPS[0])
-    if _SMALL < len(packing.values) <= _ROWS:
-        yield from packing_by_highs.guesses(packing)
-    for steps in itertools.repeat(_STEPS[1]):
-        yield from first_order.guesses(steps)
+def _bounds(packing: Packing) -> Iterator[PackingBounds]:
+    """Yield bounds: HiGHS is asked for programs of its size, others have a first-order method."""
+    if len(packing.values) > _SMALL:
+        steps = _FEW if len(packing.values) <= _ROWS else _MANY
+        for guess in PackingProposals(packing).guesses(steps):
+            yield packing.bounds(guess.removed, guess.packed)
+    yield from packing_refined.bounds(packing)

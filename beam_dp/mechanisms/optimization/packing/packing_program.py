@@ -30,12 +30,30 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
 _EXACT = 52  # integers of so many bits are floats, and so are sums of them that stay below
 _MOST = 44
 _SAFE = 2.0**-50
+
+
+class PackingBounds(NamedTuple):
+    """Bounds of E / D that a guess proves, and a line above E at all prices.
+
+    Attributes:
+        low: a lower bound.
+        high: an upper bound.
+        stays: the sum of w_v z_v of a removal. E at any price D' is at most that plus D' times the
+            next.
+        removed: the sum of r of it.
+    """
+
+    low: Fraction
+    high: Fraction
+    stays: Fraction
+    removed: Fraction
 
 
 @dataclass(frozen=True)
@@ -77,6 +95,11 @@ class Packing:
         """Whether every value has one row."""
         return len(self.weights) == len(self.values)
 
+    @property
+    def shared(self) -> int:
+        """How many values have a bound that several rows share: all of them, or none."""
+        return 0 if self.single else len(self.weights)
+
     @functools.cached_property
     def starts(self) -> np.ndarray:
         """Where the rows of each value start."""
@@ -92,11 +115,6 @@ class Packing:
         """The precision of guesses: all sums stay below 2^52."""
         most = int(max(self.room.sum(), self.people)) + len(self.weights) // (1 << 20) + 2
         return min(_MOST, _EXACT - most.bit_length())
-
-    @property
-    def taken_by_nobody(self) -> np.ndarray:
-        """r of a removal of nobody."""
-        return np.zeros(self.people)
 
     def taken(self, removed: np.ndarray) -> np.ndarray:
         """Return the sum of r over the owners of each row; r has a 0 at its end."""
@@ -118,15 +136,44 @@ class Packing:
         """Return the sum of a column over the rows of each value."""
         return packed if self.single else np.add.reduceat(packed, self.starts)
 
+    def rooms(self, bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return c_v times 2^bits, rounded down and up, as integers."""
+        weights, index = np.unique(self.weights, return_inverse=True)
+        top, bottom = self.price.denominator << bits, self.price.numerator
+        low = np.array([weight * top // bottom for weight in weights.tolist()], object)
+        high = np.array([-(-weight * top // bottom) for weight in weights.tolist()], object)
+        most = self.lengths.astype(object) << bits
+        return np.minimum(low[index], most), np.minimum(high[index], most)
+
     @functools.cached_property
     def _rooms(self) -> tuple[np.ndarray, np.ndarray]:
-        """c_v times 2^bits, rounded down and up."""
-        weights, index = np.unique(self.weights, return_inverse=True)
-        top, bottom = self.price.denominator << self.bits, self.price.numerator
-        low = np.array([weight * top // bottom for weight in weights.tolist()], np.float64)
-        high = np.array([-(-weight * top // bottom) for weight in weights.tolist()], np.float64)
-        most = self.lengths * float(1 << self.bits)
-        return np.minimum(low[index], most), np.minimum(high[index], most)
+        """The same for the precision of guesses, as floats."""
+        low, high = self.rooms(self.bits)
+        return low.astype(np.float64), high.astype(np.float64)
+
+    def bounds(self, removed: np.ndarray, packed: np.ndarray) -> PackingBounds:
+        """Return what a guess in floats proves: of r for each person, and of u for each row."""
+        return PackingBounds(self.lower(packed), *self.upper(removed))
+
+    def exact_bounds(self, removed: np.ndarray, packed: np.ndarray, bits: int) -> PackingBounds:
+        """Return what a guess in integers over 2^bits proves: closer than floats can be."""
+        one, (least, most) = 1 << bits, self.rooms(bits)
+        parts = np.append(np.clip(removed[: self.people], 0, one), 0)
+        stays = np.maximum(one - self.stays(self.taken(parts)), 0)
+        kept = -(-most * stays >> bits)  # rounded up
+        filled = np.maximum(packed, 0)
+        sums = self.sums(filled)
+        room = np.where(sums > least, least, sums)[self.values]
+        filled = filled * room // np.maximum(sums, 1)[self.values]
+        loads = sum(summed(role, filled, self.people) for role in self.roles)
+        over = np.maximum(loads - one, 0)
+        gone = Fraction(sum(parts), one)
+        return PackingBounds(
+            Fraction(sum(filled) - sum(over), one),
+            Fraction(sum(kept), one) + gone,
+            Fraction(sum(self.weights.tolist() * stays), one),
+            gone,
+        )
 
     def upper(self, removed: np.ndarray) -> tuple[Fraction, Fraction, Fraction]:
         """Return an upper bound of E / D, and a line above E at all prices.
@@ -163,3 +210,10 @@ class Packing:
             parts = np.where((self.sums(parts) <= room)[self.values], parts, 0)
         over = np.maximum(self.loads(parts) - one, 0)
         return Fraction(int(parts.sum()) - int(over.sum()), 1 << self.bits)
+
+
+def summed(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
+    """Return the sums of integers of any size by index, 0 to before `size`; others are left out."""
+    sums = np.zeros(size + 1, object)
+    np.add.at(sums, indexes, column)
+    return sums[:-1]

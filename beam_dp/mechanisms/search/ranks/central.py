@@ -11,10 +11,9 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.search.common import check, check_share
+from beam_dp.mechanisms.search.common import bounded_range, check
 from beam_dp.mechanisms.search.draws import draw_below, draw_run
-from beam_dp.mechanisms.search.ranks.node import Answer, Node, NodeSearch, epsilon_of
-from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION, alone
+from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, alone, check_share
 
 _OWNER = "CentralSearch"
 NONE = 128
@@ -31,7 +30,7 @@ class _Runs(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CentralSearch(NodeSearch):
+class CentralSearch:
     """Choose a candidate whose rank is near p n, every person counting once; or answer nothing.
 
     It is best for p in the middle, from 0.2 to 0.8, and answers where n people are more than about
@@ -93,10 +92,15 @@ class CentralSearch(NodeSearch):
         checks.positive_integer(_OWNER, "resolution", self.resolution)
 
     @property
+    def cost(self) -> Budget:
+        """What one choice spends: the budget's epsilon or rho, and no delta."""
+        return self.budget.without_delta()
+
+    @property
     def usual_error(self) -> int:
         """How far the rank is off in 95% of draws, in people, by measurement."""
         most = max(self._share, 1 - self._share)
-        return math.ceil(_SPREAD * float(2 * most / epsilon_of(self.budget)))
+        return math.ceil(_SPREAD * float(2 * most / bounded_range(self.budget)))
 
     def choose_at(self, node: Node, candidates: Candidates, noise: Noise) -> Answer:
         """Return one candidate of a node, or none: a private draw."""
@@ -127,7 +131,7 @@ class CentralSearch(NodeSearch):
     def _rate(self) -> Fraction:
         """epsilon / (2 m) per unit of loss."""
         share = self._share
-        return epsilon_of(self.budget) / (
+        return bounded_range(self.budget) / (
             2 * max(share, 1 - share) * share.denominator * self.resolution
         )
 

@@ -1,24 +1,72 @@
-"""Node: people's shares on a run of candidates; the whole of them at first, later parts of it.
+"""Node: people's shares on a run of candidates; the whole of them at first, later parts of it."""
 
-`NodeSearch` is what the searches of one quantile have in common.
-"""
-
-import abc
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.numerics.intervals import root_below
 from beam_dp.mechanisms.numerics.numbers import WIDE, Number
-from beam_dp.mechanisms.search.common import AUDITED, ENOUGH, SYSTEM_NOISE
-from beam_dp.mechanisms.search.ranks.rank_profile import RankProfile
+
+RESOLUTION = 6_983_776_800
+"""2^5 3^3 5^2 7 11 13 17 19, a multiple of 1, ..., 22: shares of so many rows are exact."""
+_FINEST = 1 << 100
+
+
+def increments(
+    people: np.ndarray,
+    buckets: np.ndarray,
+    counts: np.ndarray,
+    resolution: int = RESOLUTION,
+    clip: int = 1,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return (bucket, amount) pairs: how much all people's weights of rows rise at each bucket.
+
+    For a person with c_i(y) of m_i rows at or below candidate y the weight is
+    G_i(y) = floor(D c_i(y) / max(m_i, C)), D the resolution and C the clip: it depends on that
+    person alone, does not decrease in y, and is D at most. With C = 1 it is their share of rows,
+    and each person adds D in all. With another clip each row of somebody who has at most C of them
+    weighs D / C, and whoever has more adds D. The pairs of disjoint groups of people are simply put
+    together.
+
+    Args:
+        people: per line the code of its person; all lines of a person must be here.
+        buckets: per line the index of a candidate, at least 0.
+        counts: per line how many rows, at least 1; lines of one person and bucket add up.
+        resolution: D, public.
+        clip: C, a number that was released.
+    """
+    order = order_of(people, buckets)
+    people, buckets, counts = people[order], buckets[order], counts[order]
+    new = np.append(True, people[1:] != people[:-1])[: len(people)]
+    starts = np.flatnonzero(new)
+    sizes = np.diff(np.append(starts, len(people)))
+    totals = np.add.reduceat(counts, starts) if len(starts) else counts
+    below = counts.cumsum() - np.repeat(totals.cumsum() - totals, sizes)
+    totals = np.maximum(totals, clip)
+    scaled = integers.product(np.full(len(below), resolution), below)
+    shares = integers.narrow(scaled // np.repeat(totals, sizes))
+    rises = shares - np.where(new, 0, np.append(0, shares[:-1])[: len(shares)])
+    return _merged(buckets, rises)
+
+
+def order_of(people: np.ndarray, buckets: np.ndarray) -> np.ndarray:
+    """Return the order by people, then buckets: by one int64 key where it fits, which is faster."""
+    width = int(buckets.max(initial=0)) + 1
+    if (int(people.max(initial=0)) + 1) * width < WIDE:
+        return np.argsort(people * width + buckets)
+    return np.lexsort((buckets, people))
+
+
+def _merged(buckets: np.ndarray, amounts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return each bucket once, in rising order, with the exact sum of its amounts."""
+    order = np.argsort(buckets)  # sums are exact: equal buckets may come in any order
+    buckets = buckets[order]
+    new = np.append(True, buckets[1:] != buckets[:-1])[: len(buckets)]
+    starts = np.flatnonzero(new)
+    return buckets[starts], integers.segment_sums(amounts[order], starts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,10 +86,15 @@ class Node:
     stop: int
 
     @classmethod
-    def of(cls, profile: RankProfile, size: int) -> "Node":
-        """Return the node of all candidates; what lies above the last one counts as the last."""
-        inside = RankProfile(np.minimum(profile.buckets, size - 1), profile.amounts)
-        return cls(inside.buckets, inside.amounts, 0, size)
+    def of(cls, buckets: np.ndarray, amounts: np.ndarray, size: int) -> "Node":
+        """Return the node of all candidates; what lies above the last one counts as the last.
+
+        Args:
+            buckets: indexes, in any order; an index may stand there several times.
+            amounts: per bucket, by how much the sum rises; see `increments`.
+            size: the number of candidates.
+        """
+        return cls(*_merged(np.minimum(buckets, size - 1), amounts), 0, size)
 
     @property
     def size(self) -> int:
@@ -81,72 +134,21 @@ class Answer(NamedTuple):
         return math.nan if self.candidate is None else candidates[self.candidate]
 
 
-def epsilon_of(budget: Budget) -> Fraction:
-    """Return the epsilon of a budget; for a rho the most bounded range that it pays: sqrt(8 rho).
+def check_share(owner: str, p: checks.Real) -> None:
+    """Refuse a p whose rates per unit no float could hold; 30 digits are fine.
 
-    A mechanism whose log ratio of two neighbours ranges over an interval of length eta is
-    eta^2 / 8-zCDP (Cesar and Rogers 2021, "Bounding, Concentrating, and Truncating").
+    Raises:
+        ValueError: for a denominator above 2^100.
     """
-    amount = budget.amount
-    return min(root_below(8 * amount) if budget.is_zcdp else amount, ENOUGH)
-
-
-def checked(
-    owner: str, profile: RankProfile, candidates: Candidates, resolution: int, most: int = WIDE - 1
-) -> Node:
-    """Return the node of a profile; refuse another resolution, and too many candidates."""
     checks.require(
-        profile.resolution == resolution,
+        checks.decimal(owner, "p", p).denominator <= _FINEST,
         owner,
-        "resolution",
-        f"be that of the profile, {profile.resolution}, not {resolution}",
+        "p",
+        f"be a fraction with a denominator of at most 2^100, not {checks.shown(p)}",
+        "Write p=0.001.",
     )
-    rule = f"be at most {most}, not {candidates.size}"
-    checks.require(candidates.size <= most, owner, "candidates", rule)
-    return Node.of(profile, candidates.size)
 
 
-def audited(owner: str, profile: RankProfile, candidates: Candidates, resolution: int) -> Node:
-    """Return the node of a profile; refuse more candidates than an audit can list."""
-    return checked(f"{owner}.distribution", profile, candidates, resolution, AUDITED)
-
-
-class NodeSearch(abc.ABC):
-    """The base of the searches of one quantile: what they offer for all candidates.
-
-    Attributes:
-        budget: what one choice may spend.
-        resolution: D, what one person adds in all.
-    """
-
-    budget: Budget
-    resolution: int
-
-    @property
-    def cost(self) -> Budget:
-        """What one choice spends: the budget's epsilon or rho, and no delta."""
-        return self.budget.without_delta()
-
-    def choose_from(
-        self, profile: RankProfile, candidates: Candidates, noise: Noise = SYSTEM_NOISE
-    ) -> Number:
-        """Return one candidate, NaN for none: a private draw."""
-        node = checked(type(self).__name__, profile, candidates, self.resolution)
-        return self.choose_at(node, candidates, noise).value(candidates)
-
-    def distribution(self, profile: RankProfile, candidates: Candidates) -> list[float]:
-        """Return the exact output probabilities, the last one that of none, for audits.
-
-        Raises:
-            ValueError: for more than 64 candidates.
-        """
-        node = audited(type(self).__name__, profile, candidates, self.resolution)
-        return self.chances_at(node, candidates)
-
-    @abc.abstractmethod
-    def choose_at(self, node: Node, candidates: Candidates, noise: Noise) -> Answer:
-        """Return one candidate of a node, or none: a private draw."""
-
-    @abc.abstractmethod
-    def chances_at(self, node: Node, candidates: Candidates) -> list[float]:
-        """Return the probabilities of the candidates of a node, and of none."""
+def alone(value: int) -> np.ndarray:
+    """Return a column of one integer of any size."""
+    return integers.narrow(np.array([value], object))

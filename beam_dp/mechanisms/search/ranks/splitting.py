@@ -1,8 +1,8 @@
 """SplitSearch: several quantiles for the price of few, by recursive splitting."""
 
+import functools
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,11 +12,9 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.numbers import Number
-from beam_dp.mechanisms.search.common import SYSTEM_NOISE, check
+from beam_dp.mechanisms.search.common import check
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
-from beam_dp.mechanisms.search.ranks.node import Answer, Node, audited, checked
-from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION, RankProfile
+from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node
 from beam_dp.mechanisms.search.ranks.tail import STRAY, TailSearch
 
 _OWNER = "SplitSearch"
@@ -30,6 +28,7 @@ weights, as all others err with it; or smaller, where it is a walk, which errs l
 Indexes = tuple[int | None, ...]
 
 
+@functools.lru_cache(maxsize=256)
 def quantile_search(
     budget: Budget, p: Fraction, resolution: int = RESOLUTION, stray: float = STRAY
 ) -> CentralSearch | TailSearch:
@@ -82,7 +81,7 @@ class SplitSearch:
     """
 
     budget: Budget
-    shares: Sequence[checks.Real]
+    shares: tuple[Fraction, ...]
     resolution: int = RESOLUTION
     stray: float = STRAY
 
@@ -91,9 +90,10 @@ class SplitSearch:
         checks.require(len(self.shares) > 0, _OWNER, "shares", "have at least one p")
         for share in self.shares:
             checks.fraction_between(_OWNER, "a share", share, 0, 1)
-        exact = self._exact
+        exact = tuple(checks.decimal(_OWNER, "a share", share) for share in self.shares)
         rises = all(a < b for a, b in itertools.pairwise(exact))
         checks.require(rises, _OWNER, "shares", f"rise, not be {list(self.shares)}")
+        object.__setattr__(self, "shares", exact)
         checks.positive_integer(_OWNER, "resolution", self.resolution)
 
     @property
@@ -108,35 +108,22 @@ class SplitSearch:
 
     def level_cost(self, level: int) -> Budget:
         """Return what the searches of one level may spend together; the first one is 0."""
-        middle = self._exact[len(self.shares) // 2]
+        middle = self.shares[len(self.shares) // 2]
         root = _ROOT if TAIL < middle < 1 - TAIL else 1 / _ROOT
         return self.cost.scaled((Fraction(1) if level else root) / (root + self.levels - 1))
 
-    def choose_from(
-        self, profile: RankProfile, candidates: Candidates, noise: Noise = SYSTEM_NOISE
-    ) -> list[Number]:
-        """Return one candidate per share, NaN for none, in the order of the shares."""
-        node = checked(_OWNER, profile, candidates, self.resolution)
-        answers = self.answers(node, candidates, noise)
-        return [answer.value(candidates) for answer in answers]
-
     def answers(self, node: Node, candidates: Candidates, noise: Noise) -> list[Answer]:
         """Return the answer for each share, for the node of all candidates: a private draw."""
-        return self._choose(node, self._exact, candidates, noise, 0)
+        return self._choose(node, self.shares, candidates, noise, 0)
 
-    def distribution(self, profile: RankProfile, candidates: Candidates) -> dict[Indexes, float]:
-        """Return the exact probabilities of all lists of indexes (None for none), for audits.
-
-        Raises:
-            ValueError: for more than 64 candidates.
-        """
-        node = audited(_OWNER, profile, candidates, self.resolution)
-        return self._chances(node, self._exact, candidates, 0)
+    def chances_at(self, node: Node, candidates: Candidates) -> dict[Indexes, float]:
+        """Return the exact probabilities of all lists of indexes (None for none), for audits."""
+        return self._chances(node, self.shares, candidates, 0)
 
     @property
     def usual_errors(self) -> list[int]:
         """How far each rank is off in 95% of draws where people are many; by measurement."""
-        return [math.ceil(error) for error in self._usual(self._exact, 0)]
+        return [math.ceil(error) for error in self._usual(self.shares, 0)]
 
     def _usual(self, shares: tuple[Fraction, ...], level: int) -> list[float]:
         if not shares:
@@ -147,16 +134,11 @@ class SplitSearch:
         below, above = (self._usual(rest, level + 1) for _, rest, _ in parts)
         weights = _weights(shares)
         pairs = zip([*below, 0.0, *above], weights, strict=True)
-        errors = [math.hypot(error, own * weight) for error, weight in pairs]
-        return errors
+        return [math.hypot(error, own * weight) for error, weight in pairs]
 
     def _search(self, p: Fraction, level: int) -> CentralSearch | TailSearch:
         """Return the search of one node."""
         return quantile_search(self.level_cost(level), p, self.resolution, self.stray)
-
-    @property
-    def _exact(self) -> tuple[Fraction, ...]:
-        return tuple(checks.decimal(_OWNER, "a share", share) for share in self.shares)
 
     def _choose(
         self,

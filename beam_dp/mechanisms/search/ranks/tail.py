@@ -1,8 +1,10 @@
 """TailSearch: a quantile near an end, the k-th largest and the largest, by a walk from outside."""
 
+import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,32 +13,21 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.search.common import check, check_share
-from beam_dp.mechanisms.search.ranks.first_look import (
-    FirstLook,
-    Line,
-    Sight,
-    level_for,
-    stretches,
-)
-from beam_dp.mechanisms.search.ranks.levels import (
-    Levels,
-    exceeded,
-    floor_of,
-    laplace_at_least,
-    rounded_up,
-)
-from beam_dp.mechanisms.search.ranks.node import Answer, Node, NodeSearch, epsilon_of
-from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION, alone
+from beam_dp.mechanisms.search.common import bounded_range, check
+from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, alone, check_share
 from beam_dp.mechanisms.search.ranks.weight_walk import WeightWalk
 
-_OWNER = "TailSearch"
 STRAY = 0.008
 """The default chance to stop where nobody is."""
 NOBODY = 0.005
 """The chance to take nobody for somebody behind the answer."""
 LOOKED = Fraction(1, 20)
 """The part of epsilon for the first look."""
+STEP = 4096
+"""How many candidates are between two edges: four digits have 9,000 in a decade."""
+EDGES = 1 << 12
+"""So many edges at most: they are further apart where candidates are very many."""
+_FARTHER = 4  # by so much less each further stretch of candidates beyond an edge weighs
 _MISLED = Fraction(1, 100)  # the part of `stray` for edges where nobody is
 _NEAR = Fraction(3, 4)  # the part of the rest for candidates near an edge; what is left is for all
 _FEW = 0.01  # the chance to take so few people as the floor for many
@@ -47,10 +38,95 @@ _SPREAD = 6  # measured: the 95% error of the rank, times epsilon
 _SURE = math.log(25)  # Laplace noise of rate e exceeds this / e with a chance of 2%, on one side
 _UNSURE = 4  # Laplace noise of rate e2 exceeds 4 / e2 with a chance of 1%, on one side
 _GRAINS = 1 << 10  # a person is worth so many units of a level at least
+_FINE = 1 << 40  # levels are multiples of 1 / 2^40 of a person
+
+
+class Line(NamedTuple):
+    """People in the order of a walk; private data, but for the two sizes.
+
+    Attributes:
+        indexes: how many candidates are passed before each place where somebody is, rising.
+        sums: how much people have before each of these, and in all, in units of 1 / D.
+        size: how many candidates there are.
+        outer: how many of them are on the outer side of 0; all, if none or all are.
+    """
+
+    indexes: np.ndarray
+    sums: np.ndarray
+    size: int
+    outer: int
+
+    @classmethod
+    def of(cls, node: Node, candidates: Candidates, upper: bool) -> "Line":
+        """Return the people of a node, from the top or from the bottom."""
+        indexes, amounts = node.buckets - node.first, node.amounts
+        if upper:
+            indexes, amounts = (node.size - 1 - indexes)[::-1], amounts[::-1]
+        sums = np.append(integers.narrow(np.array([0])), integers.running_sums(amounts))
+        return cls(indexes, sums, node.size, _outer(candidates, node.first, node.stop, upper))
+
+    @property
+    def total(self) -> int:
+        """How much all people have."""
+        return int(self.sums[-1])
+
+    def reached(self, indexes: np.ndarray) -> np.ndarray:
+        """Return what people have at or before each place."""
+        return np.asarray(self.sums[np.searchsorted(self.indexes, indexes, side="right")])
+
+
+class Sight(NamedTuple):
+    """What a first look ends with; it is released.
+
+    Attributes:
+        edge: a place that many people are at or before; None: no such place was seen.
+        people: n is likely to be so large; 0: nothing is known.
+    """
+
+    edge: int | None
+    people: Fraction
+
+
+NOTHING = Sight(None, Fraction(0))
 
 
 @dataclass(frozen=True)
-class TailSearch(NodeSearch):
+class Levels:
+    """What is public after the first look: rates per person, and levels in people.
+
+    Attributes:
+        rate: e2.
+        share: s, or 0 where the floor alone counts.
+        more: max(0, rank - 1/2) / worth + h.
+        floors: L of each stretch of candidates, from the data outwards.
+        cuts: how many candidates are passed before each stretch but the last, falling.
+        behind: t.
+        many: whether people are many.
+        person: how many units of a level one person is worth.
+    """
+
+    rate: Fraction
+    share: Fraction
+    more: Fraction
+    floors: tuple[Fraction, ...]
+    cuts: tuple[int, ...]
+    behind: Fraction
+    many: bool
+    person: int
+
+    @functools.cached_property
+    def needs(self) -> tuple[int, list[int]]:
+        """The number `more`, and the floors, in units."""
+        more, *floors = (math.ceil(each * self.person) for each in (self.more, *self.floors))
+        return more, floors
+
+    def floor_at(self, passed: int) -> float:
+        """Return L of the candidate before which so many are passed."""
+        return float(self.floors[sum(passed < cut for cut in self.cuts)])
+
+
+@dataclass(frozen=True)
+class TailSearch:
     """Walk from the top to the first candidate with enough people at or above it; or answer none.
 
     With n people, A(y) of them at or above y (each with their share of rows there), s the share,
@@ -62,7 +138,7 @@ class TailSearch(NodeSearch):
     before y weigh too: measured. L, the *floor*, is the least number of people that it stops for.
     Where it is reached, the answer has a lower rank than was asked for.
 
-    A `FirstLook` of the rate e3 comes before. Where it sees that many people, some 250 / epsilon,
+    A *first look* of the rate e3 comes before. Where it sees that many people, some 250 / epsilon,
     are at or above an edge, L is low up to `STEP` candidates above that edge, and rises from there
     on: as the data's scale is known, fewer people are enough. Else L is the same everywhere. Where
     it sees so few people that the floor is above s n + h, then s counts as 0.
@@ -84,7 +160,7 @@ class TailSearch(NodeSearch):
     each B costs e2 (1 - g_i). Together e2 (1 + d_i). To pass all candidates costs e2.
 
     *Rates.* e3 is a twentieth of epsilon, and f the rest: e2 = f / (1 + s). zCDP: the log ratio
-    ranges over an interval of length 2 (e3 + (1 + s) e2) = eta = sqrt(8 rho); see `epsilon_of`.
+    ranges over an interval of length 2 (e3 + (1 + s) e2) = eta = sqrt(8 rho); see `bounded_range`.
 
     *The floor.* Where nobody is, M candidates of the floor L stop the walk with a chance of at most
     M e^(-e2 L) / 2, which is `stray` less a hundredth. That hundredth is the chance to see an edge
@@ -129,31 +205,36 @@ class TailSearch(NodeSearch):
     worth: int = 1
 
     def __post_init__(self) -> None:
-        check(_OWNER, self.budget, 0.5)
-        checks.positive_integer(_OWNER, "worth", self.worth)
-        checks.fraction_between(_OWNER, "stray", self.stray, 0, 1)
-        share = checks.decimal(_OWNER, "share", self.share)
-        checks.require(0 <= share < 1, _OWNER, "share", f"be from 0 to below 1, not {share}")
-        check_share(_OWNER, self.share)
-        checks.require(self.rank >= 0, _OWNER, "rank", f"be at least 0, not {self.rank}")
-        checks.positive_integer(_OWNER, "resolution", self.resolution)
+        check("TailSearch", self.budget, 0.5)
+        checks.positive_integer("TailSearch", "worth", self.worth)
+        checks.fraction_between("TailSearch", "stray", self.stray, 0, 1)
+        share = checks.decimal("TailSearch", "share", self.share)
+        checks.require(0 <= share < 1, "TailSearch", "share", f"be from 0 to below 1, not {share}")
+        check_share("TailSearch", self.share)
+        checks.require(self.rank >= 0, "TailSearch", "rank", f"be at least 0, not {self.rank}")
+        checks.positive_integer("TailSearch", "resolution", self.resolution)
+
+    @property
+    def cost(self) -> Budget:
+        """What one choice spends: the budget's epsilon or rho, and no delta."""
+        return self.budget.without_delta()
 
     def floor(self, candidates: Candidates) -> int:
         """Return how many people must be at or above a candidate, about, for the walk to stop.
 
         It is fewer where the first look sees many people.
         """
-        return math.ceil(self._few(_outer(candidates, 0, candidates.size, self.upper)).floor)
+        return math.ceil(self._few(candidates).floors[0])
 
     @property
     def usual_error(self) -> int:
         """How far the rank is off in 95% of draws where the floor is not reached."""
-        return math.ceil(_SPREAD / float(epsilon_of(self.budget)))
+        return math.ceil(_SPREAD / float(bounded_range(self.budget)))
 
     def is_floored(self, candidates: Candidates) -> bool:
         """Return whether the floor is above `rank`, so that it alone says where the walk stops."""
-        levels = self._few(_outer(candidates, 0, candidates.size, self.upper))
-        return levels.more <= levels.floor
+        levels = self._few(candidates)
+        return levels.more <= levels.floors[0]
 
     def rank_error(self, candidates: Candidates, behind: int = 0) -> int:
         """Return how far the rank is off in 95% of draws, in people, by measurement.
@@ -162,13 +243,14 @@ class TailSearch(NodeSearch):
             candidates: the public outputs.
             behind: B, how many people are behind the answer.
         """
-        levels = self._few(_outer(candidates, 0, candidates.size, self.upper))
-        return self._error(levels, 0, behind * self.resolution)
+        return self._error(self._few(candidates), 0, behind * self.resolution)
 
     def choose_at(self, node: Node, candidates: Candidates, noise: Noise) -> Answer:
         """Return one candidate of a node, or none: a private draw."""
-        line, outer = self._prepared(node, candidates)
-        levels = self._levels(outer, self._look(outer).see(line, noise))
+        line = Line.of(node, candidates, self.upper)
+        sights, look = self._look(line)
+        seen = look.stop(noise)
+        levels = self._levels(line.outer, sights[-1] if seen is None else sights[seen.run])
         begins, walk = self._walk(line, levels)
         stop = walk.stop(noise)
         if stop is None:
@@ -186,22 +268,23 @@ class TailSearch(NodeSearch):
 
     def chances_at(self, node: Node, candidates: Candidates) -> list[float]:
         """Return the probabilities of the candidates of a node, and of none."""
-        line, outer = self._prepared(node, candidates)
+        line = Line.of(node, candidates, self.upper)
         chances = np.zeros(node.size + 1)
-        for sight, chance in self._look(outer).chances(line):
-            levels = self._levels(outer, sight)
+        sights, look = self._look(line)
+        for sight, chance in zip(sights, look.chances(), strict=True):
+            levels = self._levels(line.outer, sight)
             begins, walk = self._walk(line, levels)
             behind = line.total - np.repeat(line.reached(begins), walk.lengths)
-            kept = np.array([self._kept(levels, int(units)) for units in behind])
-            stops = chance * np.array(walk.chances())
-            chances[:-1] += stops[:-1] * kept[:, 0]
-            chances[-1] += stops[-1] + stops[:-1] @ kept[:, 1]
+            kept, lost = self._kept(levels, behind)
+            *stops, passed = chance * np.array(walk.chances())
+            chances[:-1] += stops * kept
+            chances[-1] += passed + stops @ lost
         ordered = chances[-2::-1] if self.upper else chances[:-1]
         return [float(each) for each in (*ordered, chances[-1])]
 
     @property
     def _share(self) -> Fraction:
-        return checks.decimal(_OWNER, "share", self.share)
+        return checks.decimal("TailSearch", "share", self.share)
 
     @property
     def _asked(self) -> float:
@@ -209,38 +292,50 @@ class TailSearch(NodeSearch):
         return max(0.0, self.rank - 0.5) / self.worth
 
     @property
-    def _unit(self) -> int:
-        """How many units of a level one person is worth."""
-        return self.resolution * self._share.denominator * self._grain
-
-    @property
     def _grain(self) -> int:
+        """How many units of a level 1 / (b D) of a person is worth."""
         return max(1, _GRAINS // self.resolution)
 
     @property
     def _rates(self) -> tuple[Fraction, Fraction]:
         """f and e3."""
-        epsilon = epsilon_of(self.budget)
+        epsilon = bounded_range(self.budget)
         half = epsilon / 2 if self.budget.is_zcdp else epsilon
         return half * (1 - LOOKED), half * LOOKED
 
-    def _few(self, outer: int) -> Levels:
-        """Return the levels where the first look has seen nothing."""
-        return self._levels(outer, Sight(None, Fraction(0)))
+    @property
+    def _walked(self) -> float:
+        """The chance that a walk stops where nobody is."""
+        return float(self.stray * (1 - _MISLED))
 
-    def _look(self, outer: int) -> FirstLook:
-        """Return the first look: for an edge; whether s n counts; whether people are many."""
-        _, third = self._rates
-        level = level_for(third, outer, float(self.stray * _MISLED))
-        asked = {self._enough(outer), self._many(outer)} if self._share else {self._many(outer)}
-        questions = sorted(asked, reverse=True)
-        return FirstLook(third, rounded_up(level), questions, self.resolution)
+    def _few(self, candidates: Candidates) -> Levels:
+        """Return the levels where the first look has seen nothing."""
+        return self._levels(_outer(candidates, 0, candidates.size, self.upper), NOTHING)
+
+    def _look(self, line: Line) -> tuple[list[Sight], WeightWalk]:
+        """Return the first look, and what each stop stands for, and to pass all.
+
+        It is a walk whose levels do not move, over edges and then over questions, in falling order:
+        it ends at the first thing that it takes for true. A person is at or beyond an edge if they
+        are at or beyond one before, and counts for all questions: whether s n counts, and whether
+        people are many. It is e3-DP, of bounded range 2 e3.
+        """
+        _, rate = self._rates
+        level, *questions = _asked_at_first(self, line.outer)
+        edges = _edges(line.size)
+        reached = line.reached(np.append(edges, np.repeat(line.size, len(questions))))
+        levels = [self._units(level)] * len(edges) + [self._units(each) for each in questions]
+        needs = integers.add(integers.narrow(np.array(levels, object)), -reached)
+        sights = [Sight(edge, level) for edge in edges.tolist()]
+        sights += [Sight(None, people) for people in questions]
+        walk = WeightWalk(rate / self.resolution, needs, np.ones(len(needs), np.int64))
+        return [*sights, NOTHING], walk
 
     def _many(self, outer: int) -> Fraction:
         """Return how many people are more than the floor by far."""
         rate, third = self._rates
-        few = floor_of(rate / (1 + self._share), outer, self._walked)
-        return rounded_up(few + max(0.0, -math.log(2 * _FEW)) / float(third))
+        few = _floor(rate / (1 + self._share), outer, self._walked)
+        return _rounded_up(few + max(0.0, -math.log(2 * _FEW)) / float(third))
 
     def _enough(self, outer: int) -> Fraction:
         """Return for how many people s n + h is above the floor, or not much below.
@@ -250,66 +345,35 @@ class TailSearch(NodeSearch):
         """
         rate, third = self._rates
         early = math.log(outer) / (_EARLIER * float(rate))
-        above = max(0.0, floor_of(rate, outer, self._walked) - early - self._asked)
+        above = max(0.0, _floor(rate, outer, self._walked) - early - self._asked)
         surely = (above + self.usual_error) / float(self._share) - _SURE / float(third)
-        return rounded_up(max(0.0, min(above / float(self._share), surely)))
-
-    @property
-    def _walked(self) -> float:
-        """The chance that a walk stops where nobody is."""
-        return float(self.stray * (1 - _MISLED))
+        return _rounded_up(max(0.0, min(above / float(self._share), surely)))
 
     def _levels(self, outer: int, sight: Sight) -> Levels:
-        """Return the rates and levels after a first look."""
-        rate, _ = self._rates
-        share = self._share
-        if share and sight.edge is None and sight.people < self._enough(outer):
-            share = Fraction(0)
-        rate /= 1 + share
-        floor = most = floor_of(rate, outer, self._walked)
-        cuts: tuple[int, ...] = ()
-        if sight.edge is not None:
-            cuts, size = stretches(sight.edge)
-            most = floor_of(rate, outer, float(1 - _NEAR) * self._walked)
-            floor = min(most, floor_of(rate, size, float(_NEAR) * self._walked))
-        early = math.log(outer) / ((_EARLIER if sight.edge is None else _EARLY) * float(rate))
-        return Levels(
-            rate,
-            share,
-            more=rounded_up(self._asked + early),
-            floor=rounded_up(floor),
-            most=rounded_up(most),
-            cuts=cuts,
-            behind=rounded_up(exceeded(NOBODY, float(rate))),
-            many=sight.edge is not None or sight.people >= self._many(outer),
-        )
-
-    def _prepared(self, node: Node, candidates: Candidates) -> tuple[Line, int]:
-        outer = _outer(candidates, node.first, node.stop, self.upper)
-        return Line.of(node, self.upper), outer
+        return _levels(self, outer, sight)
 
     def _walk(self, line: Line, levels: Levels) -> tuple[np.ndarray, WeightWalk]:
         """Return where each run of equal T - A(y) begins, and the walk over them."""
-        begins = np.sort(np.concatenate([[0], line.indexes, np.array(levels.cuts, np.int64)]))
-        begins = begins[np.append(True, np.diff(begins) > 0)]
+        cuts = np.array(levels.cuts, np.int64)
+        begins = np.unique(np.concatenate([[0], line.indexes, cuts]).astype(np.int64))
         parts = self._share.denominator * self._grain
-        asked = int(levels.share * parts * line.total) + math.ceil(levels.more * self._unit)
-        rises = [levels.floor_at(cut - 1) for cut in levels.cuts]
-        floors = [
-            math.ceil(rounded_up(each) * self._unit) for each in (float(levels.floor), *rises)
-        ]
-        needs = [max(asked, each) for each in floors]
-        beyond = np.searchsorted(-np.array(levels.cuts, np.int64), -begins, side="left")
-        level = integers.narrow(np.array(needs, object))[beyond]
+        more, floors = levels.needs
+        asked = int(levels.share * parts) * line.total + more
+        needs = [max(asked, floor) for floor in floors]
+        stretch = np.searchsorted(-cuts, -begins, side="left")
+        level = integers.narrow(np.array(needs, object))[stretch]
         reached = integers.product(line.reached(begins), alone(parts))
         lengths = np.diff(np.append(begins, line.size))
-        return begins, WeightWalk(levels.rate / self._unit, integers.add(level, -reached), lengths)
+        return begins, WeightWalk(
+            levels.rate / levels.person, integers.add(level, -reached), lengths
+        )
 
-    def _kept(self, levels: Levels, behind: int) -> tuple[float, float]:
-        """Return the chance that an answer with so many units behind it is released, or is not."""
+    def _kept(self, levels: Levels, behind: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the chances that answers with so many units behind are released, or are not."""
+        if levels.many:
+            return np.ones(len(behind)), np.zeros(len(behind))
         least, rate = self._units(levels.behind) - behind, float(levels.rate / self.resolution)
-        both = laplace_at_least(least, rate), laplace_at_least(1 - least, rate)
-        return (1.0, 0.0) if levels.many else both
+        return laplace_at_least(least, rate), laplace_at_least(1 - least, rate)
 
     def _units(self, people: Fraction) -> int:
         return math.ceil(people * self.resolution)
@@ -335,8 +399,92 @@ class TailSearch(NodeSearch):
         return max(self.usual_error, math.ceil(levels.floor_at(passed) - asked))
 
 
+@functools.lru_cache(maxsize=256)
+def _asked_at_first(search: TailSearch, outer: int) -> tuple[Fraction, ...]:
+    """Return how many people the first look asks for: at an edge, then falling in all.
+
+    M edges of the level T are seen where nobody is with the chance M e^(-e T) / 2.
+    """
+    rate = float(search._rates[1])
+    misled = float(search.stray * _MISLED)
+    at_edge = max(0.0, math.log(max(1, outer // STEP) / (2 * misled))) / rate
+    asked = {search._enough(outer), search._many(outer)} if search._share else {search._many(outer)}
+    return _rounded_up(at_edge), *sorted(asked, reverse=True)
+
+
+@functools.lru_cache(maxsize=256)
+def _levels(search: TailSearch, outer: int, sight: Sight) -> Levels:
+    """Return the rates and levels after a first look."""
+    rate, share = search._rates[0], search._share
+    if share and sight.edge is None and sight.people < search._enough(outer):
+        share = Fraction(0)
+    rate /= 1 + share
+    cuts: tuple[int, ...] = ()
+    floors = [_floor(rate, outer, search._walked)]
+    if sight.edge is not None:
+        cuts, size = stretches(sight.edge)
+        most = _floor(rate, outer, float(1 - _NEAR) * search._walked)
+        nearest = min(most, _floor(rate, size, float(_NEAR) * search._walked))
+        rise = math.log(_FARTHER) / float(rate)
+        floors = [min(most, nearest + beyond * rise) for beyond in range(len(cuts) + 1)]
+    early = math.log(outer) / ((_EARLIER if sight.edge is None else _EARLY) * float(rate))
+    # Discrete Laplace noise is at least this with the chance `NOBODY`, or a little more.
+    behind = max(0.0, -math.log(NOBODY * (1 + math.exp(-rate)))) / float(rate)
+    return Levels(
+        rate,
+        share,
+        more=_rounded_up(search._asked + early),
+        floors=tuple(_rounded_up(floor) for floor in floors),
+        cuts=cuts,
+        behind=_rounded_up(behind),
+        many=sight.edge is not None or sight.people >= search._many(outer),
+        person=search.resolution * search._share.denominator * search._grain,
+    )
+
+
 def _outer(candidates: Candidates, first: int, stop: int, upper: bool) -> int:
     """Return how many of the candidates are on the outer side of 0; all, if none or all are."""
     zero = min(max(candidates.index(0), first), stop)
     outer = stop - zero if upper else zero - first
     return outer or stop - first
+
+
+def _floor(rate: Fraction, size: int, stray: float) -> float:
+    """Return the floor of so many candidates.
+
+    It is half a person at least: where a large epsilon could do with less, strays become rarer for
+    nothing, as one person is still above it.
+    """
+    return max(0.5, math.log(size / (2 * stray)) / float(rate))
+
+
+def _edges(size: int) -> np.ndarray:
+    """Return where edges are, from the outside: every `STEP` candidates, or `EDGES` in all."""
+    step = max(STEP, -(-size // EDGES))
+    return np.arange(step, size, step, dtype=np.int64)
+
+
+def stretches(edge: int) -> tuple[tuple[int, ...], int]:
+    """Return where the stretches beyond an edge end, and what all weigh in candidates of the first.
+
+    The first one has `STEP` candidates, each further one twice as many, of a quarter of the weight.
+    """
+    cuts, weight, index, length, part = [], 0.0, edge, STEP, 1.0
+    while index > 0:
+        weight += part * min(length, index)
+        index = max(0, index - length)
+        cuts.append(index)
+        length, part = 2 * length, part / _FARTHER
+    return tuple(cut for cut in cuts if cut), math.ceil(weight)
+
+
+def _rounded_up(people: float) -> Fraction:
+    """Return a number of people as a fraction, not below it."""
+    return Fraction(math.ceil(people * _FINE), _FINE)
+
+
+def laplace_at_least(least: np.ndarray, rate: float) -> np.ndarray:
+    """Return P(eta >= least) of the discrete Laplace distribution."""
+    above = np.maximum(least, 1 - least).astype(np.float64)
+    tail = np.exp(-rate * above) / (1 + math.exp(-rate))
+    return np.asarray(np.where(least > 0, tail, 1 - tail))

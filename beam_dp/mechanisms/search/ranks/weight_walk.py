@@ -38,7 +38,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beam_dp.mechanisms.noise.sampling import LazyUniform, Noise
+from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.intervals import ONE, ZERO, Interval, exp_interval
 from beam_dp.mechanisms.search.draws import Stop
 
@@ -69,11 +69,17 @@ class WeightWalk(NamedTuple):
         inverse = bool(noise.words(1)[0] & 1)
         uniform = noise.uniform()
         part = float(uniform.interval(_WORD)[0])
+        decided = None
         if part > _RARE:
             decided = self._by_floats(1 / part if inverse else part)
-            if decided is not None:
-                return decided.stop
-        return self._exact(uniform, inverse)
+        bits = 2 * _WORD
+        while decided is None:
+            low, high = uniform.interval(bits)
+            if low or not inverse:
+                level = (ONE / high, ONE / low) if inverse else (low, high)
+                decided = self._enclosed(level, bits)
+            bits *= 2
+        return decided if decided.run < len(self.lengths) else None
 
     def chances(self) -> list[float]:
         """Return the chance to stop at each candidate; the last entry is that to pass all."""
@@ -94,8 +100,8 @@ class WeightWalk(NamedTuple):
         weights = np.exp(np.clip(exponents, -700.0, 300.0))
         return weights, np.cumsum(weights * self.lengths)
 
-    def _by_floats(self, level: float) -> "_Decided | None":
-        """Return where H reaches a level, if floats can tell."""
+    def _by_floats(self, level: float) -> Stop | None:
+        """Return where H reaches a level (a run too far: nowhere); None if floats cannot tell."""
         weights, ends = self._floats()
         band = _FINE + len(ends) * 2.0**-50
         run = int(np.searchsorted(ends, level))
@@ -103,27 +109,16 @@ class WeightWalk(NamedTuple):
         if before * (1 + band) >= level * (1 - band):
             return None
         if run == len(ends):
-            return _Decided(None)
+            return Stop(len(self.lengths), 0)
         passed = (level - before) / float(weights[run])
         unsure = band * (level / float(weights[run]) + 1)
         index = math.floor(passed)
         begun = not index or passed - index > unsure  # H was below the level before the run
         sure = begun and passed - index < 1 - unsure and index < int(self.lengths[run])
-        return _Decided(Stop(run, index)) if sure else None
+        return Stop(run, index) if sure else None
 
-    def _exact(self, uniform: LazyUniform, inverse: bool) -> Stop | None:
-        """Return where the walk stops, by enclosures that become ever tighter."""
-        bits, decided = 2 * _WORD, None
-        while decided is None:
-            low, high = uniform.interval(bits)
-            if low or not inverse:
-                level = (ONE / high, ONE / low) if inverse else (low, high)
-                decided = self._enclosed(level, bits)
-            bits *= 2
-        return decided.stop
-
-    def _enclosed(self, level: Interval, bits: int) -> "_Decided | None":
-        """Return where H reaches a level between two rationals, if so many bits can tell."""
+    def _enclosed(self, level: Interval, bits: int) -> Stop | None:
+        """Return the same for a level between two rationals; None if so many bits cannot tell."""
         least, most = ZERO, ZERO  # H so far
         for run, (need, length) in enumerate(
             zip(self.needs.tolist(), self.lengths.tolist(), strict=True)
@@ -131,21 +126,15 @@ class WeightWalk(NamedTuple):
             # A weight is cut at e^bits: a level below decides all the same.
             low, high = exp_interval(min(-self.rate * need, Fraction(bits)), bits)
             if least + low >= level[1]:
-                return _Decided(Stop(run, 0))
+                return Stop(run, 0)
             if most + length * high >= level[0]:
                 if low == 0 or -self.rate * need > bits:
                     return None
                 first = math.ceil((level[0] - most) / high) - 1
                 last = math.ceil((level[1] - least) / low) - 1
-                return _Decided(Stop(run, first)) if 0 <= first == last < length else None
+                return Stop(run, first) if 0 <= first == last < length else None
             least, most = least + length * low, most + length * high
-        return _Decided(None)
-
-
-class _Decided(NamedTuple):
-    """Where a walk stops; None: it passes all."""
-
-    stop: Stop | None
+        return Stop(len(self.lengths), 0)
 
 
 def _between(start: float, weight: float, end: float) -> float:

@@ -6,27 +6,34 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.optimization.packing import packing_by_highs, packing_cells
+from beam_dp.mechanisms.optimization.packing import packing_cells, packing_refined
 from beam_dp.mechanisms.optimization.packing.packing_cells import CellSearch
-from beam_dp.mechanisms.optimization.packing.packing_proposals import PackingGuess
+from beam_dp.mechanisms.optimization.packing.packing_proposals import PackingProposals
 from tests.mechanisms.optimization.packing.test_packing_program import some_packing, value_of
 
 ADDED = Fraction(7, 3)
 
 
-def nothing(packing):
-    return iter(())
+HIGHS = packing_refined.bounds
 
 
 def lies(packing):
     generator = np.random.default_rng(5)
     for _ in range(20):
         packed = generator.exponential(5.0, len(packing.values))
-        yield PackingGuess(generator.normal(0, 9, packing.people), packed)
-    yield PackingGuess(np.full(packing.people, math.nan), packed * math.nan)
+        yield packing.bounds(generator.normal(0, 9, packing.people), packed)
+    yield packing.bounds(np.full(packing.people, math.nan), packed * math.nan)
+    yield from HIGHS(packing)
 
 
-WAYS = {"HiGHS": None, "nothing, then first order": nothing, "lies, then first order": lies}
+def first_order(packing):
+    proposals = PackingProposals(packing)
+    while True:
+        for guess in proposals.guesses(1_000):
+            yield packing.bounds(guess.removed, guess.packed)
+
+
+WAYS = {"HiGHS": HIGHS, "first order": first_order, "lies, then HiGHS": lies}
 
 
 @pytest.mark.sampled(3)
@@ -34,8 +41,7 @@ WAYS = {"HiGHS": None, "nothing, then first order": nothing, "lies, then first o
 @pytest.mark.parametrize("roles", [1, 2, 3, 4])
 def test_whoever_proposes_the_cell_is_that_of_the_value(way, roles, monkeypatch):
     """No value of so few rows is within 1e-6 of a step: those points are irrational."""
-    if WAYS[way]:
-        monkeypatch.setattr(packing_by_highs, "guesses", WAYS[way])
+    monkeypatch.setattr(packing_refined, "bounds", WAYS[way])
     generator = np.random.default_rng(roles)
     for _ in range(10):
         packing = some_packing(generator, roles)

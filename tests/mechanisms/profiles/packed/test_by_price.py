@@ -11,8 +11,8 @@ import pytest
 from beam_dp.mechanisms.optimization.packing import packing_cells
 from beam_dp.mechanisms.profiles.packed import by_price
 from beam_dp.mechanisms.profiles.packed.packings import PackedRows
-from benchmarks import neighbours
-from benchmarks.neighbours import REMOVALS, SHARED, STATISTICS
+from tests.mechanisms.profiles.packed import neighbours
+from tests.mechanisms.profiles.packed.neighbours import REMOVALS, SHARED, STATISTICS
 from tests.mechanisms.profiles.packed.test_packings import KINDS, exactly, some_rows
 from tests.sizes import tries as sized
 

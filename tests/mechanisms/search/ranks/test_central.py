@@ -11,19 +11,14 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid
 from beam_dp.mechanisms.candidates.defaults import default_values
-from beam_dp.mechanisms.search import RankProfile, increments
 from beam_dp.mechanisms.search.ranks.central import NONE, CentralSearch
-from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION
+from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Node, increments
+from tests.mechanisms.search.ranks.test_node import chosen, whole
 
 SIZE = 4_000
 # DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.0545.
 TOLERANCE = math.sqrt(math.log(2e10) / (2 * SIZE))
 GRID = default_values(Fraction(1, 10**6))
-
-
-def whole(buckets, resolution: int = 1) -> RankProfile:
-    """Return the profile of people with one row each."""
-    return RankProfile(np.array(buckets, np.int64), np.full(len(buckets), resolution), resolution)
 
 
 def formula(values, points, weights, p: float, epsilon: float) -> list[float]:
@@ -47,8 +42,8 @@ def test_the_distribution_is_the_formula(p, epsilon, size):
     points = [0, 1, 2, 3, 5, 8, 13]
     values = random.choice([0, 1, 3, 5, 5, 13], size)
     candidates = Candidates.of(points)
-    found = CentralSearch(Budget(epsilon), p, 1).distribution(
-        whole(candidates.indexes(values)), candidates
+    found = CentralSearch(Budget(epsilon), p, 1).chances_at(
+        whole(candidates.indexes(values), candidates), candidates
     )
     assert found == pytest.approx(formula(values, points, [1] * 7, p, epsilon), rel=1e-9)
 
@@ -58,8 +53,8 @@ def test_decimals_weigh_by_their_size():
     weights = [1 / abs(value) if value else 1.0 for value in candidates]
     weights[0] = weights[-1] = 1.0  # 10 has the digit 1
     values = [3, 3, 4, 9, -2]
-    found = CentralSearch(Budget(1), 0.5, 1).distribution(
-        whole(candidates.indexes(values)), candidates
+    found = CentralSearch(Budget(1), 0.5, 1).chances_at(
+        whole(candidates.indexes(values), candidates), candidates
     )
     assert found == pytest.approx(formula(values, candidates, weights, 0.5, 1), rel=1e-8)
 
@@ -74,24 +69,25 @@ def test_decimals_weigh_by_their_size():
 def test_choose_follows_the_distribution(candidates, p):
     random = np.random.default_rng(3)
     people, buckets = random.integers(0, 9, 20), random.integers(0, 12, 20)
-    profile = RankProfile(*increments(people, buckets, np.ones(20, np.int64), 6), 6)
+    weights = increments(people, buckets, np.ones(20, np.int64), 6)
+    node = Node.of(*weights, candidates.size)
     search = CentralSearch(Budget(3), p, 6)
-    drawn = [search.choose_from(profile, candidates) for _ in range(SIZE)]
+    drawn = [chosen(search, node, candidates) for _ in range(SIZE)]
     places = [candidates.size if math.isnan(y) else candidates.index(y) for y in drawn]
     counts = np.bincount(places, minlength=candidates.size + 1).cumsum() / SIZE
-    chances = np.cumsum(search.distribution(profile, candidates))
+    chances = np.cumsum(search.chances_at(node, candidates))
     assert np.abs(counts - chances).max() < TOLERANCE
     # The broken twin: noise for half of the epsilon.
-    twin = CentralSearch(Budget(1.5), p, 6).distribution(profile, candidates)
+    twin = CentralSearch(Budget(1.5), p, 6).chances_at(node, candidates)
     assert np.abs(counts - np.cumsum(twin)).max() > TOLERANCE
 
 
 @pytest.mark.parametrize("spread", [1, 1000])
 def test_the_rank_is_near_on_the_default_grid(spread):
     values = 500 + spread * np.arange(-500, 501) / 1000
-    profile = whole(GRID.indexes(values), RESOLUTION)
+    node = whole(GRID.indexes(values), GRID, RESOLUTION)
     for p in (0.25, 0.5):
-        found = CentralSearch(Budget(1), p).choose_from(profile, GRID)
+        found = chosen(CentralSearch(Budget(1), p), node, GRID)
         # A rank 60 off weighs e^(-60 / 1.5) of a right one; 380,001 candidates: below 1e-11.
         low, high = np.quantile(values, [p - 0.061, p + 0.061])
         assert low <= found <= high * 1.001
@@ -99,13 +95,12 @@ def test_the_rank_is_near_on_the_default_grid(spread):
 
 def test_with_nobody_and_with_data_beyond_all_candidates():
     search = CentralSearch(Budget(1), resolution=1)
-    chances = search.distribution(whole([]), Candidates.of([1, 2, 3]))
+    three, one = Candidates.of([1, 2, 3]), Candidates.of([1])
+    chances = search.chances_at(whole([], three), three)
     assert chances == pytest.approx([1 / 3 / 129] * 3 + [128 / 129])
     # No candidate is so large: people count at the last one.
-    above = search.distribution(whole([7] * 60), Candidates.of([1, 2, 3]))
-    assert above[2] > 0.999999
-    one = search.distribution(whole([0] * 60), Candidates.of([1]))
-    assert one[0] > 0.99999
+    assert search.chances_at(whole([7] * 60, three), three)[2] > 0.999999
+    assert search.chances_at(whole([0] * 60, one), one)[0] > 0.99999
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 10, 20, 40])
@@ -115,8 +110,8 @@ def test_far_from_all_data_comes_out_in_less_than_one_percent(size, p):
     points = [*range(-20, 0), *range(100, 100 + 20), *range(10**6, 10**6 + 20)]
     candidates = Candidates.of(points)
     values = np.linspace(100, 119, size)
-    found = CentralSearch(Budget(1), p, 1).distribution(
-        whole(candidates.indexes(values)), candidates
+    found = CentralSearch(Budget(1), p, 1).chances_at(
+        whole(candidates.indexes(values), candidates), candidates
     )
     assert math.fsum(found[:20]) + math.fsum(found[40:60]) < 1 / (NONE + 1)
 
@@ -139,18 +134,6 @@ def test_what_it_costs_and_how_it_travels():
         (lambda: CentralSearch(1.0), TypeError, "budget must be a Budget, not 1.0"),
         (lambda: CentralSearch(Budget(1), 1), ValueError, "p must be above 0 and below 1, not 1"),
         (lambda: CentralSearch(Budget(1), resolution=0), ValueError, "resolution must be an int"),
-        (
-            lambda: CentralSearch(Budget(1)).choose_from(whole([1]), Candidates.of([1])),
-            ValueError,
-            "resolution must be that of the profile, 1, not",
-        ),
-        (
-            lambda: CentralSearch(Budget(1), resolution=1).distribution(
-                whole([1]), Candidates.linear(0, 64, 1)
-            ),
-            ValueError,
-            "candidates must be at most 64, not 65",
-        ),
     ],
 )
 def test_what_is_refused(make, error, message):

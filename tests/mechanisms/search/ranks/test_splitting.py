@@ -11,10 +11,8 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.search import RankProfile, increments
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
-from beam_dp.mechanisms.search.ranks.node import Answer, Node
-from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION
+from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, increments
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch, quantile_search
 from beam_dp.mechanisms.search.ranks.tail import TailSearch
 
@@ -24,13 +22,10 @@ TOLERANCE = math.sqrt(math.log(2e12) / (2 * SIZE))
 GRID = default_values(Fraction(1, 10**6))
 
 
-def test_a_node_is_split_at_a_candidate():
-    profile = RankProfile(np.array([2, 4, 9]), np.array([3, 2, 5]), 1)
-    below, above = Node.of(profile, 8).split(4)  # what is above the last candidate counts there
-    assert (below.buckets.tolist(), below.amounts.tolist()) == ([2, 4], [3, 2])
-    assert (below.first, below.stop, above.first, above.stop) == (0, 5, 4, 8)
-    assert (above.buckets.tolist(), above.sums.tolist()) == ([7], [0, 5])
-    assert below.sums.tolist() == [0, 3, 5]
+def chosen(search: SplitSearch, node: Node, candidates: Candidates) -> list:
+    """Return one candidate per share, NaN for none."""
+    answers = search.answers(node, candidates, Noise())
+    return [answer.value(candidates) for answer in answers]
 
 
 def test_which_search_takes_which_p():
@@ -54,10 +49,9 @@ def test_levels(count, levels):
 
 
 def test_one_share_is_the_search_itself():
-    profile = RankProfile(np.arange(9), np.full(9, 2), 2)
-    candidates = Candidates.of(range(9))
-    found = SplitSearch(Budget(2), [0.5], 2).distribution(profile, candidates)
-    alone = CentralSearch(Budget(2), 0.5, 2).distribution(profile, candidates)
+    node, candidates = Node.of(np.arange(9), np.full(9, 2), 9), Candidates.of(range(9))
+    found = SplitSearch(Budget(2), [0.5], 2).chances_at(node, candidates)
+    alone = CentralSearch(Budget(2), 0.5, 2).chances_at(node, candidates)
     assert list(found.values()) == alone
     assert list(found) == [*((i,) for i in range(9)), (None,)]
 
@@ -73,14 +67,14 @@ def test_one_share_is_the_search_itself():
 def test_choose_follows_the_distribution(shares):
     random = np.random.default_rng(3)
     people, buckets = random.integers(0, 14, 40), random.integers(0, 4, 40)
-    profile = RankProfile(*increments(people, buckets, np.ones(40, np.int64), 2), 2)
+    node = Node.of(*increments(people, buckets, np.ones(40, np.int64), 2), 4)
     candidates = Candidates.of(range(4))
     search = SplitSearch(Budget(8), shares, 2)
-    chances = search.distribution(profile, candidates)
+    chances = search.chances_at(node, candidates)
     assert math.fsum(chances.values()) == pytest.approx(1)
     counts = dict.fromkeys(chances, 0)
     for _ in range(SIZE):
-        drawn = search.choose_from(profile, candidates)
+        drawn = chosen(search, node, candidates)
         counts[tuple(None if math.isnan(y) else int(y) for y in drawn)] += 1
     for answers, chance in chances.items():
         assert abs(counts[answers] / SIZE - chance) < TOLERANCE
@@ -88,10 +82,10 @@ def test_choose_follows_the_distribution(shares):
 
 def test_answers_rise_and_are_near():
     values = np.random.default_rng(4).lognormal(3, 1, 3000)
-    profile = RankProfile(GRID.indexes(values), np.full(3000, RESOLUTION))
+    node = Node.of(GRID.indexes(values), np.full(3000, RESOLUTION), GRID.size)
     shares = (0.1, 0.25, 0.5, 0.75, 0.9)
     for _ in range(10):
-        found = SplitSearch(Budget(1), shares).choose_from(profile, GRID)
+        found = chosen(SplitSearch(Budget(1), shares), node, GRID)
         assert found == sorted(found)
         ranks = np.searchsorted(np.sort(values), found, side="right")
         # Noise of e^-60 for each third of epsilon, 380,001 candidates: below 1e-15.
@@ -100,10 +94,10 @@ def test_answers_rise_and_are_near():
 
 def test_without_a_root_the_part_nearest_to_the_middle_goes_on(monkeypatch):
     # 18 people: too few for the 0.9-quantile in the root, enough for the median.
-    profile = RankProfile(np.arange(30), np.full(30, RESOLUTION))
+    node = Node.of(np.arange(30), np.full(30, RESOLUTION), 30)
     candidates = Candidates.of(range(30))
     monkeypatch.setattr(TailSearch, "choose_at", lambda *_: Answer())
-    found = SplitSearch(Budget(40), (0.5, 0.9, 0.99)).choose_from(profile, candidates, Noise())
+    found = chosen(SplitSearch(Budget(40), (0.5, 0.9, 0.99)), node, candidates)
     assert abs(found[0] - 15) < 5  # a rank 5 off has a chance below e^-90
     assert math.isnan(found[1]) and math.isnan(found[2])
 

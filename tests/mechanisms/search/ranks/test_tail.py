@@ -1,4 +1,4 @@
-"""TailSearch: its formula by brute force, its draws, its floor, and what it refuses."""
+"""TailSearch: its first look, its formula by brute force, its draws, its floor and its errors."""
 
 import functools
 import itertools
@@ -12,12 +12,11 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_values
-from beam_dp.mechanisms.search import RankProfile, increments
-from beam_dp.mechanisms.search.ranks import first_look
-from beam_dp.mechanisms.search.ranks.first_look import Line, Sight
-from beam_dp.mechanisms.search.ranks.node import Node
-from beam_dp.mechanisms.search.ranks.rank_profile import RESOLUTION
-from beam_dp.mechanisms.search.ranks.tail import NOBODY, STRAY, TailSearch
+from beam_dp.mechanisms.search.ranks import tail
+from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Node, increments
+from beam_dp.mechanisms.search.ranks.tail import NOBODY, NOTHING, STRAY, Line, Sight, TailSearch
+from tests.doubles import ZeroNoise
+from tests.mechanisms.search.ranks.test_node import chosen, whole
 
 SIZE = 2_000
 # DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.077.
@@ -25,9 +24,11 @@ TOLERANCE = math.sqrt(math.log(2e10) / (2 * SIZE))
 GRID = default_values(Fraction(1, 10**6))
 
 
-def whole(buckets, resolution: int = 1) -> RankProfile:
-    """Return the profile of people with one row each."""
-    return RankProfile(np.array(buckets, np.int64), np.full(len(buckets), resolution), resolution)
+@pytest.fixture(autouse=True)
+def _no_levels_of_other_steps():
+    """Levels are made once for each search, and tests change the steps that they depend on."""
+    tail._levels.cache_clear()
+    tail._asked_at_first.cache_clear()
 
 
 @functools.cache
@@ -56,13 +57,15 @@ def brute(search: TailSearch, values, points) -> list[float]:
     n, size = len(values), len(points)
     order = points[::-1] if search.upper else points
     beyond_all = [sum(v >= y if search.upper else v <= y for v in values) for y in order]
-    look = search._look(size)
-    places = list(range(first_look.STEP, size, first_look.STEP))
-    least = [math.ceil(look.level)] * len(places) + [math.ceil(each) for each in look.questions]
-    people = [beyond_all[place] for place in places] + [n] * len(look.questions)
-    seen = stops(float(look.rate), [a - t for a, t in zip(people, least, strict=True)])
+    level, *questions = tail._asked_at_first(search, size)
+    places = list(range(tail.STEP, size, tail.STEP))
+    sights = [Sight(place, level) for place in places]
+    sights += [Sight(None, people) for people in questions]
+    counts = [n if sight.edge is None else beyond_all[sight.edge] for sight in sights]
+    excesses = [a - math.ceil(sight.people) for a, sight in zip(counts, sights, strict=True)]
+    seen = stops(float(search._rates[1]), excesses)
     found = dict.fromkeys([*points, None], 0.0)
-    for chance, (sight, _) in zip(seen, look.chances(LINE), strict=True):
+    for chance, sight in zip(seen, [*sights, NOTHING], strict=True):
         levels = search._levels(size, sight)
         asked = float(levels.share) * n + float(levels.more)
         needs = [max(asked, levels.floor_at(place)) for place in range(size)]
@@ -76,20 +79,16 @@ def brute(search: TailSearch, values, points) -> list[float]:
     return list(found.values())
 
 
-LINE = Line.of(Node.of(whole([0]), 6), True)
-"""Somebody: what can be seen does not depend on them."""
-
-
 @pytest.mark.parametrize("share", [0, Fraction(1, 2), Fraction(1, 10)])
 @pytest.mark.parametrize("upper", [True, False])
 @pytest.mark.parametrize("size", [0, 2, 15, 70])
 def test_the_distribution_is_the_formula(share, upper, size, monkeypatch):
-    monkeypatch.setattr(first_look, "STEP", 2)
+    monkeypatch.setattr(tail, "STEP", 2)
     points = [0, 1, 2, 3, 5, 8]
     candidates = Candidates.of(points)
     values = np.random.default_rng(size).choice(points, size)
     search = TailSearch(Budget(1.5), share, 3, upper, 0.3, 1)
-    found = search.distribution(whole(candidates.indexes(values)), candidates)
+    found = search.chances_at(whole(candidates.indexes(values), candidates), candidates)
     # Levels are rounded up to 1 / 1024 of a person.
     assert found == pytest.approx(brute(search, values, points), rel=3e-3, abs=1e-12)
 
@@ -99,19 +98,19 @@ def test_the_distribution_is_the_formula(share, upper, size, monkeypatch):
     [(0.1, 0, True), pytest.param(0, 2, False, marks=pytest.mark.audit)],
 )
 def test_choose_follows_the_distribution(share, rank, upper, monkeypatch):
-    monkeypatch.setattr(first_look, "STEP", 3)
+    monkeypatch.setattr(tail, "STEP", 3)
     random = np.random.default_rng(3)
     people, buckets = random.integers(0, 14, 30), random.integers(0, 12, 30)
-    profile = RankProfile(*increments(people, buckets, np.ones(30, np.int64), 6), 6)
+    node = Node.of(*increments(people, buckets, np.ones(30, np.int64), 6), 12)
     candidates = Candidates.of(range(12))
     search = TailSearch(Budget(2), share, rank, upper, 0.3, 6)
-    drawn = [search.choose_from(profile, candidates) for _ in range(SIZE)]
+    drawn = [chosen(search, node, candidates) for _ in range(SIZE)]
     places = [12 if math.isnan(y) else int(y) for y in drawn]
     counts = np.bincount(places, minlength=13).cumsum() / SIZE
-    chances = np.cumsum(search.distribution(profile, candidates))
+    chances = np.cumsum(search.chances_at(node, candidates))
     assert np.abs(counts - chances).max() < TOLERANCE
     # The broken twin: noise for half of the epsilon.
-    twin = TailSearch(Budget(1), share, rank, upper, 0.3, 6).distribution(profile, candidates)
+    twin = TailSearch(Budget(1), share, rank, upper, 0.3, 6).chances_at(node, candidates)
     assert np.abs(counts - np.cumsum(twin)).max() > TOLERANCE
 
 
@@ -120,8 +119,8 @@ def test_both_directions_are_mirror_images():
     candidates = Candidates.of(points)
     up = TailSearch(Budget(2), 0.2, 0, False, 0.3, 1)
     down = TailSearch(Budget(2), 0.2, 0, True, 0.3, 1)
-    one = up.distribution(whole(values), candidates)
-    other = down.distribution(whole([7 - value for value in values]), candidates)
+    one = up.chances_at(whole(values, candidates), candidates)
+    other = down.chances_at(whole([7 - value for value in values], candidates), candidates)
     assert one == pytest.approx([*other[-2::-1], other[-1]])
 
 
@@ -133,8 +132,8 @@ def test_the_budget_is_spent_as_the_theorem_allows():
             one, other = (search._levels(1000, sight) for search in (pure, zcdp))
             exact = Fraction(str(share))
             assert one.share in ({exact} if people else {0, exact})
-            assert pure._look(1000).rate + (1 + one.share) * one.rate <= epsilon
-            reach = 2 * (zcdp._look(1000).rate + (1 + other.share) * other.rate)
+            assert pure._rates[1] + (1 + one.share) * one.rate <= epsilon
+            reach = 2 * (zcdp._rates[1] + (1 + other.share) * other.rate)
             assert 0 < reach**2 <= 8 * epsilon
 
 
@@ -143,22 +142,22 @@ def test_the_budget_is_spent_as_the_theorem_allows():
 def test_nobody_is_passed_for_somebody(budget, upper):
     # 64 candidates without anybody: stopped at with `stray` at most.
     search = TailSearch(budget, 0, 0, upper, 0.1, 1)
-    size, here = 64, 0 if upper else 63
-    chances = search.distribution(whole([here] * 5000), Candidates.of(range(size)))
+    candidates, here = Candidates.of(range(64)), 0 if upper else 63
+    chances = search.chances_at(whole([here] * 5000, candidates), candidates)
     assert 0.03 < math.fsum(chances) - chances[here] - chances[-1] <= 0.1
     assert chances[here] > 0.85  # all have one value, with nobody behind it
     # Few people far outside: all other candidates have nobody behind them.
-    few = search.distribution(whole([63 - here] * 5), Candidates.of(range(size)))
+    few = search.chances_at(whole([63 - here] * 5, candidates), candidates)
     assert math.fsum(few[:-1]) <= NOBODY + 0.01 + 0.001
 
 
 @pytest.mark.parametrize(("rank", "stray"), [(0, 1e-3), (100, 1e-3), (0, 0.5)])
 def test_ranks_on_the_default_grid(rank, stray):
     values = np.random.default_rng(5).lognormal(3, 1, 1000)
-    profile = whole(GRID.indexes(values), RESOLUTION)
+    node = whole(GRID.indexes(values), GRID, RESOLUTION)
     search = TailSearch(Budget(1), 0, rank, stray=stray)
     for draw in range(20):
-        beyond = (values >= search.choose_from(profile, GRID)).sum()
+        beyond = (values >= chosen(search, node, GRID)).sum()
         if stray < 0.1:  # noise of 40 people: below e^-40 each; else anywhere above
             assert beyond <= max(rank, 20) + 40, draw
             assert beyond >= rank - 60
@@ -169,11 +168,9 @@ def test_ranks_on_the_default_grid(rank, stray):
 def test_few_people_have_no_extreme(upper, n):
     # 100 draws; an answer has at most a chance of 0.5%, or somebody behind it.
     values = 1000 + np.arange(n)
-    profile = whole(GRID.indexes(values), RESOLUTION)
-    drawn = [
-        TailSearch(Budget(1), upper=upper, stray=1e-3).choose_from(profile, GRID)
-        for _ in range(100)
-    ]
+    node = whole(GRID.indexes(values), GRID, RESOLUTION)
+    search = TailSearch(Budget(1), upper=upper, stray=1e-3)
+    drawn = [chosen(search, node, GRID) for _ in range(100)]
     far = [y for y in drawn if not math.isnan(y) and not 0 < y < 1e4]
     assert len(far) <= 15  # of 100 with a chance below 0.6% each: below 1e-15
 
@@ -200,14 +197,14 @@ def test_with_an_edge_the_floor_is_lower_near_it():
     levels = search._levels(190_000, Sight(180_000, Fraction(200)))
     # All stretches weigh 2 of the first one.
     near = math.log(2 * 4096 / (2 * 0.75 * 0.99 * STRAY)) / 0.95
-    assert levels.many and near - 0.2 < levels.floor <= near
-    assert levels.floor + 2 < search.floor(GRID)
+    assert levels.many and near - 0.2 < levels.floors[0] <= near
+    assert levels.floors[0] + 2 < search.floor(GRID)
     floors = [levels.floor_at(place) for place in range(0, 190_000, 10_000)]
     assert floors == sorted(floors, reverse=True)
-    assert floors[-1] == levels.floor
+    assert floors[-1] == levels.floors[0]
     far = math.log(190_000 / (2 * 0.25 * 0.99 * STRAY)) / 0.95
     assert floors[0] == pytest.approx(far)
-    assert floors[17] == pytest.approx(float(levels.floor) + math.log(4) / 0.95)
+    assert floors[17] == pytest.approx(float(levels.floors[0]) + math.log(4) / 0.95)
 
 
 def test_few_people_have_no_share():
@@ -220,9 +217,10 @@ def test_few_people_have_no_share():
 
 def test_one_candidate():
     alone = Candidates.of([4])
-    chances = TailSearch(Budget(1), 0, 3, resolution=1).distribution(whole([0] * 50), alone)
+    chances = TailSearch(Budget(1), 0, 3, resolution=1).chances_at(whole([0] * 50, alone), alone)
     assert NOBODY < chances[0] < 0.2  # nobody is behind it, and 50 are hardly many
-    assert TailSearch(Budget(1), resolution=1).distribution(whole([0] * 500), alone)[0] > 0.99
+    many = whole([0] * 500, alone)
+    assert TailSearch(Budget(1), resolution=1).chances_at(many, alone)[0] > 0.99
     assert math.fsum(chances) == pytest.approx(1)
 
 
@@ -250,9 +248,104 @@ def test_what_is_refused(make, error, message):
 def test_rows_of_which_so_many_are_worth_a_person_are_counted_in_people():
     """900 people at 0, and 100 at 5 with 4 rows each: the 300th largest row is their 75th person."""
     search = TailSearch(Budget(1000), 0, 300, worth=4)
-    profile = RankProfile(np.array([0, 5, 9]), np.array([900, 60, 40]) * RESOLUTION)
+    ten = Candidates.of(range(10))
+    node = Node.of(np.array([0, 5, 9]), np.array([900, 60, 40]) * RESOLUTION, 10)
     assert search._asked == 299.5 / 4
-    assert search.choose_from(profile, Candidates.of(range(10))) == 5
-    assert TailSearch(Budget(1000), 0, 300).choose_from(profile, Candidates.of(range(10))) == 0
+    assert chosen(search, node, ten) == 5
+    assert chosen(TailSearch(Budget(1000), 0, 300), node, ten) == 0
     with pytest.raises(ValueError, match="worth must be"):
         TailSearch(Budget(1), worth=0)
+
+
+@pytest.mark.parametrize("rate", [0.05, 1.0, 7.0])
+def test_laplace_noise_by_its_sum(rate):
+    for least in (-3, 0, 1, 12):
+        assert float(tail.laplace_at_least(np.array(least), rate)) == pytest.approx(
+            at_least(least, rate)
+        )
+
+
+def test_nobody_is_behind_but_with_the_chance_given():
+    levels = TailSearch(Budget(1))._levels(1000, NOTHING)
+    bound, rate = math.ceil(levels.behind), float(levels.rate)
+    enough, less = tail.laplace_at_least(np.array([bound, bound - 1]), rate)
+    assert enough <= NOBODY < less
+
+
+def test_nobody_reaches_the_floor_but_with_the_chance_given():
+    floor = tail._floor(Fraction(1, 2), 1000, 0.01)
+    assert 1000 * math.exp(-floor / 2) / 2 == pytest.approx(0.01)
+    assert tail._floor(Fraction(1, 2), 1, 0.9) == tail._floor(Fraction(400), 1000, 0.01) == 0.5
+
+
+def test_levels_are_not_rounded_down():
+    rounded = {each: tail._rounded_up(each) for each in (0.1, 5.0, 1e6 + 0.3)}
+    assert all(0 <= found - Fraction(each) < 2.0**-40 for each, found in rounded.items())
+
+
+# ------------------------------------------------------------------------- the first look
+
+
+@pytest.fixture
+def small_steps(monkeypatch):
+    monkeypatch.setattr(tail, "STEP", 10)
+
+
+def line(buckets, amounts, size: int, upper: bool) -> Line:
+    made = Node.of(np.array(buckets), np.array(amounts), size)
+    return Line.of(made, Candidates.linear(1, size, 1), upper)
+
+
+def test_people_are_in_the_order_of_the_walk():
+    up, down = (line([2, 5, 9], [1, 3, 4], 12, upper) for upper in (False, True))
+    assert up.indexes.tolist() == [2, 5, 9] and down.indexes.tolist() == [2, 6, 9]
+    places = np.array([0, 2, 5, 6, 11])
+    assert up.reached(places).tolist() == [0, 1, 4, 4, 8]
+    assert down.reached(places).tolist() == [0, 4, 4, 7, 8]
+    assert up.total == down.total == 8 and up.outer == down.outer == 12
+
+
+LOOKING = TailSearch(Budget(10), Fraction(1, 10), 60, False, resolution=1)  # its e3 is a half
+
+
+def test_what_is_seen_first(small_steps):
+    level, high, low = tail._asked_at_first(LOOKING, 45)
+    assert high > low
+    most = math.ceil(max(level, high)) + 1
+
+    def seen(buckets, amounts):
+        sights, look = LOOKING._look(line(buckets, amounts, 45, False))
+        stop = look.stop(ZeroNoise())  # ln U is 0
+        return sights[-1] if stop is None else sights[stop.run]
+
+    assert seen([5, 15, 25], [1, most, 100]) == Sight(20, level)
+    assert seen([44], [most]) == Sight(None, high)
+    assert seen([44], [math.ceil(low)]) == Sight(None, low)
+    assert seen([44], [0]) == NOTHING
+
+
+def test_an_edge_where_nobody_is(small_steps):
+    # One of 40 edges without anybody is seen with a hundredth of the stray at most, and hardly less.
+    search = TailSearch(Budget(10), stray=0.9, upper=False, resolution=1000)
+    sights, look = search._look(line([405], [0], 411, False))
+    pairs = zip(sights, look.chances(), strict=True)
+    chance = math.fsum(each for sight, each in pairs if sight.edge)
+    assert 0.0085 < chance <= 0.009 * 41 / 40  # there are 41
+    assert tail._asked_at_first(search, 5)[0] == tail._asked_at_first(search, 10)[0]
+
+
+def test_stretches_beyond_an_edge_double_and_weigh_a_quarter(small_steps):
+    assert tail.stretches(100) == ((90, 70, 30), 10 + 20 // 4 + math.ceil(40 / 16 + 30 / 64))
+    assert tail.stretches(8) == ((), 8)
+    assert tail.stretches(30) == ((20,), 15)
+    assert tail.stretches(10**9)[1] == 20
+
+
+def test_edges_are_few_however_many_candidates_there_are(small_steps):
+    assert tail._edges(45).tolist() == [10, 20, 30, 40]
+    many = tail._edges(1 << 61)
+    assert len(many) == tail.EDGES - 1 and (np.diff(many) == 1 << 49).all()
+    search = TailSearch(Budget(1), stray=0.5, resolution=1)
+    sights, look = search._look(line([3], [0], 1 << 61, True))
+    pairs = zip(sights, look.chances(), strict=True)
+    assert math.fsum(each for sight, each in pairs if sight.edge) <= 0.005

@@ -1,1 +1,0 @@
-"""Metrics in which each person has an epsilon of their own."""

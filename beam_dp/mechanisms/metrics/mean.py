@@ -1,0 +1,372 @@
+"""Means and variances of a column: a centre, noisy sums of distances from it, a noisy count.
+
+Let x be what people add to a sum S and to a number N of rows (or people). The mean of the rows is
+c + (S - c N) / N for every c. The sum of the distances from c, S - c N, is what a person moves by
+little if their values are near c, so it has a small clip and little noise; where values are far
+from 0, as years or ratings are, S has not. c is a median of people's own means, chosen privately
+(`planning.first_choices`). The middle of public ends would cost nothing, but errs more: by 2.5
+times for ratings, and by 6 for clicks, which are far from the middle of 0 and 1.
+
+Whatever c is, the release is private and c costs nothing more than its choice; a c that is far off
+costs accuracy only.
+
+With S1 and S2 the sums of the distances of N values from c, and of their squares, the variance of
+the rows is S2 / N - (S1 / N)^2 for every c. Near the middle of the values all three are small for
+each person.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.metrics.base import (
+    UNIT,
+    Command,
+    Metric,
+    OfPeople,
+    check_unit,
+    ends_of,
+    joined,
+)
+from beam_dp.mechanisms.metrics.clipped import clipped_sum, row_clips, value_clips
+from beam_dp.mechanisms.metrics.part import (
+    CentreRequest,
+    Context,
+    Ends,
+    MetricPart,
+    PooledPart,
+    units_between,
+)
+from beam_dp.mechanisms.metrics.spread import Preprocessing, preprocessed
+from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
+from beam_dp.mechanisms.numerics import checks, options
+from beam_dp.mechanisms.releases.clipped import people_of
+from beam_dp.mechanisms.releases.released import Release, Released
+
+_SUM_AND_COUNT = (2, 1)
+"""The weights of the two parts of a mean, which share one draw of noise: the clip of a number of
+rows is found with less."""
+_SQUARE_CLIPS = tuple(1 << power for power in range(120))
+_WIDEST = 1 << 59
+_SQUARES_AND_REST = (1, 2, 1)
+"""The weights of the three numbers: the squares matter most."""
+_NO_CLIP = (
+    "be left out for a mean: it would limit what the values of a person add up to, not a value, "
+    "and the mean of cut totals is far too small"
+)
+_ENDS = "Where no value can be beyond 5, write high=5; no clip is needed."
+
+
+@dataclasses.dataclass(frozen=True)
+class Mean(Metric):
+    """Release the mean of a column over its rows, as SQL does, or over people.
+
+    A noisy sum of distances from a centre is divided by a noisy number of rows (people) that have a
+    value; both share one draw of noise, and no bound on values or rows is asked for. The centre is
+    a median of people's own means, which a part of the metric's budget chooses (`CENTRE`).
+
+    Where `Sum(column)` and `Count()` are asked for too (with per="person", `PeopleCount()`), the
+    mean is the quotient of what these release, and costs nothing more: its part of the budget goes
+    to them. A row, or a person, without a value then counts like one with the value 0. With
+    `own_count=True`, `low` or `high` it is released by itself.
+
+    The interval joins, by squares, how far the interval of each part moves the quotient, of the
+    rows that bounds leave. Where that of the count reaches 0, there are too few rows: it is NaN.
+    The mean is from `low` to `high`.
+
+    Attributes:
+        column: the value column; rows without a valid value do not count.
+        per: "row" for the mean over rows, "person" for the mean over people of their totals.
+        unit: the grid of values.
+        low: an end that you know without the data: values below count as that, and the centre and
+            the mean are not below it.
+        high: the same above.
+        clip: refused, with what means something for a mean.
+        own_count: whether rows (people) that have a value are counted for the mean alone, where a
+            sum and a count are asked for too.
+        method: "clip" as above, or "preprocessing": the mean of one number per person (the mean of
+            their values; their total with per="person") as in `Preprocessing`.
+    """
+
+    splits_alpha: ClassVar[bool] = False
+    command: ClassVar[Command] = Command(
+        "COLUMN[:person]", "mean of a column over rows; or over people's totals"
+    )
+
+    column: str
+    _: dataclasses.KW_ONLY
+    per: str = "row"
+    unit: checks.Real = UNIT
+    low: checks.Real | None = None
+    high: checks.Real | None = None
+    clip: None = None
+    own_count: bool = False
+    method: str = "clip"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of("Mean", "per", self.per, ("row", "person"))
+        checks.require(self.clip is None, "Mean", "clip", _NO_CLIP, _ENDS)
+        check_unit("Mean", self.unit)
+        check_ends(self)
+        checks.boolean("Mean", "own_count", self.own_count)
+        options.check_method(self, "clip", ("low", "high", "own_count"))
+
+    def parts(self) -> tuple[MetricPart, ...]:
+        """Return a sum of distances and a number of rows or people, or the preprocessed mean."""
+        if self.is_preprocessed:
+            return preprocessed(self).parts()
+        [column] = self.columns()
+        by_person = self.per == "person"
+        count = PeopleWithValue(column) if by_person else RowsWithValue(column)
+        return Distances(column, self._ends, by_person), count
+
+    @property
+    def _ends(self) -> Ends:
+        return ends_of("Mean", self.low, self.high)
+
+    def beside(self, asked: Sequence[Metric]) -> Metric:
+        """Return the quotient of a sum and a count that are asked for, if they are."""
+        if self.is_preprocessed or self.own_count or isinstance(self, MeanOfReleased):
+            return self
+        kind = PeopleCount if self.per == "person" else Count
+        sums = [m for m in asked if type(m) is Sum and m.columns() == self.columns() and m.pooled]
+        counts = [m for m in asked if type(m) is kind and m.pooled]
+        if not sums or not counts or self._ends != (None, None):
+            return self
+        [total], [count] = sums[0].parts(), counts[0].parts()
+        return MeanOfReleased(**vars(self), released=(total, count))
+
+    def part_weights(self) -> tuple[int, ...]:
+        """Return the weights of the sum and of the count."""
+        return (1,) if self.is_preprocessed else _SUM_AND_COUNT
+
+    def combine(self, released: Sequence[Released]) -> Released:
+        """Return the quotient and its interval; of a preprocessed mean what was released."""
+        if self.is_preprocessed:
+            return super().combine(released)
+        found = over_rows(np.divide, released)
+        value = released[0].origin + found.values
+        return Released.between(value, found.below, found.above).inside(*self._ends)
+
+    def of_people(self) -> OfPeople:
+        """Return the mean of people's means, or of their totals."""
+        return OfPeople("mean", "sum" if self.per == "person" else "mean")
+
+
+def over_rows(function: Callable[..., np.ndarray], parts: Sequence[Released]) -> Released:
+    """Return a function of sums and of a number of rows, the last, where these are above 0."""
+    found, count = joined(function, parts), parts[-1]
+    known = (count.low > 0) & np.isfinite(count.high)
+    nothing = np.full(len(known), np.inf)
+    unknown = Released.within(np.where(count.low > 0, found.values, np.nan), nothing)
+    return found.where(known, unknown)
+
+
+def check_ends(metric: "Metric") -> None:
+    """Refuse ends of values between which there is no multiple of the unit."""
+    owner, given = type(metric).__name__, vars(metric)
+    unit = checks.decimal(owner, "unit", given["unit"])
+    low, high = units_between(ends_of(owner, given["low"], given["high"]), unit)
+    checks.require(
+        low is None or high is None or low <= high,
+        owner,
+        "high",
+        f"be above low={given['low']} by the unit, {given['unit']}, or more",
+        "Write a smaller unit.",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class MeanOfReleased(Mean):
+    """A mean that is the quotient of a sum and a count which are released anyway.
+
+    Attributes:
+        released: the sum and the count.
+    """
+
+    _: dataclasses.KW_ONLY
+    released: tuple[MetricPart, MetricPart]
+
+    @property
+    def _prefix(self) -> str:
+        return "mean"
+
+    def parts(self) -> tuple[MetricPart, ...]:
+        """Return what is released anyway."""
+        return self.released
+
+
+@dataclasses.dataclass(frozen=True)
+class Distances(PooledPart):
+    """The sum of the distances of a column's values from a centre.
+
+    Attributes:
+        ends: between which values are cut, if they are.
+        by_person: take the centre off once for each person, not for each row.
+    """
+
+    word: ClassVar[str] = "distances"
+    shown_as: ClassVar[str] = "distances from a centre"
+
+    ends: Ends
+    by_person: bool
+
+    @property
+    def asked_centre(self) -> CentreRequest:
+        """How its centre is chosen."""
+        return CentreRequest(self.column, self.ends, self.by_person)
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the release, which is about 0 until a centre is chosen."""
+        unit = self.exact_unit
+        field = context.field(self.column, "sum", *units_between(self.ends, unit))
+        made = clipped_sum(context, share, field, value_clips(), unit, signed=True, anchored=False)
+        count = context.field(self.column, "count")
+        about = dataclasses.replace(made, counted=count, per_person=self.by_person)
+        return dataclasses.replace(about, folded=True, bounded=False)
+
+
+class SquaredDistances(Distances):
+    """The sum of the squared distances of a column's values from a centre."""
+
+    word: ClassVar[str] = "squares"
+    shown_as: ClassVar[str] = "squared distances from a centre"
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the release about the same centre; a unit is a squared one."""
+        ends = units_between(self.ends, self.exact_unit)
+        field = context.field(self.column, "squares", *ends)
+        unit = self.exact_unit**2
+        made = clipped_sum(context, share, field, _SQUARE_CLIPS, unit, anchored=False)
+        totals = context.field(self.column, "sum", *ends)
+        count = context.field(self.column, "count")
+        return dataclasses.replace(made, totals=totals, counted=count, bounded=False)
+
+
+class RowsWithValue(PooledPart):
+    """The number of rows that have a value."""
+
+    word: ClassVar[str] = "valid"
+    shown_as: ClassVar[str] = "rows"
+    whole: ClassVar[bool] = True
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the release of the rows that bounds leave, which look like all of them."""
+        field = context.field(self.column, "count")
+        made = clipped_sum(context, share, field, row_clips(context.depth), early=True)
+        return dataclasses.replace(made, bounded=False)
+
+
+class PeopleWithValue(PooledPart):
+    """The number of people who have a value."""
+
+    word: ClassVar[str] = "valid"
+    shown_as: ClassVar[str] = "people"
+    whole: ClassVar[bool] = True
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the number plus noise."""
+        field = context.field(self.column, "count")
+        cost = context.noise(share)
+        return people_of(cost, field, context.alpha, jointly=context.jointly)
+
+
+@dataclasses.dataclass(frozen=True)
+class Variance(Preprocessing):
+    """Release the variance of a column over its rows, as SQL does.
+
+    Noisy sums of distances from a centre, and of their squares, are divided by a noisy number of
+    rows; all three share one draw of noise, and no bound on values or rows is asked for. The centre
+    is chosen privately, as for a `Mean`.
+    The interval joins, by squares, how far the interval of each part moves the variance, of the
+    rows that bounds leave. Where the number of rows may be 0, there are too few: NaN.
+
+    Attributes:
+        column: the value column; values beyond 2^59 units (5.8e11 at a millionth) count as that.
+        sample: divide by n - 1 instead of n.
+        low: an end that you know without the data: values below count as that.
+        high: values above count as that.
+        method: "clip" as above, or "preprocessing": the variance of one number per person, by
+            `Preprocessing`, which has no interval.
+    """
+
+    command: ClassVar[Command | None] = Command("COLUMN", "variance of a column over rows")
+    splits_alpha: ClassVar[bool] = False
+
+    column: str
+    _: dataclasses.KW_ONLY
+    sample: bool = False
+    low: checks.Real | None = None
+    high: checks.Real | None = None
+    method: str = "clip"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        owner = type(self).__name__
+        checks.boolean(owner, "sample", self.sample)
+        checks.require(self.empty == 0, owner, "empty", "be 0, the variance of nobody")
+        check_ends(self)
+        options.check_method(self, "clip", ("low", "high"))
+        if not self.is_preprocessed:
+            because = 'without method="preprocessing", which is of people: rows count here'
+            of_people = ("person_value", "last_by", "sensitivity")
+            options.refuse(self, of_people, because, 'Write method="preprocessing" beside it.')
+
+    @property
+    def statistic(self) -> str:
+        """What is preprocessed."""
+        return "sample_variance" if self.sample else "variance"
+
+    @property
+    def truth_within(self) -> tuple[float, float]:
+        """A variance is not below 0; how far a preprocessed one is from the truth is not known."""
+        return -np.inf if self.is_preprocessed else 0.0, np.inf
+
+    def parts(self) -> tuple[MetricPart, ...]:
+        """Return three numbers of rows, or the preprocessed variance."""
+        if self.is_preprocessed:
+            return super().parts()
+        column = self.columns()[0]
+        about = column, self._ends, False
+        return Distances(*about), SquaredDistances(*about), RowsWithValue(column)
+
+    @property
+    def _ends(self) -> Ends:
+        """Where values are cut: 2^59 units away from 0 at most, so that squares have room."""
+        owner, widest = type(self).__name__, _WIDEST * checks.decimal("Variance", "unit", self.unit)
+        low, high = ends_of(owner, self.low, self.high)
+        lowest = -widest if low is None else max(-widest, min(low, widest - 1))
+        return lowest, widest if high is None else max(1 - widest, min(high, widest))
+
+    def part_weights(self) -> tuple[int, ...]:
+        """Return the weights of the three numbers."""
+        return (1,) if self.is_preprocessed else _SQUARES_AND_REST
+
+    def combine(self, released: Sequence[Released]) -> Released:
+        """Return the variance and its interval; of a preprocessed one what was released."""
+        if self.is_preprocessed:
+            return super().combine(released)
+        return over_rows(self._shown, released)
+
+    def _shown(self, sums: np.ndarray, squares: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the variance, or its root, of sums and squares of distances from one centre."""
+        count = np.maximum(rows, 1.0)
+        spread = squares / count - (sums / count) ** 2
+        if self.sample:
+            spread = spread * count / np.maximum(count - 1.0, 1.0)
+        spread = np.maximum(spread, 0.0)
+        return np.asarray(np.sqrt(spread) if self.root else spread)
+
+
+class StandardDeviation(Variance):
+    """Release the standard deviation of a column over its rows: the root of the variance.
+
+    A `sensitivity` is that of the variance.
+    """
+
+    root: ClassVar[bool] = True
+    command: ClassVar[Command | None] = Command("COLUMN", "the root of the variance")

@@ -1,1 +1,0 @@
-"""Metrics that are quotients of what other metrics release too."""

@@ -1,1 +1,0 @@
-"""Preprocessing in which each person has their own Delta."""

@@ -1,1 +1,0 @@
-"""Releases in which each person has an epsilon of their own."""

@@ -1,1 +1,0 @@
-"""Searches of the literature that a user can ask for."""

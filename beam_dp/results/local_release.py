@@ -1,0 +1,206 @@
+"""`release`: a private table of a file or a DataFrame, without a line of Beam code.
+
+What Beam raises, logs and prints of a run that fails quotes elements. So its log and its prints are
+held back while it runs, and of its errors only those texts come out that this package wrote: they
+name parameters, columns, types and paths.
+"""
+
+import contextlib
+import io
+import logging
+import os
+import re
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.bounding.columns import Role
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.results.released_table import Released
+from beam_dp.spending.ledger import Ledger
+from beam_dp.transforms import release_record
+from beam_dp.transforms.aggregate import PrivateAggregate
+from beam_dp.transforms.columns import layout
+from beam_dp.transforms.inputs import frames, wanted_columns
+from beam_dp.transforms.io import read_rows
+from beam_dp.transforms.io.write_rows import WriteRows
+from beam_dp.transforms.partitions import PrivatePartitions
+from beam_dp.transforms.public.public_partitions import PublicPartitions
+from beam_dp.transforms.steps.output_rows import field_names, output_names
+
+RUNNER = "FnApiRunner"
+"""Beam's runner in the memory of this process: it asks for no service and no other process."""
+_OWNER = "release"
+_PATIENCE = 1.0
+_RAISED = (Exception,)
+_OWNERS = r"(?:ReadRows: |WriteRows: |PrivateAggregate: |column '|\[Errno \d+\] )"
+_KIND = r"(?:\w+: (?:beam_dp\.[\w.]+: )?|beam_dp\.[\w.]+: )"
+_OURS = re.compile(rf"^{_KIND}({_OWNERS}.*?)(?: \[while running .*)?$", re.MULTILINE)
+
+
+class RunFailed(RuntimeError):
+    """A run failed: the message is without data, or it says where data may be seen."""
+
+
+def release(
+    data: Any,
+    *,
+    person: str | Sequence[str],
+    metrics: Sequence[Metric],
+    budget: Budget,
+    partition: Sequence[str] = (),
+    bounds: ContributionBounds | None = None,
+    partitions: PublicPartitions | PrivatePartitions | None = None,
+    partition_rows: int | None = None,
+    ledger: Ledger | None = None,
+    quotes: bool = True,
+    show_errors: bool = False,
+) -> Released:
+    """Release statistics about people per partition, from a file or a table of this process.
+
+    The result together is (epsilon, delta)-differentially private (or rho-zCDP) as `budget` says,
+    when one person with all their rows is added or removed: see `PrivateAggregate`, which does the
+    work, here in the memory of this process. **Every call spends its budget anew.**
+
+        released = dp.release(
+            "visits.csv",
+            person="visitor_id",
+            partition=["day"],
+            metrics=[dp.Count(), dp.Sum("spent")],
+            budget=dp.Budget(epsilon=1.0),
+            partitions=dp.PublicPartitions(range(1, 8)),
+        )
+        print(released)
+        released.report("released.html")
+
+    Args:
+        data: a path or glob of .parquet, .csv or .jsonl files; or a pyarrow Table, a DataFrame of
+            pandas or Polars, or any other table with Arrow's PyCapsule interface. Only the columns
+            that are needed are read.
+        person, metrics, budget, partition, bounds, partitions, partition_rows: as in
+            `PrivateAggregate`.
+        ledger: is charged before the run: a run that would pass its limit is refused.
+        quotes: whether `"` quotes the cells of CSV files, as in `ReadRows`.
+        show_errors: whether the error of a run that fails is raised as it is: IT MAY QUOTE DATA.
+
+    Raises:
+        TypeError, ValueError: before a row is read, for a wrong call; the message says what to
+            write instead.
+        RunFailed: where the run fails, as for a file that is damaged in its middle.
+    """
+    aggregate = PrivateAggregate(
+        person,
+        metrics,
+        budget,
+        partition,
+        bounds,
+        partitions,
+        partition_rows=partition_rows,
+        batches=isinstance(partitions, PublicPartitions) and partitions.keys.plain,
+        plain_names=True,
+    )
+    if ledger is not None and not isinstance(ledger, Ledger):
+        rule = f"be a Ledger, not {checks.shown(ledger)}"
+        raise checks.ParameterTypeError(_OWNER, "ledger", rule, 'Write dp.Ledger("l.jsonl").')
+    owners = [person] if isinstance(person, str) else list(person)
+    with contextlib.ExitStack() as stack:
+        if isinstance(data, (str, os.PathLike)):
+            pattern = os.fspath(data)
+            keys, asked = aggregate.partition, aggregate.metrics
+            read: Any = wanted_columns.reader(pattern, owners, keys, asked, quotes)
+            for part in pattern.split(","):
+                read_rows.matched_files(part)  # raises where there is none
+        else:
+            pattern = type(data).__name__
+            read = stack.enter_context(frames.held(_checked(data, owners, aggregate)))
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        path = os.path.join(folder, "released.parquet")
+        made = beam.Pipeline(RUNNER)
+        rows = made | "Read" >> read | "Release" >> aggregate
+        if ledger is not None:
+            ledger.charge(aggregate, _label(data))
+        job = {"program": "beam_dp.release", "input": release_record.file_names(pattern)}
+        # Batches have the names that their user gave; fields of rows have plain ones.
+        named = aggregate.partition, aggregate.metrics
+        columns = None if aggregate.batches else field_names(*named)
+        header = None if aggregate.batches else output_names(*named)
+        record = aggregate.record(job)
+        _ = rows | "Write" >> WriteRows(path, columns, record=record, header=header)
+        run(made, show_errors)
+        return Released.read(path)
+
+
+def _checked(data: Any, owners: Sequence[str], aggregate: PrivateAggregate) -> frames.Frame:
+    """Return the columns of a table that the release reads, if their types fit."""
+    columns = [column for metric in aggregate.metrics for column in metric.columns()]
+    read = [(name, Role.OWNER) for name in (*owners, *aggregate.partition)]
+    read += [(column.name, column.role) for column in columns]
+    numbers = [name for name, role in read if role in (Role.VALUE, Role.ORDER, Role.EPSILON)]
+    frame = frames.frame_of(_OWNER, data, [name for name, _ in read], numbers)
+    for name, role in read:
+        if name in frame.types:
+            layout.check_type(name, role, frame.types[name])
+    return frame
+
+
+def _label(data: Any) -> str:
+    """Return what a ledger says of the release: the name of its files, if it has one."""
+    path = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ""
+    name = "".join(letter for letter in release_record.file_names(path) if letter.isprintable())
+    return f"dp.release: {name}" if name else "dp.release"
+
+
+def run(made: beam.Pipeline, show_errors: bool = False) -> None:
+    """Run a pipeline to its end in this process.
+
+    Raises:
+        RunFailed: without the error that was its cause, for that quotes data; with `show_errors`
+            that error itself.
+    """
+    failure: Exception | None = None
+    with hushed():
+        try:
+            made.run().wait_until_finish()
+        except _RAISED as error:
+            failure = error
+    if failure is None:
+        return
+    if show_errors:
+        raise failure
+    kind = type(failure).__name__
+    ours = _OURS.findall(f"{kind}: {failure}")
+    raise RunFailed(
+        ours[-1]
+        if ours
+        else f"{_OWNER}: the run failed with {kind}; its text may quote data and is not shown. "
+        "Write show_errors=True to see it."
+    )
+
+
+@contextlib.contextmanager
+def hushed() -> Iterator[None]:
+    """Hold back what Beam logs and prints.
+
+    A failed run can leave threads at work, with elements to log: the log stays silent for as long
+    as they live, but for at most a second.
+    """
+    log, running = logging.getLogger("apache_beam"), set(threading.enumerate())
+    nothing, before = logging.NullHandler(), log.propagate
+    log.addHandler(nothing)
+    log.propagate = False
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        until = time.monotonic() + _PATIENCE
+        while not running.issuperset(threading.enumerate()) and time.monotonic() < until:
+            time.sleep(0.01)  # threads of other libraries cannot be joined
+        log.propagate = before
+        log.removeHandler(nothing)

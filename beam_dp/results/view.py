@@ -1,0 +1,293 @@
+"""What a reader sees of a release: keys, numbers and remarks; on a terminal, in a notebook, a page.
+
+All of it is made of the released table and its record, which says which columns belong together.
+"""
+
+import dataclasses
+import datetime
+import itertools
+import math
+import os
+import re
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from beam_dp.mechanisms.planning.plan import several_owners
+from beam_dp.mechanisms.planning.shown_tables import html_table, wrapped
+from beam_dp.results.shown_numbers import MARK, UNKNOWN, ShownNumber, plain, shown, width
+from beam_dp.transforms.release_record import COLUMNS
+
+ROWS = 50
+"""How many rows are shown where it is not a page."""
+PLAN = "plan(people=N) says what to expect"
+"""How a reader learns beforehand what is of use."""
+NOT_PRIVATE = "NOT PRIVATE"
+"""The entry of a record whose numbers have no noise, and why; and the words that say it."""
+_KEY = 32  # columns of a terminal
+_GAP = "  "
+_RANKED, _WALK, _EXTREMES, _SHARE = "_rank_error", "walk", ("Max", "Min"), "Ratio"
+_WHOLE, _DAY = re.compile(r"-?(0|[1-9]\d{0,8})"), re.compile(r"\d{4}-\d{2}(-\d{2})?")
+_DENSE = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Series:
+    """One number per partition.
+
+    Attributes:
+        name: its output column.
+        label: which of several of a metric it is, as "0 to below 10" for a bin; "" for the only
+            one.
+        numbers: one per row of the table.
+    """
+
+    name: str
+    label: str
+    numbers: tuple[ShownNumber, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class ShownMetric:
+    """A metric of a released table.
+
+    Attributes:
+        kind: its class, as "Sum"; "" where it is not known.
+        column: the column that it was computed from; "" for none.
+        series: its numbers: several for a histogram, and where several quantiles were asked.
+    """
+
+    kind: str
+    column: str
+    series: tuple[Series, ...]
+
+    @property
+    def name(self) -> str:
+        """The output column, or what the output columns have in common."""
+        names = [series.name for series in self.series]
+        return names[0] if len(names) == 1 else os.path.commonprefix(names).rstrip("_")
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """A released table, for readers.
+
+    Attributes:
+        record: its record.
+        by: the names of the key columns.
+        keys: the key of each row.
+        metrics: the metrics, in the order of the columns.
+    """
+
+    record: dict[str, Any]
+    by: tuple[str, ...]
+    keys: tuple[tuple[Any, ...], ...]
+    metrics: tuple[ShownMetric, ...]
+
+    @classmethod
+    def of(cls, table: pa.Table, record: dict[str, Any]) -> "View":
+        """Return the view of a table."""
+        by = tuple(record[COLUMNS]["keys"])
+        keys = zip(*(table[name].to_pylist() for name in by), strict=True)
+        return cls(record, by, tuple(keys) if by else ((),) * len(table), _metrics(table, record))
+
+    @property
+    def series(self) -> list[Series]:
+        """The numbers of all metrics."""
+        return [each for metric in self.metrics for each in metric.series]
+
+    @property
+    def owners(self) -> list[str]:
+        """The columns of the person: several where rows have several owners."""
+        person = self.record.get("parameters", {}).get("person", [])
+        return [plain(name) for name in ([person] if isinstance(person, str) else person)]
+
+    @property
+    def legend(self) -> list[str]:
+        """What the signs beside the numbers say."""
+        numbers = [number for each in self.series for number in each.numbers]
+        said = []
+        if any(number.rank is not None for number in numbers):
+            said.append(
+                "(rank ±n): in 95 of 100 releases the number stands at most n people, or rows, "
+                "away from the rank asked for"
+            )
+        if any(number.passes_over for number in numbers):
+            said.append(
+                "(up to n people above or below): so many people may be beyond the number, at most "
+                "a tenth of all, and nobody can tell how far"
+            )
+        if any(UNKNOWN in str(number) for number in numbers):
+            said.append(f"{UNKNOWN}: nothing is known on that side")
+        return said
+
+    def doubts(self, plan: str = "") -> list[str]:
+        """Return what to say of numbers that are of little use, or may be.
+
+        Args:
+            plan: how a reader learns beforehand what is of use.
+        """
+        said = []
+        if little := self._counted(lambda number: number.is_of_little_use):
+            said.append(
+                f"{MARK} {little[0]} are of little use: missing, with an interval as wide as the "
+                "number (of a share: as wide as 0.5), or with a rank that may be off by more than "
+                f"a tenth of the people or rows ({little[1]}). More people per partition, fewer "
+                f"metrics or a larger budget would help{plan and ': '}{plan}"
+            )
+        if open_ended := self._counted(lambda number: number.is_not_shown):
+            said.append(
+                f"{MARK} {open_ended[0]}: their error could not be shown, and may be small or "
+                f"large: an end of the interval would tell of a few people ({open_ended[1]})"
+            )
+        empty = [each.name for each in self.series if all(n.value is None for n in each.numbers)]
+        if empty and self.keys:
+            said.append(
+                f"{', '.join(map(plain, empty))}: no number could be released. There are too few "
+                "people, or the column of the input holds no plain numbers (1234.5 is one, 1,234.5 "
+                "and text are none)"
+            )
+        return said
+
+    def _counted(self, marked: Callable[[ShownNumber], bool]) -> tuple[str, str] | None:
+        """Return how many numbers are marked, and of which columns; None for none."""
+        counts = {each.name: sum(map(marked, each.numbers)) for each in self.series}
+        total = sum(counts.values())
+        named = (f"{count:,} of {plain(name)}" for name, count in counts.items() if count)
+        of = len(self.keys) * len(counts)
+        return (f"{total:,} of {of:,} numbers", ", ".join(named)) if total else None
+
+    @property
+    def cost(self) -> str:
+        """What the release cost; of a trial that it has no noise."""
+        if NOT_PRIVATE in self.record:
+            return f"{NOT_PRIVATE}: {self.record[NOT_PRIVATE]}"
+        return f"in all: {self.record['composition']}" if "composition" in self.record else ""
+
+    def text(
+        self, columns: int | None = None, whole: str = "the whole table", plan: str = PLAN
+    ) -> str:
+        """Return the first rows as `number [low, high]`, with remarks.
+
+        Args:
+            columns: how wide the terminal is; None: as wide as need be.
+            whole: where all of the table can be seen.
+            plan: how a reader learns beforehand what is of use.
+        """
+        cells = self._columns()
+        widths = [max(map(width, column)) for column in cells]
+        taken, least = len(cells), len(self.by) + 1
+        if columns is not None:
+            while taken > least and sum(widths[:taken]) + len(_GAP) * (taken - 1) > columns:
+                taken -= 1
+        padded = [
+            [" " * (most - width(cell)) + cell for cell in column]
+            for column, most in zip(cells[:taken], widths[:taken], strict=True)
+        ]
+        lines = [_GAP.join(row) for row in zip(*padded, strict=True)]
+        notes = self._remarks(whole, plan)
+        if lost := len(cells) - taken:
+            more = f"{lost} more number{'s' * (lost > 1)} per row, from {cells[taken][0]} on"
+            notes.insert(0, f"... and {more}, in {whole}: the terminal is too narrow")
+        return "\n".join([*lines, *(wrapped(note, columns) for note in notes)])
+
+    def html(self, whole: str) -> str:
+        """Return the same for a notebook."""
+        heading, *rows = zip(*self._columns(), strict=True)
+        return html_table(heading, rows, "\n".join([*self._remarks(whole, PLAN), self.cost]))
+
+    def _columns(self) -> list[list[str]]:
+        """Return the cells of the first rows by column, below their headings."""
+        keys = [
+            [plain(name, _KEY), *(plain(key[at], _KEY) for key in self.keys[:ROWS])]
+            for at, name in enumerate(self.by)
+        ]
+        return keys + [[plain(each.name), *map(str, each.numbers[:ROWS])] for each in self.series]
+
+    def _remarks(self, whole: str, plan: str) -> list[str]:
+        left = len(self.keys) - ROWS
+        more = [f"... and {left:,} more rows in {whole}"] if left > 0 else []
+        owners = several_owners(self.owners)
+        return [*more, *self.legend, *self.doubts(plan), *([owners] if owners else [])]
+
+
+def label_of(key: Sequence[object]) -> str:
+    """Return a key as one text."""
+    return " / ".join(str(part) or '""' for part in key) if key else "all rows"
+
+
+def positions_of(keys: Sequence[Sequence[object]]) -> list[float] | None:
+    """Return where keys stand on a line, if they have an order that a reader expects.
+
+    These are days and months, and whole numbers of which at least one in three is there, as years
+    and hours; not numbers that are names of things, as those of shops.
+    """
+    if len(keys) < _DENSE or any(len(key) != 1 for key in keys):
+        return None
+    texts = [str(part) for (part,) in keys]
+    if len(set(texts)) < len(texts):
+        return None
+    if all(map(_WHOLE.fullmatch, texts)):
+        found = list(map(float, texts))
+        return found if max(found) - min(found) < _DENSE * len(found) else None
+    if not all(map(_DAY.fullmatch, texts)):
+        return None
+    try:
+        days = [datetime.date.fromisoformat(f"{text}-01"[:10]) for text in texts]
+    except ValueError:
+        return None
+    return [float(day.toordinal()) for day in days]
+
+
+def _metrics(table: pa.Table, record: dict[str, Any]) -> tuple[ShownMetric, ...]:
+    names = record[COLUMNS]["numbers"]
+    parameters = record.get("parameters", {})
+    asked = parameters.get("metrics") or [parameters.get("statistic", {})]
+    asked = asked if len(asked) == len(names) else [{}] * len(names)
+    walks = (e for e in record.get("releases", ()) if e.get("mechanism", "").startswith(_WALK))
+    passed = {each["metric"]: each["shift_T"] for each in walks}
+    return tuple(
+        _metric(table, columns, said, passed.get(columns[0]))
+        for columns, said in zip(names, asked, strict=True)
+    )
+
+
+def _metric(
+    table: pa.Table, names: Sequence[str], said: dict[str, Any], passed: int | None
+) -> ShownMetric:
+    kind = said.get("type", "")
+    size = 2 if len(names) > 1 and names[1].endswith(_RANKED) else 3
+    groups = [names[at : at + size] for at in range(0, len(names), size)]
+    series = []
+    for group, label in zip(groups, _labels(said, len(groups)), strict=True):
+        cells = zip(*(table[name].to_pylist() for name in group), strict=True)
+        if size == 2:
+            numbers = [shown(v, rank=math.inf if off is None else float(off)) for v, off in cells]
+        else:
+            beyond = passed if kind in _EXTREMES else None
+            share = kind == _SHARE
+            numbers = [shown(v, low, high, beyond=beyond, share=share) for v, low, high in cells]
+        series.append(Series(group[0], label, tuple(numbers)))
+    return ShownMetric(kind, said.get("column") or "", tuple(series))
+
+
+def _labels(said: dict[str, Any], count: int) -> list[str]:
+    """Return the names of bins and of quantiles."""
+    edges, shares = (list(map(_decimal, said.get(name) or ())) for name in ("edges", "shares"))
+    if len(edges) == count + 1:
+        return [_bin(low, high) for low, high in itertools.pairwise(edges)]
+    return shares if len(shares) == count else [""] * count
+
+
+def _bin(low: str, high: str) -> str:
+    if low == "-inf":
+        return f"below {high}"
+    return f"{low} or more" if high == "inf" else f"{low} to below {high}"
+
+
+def _decimal(number: object) -> str:
+    """Return a number of a record, where 1/2 is exact, as a decimal."""
+    text = str(number)
+    return f"{float(Fraction(text)):g}" if "/" in text else text

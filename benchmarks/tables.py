@@ -1,0 +1,89 @@
+"""What the tables share: options of a command, lines of Markdown, short numbers, pictures.
+
+It imports nothing heavy: see `measure`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+
+def options(about: str, words: Sequence[str] | None, **defaults: object) -> argparse.Namespace:
+    """Return the options of a command line, each named with its default.
+
+    False is the default of an option without a value; a type stands for None, `list` for an
+    option that may be given several times.
+    """
+    parser = argparse.ArgumentParser(description=about)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    for name, default in defaults.items():
+        if default is False:
+            parser.add_argument(f"--{name}", action="store_true")
+        elif default is list:
+            parser.add_argument(f"--{name}", action="append", default=[])
+        elif isinstance(default, type):
+            parser.add_argument(f"--{name}", type=default)
+        else:
+            parser.add_argument(f"--{name}", type=type(default), default=default)
+    return parser.parse_args(words)
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"
+
+
+def heads(names: Sequence[str]) -> str:
+    return line(names) + line(["---"] * len(names))
+
+
+def judged(missed: Sequence[str]) -> str:
+    """Return the last cell of a line with goals; `main` looks for "NO" to return 1."""
+    return f"NO: {', '.join(missed)}" if missed else "yes"
+
+
+def short(number: float) -> str:
+    """Return two digits of a number."""
+    return f"{number:,.0f}" if abs(number) >= 9.95 else f"{number:.2g}"
+
+
+def three(number: float) -> str:
+    """Return three digits of a number."""
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
+
+
+def geometric(numbers: Iterable[float]) -> float:
+    """Return the geometric mean; infinite if one number is, else 0 if one is."""
+    numbers = [float(number) for number in numbers]
+    if math.inf in numbers:
+        return math.inf
+    if 0 in numbers:
+        return 0.0
+    return math.exp(sum(map(math.log, numbers)) / len(numbers))
+
+
+def plot(panels: Mapping[str, Mapping[str, Mapping[float, float]]], path: str) -> None:
+    """Draw lines, a panel for each title: for each name numbers by size.
+
+    Args:
+        panels: the numbers by title, name and size.
+        path: where the picture goes; its ending says which kind it is.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5 * len(panels), 5), layout="constrained")
+    for axes, (title, series) in zip(
+        figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
+    ):
+        for name, numbers in series.items():
+            axes.loglog([*numbers], [*numbers.values()], marker="o", markersize=3, label=name)
+        axes.set(title=title)
+        axes.legend(fontsize=7)
+    figure.savefig(path, dpi=150)

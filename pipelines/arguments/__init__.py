@@ -1,1 +1,0 @@
-"""The command line that the jobs share: one module per group of options."""

@@ -1,0 +1,235 @@
+"""A release as a mapping: what `--config release.yaml` holds, and what the flags make.
+
+Its parts are those of `beam_yaml.mappings`, and these: input, output, overwrite, report and quotes
+say which files; top_partitions: {by: people_count, k: 10} which rows; ledger: {path: FILE, limit:
+{epsilon: 3}, planned: true} who pays; people and assume: {spent: 100} are guesses for a plan.
+"""
+
+import dataclasses
+import functools
+import importlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.io.filesystem import FileSystem
+from apache_beam.io.filesystems import FileSystems
+
+import beam_dp as dp
+from beam_dp.beam_yaml import mappings
+from beam_dp.beam_yaml.mappings import number, number_of
+from beam_dp.mechanisms.metrics import REGISTRY, base
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.results import report
+from beam_dp.transforms import release_record
+from beam_dp.transforms.io import open_files, read_rows
+from beam_dp.transforms.steps.output_rows import output_names, shown_name
+from pipelines.messages import HERE
+
+FILES = ("input", "output", "overwrite", "report", "quotes")
+KEYS = (*FILES, *mappings.RELEASE, "top_partitions", "ledger", "people", "assume")
+_PATHS = ("input", "output", "report", "path", "files")
+_OWNER = "release"
+_NEEDED = {
+    "person": "Write person: visitor_id.",
+    "metrics": "Write metrics: [count, {sum: spent}].",
+    "budget": "Write budget: {epsilon: 1}.",
+}
+_KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "input": ((str, list), "a path, or a list of them"),
+    "output": (str, "a path"),
+    "report": (str, "a path"),
+    "overwrite": (bool, "true or false"),
+    "quotes": (bool, "true or false"),
+    "bounds": (Mapping, "a mapping like {partitions: 3}"),
+    "assume": (Mapping, "a mapping like {spent: 100}"),
+}
+
+
+def read(path: str) -> dict[str, Any]:
+    """Return the mapping in a YAML file; no name may stand twice in one mapping.
+
+    Raises:
+        ValueError, OSError: for a file that is none, or cannot be read.
+    """
+    yaml: Any = importlib.import_module("yaml")
+    with FileSystems.open(path) as file:
+        text = file.read().decode()
+    try:
+        _check_once(path, yaml.compose(text, Loader=yaml.SafeLoader))
+        given = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        at = getattr(error, "problem_mark", None)
+        line = f", line {at.line + 1}" if at else ""
+        raise ValueError(f"--config {path}{line}: this is no YAML") from error
+    if not isinstance(given, Mapping):
+        raise TypeError(f"--config {path} must hold a mapping, as in person: visitor_id")
+    return dict(given)
+
+
+def _check_once(path: str, node: Any) -> None:
+    """Refuse a name that stands twice: YAML itself takes the last one in silence."""
+    names = [name.value for name, _ in node.value] if getattr(node, "id", "") == "mapping" else []
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"--config {path}: {name!r} must stand once in a mapping")
+    for each in node.value if names or getattr(node, "id", "") == "sequence" else ():
+        for part in each if isinstance(each, tuple) else (each,):
+            _check_once(path, part)
+
+
+def without_folders(given: Any, is_path: bool = False) -> Any:
+    """Return a mapping for a record that may be shown: of a path, its last part only."""
+    if isinstance(given, Mapping):
+        return {name: without_folders(part, name in _PATHS) for name, part in given.items()}
+    if isinstance(given, list):
+        return [without_folders(part, is_path) for part in given]
+    return release_record.file_names(given) if is_path and isinstance(given, str) else given
+
+
+class Description:
+    """What a mapping asks of a job.
+
+    Args:
+        given: the mapping; of its names all are known, or it is refused.
+
+    Raises:
+        TypeError, ValueError, OSError: names the part, and says what to write instead.
+    """
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        mappings.check_words(_OWNER, "the description", given, KEYS)
+        for name, mend in _NEEDED.items():
+            checks.require(name in given, _OWNER, name, "be given", mend)
+        for name, (kinds, rule) in _KINDS.items():
+            if name in given and not isinstance(given[name], kinds):
+                raise checks.ParameterTypeError(_OWNER, name, f"be {rule}")
+        self.given = given
+        self.input = _patterns(given.get("input", []))
+        self.output: str = given.get("output", "")
+        self.overwrite: bool = given.get("overwrite", False)
+        self.quotes: bool = given.get("quotes", True)
+        self.report: str | None = given.get("report")
+        self.people: int | None = number(given.get("people"))
+        if self.people is not None and (type(self.people) is not int or self.people < 1):
+            raise checks.ParameterError(_OWNER, "people", "be a whole number of at least 1")
+        guesses = given.get("assume", {}).items()
+        self.assume = {name: number_of(_OWNER, name, most) for name, most in guesses}
+        self.metrics = [*map(_named, mappings.metrics_of(_OWNER, given["metrics"]))]
+        self.budget = mappings.budget_of(_OWNER, given["budget"])
+        self.top = self._top()
+        self.ledger = self._ledger()
+
+    def _top(self) -> tuple[str, int] | None:
+        """Return an output column, and how many partitions with its largest numbers are kept."""
+        if "top_partitions" not in self.given:
+            return None
+        parts = _parts_of("top_partitions", self.given, ("by", "k"), ("by", "k"))
+        by, k, names = parts["by"], number(parts["k"]), output_names((), self.metrics)
+        if not self.given.get("partition"):
+            raise ValueError("top_partitions needs a partition, whose values it ranks")
+        if by not in names:
+            raise ValueError(f"top_partitions: {by!r} is no output column: {', '.join(names)}")
+        if type(k) is not int or k < 1:
+            raise ValueError("top_partitions: k must be a whole number of at least 1")
+        return by, k
+
+    def _ledger(self) -> dp.Ledger | None:
+        if "ledger" not in self.given:
+            return None
+        parts = _parts_of("ledger", self.given, ("path", "limit", "planned"), ("path",))
+        limit = mappings.budget_of(_OWNER, parts["limit"]) if "limit" in parts else None
+        return dp.Ledger(parts["path"], limit, parts.get("planned"))
+
+    @functools.cached_property
+    def release(self) -> dp.PrivateAggregate:
+        """The release."""
+        parts = {name: self.given[name] for name in mappings.RELEASE if name in self.given}
+        counted = {**parts, **parts.get("bounds", {})}
+        if "partitions" in counted and not parts.get("partition"):
+            raise ValueError(
+                "partitions, and a bound on them, need a partition: without --partition COLUMN, "
+                "all rows are one; leave them out"
+            )
+        keys = parts.get("partitions")
+        private = keys is None or (isinstance(keys, Mapping) and "private" in keys)
+        further = {"batches": self.top is None and not private, "plain_names": True}
+        return mappings.aggregate_of(_OWNER, parts, self.metrics, **further)
+
+    def check_files(self) -> None:
+        """Refuse missing files, unknown file systems, and an output that replaces its input."""
+        missing = [name for name in ("input", "output") if not self.given.get(name)]
+        if missing:
+            raise ValueError(f"these are required: {', '.join(missing)}")
+        if self.report:
+            report.check(self.report)
+            if not self.overwrite and FileSystems.exists(self.report):
+                raise ValueError(
+                    f"report must name a new file, not {self.report!r}: write --overwrite to "
+                    "replace it"
+                )
+        patterns = self.input.split(",")
+        for path in (*patterns, self.output):
+            FileSystems.get_filesystem(path)  # raises where its scheme (gs://) is not installed
+        for pattern in patterns:
+            if _matches(self.output, pattern):
+                raise ValueError(
+                    f"output must name another file than input, and {pattern!r} matches it: the "
+                    "next run would read what this one released; write into another folder"
+                )
+
+    def check_input(self, made: beam.Pipeline) -> None:
+        """Refuse local input that is not there, before a run is charged.
+
+        Args:
+            made: the pipeline, whose runner decides: those of this machine see what we see.
+        """
+        if type(made.runner).__name__ in HERE:
+            for pattern in filter(open_files.is_local, self.input.split(",")):
+                read_rows.matched_files(pattern)
+
+
+def outputs(metrics: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the output columns of the mappings of metrics."""
+    return [_named(metric).name for metric in mappings.metrics_of(_OWNER, metrics)]
+
+
+def takes(metric: Mapping[str, Any], option: str) -> bool:
+    """Return whether a metric, by its mapping, has an option."""
+    return any(base.takes(REGISTRY[word], option) for word in metric if word in REGISTRY)
+
+
+def _patterns(given: str | list[str]) -> str:
+    """Return paths and globs with commas between; Beam matches no glob without a directory."""
+    listed = [word.strip() for word in given.split(",")] if isinstance(given, str) else given
+    return ",".join(word if "/" in word else f"./{word}" for word in listed)
+
+
+def _named(metric: Metric) -> Metric:
+    return metric if metric.name else dataclasses.replace(metric, name=shown_name(metric))
+
+
+def _parts_of(
+    name: str, given: Mapping[str, Any], known: tuple[str, ...], needed: tuple[str, ...]
+) -> Mapping[str, Any]:
+    parts = given[name]
+    if not isinstance(parts, Mapping):
+        raise checks.ParameterTypeError(_OWNER, name, f"be a mapping with {', '.join(known)}")
+    mappings.check_words(_OWNER, name, parts, known)
+    missing = ", ".join(each for each in needed if not parts.get(each))
+    checks.require(not missing, _OWNER, name, f"have {missing}")
+    return parts
+
+
+def _matches(path: str, pattern: str) -> bool:
+    """Return whether a path is among the files of a pattern, as Beam matches them."""
+    path, pattern = map(_plain, (path, pattern))
+    return path == pattern or bool(re.match(FileSystem.translate_pattern(pattern), path))
+
+
+def _plain(path: str) -> str:
+    """Return a path as others that name the same file are written."""
+    return os.path.realpath(path) if FileSystems.get_scheme(path) is None else path

@@ -1,0 +1,138 @@
+"""Errors in one line without data, in the words of the mapping that describes a release.
+
+Errors of the library name Python parameters. They carry the parameter and the rule
+(`checks.ParameterError`): the rule stays, and the advice what to write instead is given in words of
+the mapping, which are those of the flags too. Of a failure of a running job only the text is known,
+which has the same form.
+"""
+
+import re
+
+import beam_dp as dp
+from beam_dp.mechanisms.metrics import REGISTRY
+from beam_dp.mechanisms.numerics.checks import ParameterError, ParameterTypeError
+
+HERE = (
+    "FnApiRunner",
+    "DirectRunner",
+    "SwitchingDirectRunner",
+    "BundleBasedDirectRunner",
+    "PrismRunner",
+)
+"""The runners of this machine."""
+# A runner passes on whatever an element makes a step raise, functions of users and libraries among
+# them, in errors of its own kinds: the text of any of them may quote that element.
+KINDS = (Exception,)
+RAISED = (BaseException,)
+# The errors of this package name parameters, columns and types, those of files their path.
+_OURS = rf"(?:(?:{'|'.join(dir(dp))}): |column '|\[Errno \d+\] )"
+_KIND = r"(?:\w+: (?:beam_dp\.[\w.]+: )?|beam_dp\.[\w.]+: )"
+_LINE = re.compile(rf"^{_KIND}({_OURS}.*?)(?: \[while running .*)?$", re.MULTILINE)
+_FAILED = "the run failed with {}; its text may quote data and {}"
+# Where that text is, by who holds it.
+_ABSENT = "is not shown: run again with --show_errors to see it"
+_ELSEWHERE = "is not shown: see the runner's log, or run again with --show_errors"
+_SHOWN = "is above"
+
+_NAMED = "name the partitions: --public_partitions 1,2,3"
+_LARGER = (
+    "give a larger budget, or more of it by a weight, fewer candidates or smaller bounds, or write "
+    "one_sided for what can be from below"
+)
+_WORDS: dict[str, tuple[str, str]] = {
+    "person": ("person", "add --person visitor_id"),
+    "metrics": ("metrics", "add a metric, like --count or --sum spent"),
+    "release.budget": ("the budget", "add --epsilon 1"),
+    "bounds.partitions": ("bounds partitions", f"add --bounds partitions=3, or {_NAMED}"),
+    "bounds.rows_per_partition": (
+        "bounds rows_per_partition",
+        "add --bounds rows_per_partition=10, or count per person",
+    ),
+    "partitions": ("the partitions", _NAMED),
+    "PrivatePartitions.delta": ("delta", f"add --delta 1e-6, or {_NAMED}"),
+    "LocalSensitivity.delta": ("the delta of method local_sensitivity", "add --delta 1e-6"),
+    "delta": ("delta", "add --delta 1e-6"),
+    "plan.assume": ("assume", "add --people 5000"),
+    "Mean.clip": (
+        "clip",
+        "where no value can be beyond 5, add --high mean_rating=5; no clip is needed",
+    ),
+    "ScaleThenChoose.budget": (
+        "the budget of search scale_then_choose",
+        "give an epsilon and a delta",
+    ),
+    "PreprocessSensitivity.budget": (
+        "the budget of person_epsilon",
+        "write the largest of them as epsilon, without a delta",
+    ),
+    "budget": ("the budget", _LARGER),
+    "LocalSensitivity.f": ("--function: f", ""),
+    "removals": ("the number of people that a search looks at", _LARGER),
+    "candidates for a clip": (
+        "candidates of what has a clip",
+        "take a coarser grid, with a ratio, or write one_sided",
+    ),
+    "profile": ("the function of custom_profile", ""),
+    "function": ("the function of black_box", ""),
+    "statistic": ("the statistic", ""),
+    "pattern": ("input", ""),
+    "Ledger.limit": (
+        "the limit of the ledger",
+        "leave it out for a ledger that exists; add --total_epsilon 3 for a new one",
+    ),
+    "Ledger.path": ("ledger", ""),
+    "path": ("output", "--overwrite replaces a file"),
+    "report.path": ("report", ""),
+    "output columns": ("output columns", "give the column of partition another name in the data"),
+    "the runner": ("--runner", ""),
+}
+"""Parameters, by name or by owner and name: what they are called here, and what mends them."""
+_OF_FILES = {"ReadRows": "input:", "WriteRows": "output:", "LocalSensitivity": "--function:"}
+_METRIC_WORDS = {kind.__name__: word for word, kind in REGISTRY.items()}
+_METRICS = re.compile(rf"\b(?:{'|'.join(_METRIC_WORDS)})\b")
+_FORM = re.compile(r"(\w+(?:\.\w+)*): (.+?) must (.+?)\.(?: (.*))?", re.DOTALL)
+_PYTHON = re.compile(r"^(Write|Give) |\bdp\.|\w=|\w\(|\bNone\b")
+_FRACTION = re.compile(r"Fraction\((-?\d+), (\d+)\)")
+
+
+def translated(error: Exception | str) -> str:
+    """Return the text of an error in words of the mapping; other errors keep their text."""
+    if isinstance(error, (ParameterError, ParameterTypeError)):
+        return _told(error.owner, error.name, error.rule, error.mend)
+    text = str(error)
+    parts = _FORM.fullmatch(text)
+    if parts:
+        return _told(*(part or "" for part in parts.groups()))
+    owner, _, rule = text.partition(": ")
+    return f"{_OF_FILES[owner]} {rule}" if owner in _OF_FILES else text
+
+
+def _told(owner: str, name: str, rule: str, mend: str) -> str:
+    """Return the rule for a part, and how to mend the call if that needs no Python."""
+    word, instead = _WORDS.get(f"{owner}.{name}", _WORDS.get(name, (name, "")))
+    text = f"{word} must {rule}"
+    if mend and not _PYTHON.search(mend):
+        text += f". {mend}"
+    elif mend and instead:
+        text += f": {instead}"
+    text = _FRACTION.sub(lambda found: f"{int(found[1]) / int(found[2]):g}", text)
+    text = text.replace("an int of", "a whole number of")
+    return _METRICS.sub(lambda found: _METRIC_WORDS[found[0]], text)
+
+
+def explain(error: BaseException, runner: str = HERE[0], shown: bool = False) -> str:
+    """Return one line for an error of building or running a pipeline.
+
+    Runners wrap an error of ours in a traceback: its last line is taken. Of any other error nothing
+    is shown, for Beam's errors quote elements; the line says where to look instead.
+
+    Args:
+        error: what was raised.
+        runner: the name of the runner's class.
+        shown: whether the operator has asked to see the error itself, and sees it above this line.
+    """
+    ours = _LINE.findall(f"{type(error).__name__}: {error}")
+    if ours:
+        return translated(ours[-1])
+    where = _ABSENT if runner in HERE else _ELSEWHERE  # what the first ones logged is gone
+    return _FAILED.format(type(error).__name__, _SHOWN if shown else where)

@@ -1,0 +1,339 @@
+"""What every metric is called, reads and refuses."""
+
+import dataclasses
+import functools
+import math
+import pickle
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.mechanisms.metrics import REGISTRY
+from beam_dp.mechanisms.metrics.base import Metric, check_metrics, takes
+from beam_dp.mechanisms.metrics.profiled import Profiled
+from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
+
+GRID = dp.Candidates.linear(0, 10, 1)
+UNIT = Fraction(1, 10**6)
+
+
+def nothing(people: Any) -> list[int]:
+    return [0]
+
+
+class Unhashable:
+    """A callable object that is equal by value, so it has no hash."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unhashable)
+
+    __call__ = staticmethod(nothing)
+
+
+MADE: dict[str, Metric] = {
+    "count": dp.Count(),
+    "people_count": dp.PeopleCount(),
+    "sum_x": dp.Sum("x"),
+    "max_x": dp.Max("x"),
+    "min_x": dp.Min("x"),
+    "mean_x": dp.Mean("x"),
+    "mean_x_per_person": dp.Mean("x", per="person"),
+    "largest_3_x": dp.KthLargest("x", 3),
+    "quantile_0.25_x": dp.Quantile("x", 0.25),
+    "quantiles_x": dp.Quantiles("x", [0.5, 0.25]),
+    "median_x": dp.Median("x"),
+    "histogram_x": dp.Histogram("x", [0, 1]),
+    "distinct_x": dp.DistinctCount("x"),
+    "max_frequency_x": dp.MaxFrequency("x"),
+    "sum_of_squares_x": dp.SumOfSquares("x"),
+    "custom_x": dp.CustomProfile("x", nothing, candidates=GRID),
+    "ratio_x": dp.Ratio("x"),
+    "variance_x": dp.Variance("x"),
+    "standard_deviation_x": dp.StandardDeviation("x"),
+    "trimmed_mean_x": dp.TrimmedMean("x"),
+    "preprocessed_mean_x": dp.Preprocessed("x", "mean"),
+    "black_box_x": dp.BlackBox("x", len),
+}
+COMPARED = (dp.DistinctCount, dp.MaxFrequency, dp.SumOfSquares)
+
+
+def test_all_are_here() -> None:
+    assert {type(metric) for metric in MADE.values()} == {*REGISTRY.values()}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_names_columns_and_pickles(name: str) -> None:
+    metric = MADE[name]
+    assert metric.output == name
+    assert dataclasses.replace(metric, name="total").output == "total"
+    again = pickle.loads(pickle.dumps(metric))
+    assert again == metric and hash(again) == hash(metric)
+    with pytest.raises(AttributeError):
+        metric.weight = 2
+    if takes(metric, "column"):
+        value = Column("x", Role.VALUE, UNIT)
+        flag = Column("x", Role.FLAG, 1)
+        item = Column("x", Role.ITEM)
+        [column] = metric.columns()
+        expected = flag if isinstance(metric, dp.Ratio) else value
+        assert column == (item if isinstance(metric, COMPARED) else expected)
+    else:
+        assert metric.columns() == ()
+
+
+OF_ALL: dict[str, list[Any]] = {
+    "weight": [0, -1, math.nan, math.inf, True, "1", None],
+    "name": [3],
+    "column": ["", None, 3, b"x", ["x"]],
+    "unit": [0, -0.5, math.nan, math.inf, True, "1"],
+    "candidates": [[1, 2]],
+    "beta": [0, 1, math.nan],
+    "search": ["best", "above", dp.AboveThreshold(dp.Budget(1.0))],
+    "one_sided": [1],
+    "clip_share": [0, 1, math.nan],
+    "per": ["day", None],
+    "method": ["preprocess", "", None, True],
+    "low": ["5", math.nan, True],
+    "high": ["5", math.nan, math.inf, True, 10**201],
+}
+
+
+@pytest.mark.parametrize("option", OF_ALL)
+@pytest.mark.parametrize("metric", MADE.values(), ids=MADE)
+def test_wrong_options_are_refused_by_all_that_have_them(metric: Metric, option: str) -> None:
+    for wrong in OF_ALL[option] if takes(metric, option) else ():
+        with pytest.raises((TypeError, ValueError), match=rf"^{type(metric).__name__}: {option} "):
+            dataclasses.replace(metric, **{option: wrong})
+
+
+ONE_SIDED = "with one_sided=True, which searches"
+PREPROCESSED = {"method": "preprocessing"}
+WRONG: dict[Callable[..., Metric], list[tuple[dict[str, Any], str]]] = {
+    dp.Count: [
+        ({"candidates": [1]}, r"candidates must be Candidates, not \[1\]\. Write Candidates\."),
+        ({"search": "no"}, 'search must be "auto", "two_phase" or one of the classes'),
+        ({"search": "walk"}, 'search must be "auto", "two_phase" or one of the classes'),
+        ({"clip": "partition", "one_sided": True}, f"clip must be left out {ONE_SIDED}"),
+        ({"clip": 3, "clip_share": 0.5}, "clip_share must be left out with a clip"),
+        ({"clip": 3, "candidates": GRID}, "candidates must be left out with a clip"),
+        ({"beta": 0.1}, "beta must be left out with one_sided=False"),
+        *(({"clip": c}, "clip must") for c in (0, -1, math.inf, math.nan, "all", True, None)),
+    ],
+    functools.partial(dp.Max, "x"): [
+        ({"search": "no"}, 'search must be "auto", "two_phase", "walk" or one of the classes'),
+        ({"low": 5, "high": 5}, r"high must be above low=5, not 5\. Write low=0, high=100\."),
+        ({"low": 0, "candidates": GRID}, "low must be left out with candidates"),
+        ({"low": 0, **PREPROCESSED}, "low must be left out with method"),
+        *(
+            ({"candidates": dp.Candidates.of(values)}, "candidates must be numbers that floats")
+            for values in ([0, 10**400], [-(10**309), 5], [0, 10**308 * 18])
+        ),
+    ],
+    functools.partial(dp.KthLargest, "x"): [
+        *(({"k": k}, "k must be an int of at least 1") for k in (0, -1, 1.5, True, None, "1")),
+    ],
+    functools.partial(dp.Quantile, "x"): [
+        *(({"p": p}, "p must") for p in (0, 1, -0.1, 1.1, math.nan, math.inf, True, None, "0.5")),
+    ],
+    functools.partial(dp.Quantiles, "x"): [
+        *(({"shares": shares}, "shares must") for shares in ("0.5", 0.5, [], {0.5})),
+        *(({"shares": shares}, "every p must") for shares in ([0], [1], [0.5, None])),
+    ],
+    functools.partial(dp.CustomProfile, "x"): [
+        ({"profile": nothing}, "candidates must be given"),
+        ({"profile": 3, "candidates": GRID}, "profile must be"),
+        ({"profile": Unhashable(), "candidates": GRID}, "profile must be hashable"),
+    ],
+    functools.partial(dp.BlackBox, "x"): [
+        ({"function": Unhashable()}, "function must be hashable, as functions are"),
+        ({"function": 3}, "function must be a function"),
+        *(({"function": len, "blocks": wrong}, "blocks must be") for wrong in (0, 2.0)),
+        ({"function": len, "person_value": "mode"}, "person_value must be"),
+    ],
+    functools.partial(dp.Histogram, "x"): [
+        ({"edges": [1]}, "edges must be 2 to 1001 numbers, not 1"),
+        ({"edges": range(2000)}, "edges must be 2 to 1001 numbers"),
+        *(({"edges": edges}, "edges must rise") for edges in ([0, 5, 5], [5, 0])),
+        *(({"edges": edges}, "edges must be a list of numbers") for edges in ("0:5", 5)),
+        ({"edges": [0, "5"]}, "every edge must be a real number"),
+        ({"edges": [0, math.nan]}, "every edge must be finite"),
+        ({"edges": [0, 10**400]}, "every edge must be a number that"),
+        ({"edges": [0, 1], "person_value": "last"}, "person_value must"),
+    ],
+    functools.partial(dp.Mean, "x"): [
+        ({"per": "day"}, "per must be one of row, person, not 'day'"),
+        ({"own_count": 1}, "own_count must be True or False, not 1"),
+        ({"own_count": True, **PREPROCESSED}, "own_count must be left out with method"),
+        ({"low": 5, "high": 3}, "high must be above low=5, not 3"),
+        ({"unit": 1, "low": 0.5, "high": 0.75}, "high must be above low=0.5 by the unit"),
+    ],
+    functools.partial(dp.Variance, "x"): [
+        ({"unit": 1, "low": 0.5, "high": 0.75}, "high must be above low=0.5 by the unit"),
+        ({"person_value": "sum"}, 'person_value must be left out without method="preprocessing"'),
+        ({"sensitivity": 3}, 'sensitivity must be left out without method="preprocessing"'),
+        ({"low": 0, **PREPROCESSED}, "low must be left out"),
+        ({"sample": 1}, "sample must be True or False"),
+    ],
+}
+CALLS = [(make, *wrong) for make, listed in WRONG.items() for wrong in listed]
+
+
+@pytest.mark.parametrize(("make", "given", "message"), CALLS, ids=lambda one: str(one)[:40])
+def test_what_means_nothing_is_refused(
+    make: Callable[..., Metric], given: dict[str, Any], message: str
+) -> None:
+    owner = make.func if isinstance(make, functools.partial) else make
+    with pytest.raises((TypeError, ValueError), match=f"^{owner.__name__}: {message}"):
+        make(**given)
+
+
+def test_what_is_at_the_limit_is_taken() -> None:
+    assert dp.Max("x", candidates=dp.Candidates.of([0, 10**308])).candidates is not None
+    for unit in (1, 0.25, Fraction(1, 3), np.float64(0.5), np.int64(2)):
+        assert dp.Sum("x", unit=unit).unit == unit
+
+
+def test_kinds_have_the_options_that_are_asked_for_by_name() -> None:
+    bounded = {dp.Max, dp.Min, dp.KthLargest, dp.Quantile, dp.Quantiles, dp.Median}
+    of_means = {dp.Mean, dp.Variance, dp.StandardDeviation}
+    assert {kind for kind in REGISTRY.values() if takes(kind, "low")} == bounded | of_means
+    searched = {kind for kind in REGISTRY.values() if takes(kind, "search")}
+    assert searched == {kind for kind in REGISTRY.values() if issubclass(kind, Profiled)}
+
+
+def test_ranks_are_stated_where_they_are_searched() -> None:
+    ranked = {name for name, metric in MADE.items() if metric.is_ranked}
+    assert ranked == {"largest_3_x", "quantile_0.25_x", "quantiles_x", "median_x"}
+    assert not dp.KthLargest("x", 3, search="two_phase").is_ranked
+
+
+def test_quantiles_are_sorted_and_named_by_their_shares() -> None:
+    metric = dp.Quantiles("ms", [0.99, 0.5, Fraction(9, 10), 0.5])
+    assert metric.shares == (Fraction(1, 2), Fraction(9, 10), Fraction(99, 100))
+    names = [f"quantiles_ms_{p}{end}" for p in (0.5, 0.9, 0.99) for end in ("", "_rank_error")]
+    assert [output.name for output in metric.outputs] == names
+    named = dp.Quantiles("ms", [0.5], name="q")
+    assert [output.name for output in named.outputs] == ["q_0.5", "q_0.5_rank_error"]
+
+
+def test_lists_of_metrics_are_checked() -> None:
+    assert check_metrics("Owner", [dp.Count(), dp.Sum("x")]) == (dp.Count(), dp.Sum("x"))
+    assert len(check_metrics("Owner", [dp.Sum("x"), dp.Sum("x", name="again")])) == 2
+    for wrong in ([], (), None, dp.Count(), "count", {dp.Count()}):
+        message = r"^Owner: metrics must be a list of metrics.*Write metrics="
+        with pytest.raises(TypeError, match=message):
+            check_metrics("Owner", wrong)
+    for wrong in (dp.Count, "count", None, 3):
+        with pytest.raises(
+            TypeError, match=r"^Owner: a metric must be one like dp\.Count\(\), not"
+        ):
+            check_metrics("Owner", [wrong])
+    for equal in ([dp.Sum("x"), dp.Sum("x", weight=2)], [dp.Count(), dp.Sum("x", name="count")]):
+        with pytest.raises(ValueError, match=r"^Owner: metrics must have different names, not \["):
+            check_metrics("Owner", equal)
+
+
+# ---------------------------------------------------------------- parts, and their releases
+
+
+@pytest.mark.parametrize("name", ["distinct_x", "max_frequency_x", "largest_3_x", "custom_x"])
+def test_columns_are_read_as_items_or_as_values(name: str) -> None:
+    metric = MADE[name]
+    program = compile_program([metric], dp.Budget(1.0), 1)
+    assert program.columns == metric.columns() and program.keep_rows
+    both = compile_program([metric, dp.Sum("x"), dp.MaxFrequency("x", name="m")], dp.Budget(1.0), 1)
+    assert both.columns == (Column("x", Role.VALUE, UNIT), Column("x", Role.ITEM))
+
+
+def test_equal_parts_are_released_once_whatever_their_names() -> None:
+    for per in ("person", "row"):
+        median, half = dp.Median("x", per=per), dp.Quantile("x", Fraction(1, 2), per=per)
+        assert median.parts() == half.parts()
+    twice = [dp.Median("x"), dp.Quantile("x", 0.5, name="half"), dp.Max("x"), dp.Max("x", name="y")]
+    assert len(compile_program(twice, dp.Budget(1.0), 1).steps) == 2
+    apart = [dp.KthLargest("x", 1), dp.KthLargest("x", 2)]
+    assert len(compile_program(apart, dp.Budget(1.0), 1).steps) == 2
+
+
+BOUNDED = {
+    "max": dp.Max("x", low=0, high=120),
+    "min": dp.Min("x", low=-5, high=5),
+    "kth": dp.KthLargest("x", 3, high=9.5),
+    "median": dp.Median("x", low=0.25),
+    "row quantile": dp.Quantile("x", 0.9, per="row", low=0, high=120),
+    "quantiles": dp.Quantiles("x", [0.5, 0.9], low=0, high=120),
+    "two phases": dp.Max("x", low=0, high=120, search="two_phase"),
+    "from below": dp.Min("x", low=0, high=120, search=dp.AboveThreshold),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_known_bounds_are_the_first_and_the_last_candidate(name: str) -> None:
+    metric = BOUNDED[name]
+    [step] = compile_program([metric], dp.Budget(1), 1).steps
+    grid = step.release.candidates
+    low, high = metric.low, metric.high
+    if isinstance(metric, dp.Min):
+        low, high = -high, -low
+    ends = [-1e18 if low is None else low, 1e18 if high is None else high]
+    assert [grid[0], grid[grid.size - 1]] == ends
+
+
+def test_one_share_of_the_budget_pays_for_several_quantiles() -> None:
+    metrics = [dp.Quantiles("x", [0.25, 0.5, 0.75], per="person"), dp.Max("x")]
+    program = compile_program(metrics, dp.Budget(1), 1)
+    assert [entry[1] for entry in program.entries] == [dp.Budget(Fraction(1, 2))] * 2
+    search = program.steps[0].release.search
+    assert [search.level_cost(level) for level in (0, 1)] == [
+        dp.Budget(Fraction(11, 40) * Fraction(19, 20)),
+        dp.Budget(Fraction(9, 40) * Fraction(19, 20)),
+    ]
+
+
+@pytest.mark.parametrize("function", [nothing, functools.partial(nothing), len], ids=str)
+def test_any_function_can_make_a_custom_profile(function: Any) -> None:
+    metric = dp.CustomProfile("x", function, candidates=GRID)
+    [step] = compile_program([metric], dp.Budget(1.0), 1).steps
+    assert isinstance(step.release.profiler.function, GuardedProfile)
+    assert step.release.profiler.function.function is function
+
+
+# ---------------------------------------------------------------- messages
+
+LARGE = dp.Candidates.of(range(10_000))
+WHOLE = "people are many " * 1000
+BUDGET = dp.Budget(1.0)
+MESSAGES = {
+    "owners": lambda: dp.PrivateAggregate(["a", "b"], [dp.SumOfSquares("x")], BUDGET),
+    "shifted inverse": lambda: dp.ShiftedInverse(dp.Median("x", candidates=LARGE), "p", BUDGET),
+    "preprocess": lambda: dp.PreprocessSensitivity(dp.KthLargest("x", 2), "p", BUDGET),
+    "loss": lambda: dp.RemovalLoss(dp.Mean("x", name="mean"), "p"),
+    "metrics": lambda: dp.PrivateAggregate("p", dp.Max("x", candidates=LARGE), BUDGET),
+    "no metric": lambda: dp.PrivateAggregate("p", [list(range(10_000))], BUDGET),
+    "candidates": lambda: dp.Max("x", candidates=list(range(10_000))),
+    "points": lambda: dp.Candidates(list(range(10_000))),
+    "values": lambda: dp.Candidates.of(WHOLE),
+    "budget": lambda: dp.PrivateAggregate("p", [dp.Count()], WHOLE),
+    "bounds": lambda: dp.PrivateAggregate("p", [dp.Count()], BUDGET, bounds=WHOLE),
+    "equals": lambda: dp.Ratio("x", equals=list(range(10_000))),
+    "person": lambda: dp.PrivateAggregate(dict.fromkeys(range(1000)), [dp.Count()], BUDGET),
+}
+
+
+@pytest.mark.parametrize("call", MESSAGES.values(), ids=MESSAGES)
+def test_messages_name_a_metric_and_do_not_quote_it(call: Callable[[], object]) -> None:
+    with pytest.raises(TypeError) as refused:
+        call()
+    assert len(str(refused.value)) < 350
+    assert "unit=" not in str(refused.value) and "=None" not in str(refused.value)
+
+
+def test_a_metric_is_shown_by_class_and_output() -> None:
+    with pytest.raises(TypeError, match=r"not SumOfSquares \(output column sum_of_squares_x\)"):
+        dp.PrivateAggregate(["a", "b"], [dp.SumOfSquares("x")], BUDGET)

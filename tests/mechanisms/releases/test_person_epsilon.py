@@ -1,0 +1,131 @@
+"""Everybody their own epsilon: each person their own sensitivity, and their own epsilon."""
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
+from beam_dp.mechanisms.planning.program import compile_program
+from beam_dp.mechanisms.releases import person_epsilon, preprocessed
+from tests.mechanisms.preprocessing import brute
+
+EPSILONS = (0.25, 0.5, 2)
+
+
+def column(values):
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found
+
+
+def cut(statistic, people, empty):
+    values, prices = zip(*people, strict=True) if people else ((), ())
+    return person_epsilon.cut(statistic, column(values), column(prices), empty)
+
+
+def some_people(chance):
+    size = chance.randint(0, 7)
+    return [(chance.randint(-9, 9), chance.choice([0, 1, 2, 5])) for _ in range(size)]
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("statistic", ["sum", "maximum", "minimum"])
+def test_no_person_moves_it_by_more_than_their_own(statistic):
+    chance, moved = random.Random(statistic), 0
+    for _ in range(5000):
+        people, empty = some_people(chance), chance.randint(-5, 5)
+        found = cut(statistic, people, empty)
+        for gone, (_, price) in enumerate(people):
+            difference = abs(found - cut(statistic, people[:gone] + people[gone + 1 :], empty))
+            assert difference <= price
+            moved += difference == price > 0
+    assert moved > 1000
+
+
+def test_it_is_the_function_of_definition_3_1():
+    chance = random.Random(3)
+    for _ in range(1500):
+        people, empty = some_people(chance), chance.randint(-5, 5)
+        values, prices = [v for v, _ in people], [p for _, p in people]
+
+        def largest(kept, empty=empty):
+            return max(empty, *kept)
+
+        def smallest(kept, empty=empty):
+            return min(empty, *kept)
+
+        assert cut("maximum", people, empty) == brute.preprocessed(largest, values, prices, empty)
+        assert cut("minimum", people, empty) == brute.preprocessed(smallest, values, prices, empty)
+        positive = [abs(value) for value in values]
+        pairs = list(zip(positive, prices, strict=True))
+        assert cut("sum", pairs, 0) == brute.preprocessed(sum, positive, prices, 0)
+
+
+def released(reach=1, sensitivity="auto", of="sum", epsilons=EPSILONS):
+    metric = PersonalisedStatistic("v", of, "e", epsilons, sensitivity=sensitivity)
+    program = compile_program([metric], Budget(max(epsilons)), reach)
+    [step] = program.steps
+    return program, step.release
+
+
+@pytest.mark.parametrize("of", ["sum", "maximum", "minimum"])
+@pytest.mark.parametrize("reach", [1, 3])
+@pytest.mark.parametrize("sensitivity", ["auto", 7])
+def test_each_person_pays_their_own_epsilon(of, reach, sensitivity):
+    program, release = released(reach, sensitivity, of)
+    everybody = sum(
+        cost.amount * times for label, cost, times in program.entries if label.endswith("clip")
+    )
+    everybody += release.people.noise_costs[0].amount * reach if release.people is not None else 0
+    assert [everybody + each * reach for each in release.epsilons] == [
+        Fraction(each) for each in EPSILONS
+    ]
+    assert sum(cost.amount * times for _, cost, times in program.entries) == 2
+    assert all(each > 0 for each in release.epsilons)
+
+
+class Recorder:
+    """Noise of 0 that notes its rate."""
+
+    def discrete_laplace(self, rate, size):
+        self.rate = rate
+        return np.zeros(size, np.int64)
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 3), Fraction(7), Fraction(10**9)])
+def test_the_ratio_of_output_chances_is_that_of_the_person(delta):
+    """P(k) is proportional to e^(-rate |k|): a person who moves g by d changes it by e^(rate d)."""
+    _, release = released(2)
+    noise = Recorder()
+    release._drawn(column([5]), np.array([0]), delta, noise)
+    for tier, epsilon in enumerate(release.epsilons):
+        low = release._drawn(column([]), np.array([], np.int64), delta, noise)
+        high = release._drawn(column([10**15]), np.array([tier]), delta, noise)
+        assert low == 0
+        moved = round(Fraction(high) / release.unit * release_step(delta))
+        assert epsilon * (1 - Fraction(1, 10**4)) <= moved * noise.rate <= epsilon
+
+
+def release_step(delta):
+    """Return how many steps of the grid a unit has, as `preprocessed.grid` chooses."""
+    coarse, resolution = preprocessed.grid(delta, 1)
+    return Fraction(resolution, 1 << coarse)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: PersonalisedStatistic("v", "mean", "e", (1,)), "statistic must be"),
+        (lambda: PersonalisedStatistic("v", "sum", "e", ()), "epsilons must be a list"),
+        (lambda: PersonalisedStatistic("v", "sum", "e", 1), "epsilons must be a list"),
+        (lambda: PersonalisedStatistic("v", "sum", "e", (0, 1)), "epsilons must be positive"),
+        (lambda: PersonalisedStatistic("v", "sum", "e", (1e-7,)), "epsilons must be positive"),
+        (lambda: PersonalisedStatistic("v", "sum", "", (1,)), "person_epsilon must"),
+    ],
+)
+def test_wrong_calls_are_refused(make, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        make()

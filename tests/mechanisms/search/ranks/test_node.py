@@ -1,0 +1,93 @@
+"""Nodes: what people weigh at each candidate, in integers."""
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Node, increments, order_of
+
+
+def whole(buckets, candidates: Candidates, resolution: int = 1) -> Node:
+    """Return people with one row each."""
+    amounts = np.full(len(buckets), resolution)
+    return Node.of(np.array(buckets, np.int64), amounts, candidates.size)
+
+
+def chosen(search, node: Node, candidates: Candidates):
+    """Return one candidate, NaN for none."""
+    return search.choose_at(node, candidates, Noise()).value(candidates)
+
+
+def brute(people, buckets, counts, resolution: int, n: int) -> list[int]:
+    """Return the sum of the rounded shares at every candidate."""
+    sums = [0] * n
+    for person in set(people.tolist()):
+        mine = people == person
+        total = int(counts[mine].sum())
+        for y in range(n):
+            sums[y] += resolution * int(counts[mine & (buckets <= y)].sum()) // total
+    return sums
+
+
+def test_increments_add_up_to_the_shares_of_all_people():
+    random = np.random.default_rng(5)
+    for _ in range(300):
+        size = int(random.integers(1, 30))
+        people, buckets = random.integers(0, 6, size), random.integers(0, 9, size)
+        counts = random.integers(1, 40, size)
+        resolution = int(random.choice([1, 7, RESOLUTION, 2**61]))
+        shard = random.integers(0, 3, 6)[people]  # every person in one shard
+        parts = [
+            increments(people[shard == s], buckets[shard == s], counts[shard == s], resolution)
+            for s in range(3)
+        ]
+        joined = [np.concatenate([part[i] for part in parts]) for i in (0, 1)]
+        order = random.permutation(len(joined[0]))
+        node = Node.of(joined[0][order], joined[1][order], 9)
+        found = [int(sum(node.amounts[node.buckets <= y].tolist())) for y in range(9)]
+        assert found == brute(people, buckets, counts, resolution, 9)
+        assert found[-1] == resolution * len(set(people.tolist()))
+
+
+def test_with_a_clip_a_row_weighs_the_same_for_all_who_have_few():
+    random = np.random.default_rng(6)
+    for _ in range(300):
+        size, clip = int(random.integers(1, 30)), int(random.choice([1, 2, 8, 64]))
+        people, buckets = random.integers(0, 6, size), random.integers(0, 9, size)
+        counts = random.integers(1, 12, size)
+        node = Node.of(*increments(people, buckets, counts, 840, clip), 9)
+        wanted = [0] * 9
+        for person in set(people.tolist()):
+            mine = people == person
+            total = max(int(counts[mine].sum()), clip)
+            for y in range(9):
+                wanted[y] += 840 * int(counts[mine & (buckets <= y)].sum()) // total
+        found = [int(node.amounts[node.buckets <= y].sum()) for y in range(9)]
+        assert found == wanted and found[-1] <= 840 * len(set(people.tolist()))
+
+
+def test_nobody_and_several_amounts_at_a_place():
+    empty = np.empty(0, np.int64)
+    assert Node.of(*increments(empty, empty, empty), 5).sums.tolist() == [0]
+    node = Node.of(np.array([3, 1, 3, 9]), np.array([1, 2, 4, 8]), 7)
+    # What is above the last candidate counts there.
+    assert node.buckets.tolist() == [1, 3, 6] and node.amounts.tolist() == [2, 5, 8]
+
+
+def test_a_node_is_split_at_a_candidate():
+    below, above = Node.of(np.array([2, 4, 9]), np.array([3, 2, 5]), 8).split(4)
+    assert (below.buckets.tolist(), below.amounts.tolist()) == ([2, 4], [3, 2])
+    assert (below.first, below.stop, above.first, above.stop) == (0, 5, 4, 8)
+    assert (above.buckets.tolist(), above.sums.tolist()) == ([7], [0, 5])
+    assert below.sums.tolist() == [0, 3, 5]
+
+
+@pytest.mark.parametrize("most", [2**40, 3])
+def test_lines_are_ordered_by_person_then_place(most):
+    random = np.random.default_rng(7)
+    people, places = random.integers(0, 2**30, 500), random.integers(0, most, 500)
+    order = order_of(people, places)
+    assert order.tolist() == np.lexsort((places, people)).tolist() or most == 3
+    pairs = list(zip(people[order].tolist(), places[order].tolist(), strict=True))
+    assert pairs == sorted(pairs)

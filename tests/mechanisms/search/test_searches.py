@@ -1,0 +1,217 @@
+"""What all searches of a removal loss promise: their shifts, draws, caps, costs and errors."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.profiles.profile import Profile
+from beam_dp.mechanisms.search import (
+    AboveThreshold,
+    ExponentialMechanism,
+    NoisyBinarySearch,
+    ScaleThenChoose,
+)
+
+SIZE = 4_000
+# DKW: sup |F_n - F| > sqrt(ln(2 / a) / (2 n)) has probability at most a = 1e-10: 0.0545.
+TOLERANCE = math.sqrt(math.log(2e10) / (2 * SIZE))
+KINDS = [AboveThreshold, ExponentialMechanism, NoisyBinarySearch]
+TINY_RHO = Budget.zcdp(1e-6)  # no table of coins is so long: Laplace noise
+
+
+class CountingNoise(Noise):
+    """The true noise, counting the words that were drawn."""
+
+    drawn = 0
+
+    def words(self, size):
+        CountingNoise.drawn += size
+        return super().words(size)
+
+
+def profile_of(losses, cap: int) -> tuple[Profile, Candidates]:
+    """Return a profile that has these losses on the candidates 0, 1, ..."""
+    n = len(losses)
+    values = [next((i for i, loss in enumerate(losses) if loss <= k), n) for k in range(cap)]
+    return Profile(values), Candidates.of(range(n))
+
+
+def distance(drawn: list[int], chances: list[float]) -> float:
+    """Return sup |F_n - F|."""
+    counts = np.bincount(drawn, minlength=len(chances))
+    return float(np.abs(np.cumsum(counts) / len(drawn) - np.cumsum(chances)).max())
+
+
+SHIFTS = [
+    (AboveThreshold, Budget(1), {8: 21, 16: 29, 20: 33, 32: 45, 64: 74}),
+    (AboveThreshold, Budget(0.1), {8: 216, 10: 238, 16: 300, 20: 340, 32: 455, 64: 741}),
+    (AboveThreshold, Budget.zcdp(0.5), {8: 17, 16: 24, 64: 65}),
+    (AboveThreshold, Budget.zcdp(0.05), {8: 54, 16: 78, 64: 207}),
+    (AboveThreshold, Budget.zcdp(0.005), {8: 171, 16: 247, 64: 656}),
+    (ExponentialMechanism, Budget(1), {8: 31, 16: 53, 32: 97, 64: 187}),
+    (ExponentialMechanism, Budget(0.1), {8: 311, 16: 533, 32: 977, 64: 1865}),
+    (ExponentialMechanism, Budget.zcdp(0.5), {8: 15, 16: 27, 64: 93}),
+    (ExponentialMechanism, Budget.zcdp(0.005), {8: 155, 16: 267, 64: 933}),
+    (NoisyBinarySearch, Budget(1), {8: 70, 16: 162, 32: 368, 64: 824}),
+    (NoisyBinarySearch, Budget(0.1), {8: 698, 16: 1616, 32: 3676, 64: 8238}),
+    (NoisyBinarySearch, Budget.zcdp(0.5), {8: 11, 16: 18, 64: 42}),
+    (NoisyBinarySearch, Budget.zcdp(0.05), {8: 37, 16: 57, 64: 135}),
+    (NoisyBinarySearch, Budget.zcdp(0.005), {8: 117, 16: 183, 64: 427}),
+    (ScaleThenChoose, Budget(1, 1e-6), {20: 287, 64: 297, 1024: 321}),
+    (ScaleThenChoose, Budget(0.1, 1e-6), {20: 2999, 64: 3098, 1024: 3334}),
+]
+
+
+@pytest.mark.parametrize(("kind", "budget", "shifts"), SHIFTS)
+def test_shifts_of_the_table(kind, budget, shifts):
+    assert {bits: kind(budget).shift(2**bits) for bits in shifts} == shifts
+
+
+@pytest.mark.parametrize(
+    ("kind", "caps"),
+    [
+        (AboveThreshold, [59, 67, 103]),
+        (ExponentialMechanism, [90, 118, 240]),
+        (NoisyBinarySearch, [346, 718, 2447]),
+    ],
+)
+def test_caps_of_the_table(kind, caps):
+    assert [kind(Budget(1)).cap(2**m) for m in (10, 20, 64)] == pytest.approx(caps, abs=2)
+
+
+DRAWN = [
+    AboveThreshold(Budget(1), 0.3),
+    AboveThreshold(Budget(1), 0.3, gate=True),
+    ExponentialMechanism(Budget(1), 0.3),
+    ExponentialMechanism(Budget.zcdp(0.2), 0.3),
+    NoisyBinarySearch(Budget(1.5), 0.3),
+    NoisyBinarySearch(Budget.zcdp(0.6), 0.3),
+    ScaleThenChoose(Budget(20, 0.5), 0.3),
+    ScaleThenChoose(Budget(4, 0.1), 0.3),
+]
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("search", DRAWN)
+def test_choose_follows_the_distribution(search):
+    shift = search.shift(12)
+    steps = [round(11 * (1 - (t / (shift + 1)) ** 2)) for t in range(shift + 1)]
+    profile, candidates = Profile(steps), Candidates.of(range(12))
+    drawn = [search.choose(profile, candidates) for _ in range(SIZE)]
+    assert distance(drawn, search.distribution(profile, candidates)) < TOLERANCE
+    # The broken twin: the upper half of the profile only.
+    twin = Profile(steps[: shift // 2])
+    assert distance(drawn, search.distribution(twin, candidates)) > TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("search", "part"),
+    [
+        (AboveThreshold(Budget(2), 0.3), 2),
+        (AboveThreshold(Budget(2), 0.3, gate=True), 2),
+        (ExponentialMechanism(Budget(4), 0.3), 2),
+        (NoisyBinarySearch(Budget(4), 0.3), 3),
+        (NoisyBinarySearch(Budget.zcdp(0.6), 0.3), 3),
+    ],
+)
+def test_the_cap_is_enough(search, part):
+    losses = [200, 180, 150, 110, 60, 50, 41, 30, 21, 12, 7, 5, 1, 0, 0]
+    cap = search.cap(len(losses))
+    assert cap < 180
+    whole = search.distribution(*profile_of(losses, 200))
+    cut = search.distribution(*profile_of(losses, cap + 1))
+    assert sum(abs(a - b) for a, b in zip(whole, cut, strict=True)) < 2e-12
+    # The broken twin: a cap at a part of it is noticed.
+    short = search.distribution(*profile_of(losses, cap // part))
+    assert sum(abs(a - b) for a, b in zip(whole, short, strict=True)) > 1e-9
+
+
+@pytest.mark.parametrize(("kind", "words"), [*zip(KINDS, (5, 0.1, 64), strict=True)])
+def test_a_huge_set_takes_no_more_noise_than_a_small_one(kind, words):
+    # One word for each plateau, or two uniforms, or some words for each comparison.
+    search = kind(Budget(1))
+    profile = Profile([1000 - 4 * k for k in range(search.cap(2**64) + 1)])
+    for size in (2**10, 2**64):
+        candidates = Candidates.linear(0, size - 1, 1)
+        CountingNoise.drawn = 0
+        for _ in range(20):
+            assert 0 <= search.choose(profile, candidates, CountingNoise()) < size
+        units = size.bit_length() if kind is NoisyBinarySearch else len(profile.values)
+        assert CountingNoise.drawn <= 20 * words * units
+
+
+@pytest.mark.parametrize("search", [*DRAWN, NoisyBinarySearch(TINY_RHO)])
+def test_one_candidate_is_returned_for_nothing(search):
+    profile, one = Profile([3, 2]), Candidates.of([7])
+    CountingNoise.drawn = 0
+    assert search.choose(profile, one, CountingNoise()) == 7
+    assert (search.shift(1), search.cap(1), search.distribution(profile, one)) == (0, 0, [1.0])
+    assert CountingNoise.drawn == 0
+
+
+EXTREME = [Budget(10**400), Budget(2.0**-50), Budget.zcdp(2.0**-128), Budget.zcdp(2.0**40)]
+WITH_DELTA = [Budget(10**400, 0.5), Budget(1, 1e-300), Budget(0.01, 0.9)]
+
+
+@pytest.mark.parametrize(
+    "search",
+    [kind(budget) for kind in KINDS for budget in EXTREME] + list(map(ScaleThenChoose, WITH_DELTA)),
+)
+def test_extreme_budgets_and_sets_work(search):
+    profile, candidates = Profile([5, 3, 0]), Candidates.linear(0, 2**2000, 1)
+    size = candidates.size
+    assert search.shift(size) >= 0 and search.cap(size) >= 0
+    found = search.choose(profile, candidates)
+    assert 0 <= found <= 2**2000
+    if search.budget == EXTREME[0]:
+        assert found in (3, 4, 5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_cost_is_the_budget_without_delta(kind):
+    assert kind(Budget(1, 1e-6)).cost == Budget(1)
+    assert kind(Budget.zcdp(0.5)).cost == Budget.zcdp(0.5)
+    assert kind(Budget(1, 1e-6)).shift(1000) == kind(Budget(1)).shift(1000)
+    assert ScaleThenChoose(Budget(1, 1e-6)).cost == Budget(1, 1e-6)
+
+
+@pytest.mark.parametrize("search", DRAWN)
+def test_searches_travel_by_pickle(search):
+    assert pickle.loads(pickle.dumps(search)) == search
+    assert search != type(search)(search.budget, 0.01)
+
+
+WRONG = [
+    (lambda kind, _: kind(1.0), TypeError, "budget must be a Budget, not 1.0"),
+    (lambda kind, budget: kind(budget, 0), ValueError, "beta must be above 0 and below 1, not 0"),
+    (lambda kind, budget: kind(budget, 1.5), ValueError, "beta must be above 0 and below 1"),
+    (lambda kind, budget: kind(budget, math.nan), ValueError, "beta must be finite"),
+    (lambda kind, budget: kind(budget, "x"), TypeError, "beta must be a real number"),
+    (lambda kind, budget: kind(budget).shift(0), ValueError, "n must be an int of at least 1"),
+    (lambda kind, budget: kind(budget).shift(2.0), TypeError, "n must be an int of at least 1"),
+    (lambda kind, budget: kind(budget).cap(True), TypeError, "n must be an int of at least 1"),
+    (
+        lambda kind, budget: kind(budget).distribution(Profile([1]), Candidates.linear(0, 64, 1)),
+        ValueError,
+        "candidates must be at most 64, not 65",
+    ),
+]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, ScaleThenChoose])
+@pytest.mark.parametrize(("make", "error", "message"), WRONG)
+def test_wrong_calls_are_refused(kind, make, error, message):
+    with pytest.raises(error, match=rf"^{kind.__name__}[a-z._]*: ") as caught:
+        make(kind, Budget(1, 1e-6))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("budget", [Budget(1), Budget.zcdp(1)])
+def test_scale_then_choose_needs_a_delta(budget):
+    with pytest.raises(ValueError, match=r"have an epsilon and a delta above 0.*Write Budget\("):
+        ScaleThenChoose(budget)

@@ -1,0 +1,243 @@
+"""A release without Beam code: every kind of data, every wrong call, no data in any message."""
+
+import gzip
+import logging
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import beam_dp as dp
+from beam_dp.results import local_release
+from beam_dp.testing import without_noise
+
+CANARY = "canary-90f1"
+PEOPLE, DAYS = 200, (1, 2, 3)
+TABLE = pa.table(
+    {
+        "who": [f"{CANARY}-{person}" for _ in DAYS for person in range(PEOPLE)],
+        "day": [day for day in DAYS for _ in range(PEOPLE)],
+        "spent": [1.5] * PEOPLE * len(DAYS),
+    }
+)
+ASKED: dict[str, Any] = {
+    "person": "who",
+    "partition": ["day"],
+    "metrics": [dp.PeopleCount(), dp.Sum("spent", clip=2)],
+    "budget": dp.Budget(1.0),
+    "partitions": dp.PublicPartitions(DAYS),
+    "bounds": dp.ContributionBounds(3),
+}
+
+
+def written(path: Path) -> Path:
+    if path.suffix == ".parquet":
+        pq.write_table(TABLE, path)
+    else:
+        TABLE.to_pandas().to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("kind", ["csv", "parquet", "Table", "pandas", "objects", "polars"])
+def test_every_kind_of_data_is_released(tmp_path: Path, kind: str) -> None:
+    frame = TABLE.to_pandas()
+    data: Any = {
+        "csv": lambda: str(written(tmp_path / "in.csv")),
+        "parquet": lambda: written(tmp_path / "in.parquet"),
+        "Table": lambda: TABLE,
+        "pandas": lambda: frame,
+        "objects": lambda: frame.astype({"who": object}),
+        "polars": lambda: pl.from_arrow(TABLE),
+    }[kind]()
+    released = dp.release(data, **ASKED)
+    names = ["people_count", "people_count_low", "people_count_high"]
+    assert released.table.column_names[:4] == ["day", *names]
+    rows = released.table.to_pylist()
+    assert [row["day"] for row in rows] == list(DAYS)
+    # Discrete Laplace of rate 1/6, 18 draws: P(some |X| > 180) < 18 * 2 e^-30 < 4e-12.
+    assert all(abs(row["people_count"] - PEOPLE) <= 180 for row in rows)
+    assert released.record["budget"] == {"epsilon": "1", "delta": "0"}
+    assert released.record["columns"]["keys"] == ["day"]
+    name = f"in.{kind}" if kind in ("csv", "parquet") else type(data).__name__
+    assert released.record["job"] == {"program": "beam_dp.release", "input": name}
+    assert str(tmp_path) not in str(released.record) + released.report()
+    assert CANARY not in str(released.record)
+    assert released.to_pandas().equals(pd.DataFrame(released.table.to_pydict()))
+
+
+def test_ids_among_missing_ones_and_text_that_cannot_be_written_cost_their_own_rows() -> None:
+    ids = [float(person) for person in range(PEOPLE)] * len(DAYS)
+    data = pd.DataFrame({"who": [*ids, None, 0.5], "spent": 1.5})
+    days = [*map(str, TABLE["day"].to_pylist()), "1", "1"]
+    for kind in ("object", "string[python]", "category"):
+        for bad in ("\ud800", 10**30 if kind != "string[python]" else "\udfff"):
+            days[-2] = bad
+            counts = dp.release(data.assign(day=pd.Series(days, dtype=kind)), **ASKED).table
+            # 18 draws in all, as above: false with a probability below 4e-12.
+            assert all(abs(count - PEOPLE) <= 180 for count in counts["people_count"].to_pylist())
+
+
+def test_private_partitions_and_one_partition() -> None:
+    private = {**ASKED, "partitions": None, "budget": dp.Budget(3.0, 1e-6)}
+    # With epsilon 1 or more and 200 people a day is missing with probability below 1e-9.
+    assert dp.release(TABLE, **private).table["day"].to_pylist() == list(DAYS)
+    one = {**ASKED, "partitions": None, "partition": (), "bounds": None}
+    assert len(dp.release(TABLE, **one).table) == 1
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("partitions", [None, dp.PublicPartitions(DAYS)], ids=["private", "public"])
+@pytest.mark.parametrize("by", [(), ("visit day",)], ids=["one", "several"])
+def test_columns_keep_names_that_no_row_could_have(
+    by: tuple[str, ...], partitions: dp.PublicPartitions | None
+) -> None:
+    data = TABLE.rename_columns(["Visitor Id", "visit day", "spent (euros)"])
+    metrics = [dp.Count(), dp.Sum("spent (euros)", clip=2), dp.Median("spent (euros)", name="in €")]
+    asked: dict[str, Any] = {"person": "Visitor Id", "metrics": metrics, "partition": by}
+    budget = dp.Budget(9.0, 1e-6 if by and partitions is None else 0)
+    listed = partitions if by else None
+    released = dp.release(data, **asked, budget=budget, partitions=listed)
+    # With epsilon 1 or more and 200 people a day is missing with probability below 1e-9.
+    assert len(released.table) == (len(DAYS) if by else 1)
+    spent = ["sum_spent (euros)", "sum_spent (euros)_low", "sum_spent (euros)_high"]
+    names = [*by, "count", "count_low", "count_high", *spent, "in €", "in €_rank_error"]
+    assert released.table.column_names == names
+    assert "sum_spent (euros)" in str(released) and "in €" in released.report()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"data": "visits.txt"}, "pattern must end in one of .parquet, .csv, "),
+        ({"data": "none.csv"}, "pattern must match a file, and 'none.csv' matches none"),
+        ({"data": [1, 2]}, "data must be a table, not an object of type list. Give a path"),
+        ({"data": pl.from_arrow(TABLE).lazy()}, "not an object of type LazyFrame. Give a path"),
+        ({"person": "whom"}, "column 'whom' must be one of the columns of data, once: 'who', "),
+        ({"partition": "day"}, 'must be a list of column names, not \'day\'. Write partition=["day"]'),
+        ({"metrics": dp.Count()}, "metrics must be a list of metrics"),
+        ({"metrics": [dp.Sum("who")]}, "column 'who' must hold numbers, not string"),
+        ({"budget": 1.0}, "budget must be a Budget, not 1.0. Write budget=dp.Budget(epsilon=1.0)"),
+        ({"partitions": [1, 2]}, "must be PublicPartitions or PrivatePartitions, not [1, 2]. Write"),
+        ({"partitions": None}, "PrivatePartitions: delta must be above 0"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)  # fmt: skip
+def test_wrong_calls_are_refused_before_a_row_is_read(change: dict[str, Any], said: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as refused:
+        dp.release(**{"data": TABLE, **ASKED, **change})
+    assert said in str(refused.value) and CANARY not in str(refused.value)
+
+
+@pytest.mark.parametrize("cut", [0, 200_000])
+def test_a_damaged_file_fails_in_one_line(tmp_path: Path, cut: int) -> None:
+    """It is not paid for where the start of the file is damaged."""
+    path, ledger = tmp_path / "in.csv.gz", dp.Ledger(tmp_path / "l.jsonl", dp.Budget(1))
+    rows = b"".join(b"%d,1,%d\n" % (number, number**9) for number in range(100_000))
+    text = f"who,day,spent\n{CANARY},1,2\n".encode() + rows
+    path.write_bytes(gzip.compress(text)[:cut] or b"no gzip " + CANARY.encode())
+    failure = dp.RunFailed if cut else ValueError
+    with pytest.raises(failure, match="^ReadRows: every file of .* cannot be read") as failed:
+        dp.release(path, **ASKED, ledger=ledger)
+    assert CANARY not in f"{failed.value}{failed.value.__context__}"
+    assert (tmp_path / "l.jsonl").exists() == bool(cut)
+
+
+def test_a_ledger_is_charged_before_the_run_and_its_limit_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = dp.Ledger(tmp_path / "l.jsonl", dp.Budget(2.5))
+    with pytest.raises(ValueError, match="pattern must match a file"):
+        dp.release("none.csv", **ASKED, ledger=ledger)
+    assert ledger.balance.charges == ()
+    dp.release(TABLE, **ASKED, ledger=ledger)
+    path = written(tmp_path / "in.csv")
+    monkeypatch.setattr(local_release, "run", fail)
+    with pytest.raises(dp.RunFailed):
+        dp.release(path, **ASKED, ledger=ledger)
+    charges = ledger.balance.charges
+    assert [each.label for each in charges] == ["dp.release", "dp.release: in.csv"]
+    assert [each.cost.budget for each in charges] == [dp.Budget(1.0)] * 2
+    with pytest.raises(ValueError, match=r"must be at most epsilon 2\.5"):
+        dp.release(TABLE, **ASKED, ledger=ledger)
+    assert len(ledger.balance.charges) == 2
+
+
+def fail(*given: object, **named: object) -> None:
+    raise dp.RunFailed("the disk is gone")
+
+
+def test_what_is_no_ledger_is_refused() -> None:
+    with pytest.raises(TypeError, match="release: ledger must be a Ledger, not 'l.jsonl'"):
+        dp.release(TABLE, **ASKED, ledger="l.jsonl")
+
+
+@pytest.mark.filterwarnings("ignore::beam_dp.testing.NotPrivate")
+@pytest.mark.parametrize("clip", ["shared", "partition"])
+def test_where_no_clip_shows_anybody_there_is_no_number(clip: str) -> None:
+    """Also of what is whole else: after the charge a fact has to come out."""
+    clips = dp.Candidates.geometric(1, 1e6, 2)
+    asked = [
+        dp.Count(candidates=clips, clip=clip),
+        dp.DistinctCount("day", candidates=clips, clip=clip),
+        dp.Sum("spent", candidates=clips, clip=clip),
+    ]
+    with without_noise():
+        released = dp.release(TABLE.slice(0, 0), **ASKED | {"metrics": asked})
+    rows = released.table.to_pylist()
+    assert [row["day"] for row in rows] == list(DAYS)
+    assert {row[metric.output] for row in rows for metric in asked} == {None}
+    assert {row[f"{metric.output}_high"] for row in rows for metric in asked} == {math.inf}
+    assert "no number could be released" in str(released)
+
+
+def cry(element: str) -> str:
+    sys.stderr.write(element)
+    logging.getLogger("apache_beam.anything").error(element)
+    raise KeyError(element)
+
+
+def failing() -> beam.Pipeline:
+    made = beam.Pipeline(local_release.RUNNER)
+    _ = made | beam.Create([CANARY]) | beam.Reshuffle() | beam.Map(cry)
+    return made
+
+
+def test_a_failure_shows_no_data(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(dp.RunFailed) as failed:
+        local_release.run(failing())
+    said = f"{failed.value}{failed.value.__cause__}{failed.value.__context__}"
+    assert "release: the run failed with " in said and "Write show_errors=True" in said
+    assert CANARY not in f"{said}{capfd.readouterr()}{caplog.text}"
+
+
+def test_who_asks_for_the_error_gets_it() -> None:
+    with pytest.raises(Exception, match=CANARY) as failed:
+        local_release.run(failing(), show_errors=True)
+    assert not isinstance(failed.value, dp.RunFailed)
+
+
+def test_our_own_errors_are_passed_on() -> None:
+    made = beam.Pipeline(local_release.RUNNER)
+    _ = made | dp.ReadRows("none/*.csv", ["a"])
+    with pytest.raises(dp.RunFailed, match="^ReadRows: pattern must match a file, and 'none/"):
+        local_release.run(made)
+
+
+def test_the_log_is_given_back(caplog: pytest.LogCaptureFixture) -> None:
+    log = logging.getLogger("apache_beam")
+    before = (log.propagate, list(log.handlers), sys.stderr)
+    with local_release.hushed():
+        log.error(CANARY)
+    assert caplog.text == "" and before == (log.propagate, log.handlers, sys.stderr)
+    log.error(CANARY)
+    assert CANARY in caplog.text

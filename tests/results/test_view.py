@@ -1,0 +1,242 @@
+"""What readers see: which columns belong together, and the table of a terminal and a notebook."""
+
+import datetime
+import json
+import math
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import beam_dp as dp
+from beam_dp.results.shown_numbers import width
+from beam_dp.results.view import ROWS, View, label_of, positions_of
+from beam_dp.transforms import release_record
+from tests.results.releases import HOSTILE_KEYS, made
+
+INF, NAN = math.inf, math.nan
+METRICS = [
+    dp.Sum("spent", name="day_low"),
+    dp.Quantiles("ms", [0.5, 0.9]),
+    dp.Histogram("age", edges=[-INF, 18, 30.5, INF]),
+    dp.Median("ms", name="median_rank_error"),
+]
+NUMBERS = [
+    ["sum", "sum_low", "sum_high"],
+    ["median", "median_rank_error"],
+    ["max", "max_low", "max_high"],
+]
+RECORD: dict[str, Any] = {"columns": {"keys": ["day"], "numbers": NUMBERS}}
+LINES = [
+    ("a", 100.0, 80.0, 140.0, 3.0, 5.0, NAN, -INF, INF),
+    ("b", 10.0, 4.0, 14.0, 3.0, 5.0, NAN, -INF, INF),
+    ("c", NAN, -INF, INF, NAN, INF, NAN, -INF, INF),
+]
+
+
+def table(rows: list[tuple[Any, ...]]) -> pa.Table:
+    names = ["day", *chain(*NUMBERS)]
+    return pa.table({name: [row[at] for row in rows] for at, name in enumerate(names)})
+
+
+def view(rows: list[tuple[Any, ...]] = LINES, **changed: Any) -> View:
+    return View.of(table(rows), {**RECORD, **changed})
+
+
+def test_every_metric_has_its_numbers() -> None:
+    release = dp.PrivateAggregate("who", METRICS, dp.Budget(1.0, 1e-6), ["day"])
+    record = release_record.facts(release, None)
+    names = [*record["columns"]["keys"], *chain(*record["columns"]["numbers"])]
+    seen = View.of(pa.table({name: [float(at)] for at, name in enumerate(names)}), record)
+    assert [
+        (m.kind, m.column, m.name, [each.label for each in m.series]) for m in seen.metrics
+    ] == [
+        ("Sum", "spent", "day_low", [""]),
+        ("Quantiles", "ms", "quantiles_ms_0", ["0.5", "0.9"]),
+        ("Histogram", "age", "histogram_age", ["below 18", "18 to below 30.5", "30.5 or more"]),
+        ("Median", "ms", "median_rank_error", [""]),
+    ]
+    told = [(n.value, n.low, n.high, n.rank) for each in seen.series for n in each.numbers]
+    assert told[0] == (1, 2, 3, None) and told[1] == (4, None, None, 5) and told[-1][3] == 18
+    assert seen.keys == ((0.0,),)
+
+
+def test_a_table_without_keys_or_parameters() -> None:
+    record = {"columns": {"keys": [], "numbers": [["n", "n_low", "n_high"]]}}
+    columns = {"n": [5, 6], "n_low": [4.0, INF], "n_high": [None, 9.0]}
+    seen = View.of(pa.table(columns), record)
+    assert seen.keys == ((), ()) and (seen.metrics[0].kind, seen.metrics[0].name) == ("", "n")
+    first, second = seen.series[0].numbers
+    assert (first.low, first.high, first.whole) == (4, None, True)
+    assert (second.low, second.high) == (None, 9)
+
+
+@pytest.mark.parametrize("statistic", [dp.Max("ms"), dp.Count()])
+def test_a_record_of_one_statistic(statistic: dp.Max) -> None:
+    record = release_record.facts(dp.RemovalLoss(statistic, "who", (), 5), None)
+    names = [f"{statistic.output}{end}" for end in ("", "_low", "_high")]
+    assert record["columns"]["numbers"] == [names]
+    seen = View.of(pa.table({name: [1.0] for name in names}), record)
+    assert seen.metrics[0].kind == type(statistic).__name__
+
+
+DATES = [datetime.date(2024, 1, day) for day in (1, 2, 20)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "ordered"),
+    [
+        ([1, 2, 3], True),
+        (["1", "2", "3"], True),
+        ([1985, 1986, 1990], True),
+        ([7, 4711, 88122], False),
+        (["007", "008", "009"], False),
+        ([1, 2], False),
+        ([1, "1", 2], False),
+        (DATES, True),
+        ([date.isoformat() for date in DATES], True),
+        (["2024-01", "2024-02", "2025-12"], True),
+        (["2024-13", "2024-14", "2024-15"], False),
+        ([True, False, 3], False),
+        (["a", "b", "c"], False),
+        (["1", "+1", "2"], False),
+    ],
+)
+def test_days_and_years_are_in_order_and_numbers_of_shops_are_not(
+    keys: list[object], ordered: bool
+) -> None:
+    found = positions_of([(key,) for key in keys])
+    assert (found is not None) == ordered
+    assert found is None or found == sorted(found)
+    assert positions_of([(key, "DE") for key in keys]) is None
+
+
+def test_a_key_is_one_text() -> None:
+    assert [label_of(key) for key in (("a", 7), (), ("",))] == ["a / 7", "all rows", '""']
+
+
+def test_numbers_are_marked_and_counted() -> None:
+    assert view().text().splitlines()[:4] == [
+        "day                  sum       median  max",
+        "  a  100.0 [80.0, 140.0]  3 (rank ±5)   -*",
+        "  b    10.0* [4.0, 14.0]  3 (rank ±5)   -*",
+        "  c                   -*           -*   -*",
+    ]
+    [ranks] = view().legend
+    assert ranks.endswith(
+        "the number stands at most n people, or rows, away from the rank asked for"
+    )
+    counted, empty = view().doubts("see the plan")
+    assert counted.startswith("* 6 of 9 numbers are of little use: missing, with an interval")
+    assert "(2 of sum, 1 of median, 3 of max). More people" in counted
+    assert counted.endswith(" would help: see the plan")
+    assert empty.startswith(
+        "max: no number could be released. There are too few people, or the col"
+    )
+
+
+def test_nothing_is_said_where_all_is_well() -> None:
+    columns = {"keys": ["day"], "numbers": NUMBERS[:1]}
+    assert view(LINES[:1], columns=columns).text() == (
+        "day                  sum\n  a  100.0 [80.0, 140.0]"
+    )
+    assert view([], columns=columns).text() == "day  sum"
+
+
+def test_an_open_end_is_explained_and_not_called_of_little_use() -> None:
+    """6 million rows of 1,000 clerks: nothing is known above, and the number may be close."""
+    seen = view([("a", 6_033_404, 5_540_000.0, INF, 1.0, 1.0, 2.0, 1.9, 2.1)])
+    assert "6,033,000* [5,540,000, ?]" in seen.text()
+    assert "?: nothing is known on that side" in seen.legend
+    [said] = seen.doubts()
+    assert said.startswith(
+        "* 1 of 3 numbers: their error could not be shown, and may be small or l"
+    )
+    assert said.endswith(" (1 of sum)")
+
+
+def test_people_that_a_largest_number_passes_over_are_told() -> None:
+    walk = {"metric": "max", "mechanism": "walk from outside", "shift_T": 242}
+    record = {
+        "columns": {"keys": [], "numbers": NUMBERS[2:]},
+        "parameters": {"metrics": [{"type": "Max"}]},
+    }
+    rows = pa.table({"max": [39.7, 39.7], "max_low": [-INF, 39.69], "max_high": [INF, INF]})
+    seen = View.of(rows, {**record, "releases": [walk]})
+    numbers = [str(number) for number in seen.series[0].numbers]
+    assert numbers == ["39.7* [?, ?]", "39.70 (up to 242 people above)"]
+    assert seen.legend[0].startswith("(up to n people above or below): ")
+    searched = {**walk, "mechanism": "shifted inverse, AboveThreshold"}
+    seen = View.of(rows, {**record, "releases": [searched]})
+    assert "2 of 2 numbers" in seen.doubts()[0]  # nobody knows how many people there are
+
+
+@pytest.mark.parametrize(
+    ("person", "said"),
+    [
+        ("who", ""),
+        (["VisitorId", "Day"], "each row has two owners: VisitorId and Day; each of them is a "),
+        (["a", "b\n", "c"], "each row has three owners: a, b\\n and c; each of them is a person"),
+    ],
+)
+def test_several_owners_are_named_below_the_table(person: object, said: str) -> None:
+    last = view(LINES[:1], parameters={"person": person}).text().splitlines()[-1]
+    assert last.startswith(said) if said else "owners" not in last
+
+
+@pytest.mark.parametrize("columns", [10, 30, 40, 50, 200])
+def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
+    text = view().text(columns, whole="out.csv")
+    assert columns < 40 or max(map(width, text.split("\n"))) <= columns
+    names = text.split("\n")[0].split()
+    assert names[:2] == ["day", "sum"]  # a key and a number are always there
+    assert ("the terminal is too narrow" in " ".join(text.split())) == (len(names) < 4)
+    if columns == 30:
+        assert (
+            "... and 2 more numbers per row, from median on, in out.csv: the terminal is too"
+            in (" ".join(text.split()))
+        )
+
+
+def test_the_first_rows_are_shown_and_the_others_counted() -> None:
+    seen = view([(str(n), *LINES[0][1:]) for n in range(2_060)])
+    lines = seen.text(whole="x.csv").split("\n")
+    assert lines[ROWS + 1] == "... and 2,010 more rows in x.csv"
+    assert "2,060 of max" in seen.doubts()[0]
+
+
+def test_a_hostile_key_does_nothing_to_the_terminal() -> None:
+    row = ("\x1b[2J\r\n" + "東" * 60, *LINES[0][1:])
+    text = view([row, LINES[1]]).text()
+    lines = text.split("\n")[:3]
+    assert "\x1b" not in text and len({width(line) for line in lines}) == 1
+    assert width(lines[0]) < 80
+
+
+def test_a_released_file_becomes_a_table_with_its_record(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text("day,count,count_low,count_high\r\n1,5,3.5,\r\n")
+    columns = {"keys": ["day"], "numbers": [["count", "count_low", "count_high"]]}
+    Path(f"{path}.json").write_text(json.dumps({"columns": columns, "budget": {"epsilon": "1"}}))
+    released = dp.Released.read(path)
+    assert released.record["budget"] == {"epsilon": "1"}
+    row = {"day": "1", "count": 5, "count_low": 3.5, "count_high": None}
+    assert released.table.to_pylist() == [row]
+    assert isinstance(released.to_pandas(), pd.DataFrame)
+
+
+def test_it_is_printed_rounded_with_its_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = str(dp.Released(*made(["a", "b"]))).splitlines()
+    assert lines[0].split() == ["day", "sum_spent", "median_ms"]
+    assert lines[1].split("  ")[-2:] == ["1,000 [799, 1,321]", "1,000 (rank ±73)"]
+    assert max(map(len, lines[:-1])) <= 60 and lines[-1].startswith("in all: epsilon 1")
+
+
+def test_a_notebook_shows_a_table_of_text() -> None:
+    page = dp.Released(*made(HOSTILE_KEYS))._repr_html_()
+    assert page.startswith("<table>") and "<script" not in page and "in all: epsilon 1" in page
+    assert page.count("<tr>") == 7

@@ -1,6 +1,0 @@
-DEFAULT_SAMPLING_PERIOD_MS: int
-
-class StateSampler:
-    def __init__(
-        self, prefix: str, counter_factory: object, sampling_period_ms: int = ...
-    ) -> None: ...
