@@ -18,7 +18,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_dp.transforms.inputs import progress
 from beam_dp.transforms.steps import guards
-from pipelines import aggregate, failures, running, terminal
+from pipelines import aggregate, messages, running, terminal
 
 ROOT = Path(__file__).parents[2]
 CANARY = "canary-40961"
@@ -118,10 +118,10 @@ def test_a_line_says_where_to_look() -> None:
     local = ["DirectRunner", "FnApiRunner", "SwitchingDirectRunner", "PrismRunner"]
     remote = ["DataflowRunner", "PortableRunner", "FlinkRunner", "SparkRunner"]
     for runner in local:
-        said = failures.explain(KeyError(CANARY), runner)
+        said = messages.explain(KeyError(CANARY), runner)
         assert said == f"{line}run again with --show_errors to see it"
     for runner in remote:
-        said = failures.explain(KeyError(CANARY), runner)
+        said = messages.explain(KeyError(CANARY), runner)
         assert said == f"{line}see the runner's log, or run again with --show_errors"
     assert {*local, *remote} == set(guards.RUNNERS)
     with pytest.raises(SystemExit) as stopped:
@@ -133,9 +133,9 @@ def test_what_this_package_says_is_passed_on_and_nothing_that_looks_like_it() ->
     """Beam puts the full name of an error's class before its text."""
     kind, rule = "beam_dp.mechanisms.numerics.checks.ParameterError", "must match a file, and 'x'"
     for text in (f"ReadRows: pattern {rule}.", f"{kind}: ReadRows: pattern {rule}."):
-        assert failures.explain(RuntimeError(f"{text} [while running 'Read']")) == f"--input {rule}"
+        assert messages.explain(RuntimeError(f"{text} [while running 'Read']")) == f"--input {rule}"
     for text in (f"a: Count: {CANARY}", f"other.kind: Count: {CANARY}", f"a b: Count: {CANARY}"):
-        assert CANARY not in failures.explain(RuntimeError(text))
+        assert CANARY not in messages.explain(RuntimeError(text))
 
 
 @pytest.mark.audit
