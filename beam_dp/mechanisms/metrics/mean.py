@@ -46,9 +46,6 @@ from beam_dp.mechanisms.numerics import checks, options
 from beam_dp.mechanisms.releases.clipped import people_of
 from beam_dp.mechanisms.releases.released import Release, Released
 
-_SUM_AND_COUNT = (2, 1)
-"""The weights of the two parts of a mean, which share one draw of noise: the clip of a number of
-rows is found with less."""
 _SQUARE_CLIPS = tuple(1 << power for power in range(120))
 _WIDEST = 1 << 59
 _SQUARES_AND_REST = (1, 2, 1)
@@ -139,10 +136,6 @@ class Mean(Metric):
             return self
         [total], [count] = sums[0].parts(), counts[0].parts()
         return MeanOfReleased(**vars(self), released=(total, count))
-
-    def part_weights(self) -> tuple[int, ...]:
-        """Return the weights of the sum and of the count."""
-        return (1,) if self.is_preprocessed else _SUM_AND_COUNT
 
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the quotient and its interval; of a preprocessed mean what was released."""

@@ -194,14 +194,13 @@ def test_the_part_of_the_mean_goes_to_its_sum_and_count() -> None:
                 shares[int(label.split()[0])] += cost.amount * times
         return shares
 
+    twice = [dp.Count(), dp.Sum("x", weight=2)]
     assert spent(SUM_AND_COUNT) == [Fraction(1, 2), Fraction(1, 2), 0, 0]
-    assert spent([*SUM_AND_COUNT, dp.Mean("x")]) == [Fraction(5, 9), Fraction(4, 9), 0, 0]
-    assert spent([*SUM_AND_COUNT, dp.Mean("x", weight=3)]) == [
-        *(Fraction(3, 5), Fraction(2, 5)),
-        *(0, 0),
-    ]
+    assert spent([*SUM_AND_COUNT, dp.Mean("x")]) == [Fraction(1, 2), Fraction(1, 2), 0, 0]
+    assert spent(twice) == [Fraction(1, 3), Fraction(2, 3), 0, 0]
+    assert spent([*twice, dp.Mean("x", weight=3)]) == [Fraction(5, 12), Fraction(7, 12), 0, 0]
     own = spent([*SUM_AND_COUNT, dp.Mean("x", own_count=True)])
-    assert own == [Fraction(part, 180) for part in (60, 60, 34, 17)]  # after the centre's 15%
+    assert own == [Fraction(part, 120) for part in (40, 40, 17, 17)]  # after the centre's 15%
 
 
 def test_the_plan_says_whose_numbers_the_mean_uses() -> None:

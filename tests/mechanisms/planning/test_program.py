@@ -238,7 +238,8 @@ def test_a_mean_shares_its_parts():
         sum(cost.amount for label, cost, _ in program.entries if label.startswith(f"{place} "))
         for place in range(5)
     ]
-    parts = [Fraction(17, 30), Fraction(17, 60), 1, Fraction(17, 30), Fraction(17, 60)]
+    mean_part = Fraction(17, 40)
+    parts = [mean_part, mean_part, 1, mean_part, mean_part]
     assert amounts == [5 * part for part in parts]  # 17/20: a centre is paid before
     twice = [mean.Mean("x"), mean.Mean("x", name="again")]
     assert len(compile_program(twice, Budget(1.0), 1).steps) == 2
