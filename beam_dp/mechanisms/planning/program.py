@@ -257,11 +257,11 @@ class Question:
         """The whole budget; as zCDP where all of it is spent so whatever bound is chosen.
 
         The noise of pure composition grows with the bound, that of zCDP with its root: where zCDP
-        is better for one partition, it is for more.
+        is better for the least bound, it is for the others.
         """
         if not self.chooses:
             return self.budget
-        return share_out(self.budget, weights_of(self.asked), 1, self.selection)[0]
+        return share_out(self.budget, weights_of(self.asked), self.edges[0], self.selection)[0]
 
     @functools.cached_property
     def _centre_shares(self) -> dict[CentreRequest, Fraction]:
