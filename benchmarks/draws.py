@@ -20,12 +20,11 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.histogram_choice import reach
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.program import Program, compile_loss
-from beam_dp.mechanisms.planning.reach_programs import Programs
-from beam_dp.mechanisms.reach import partition_number
 from beam_dp.mechanisms.releases.released import Released
 from beam_dp.mechanisms.summaries import histograms, owner_lines
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -155,8 +154,8 @@ class Summarised(Releases):
             return places, self.program.release(self.cells, clips, Noise())
         view, chosen = self.cells.select(places), self.program.chosen
         kept = self.program.select(view, Noise())
-        guess = partition_number.FEW if chosen is None else chosen.guess
-        asked = view.select(kept).of_about(partition_number.about(len(kept), BUCKETS, guess))
+        guess = reach.ABOUT if chosen is None else chosen.guess
+        asked = view.select(kept).of_about(reach.partitions_about(len(kept), BUCKETS, guess))
         return places[kept], self.program.release(asked, clips, Noise())
 
 
@@ -165,13 +164,13 @@ class Searched(Releases):
     """The same where the bound on partitions per person, or a centre, is chosen in each draw.
 
     Attributes:
-        programs: the search, and the program for each bound.
+        program: the program, which chooses.
         reduced: the whole rows of all people, which are settled once for each bound.
         widest: the bounding with the largest bound.
         partitions: how many there are.
     """
 
-    programs: Programs
+    program: Program
     reduced: Table
     widest: Bounder
     partitions: int
@@ -180,11 +179,11 @@ class Searched(Releases):
     @functools.cached_property
     def votes(self) -> histograms.Summary:
         """The votes of everybody in the choices."""
-        return self.programs.votes.of(self.reduced, self.widest)
+        return self.program.question.votes.of(self.reduced, self.widest)
 
     def chosen(self) -> Program:
         """Make the first choices; return the program that they lead to."""
-        return self.programs.at(self.programs.choose(self.votes, Noise()))
+        return self.program.at(self.program.question.choose(self.votes, Noise()))
 
     def draw(self) -> list[Interval]:
         program = self.chosen()
@@ -241,12 +240,12 @@ def summarise(
         bounds=None if others else given,
         partitions=None if rows.selected else dp.PublicPartitions([*range(rows.partitions)]),
     )
-    program, model, bounds = aggregate._program, aggregate._model, aggregate._bounds
+    program, bounds = aggregate._program, aggregate._bounds
     if bounds.is_automatic:
-        bounds = bounds.up_to(program.edges[-1] if isinstance(program, Programs) else program.reach)
-    bounder = Bounder(bounds, model.fields, _KEY, keep_rows=model.keep_rows)
-    reduced = bounder.reduce(bounder.prepare(table_of(rows, model.columns)))
-    if isinstance(program, Programs):
+        bounds = bounds.up_to(program.question.edges[-1])
+    bounder = Bounder(bounds, program.fields, _KEY, keep_rows=program.keep_rows)
+    reduced = bounder.reduce(bounder.prepare(table_of(rows, program.columns)))
+    if program.question.chooses:
         return Searched(program, reduced, bounder, rows.partitions)
     return Summarised.of(program, bounder, bounder.settle_reduced(reduced), rows.partitions)
 

@@ -14,6 +14,7 @@ tuned on, "other kinds" were not looked at then.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import sys
@@ -25,12 +26,11 @@ import numpy as np
 from scipy import stats
 
 import beam_dp as dp
-from beam_dp.mechanisms.noise.gaussian_threshold import GaussianThreshold, Selection
+from beam_dp.mechanisms.histogram_choice import reach as choice
+from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold, Selection
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.program import Program
-from beam_dp.mechanisms.planning.reach_programs import Programs, Question
-from beam_dp.mechanisms.reach import ladder
+from beam_dp.mechanisms.planning.program import Program, Question
 from beam_dp.mechanisms.summaries.histograms import Summary
 from benchmarks import tables
 from benchmarks.best_clips import Scale
@@ -95,7 +95,7 @@ class Data:
 
     def votes(self, edges: Sequence[int]) -> Summary:
         """Return the votes of everybody in the choice among so many bounds."""
-        counts = ladder.people_per_step(self.reaches, edges)
+        counts = choice.people_per_step(self.reaches, edges)
         nothing = np.zeros(len(counts), np.int64)
         partition = nothing.astype(np.uint64)[None]
         return Summary(partition, nothing, np.arange(len(counts)), counts, nothing)
@@ -137,25 +137,31 @@ def kept_chance(selection: Selection, people: np.ndarray) -> np.ndarray:
     return np.array(table)[np.minimum(people, selection.threshold)]
 
 
-def question_of(budget: dp.Budget, partitions: int | None = None) -> Question:
-    """Return what is asked: the number of people, of partitions that are selected if delta is."""
-    selection = SelectionRequest(Fraction(1), 1) if budget.delta else None
-    return Question((dp.PeopleCount(),), budget, selection=selection, partitions=partitions)
-
-
-class Apart(Programs):
-    """Programs without one draw for all partitions, whose error is not that of one number."""
+class Apart(Question):
+    """A question without one draw for all partitions, whose error is not that of one number."""
 
     may_draw_jointly = False
+
+
+def question_of(budget: dp.Budget, partitions: int | None = None) -> Apart:
+    """Return what is asked: the number of people, of partitions that are selected if delta is."""
+    selection = SelectionRequest(Fraction(1), 1) if budget.delta else None
+    edges = choice.edges_up_to(partitions)
+    return Apart((dp.PeopleCount(),), budget, edges, selection=selection, partitions=partitions)
+
+
+def at_bound(question: Question, bound: int) -> Program:
+    """Return the program for a given bound, which has all of the budget."""
+    return dataclasses.replace(question, edges=(bound,)).model
 
 
 def best_fixed(data: Data, question: Question) -> float:
     """Return the least error of a fixed bound: it falls to one minimum, which is looked for."""
 
     def error(bound: int) -> float:
-        return data.error(question.program(question.budget, bound))
+        return data.error(at_bound(question, bound))
 
-    tried = ladder.edges_up_to(len(data.lost) - 1)
+    tried = choice.edges_up_to(len(data.lost) - 1)
     near = int(np.argmin([error(bound) for bound in tried]))
     low, high = tried[max(near - 1, 0)], tried[min(near + 1, len(tried) - 1)]
     return min(error(int(bound)) for bound in np.unique(np.linspace(low, high, 40).astype(int)))
@@ -164,10 +170,9 @@ def best_fixed(data: Data, question: Question) -> float:
 def ratio(data: Data, question: Question, draws: int) -> float:
     """Return the mean error of the private choice over that of the best fixed bound."""
     best = best_fixed(data, question)
-    programs = Apart(question, ladder.edges_up_to(question.partitions))
-    votes, errors, known = data.votes(programs.edges), [], {}
+    votes, errors, known = data.votes(question.edges), [], {}
     for _ in range(draws):
-        program = programs.at(programs.choose(votes, Noise()))
+        program = question.at(question.choose(votes, Noise()))
         key = program.reach, program.entries
         if key not in known:
             known[key] = data.error(program)

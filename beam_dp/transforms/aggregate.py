@@ -12,18 +12,15 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.accounting.cautions import cautions
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.histogram_choice.reach import edges_up_to
 from beam_dp.mechanisms.metrics.base import Metric, check_metrics
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning import partition_rows
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.outlook import foresee
-from beam_dp.mechanisms.planning.plan import Plan, describe, several_owners
+from beam_dp.mechanisms.planning.plan import Plan, Record, describe, several_owners
 from beam_dp.mechanisms.planning.program import Program, compile_program
-from beam_dp.mechanisms.planning.reach_plan import describe_programs
-from beam_dp.mechanisms.planning.reach_programs import Programs, compile_programs
-from beam_dp.mechanisms.planning.record import Record
-from beam_dp.mechanisms.reach.ladder import edges_up_to
 from beam_dp.transforms import known_columns, release_record
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns.layout import Layout
@@ -43,8 +40,14 @@ from beam_dp.transforms.partitions import (
     reach_of,
 )
 from beam_dp.transforms.public.collected_partitions import KeysAsSide
-from beam_dp.transforms.reach.summarise_reached import SummariseReached
-from beam_dp.transforms.steps import barrier, block_votes, eligibility, guards, output_rows
+from beam_dp.transforms.steps import (
+    barrier,
+    block_votes,
+    choose_first,
+    eligibility,
+    guards,
+    output_rows,
+)
 from beam_dp.transforms.steps import draw as drawing
 from beam_dp.transforms.steps import summarise as summarising
 
@@ -71,7 +74,7 @@ class PrivateTransform(
     _bounds: ContributionBounds
 
     @abc.abstractmethod
-    def _compile(self, budget: Budget) -> Program | Programs:
+    def _compile(self, budget: Budget) -> Program:
         """Return the program for a budget."""
 
     def _ready(self) -> None:
@@ -79,8 +82,8 @@ class PrivateTransform(
         self._once = guards.Once()
         self._drawn: barrier.Drawn | None = None
         self._program = self._compile(self.budget)
-        self._model, self._pieces = self._program.model, self._program.pieces
-        read = (column.name for column in self._model.columns)
+        self._pieces = self._program.pieces
+        read = (column.name for column in self._program.columns)
         self._wanted = (self._owner, *self._partition, *read)
         known_columns.declared(type(self).__name__, self.columns, self._wanted)
         shard_number.check(type(self).__name__, self.shards)
@@ -98,9 +101,9 @@ class PrivateTransform(
         draws = draws_of(name, pcoll.pipeline)
         self._once.use(name)
         public, key = public_keys(self.partitions), layouts.fresh_key()
-        layout = Layout(self._owner, self._partition, self._model.columns, public, key)
+        layout = Layout(self._owner, self._partition, self._program.columns, public, key)
         partitions = drawing.BucketPartitions(
-            layout, drawing.bucket_count(layout, self._model.keep_rows)
+            layout, drawing.bucket_count(layout, self._program.keep_rows)
         )
         listed = keys_as_side(self.partitions, self._partition, pcoll.pipeline)
         noise = trial.noise_of(pcoll.pipeline)
@@ -125,14 +128,13 @@ class PrivateTransform(
     ) -> tuple[beam.PCollection[tuple[int, Iterable[bytes]]], beam.PCollection[Chosen] | None]:
         """Return the summaries by bucket, and what is chosen first, if anything is."""
         program, layout = self._program, partitions.layout
-        model = program.model
         bounds = self._bounds
         if bounds.is_automatic:
-            widest = program.edges[-1] if isinstance(program, Programs) else program.reach
-            bounds = bounds.up_to(widest)
-        bounder = Bounder(bounds, model.fields, layout.key, keep_rows=model.keep_rows)
-        if isinstance(program, Programs):
-            search = SummariseReached(
+            bounds = bounds.up_to(program.question.edges[-1])
+        bounder = Bounder(bounds, program.fields, layout.key, keep_rows=program.keep_rows)
+        if program.question.chooses:
+            return choose_first.summarise_and_choose(
+                rows,
                 layout,
                 bounder,
                 program,
@@ -142,8 +144,7 @@ class PrivateTransform(
                 draws=draws,
                 listed=listed,
             )
-            return search.apply(rows)
-        measures, shared = model.measures, model.shared_measures
+        measures, shared = program.measures, program.shared_measures
         summarise = summarising.Summarise(
             layout, bounder, measures, shared, partitions.buckets, self.shards, listed=listed
         )
@@ -263,7 +264,7 @@ class PrivateAggregate(PrivateTransform):
             )
         self._check_output()
         self._ready()
-        block_votes.check(self._model.measures)
+        block_votes.check(self._program.measures)
         partition_rows.check_rows(_OWNER, self.partition_rows, self.metrics, bool(self._others))
 
     def _check_output(self) -> None:
@@ -274,25 +275,22 @@ class PrivateAggregate(PrivateTransform):
             _OWNER, self.partition, self.metrics, self.batches, self.plain_names
         )
 
-    def _compile(self, budget: Budget) -> Program | Programs:
+    def _compile(self, budget: Budget) -> Program:
         asked = self.partitions
         selection = asked.request() if isinstance(asked, PrivatePartitions) else None
         partitions = partition_count(self.partitions)
-        if self._others:
-            reach = reach_of(_OWNER, self._bounds, self.partitions)
-            return compile_program(
-                self.metrics, budget, reach, others=self._others, partitions=partitions
-            )
-        if self._bounds.is_automatic:
-            edges = edges_up_to(limit_of(self._bounds, self.partitions))
+        reach: int | tuple[int, ...]
+        if self._bounds.is_automatic and not self._others:
+            reach = edges_up_to(limit_of(self._bounds, self.partitions))
         else:
-            edges = (reach_of(_OWNER, self._bounds, self.partitions),)
-        return compile_programs(
+            reach = reach_of(_OWNER, self._bounds, self.partitions)
+        return compile_program(
             self.metrics,
             budget,
-            edges,
+            reach,
             depth=self._bounds.depth,
             selection=selection,
+            others=self._others,
             partitions=partitions,
         )
 
@@ -323,8 +321,6 @@ class PrivateAggregate(PrivateTransform):
         )
 
     def _described(self) -> Plan:
-        if isinstance(self._program, Programs):
-            return describe_programs(self._program)
         free = self._bounds.reach is None and not self._others
         owners = several_owners([self._owner, *self._others])
         return dataclasses.replace(describe(self._program, unbounded=free), owners=owners)

@@ -21,12 +21,11 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.clips.choice import Choice
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.first_choices import Chosen
+from beam_dp.mechanisms.planning.plan import Record, cost, record_of
 from beam_dp.mechanisms.planning.program import Program
-from beam_dp.mechanisms.planning.reach_programs import Programs
-from beam_dp.mechanisms.planning.record import Record, cost, record_of
 from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.guarding import trial
 from beam_dp.transforms.public.public_partitions import PublicPartitions
@@ -156,14 +155,14 @@ def _named(function: Callable[..., Any]) -> str:
 
 
 def of(
-    release: Any, drawn: Drawn | None, program: Program | Programs, job: Mapping[str, Any] | None
+    release: Any, drawn: Drawn | None, program: Program, job: Mapping[str, Any] | None
 ) -> beam.PCollection[Record]:
     """Return the collection of the one record of a release.
 
     Args:
         release: the transform, a dataclass of public parameters.
         drawn: what was drawn, behind the barrier; None: it was not applied yet.
-        program: the run's program, or the programs for each bound that can be chosen.
+        program: the run's program.
         job: further public parameters.
 
     Raises:
@@ -183,7 +182,7 @@ def of(
 
 def _complete(
     _: bytes,
-    program: Program | Programs,
+    program: Program,
     known: Record,
     blocks: Iterable[Block],
     choices: tuple[Choice, ...] = (),

@@ -28,15 +28,15 @@ from unittest import mock
 
 import numpy as np
 
-from beam_dp.mechanisms.clips.choice import ClipChoice
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Looks
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
-from beam_dp.mechanisms.noise.gaussian_threshold import GaussianThreshold
 from beam_dp.mechanisms.noise.one_draw import OneDraw
+from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.intervals import exp_interval
 from beam_dp.mechanisms.planning.program import Program
-from beam_dp.mechanisms.reach.looks import Look, TwoLooks
 from beam_dp.mechanisms.releases.clipped import ClippedSum, PoolNoise, Taken
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.search.draws import Stop
@@ -330,19 +330,15 @@ def weigh_looks(x: Call, y: Call) -> Loss:
     """Return what a histogram costs, of which one look is released.
 
     With Gaussian noise all looks that were drawn are. Else a second one was drawn first, and the
-    first one was made of it, with the last law (`histogram_noise.coarser`).
+    first one was made of it, with the last law (`noisy_histogram.coarser`).
     """
     ones, others = (whole(call.given[KIND_OF[type(x.owner)].counts]) for call in (x, y))
     laws, chosen = x.spy.laws, x.outcome
     if laws[0][0] == GAUSS:
         looks = len(laws) // len(ones)
         return weigh_numbers(laws, ones * looks, ones * looks, others * looks)
-    if isinstance(chosen, Look):
-        second, noisy = chosen.share == x.owner.second, chosen.counts
-    else:
-        second, noisy = chosen.look == 1, chosen.noisy
-    law = laws[0 if second else -1]
-    return weigh_numbers([law] * len(ones), whole(noisy), ones, others)
+    law = laws[0 if chosen.look == 1 else -1]
+    return weigh_numbers([law] * len(ones), whole(chosen.noisy), ones, others)
 
 
 # ---------------------------------------------------------------- selection of partitions
@@ -496,11 +492,11 @@ KINDS = [
         leans=2,
     ),
     Kind(
-        TwoLooks,
+        Looks,
         "draw",
         weigh_looks,
-        lambda call: (call.owner, call.spy.laws[0], len(call.given["counts"])),
-        counts="counts",
+        lambda call: (call.owner, call.spy.laws[0], len(call.given["people"])),
+        counts="people",
         leans=2,
     ),
     Kind(

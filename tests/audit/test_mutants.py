@@ -22,14 +22,13 @@ from beam_dp.mechanisms.bounding import table as tables
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.clips.choice import Choice, ClipChoice
-from beam_dp.mechanisms.clips.histogram_noise import HistogramNoise
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice, HistogramNoise
 from beam_dp.mechanisms.metrics import clipped as clip_metrics
 from beam_dp.mechanisms.metrics.mean import Mean
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
-from beam_dp.mechanisms.noise.gaussian_threshold import GaussianThreshold
-from beam_dp.mechanisms.noise.partition_selection import TruncatedGeometric
+from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold, TruncatedGeometric
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.noise.tails import gaussian_bound
 from beam_dp.mechanisms.numerics import hashing, integers
@@ -37,8 +36,7 @@ from beam_dp.mechanisms.planning import allocation, program
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.builder import pools_of
 from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.program import Program, compile_program
-from beam_dp.mechanisms.planning.reach_programs import Programs, compile_programs
+from beam_dp.mechanisms.planning.program import Program, Question, compile_program
 from beam_dp.mechanisms.releases import clipped
 from beam_dp.mechanisms.releases.clipped import ClippedSum, Pool, PoolNoise
 from beam_dp.mechanisms.summaries import histograms
@@ -206,7 +204,7 @@ def one_draw_covers_what_a_person_moves() -> bool:
 
 def a_centre_is_entered() -> bool:
     """The account holds the choice of the centre: its entries add up to the budget."""
-    made = compile_programs([Mean("x")], Budget(1), (1,))
+    made = compile_program([Mean("x")], Budget(1), (1,))
     entries = made.at(Chosen(None, (7,))).entries
     return sum(cost.amount * times for _, cost, times in entries) == 1
 
@@ -602,7 +600,7 @@ MUTANTS = [
     ),
     Mutant(
         "the centre of a mean is not entered",
-        Programs,
+        Question,
         "centre_costs",
         property(lambda self: {}),
         a_centre_is_entered,

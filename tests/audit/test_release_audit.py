@@ -19,8 +19,8 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.clips.choice import Choice, ClipChoice
-from beam_dp.mechanisms.clips.histogram_noise import HistogramNoise, coarser
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice, HistogramNoise, coarser
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.releases.clipped import ClippedSum, Pool
 from beam_dp.mechanisms.summaries import histograms

@@ -26,7 +26,7 @@ def test_the_error_is_the_mean_of_drawn_ones(question: reach.Question) -> None:
     """1,500 draws of 20 partitions, half of them near the threshold: 3% is 6 deviations."""
     data = reach.data_of(reach.KINDS["Poisson(2) + 1"], 600, 20, 1.0, 5)
     for bound in (1, 6):
-        program = question.program(question.budget, bound)
+        program = reach.at_bound(question, bound)
         kept = data.lost[0] - data.lost[bound]
         errors = []
         for _ in range(1500):
@@ -43,7 +43,7 @@ def test_the_best_fixed_bound_is_the_best_of_all(budget: reach.dp.Budget) -> Non
     question = reach.question_of(budget, 50)
     data = reach.data_of(reach.KINDS["geometric, mean 10"], 1000, 50, 0.0, 3)
     bounds = range(1, len(data.lost))
-    errors = [data.error(question.program(budget, bound)) for bound in bounds]
+    errors = [data.error(reach.at_bound(question, bound)) for bound in bounds]
     assert reach.best_fixed(data, question) <= min(errors) * 1.001
 
 

@@ -140,7 +140,7 @@ def test_costs_add_up_to_the_budget():
             dp.PublicPartitions([0, 1, 2]),
         )
         [(whole_budget, _)] = transform._program.pieces
-        entries = transform._program.model.entries
+        entries = transform._program.entries
         spent = sum(cost.amount * times for _, cost, times in entries)
         whole = whole_budget.amount
         assert whole * (1 - Fraction(1, 10**9)) <= spent <= whole

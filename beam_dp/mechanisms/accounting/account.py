@@ -3,21 +3,13 @@
 The module `budget` says what the numbers mean, and why they add up.
 """
 
-import dataclasses
 from fractions import Fraction
-from typing import Any, NoReturn
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
 from beam_dp.mechanisms.numerics import checks
 
-
-@dataclasses.dataclass(frozen=True)
-class Entry:
-    """One line of an account: `times` releases called `label`, at `cost` each."""
-
-    label: str
-    cost: Budget
-    times: int = 1
+Entry = tuple[str, Budget, int]
+"""What was spent: on what, the cost of one release, and of how many."""
 
 
 class Account:
@@ -31,26 +23,21 @@ class Account:
     What it does not count: that two texts, as ids of people, share a hash, at most n 2^-127 for one
     person among n (see `numerics.hashing`).
 
-    Edge cases: nothing is ever given back, for a failed job may have released something. A
-    account refuses to be pickled or copied (each copy could spend the whole).
+    Edge cases: nothing is ever given back, for a failed job may have released something.
 
     Args:
         budget: the most that may be spent.
 
     Attributes:
+        entries: what was spent, in order.
         amount: what was spent so far, in the measure of the budget; it may be 0.
         delta: the delta that was spent so far.
     """
 
     def __init__(self, budget: Budget) -> None:
-        self._budget = _checked_budget("Account", "budget", budget)
-        self._entries: list[Entry] = []
+        self._budget = budget
+        self.entries: tuple[Entry, ...] = ()
         self.amount = self.delta = Fraction(0)
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """What was spent, in order."""
-        return tuple(self._entries)
 
     def spend(self, label: str, cost: Budget, times: int = 1) -> Budget:
         """Check and record `times` releases of `cost` each; return `cost`.
@@ -66,15 +53,8 @@ class Account:
         Raises:
             ValueError: if the total would exceed the budget; then nothing is recorded.
         """
-        checks.require(
-            type(label) is str and label != "",
-            "Account.spend",
-            "label",
-            f"be a string that is not empty, not {checks.shown(label)}",
-        )
         times = checks.positive_integer("Account.spend", "times", times)
-        amount = self._counted(_checked_budget("Account.spend", "cost", cost)) * times
-        self._record(Entry(label, cost, times), amount, cost.delta * times)
+        self._record((label, cost, times), self._counted(cost) * times, cost.delta * times)
         return cost
 
     def _counted(self, cost: Budget) -> Fraction:
@@ -107,23 +87,9 @@ class Account:
             "Account.spend",
             "the total",
             f"be at most {self._budget}, not {readable(amount)} with delta {readable(delta)} "
-            f"after {entry.label!r}",
+            f"after {entry[0]!r}",
             "Take shares with budget.split(weights): they sum exactly to the whole (ten times the "
             "float 0.1 is more than 1).",
         )
         self.amount, self.delta = amount, delta
-        self._entries.append(entry)
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError(
-            "Account: must stay where it is, not be pickled or copied: each copy could spend "
-            "the whole. Send the cost (a Budget) instead."
-        )
-
-
-def _checked_budget(owner: str, name: str, value: object) -> Budget:
-    if type(value) is not Budget:
-        raise checks.ParameterTypeError(
-            owner, name, f"be a Budget, not {checks.shown(value)}", "Write Budget(epsilon=1.0)."
-        )
-    return value
+        self.entries = (*self.entries, entry)

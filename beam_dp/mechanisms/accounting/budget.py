@@ -12,9 +12,9 @@ are compared without rounding.
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import NoReturn, Self
+from typing import Self
 
 from beam_dp.mechanisms.accounting import zcdp
 from beam_dp.mechanisms.numerics import checks
@@ -32,7 +32,7 @@ class Budget:
     1/10 (a little more than 1/10), Fraction(1, 10) is 1/10. Nothing is rounded.
 
     Edge cases: epsilon below 2^-50 and rho below 2^-128 are refused, also as shares of a
-    larger budget. A pickle is checked again where it is opened.
+    larger budget.
 
     Args:
         epsilon: above 0; larger means more accurate and less private.
@@ -56,8 +56,8 @@ class Budget:
     def zcdp(cls, rho: checks.Real, delta: checks.Real = 0) -> Self:
         """Make a budget of `delta`-approximate `rho`-zCDP (see the module's docstring).
 
-        By the conversion in `zcdp`, whatever spends this budget is (epsilon, delta +
-        zcdp_delta(rho, epsilon))-DP for every epsilon (Bun and Steinke 2016, Lemma 8.8).
+        By the conversion in `zcdp`, whatever spends this budget is (zcdp_epsilon(rho, d), delta +
+        d)-DP for every d (Bun and Steinke 2016, Lemma 8.8).
 
         Args:
             rho: above 0; larger means more accurate and less private.
@@ -135,16 +135,6 @@ class Budget:
         delta = f", delta={readable(self.delta)}" if self.delta else ""
         return f"{name}={readable(self.amount)}{delta})"
 
-    def __reduce__(self) -> tuple[Callable[..., "Budget"], tuple[Fraction, Fraction]]:
-        # Through the constructors, so that a pickle with other numbers in it is checked.
-        return (Budget.zcdp if self.is_zcdp else Budget), (self.amount, self.delta)
-
-    def __setstate__(self, state: object) -> NoReturn:
-        # Our own pickles hold no fields: one that does was made to avoid the checks.
-        raise checks.ParameterTypeError(
-            "Budget", "fields", "be set by the constructor, not by a pickle"
-        )
-
 
 def readable(value: Fraction) -> str:
     """Return `value` as a short decimal number, for people; also beyond the range of floats."""
@@ -179,16 +169,13 @@ def _checked_delta(owner: str, value: object) -> Fraction:
 
 
 def _checked_weights(weights: object) -> tuple[Fraction, ...]:
-    if isinstance(weights, (str, bytes)) or not isinstance(weights, Sequence):
+    if isinstance(weights, str) or not isinstance(weights, Sequence) or not weights:
         raise checks.ParameterTypeError(
             "Budget.split",
             "weights",
             f"be a list of numbers, not {checks.shown(weights)}",
             "Write budget.split([1, 1]).",
         )
-    checks.require(
-        len(weights) > 0, "Budget.split", "weights", "not be empty", "Write budget.split([1, 1])."
-    )
     return tuple(
         checks.fraction_between("Budget.split", "each weight", weight, 0, math.inf)
         for weight in weights

@@ -11,13 +11,12 @@ floats, where an error costs a little tightness only; the bound itself is evalua
 order (a float is a rational) in exact rationals, with each logarithm replaced by the
 worse end of an interval that holds it, 2^-256 wide.
 
-The best order is the one zero of an increasing function of b in each of the three tasks:
-    delta from (rho, epsilon):   (1 + 2b) rho - epsilon - ln(1 + 1/b) = 0
+The best order is the one zero of an increasing function of b in both tasks:
     epsilon from (rho, delta):   b^2 rho + ln(1 + b) + ln delta = 0
     rho from (epsilon, delta):   b^2 r(b) + ln(1 + b) + ln delta = 0,
                                  r(b) = (epsilon + ln(1 + 1/b)) / (1 + 2b)
-(the derivatives in b of ln delta, of epsilon and of rho; the third equation is the second with
-the rho of the first put in, which is free of the cancellation in the bound).
+(the derivatives in b of epsilon and of rho; the second equation is the first with the rho put in
+at which the derivative of ln delta is 0, which is free of the cancellation in the bound).
 """
 
 import math
@@ -25,39 +24,12 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.intervals import exp_interval, log_interval
+from beam_dp.mechanisms.numerics.intervals import log_interval
 
 # Orders from 1 + 2^-64 to 1 + 2^128. The error of a logarithm is at most 2^-128 when multiplied by
 # b and 2^-192 when divided by b, which is little against a rho of 2^-120.
 _LOWEST, _HIGHEST = -64.0, 128.0
 _LOG_BITS = 256
-# Enough for the smallest float, 2^-1074, and 53 bits more.
-_EXP_BITS = 1200
-
-
-def zcdp_delta(rho: checks.Real, epsilon: checks.Real) -> float:
-    """Return the delta at which a rho-zCDP release is (epsilon, delta)-DP.
-
-    The result is proved: it is never below the smallest delta of the conversion, and above
-    it by less than one part in 10^12 for epsilon up to 10^6.
-
-    Edge cases: it is never 0 (the smallest float is above 0) and never above 1. For
-    delta0-approximate zCDP add delta0 (Bun and Steinke 2016, Lemma 8.8).
-
-    Args:
-        rho: the zCDP parameter, above 0.
-        epsilon: the epsilon to state, above 0.
-
-    Source: Canonne, Kamath, Steinke 2020, arXiv 2004.00010, Corollary 13.
-    """
-    exact = checks.fraction_between("zcdp_delta", "rho", rho, 0, math.inf)
-    target = checks.fraction_between("zcdp_delta", "epsilon", epsilon, 0, math.inf)
-    slope, offset = _approximate(exact), _approximate(target)
-    b = _zero(lambda x: (1 + 2 * x) * slope - offset - math.log1p(1 / x))
-    log_delta = b * ((1 + b) * exact - target) - b * _ln_below(1 + 1 / b) - _ln_below(1 + b)
-    # Dyadic and of a fixed length, whatever the arguments' denominators are.
-    rounded = Fraction(math.ceil(log_delta * 2**_EXP_BITS), 2**_EXP_BITS)
-    return min(1.0, _above(exp_interval(min(rounded, Fraction(0)), _EXP_BITS)[1]))
 
 
 def zcdp_epsilon(rho: checks.Real, delta: checks.Real) -> float:
@@ -101,21 +73,17 @@ def zcdp_rho(epsilon: checks.Real, delta: checks.Real) -> Fraction:
     target = checks.fraction_between("zcdp_rho", "epsilon", epsilon, 0, math.inf)
     exact_delta = checks.fraction_between("zcdp_rho", "delta", delta, 0, 1)
     log_target = _ln_below(exact_delta)
-    b = _best_order(_approximate(target), float(log_target))
+    floats = _approximate(target), float(log_target)
+
+    def slope(b: float) -> float:
+        rho = (floats[0] + math.log1p(1 / b)) / (1 + 2 * b)
+        return b * rho * b + math.log1p(b) + floats[1]
+
+    b = _zero(slope)
     # ln delta >= b ((1 + b) rho - epsilon) - b ln(1 + 1/b) - ln(1 + b), solved for rho: a smaller
     # value of any of the three logarithms gives a smaller rho.
     slack = (log_target + _ln_below(1 + b)) / b + _ln_below(1 + 1 / b)
     return _round_down((target + slack) / (1 + b))
-
-
-def _best_order(epsilon: float, log_delta: float) -> Fraction:
-    """Return b of the best order for rho, as good as floats find it."""
-
-    def slope(b: float) -> float:
-        rho = (epsilon + math.log1p(1 / b)) / (1 + 2 * b)
-        return b * rho * b + math.log1p(b) + log_delta
-
-    return _zero(slope)
 
 
 def _zero(increasing: Callable[[float], float]) -> Fraction:

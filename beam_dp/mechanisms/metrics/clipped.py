@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
-from beam_dp.mechanisms.clips.choice import beside_others, shares
+from beam_dp.mechanisms.histogram_choice.clip import beside_others, shares
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.part import Context
 from beam_dp.mechanisms.metrics.profiled import Profiled
@@ -137,7 +137,7 @@ def apart(clips: Iterable[int]) -> tuple[int, ...]:
     """Return clips of which each is at least twice the one before; the largest is kept.
 
     Between clips that are closer there are too few people to be told from noise, and what goes
-    unseen above them is estimated by octaves (`clips.loss`).
+    unseen above them is estimated by octaves (`histogram_choice.loss`).
     """
     kept: list[int] = []
     for clip in sorted(clips, reverse=True):
@@ -181,7 +181,7 @@ class Sided(Profiled):
         clip_share: the part of the metric's budget that chooses the clip; None: two fifths for
             one partition, or a fourth where that shows enough; an eighth where partitions are
             selected privately; and 0.8 / sqrt(partitions x those of a person), from 1/32 to two
-            fifths, where they are public (`clips.choice.shares`).
+            fifths, where they are public (`histogram_choice.clip`).
         search: how a one-sided release searches.
         beta: how often a one-sided release may be above the true value, or too far below it.
 

@@ -65,10 +65,3 @@ class AdditiveNoise:
     def mean_error(self) -> float:
         """The mean absolute noise for sensitivity 1 (to the accuracy of the continuous one)."""
         return self.scale * (math.sqrt(2 / math.pi) if self.budget.is_zcdp else 1.0)
-
-    def bounds(self, sensitivities: np.ndarray, alpha: Fraction) -> np.ndarray:
-        """Return `bound` for each of several sensitivities, as floats."""
-        different, group_of = np.unique(sensitivities, return_inverse=True)
-        return np.array([float(self.bound(int(size), alpha)) for size in different], float)[
-            group_of
-        ]

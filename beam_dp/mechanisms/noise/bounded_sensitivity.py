@@ -1,4 +1,4 @@
-"""Release any number with noise scaled to a private upper bound of its local sensitivity.
+"""Noise scaled to a private upper bound of the local sensitivity.
 
 The local sensitivity LS(x) = max |f(x) - f(x')| over the neighbours x' of x is data: noise of scale
 LS(x) / epsilon is not private. Noise scaled to a *private* upper bound of it is.
@@ -22,36 +22,18 @@ conditioned on g(x), by probabilities of x'.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.noise.tails import laplace_bound
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.numbers import Number
-from beam_dp.mechanisms.numerics.user_functions import check_callable, is_infinite, plain_number
 
 SHARE = Fraction(1, 10)
 """The part of epsilon that the upper bound costs, unless told otherwise."""
 
 _FINEST = 1 << 10
 _ROOT_BITS = 128
-
-
-@dataclass(frozen=True)
-class Bounded:
-    """What was released; the guarantee covers both fields together.
-
-    Attributes:
-        value: the number with its noise; None where there was no bound and no fallback.
-        bound: the upper bound of the local sensitivity; None where there was none.
-    """
-
-    value: Fraction | None
-    bound: Fraction | None
 
 
 @dataclass(frozen=True)
@@ -87,68 +69,6 @@ class GridLaplace:
         """Return how far from f(x) a release is, in bounds, except with probability alpha."""
         return Fraction(2 * laplace_bound(self.rate, alpha) + 1, 2 * self.resolution)
 
-    def release(self, value: Fraction, bound: Fraction, noise: Noise) -> Fraction:
-        """Return the value with noise; without any where the bound is 0."""
-        if not bound:
-            return value
-        steps = self.steps(value.as_integer_ratio(), bound.as_integer_ratio())
-        noisy = steps + int(noise.discrete_laplace(self.rate, 1)[0])
-        return noisy * bound / self.resolution
-
-
-def bounded_local_sensitivity(
-    f: Callable[[Any], Number],
-    upper_bound: Callable[[Any, Budget, Noise], Number | None],
-    data: Any,
-    budget: Budget,
-    *,
-    share: checks.Real = SHARE,
-    fallback: Callable[[Any, Budget, Noise], Number | None] | None = None,
-    noise: Noise | None = None,
-) -> Bounded:
-    """Return f(data) with noise scaled to a private upper bound of its local sensitivity.
-
-    The release is (epsilon, delta)-DP by the module's theorem if `upper_bound` and `fallback` do
-    what is required below; its neighbours are those for which they do. The data decide how good the
-    bound is: the error of one release is at most ln(1 / alpha) bound / ((1 - share) epsilon), but
-    for rounding and except with probability alpha.
-
-    With a budget of rho, epsilon = sqrt(2 rho) is spent: delta-approximate rho-zCDP.
-    A bound of 0 releases f(data) as it is.
-
-    Args:
-        f: data -> a finite int, float or Fraction. It must not raise: an error shows data.
-        upper_bound: (data, cost, noise) -> a bound of the local sensitivity of f. For all data it
-            must be epsilon-DP for the epsilon of `cost` alone, and below the local sensitivity with
-            probability at most the delta of `cost`, which is epsilon share and all of delta. None
-            or infinity say that there is no useful bound.
-        data: what the two functions take.
-        budget: what may be spent; delta must be above 0.
-        share: which part of epsilon the bound gets, above 0 and below 1.
-        fallback: (data, cost, noise) -> the value that is released where there is no bound:
-            epsilon-DP for the epsilon of its cost, for all data. Without a fallback None.
-        noise: the randomness.
-
-    Raises:
-        TypeError: for other types, also of what the functions return.
-        ValueError: if delta is 0, or the share is out of range, or a function returns NaN or a
-            negative bound.
-
-    Source: Harrison (2024), Theorem 1, corrected in this module.
-    """
-    owner, noise = "bounded_local_sensitivity", noise or Noise()
-    for name, function in (("f", f), ("upper_bound", upper_bound), ("fallback", fallback or f)):
-        check_callable(owner, name, function)
-    first, second = shares(owner, budget, share)
-    value = _finite(f"{owner}: f", f(data))
-    bound = upper_bound(data, first, noise)
-    if bound is not None and plain_number(f"{owner}: upper_bound", bound) != math.inf:
-        exact = _finite(f"{owner}: upper_bound", bound)
-        checks.require(exact >= 0, owner, "upper_bound", "return numbers of at least 0")
-        return Bounded(GridLaplace(second.amount).release(value, exact, noise), exact)
-    instead = None if fallback is None else fallback(data, second, noise)
-    return Bounded(None if instead is None else _finite(f"{owner}: fallback", instead), None)
-
 
 def shares(owner: str, budget: Budget, share: checks.Real) -> tuple[Budget, Budget]:
     """Return the cost of the bound (with all of delta), and the cost of the value.
@@ -172,11 +92,3 @@ def shares(owner: str, budget: Budget, share: checks.Real) -> tuple[Budget, Budg
         scaled = math.floor(2 * budget.amount * (1 << 2 * _ROOT_BITS))
         epsilon = Fraction(math.isqrt(scaled), 1 << _ROOT_BITS)
     return Budget(epsilon * part, budget.delta), Budget(epsilon * (1 - part))
-
-
-def _finite(owner: str, value: object) -> Fraction:
-    """Return the finite number that a function returned as a Fraction; no error shows it."""
-    number = plain_number(owner, value)
-    if is_infinite(number):
-        raise ValueError(f"{owner} must return finite numbers.")
-    return Fraction(number)

@@ -1,6 +1,7 @@
-"""Decide which partitions may be named: optimal truncated geometric selection, exactly.
+"""Decide which partitions may be named: by their numbers of people, exactly.
 
-A partition with n people is kept with probability pi(n), pi(0) = 0 and
+**Of (epsilon, delta): truncated geometric selection, which is optimal.** A partition with n people
+is kept with probability pi(n), pi(0) = 0 and
 
     pi(n) = min(e^epsilon pi(n-1) + delta, 1 - e^-epsilon (1 - pi(n-1) - delta), 1),
 
@@ -29,21 +30,28 @@ What rounding costs in accuracy: on the first branch a step adds at most two uni
 shortfall and otherwise stretches it as it stretches pi, so it stays below 2 u / delta pi; on
 the second it shrinks, and adds two units for each of at most 1 / delta steps. As u <= 2^-104
 delta, the table is within 2^-100 of the recurrence in real numbers (for epsilon <= 1024).
+
+**Of rho: a noisy number of people above a threshold.** `TruncatedGeometric` is optimal for
+(epsilon, delta), and what is (epsilon, delta)-DP is also delta-approximate epsilon^2/2-zCDP. But
+that is a poor use of rho: the threshold is then about ln(1 / delta) over the root of 2 rho. With
+Gaussian noise the root of ln(1 / delta) stands in its place. For somebody in 16 partitions (epsilon
+1, half of it for one metric, delta 10^-6) a partition is kept half of the time with 144 people in
+place of 353.
 """
 
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
+from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.numerics.intervals import exp_interval
+from beam_dp.mechanisms.noise.tails import gaussian_bound
+from beam_dp.mechanisms.numerics import checks, integers
+from beam_dp.mechanisms.numerics.intervals import exp_interval, root_below
 
 _MOST_ENTRIES = 2**20
 _MOST_PRE_THRESHOLD = 2**62
@@ -51,6 +59,8 @@ _MOST_PRE_THRESHOLD = 2**62
 _MOST_EPSILON = Fraction(1024)
 _GROWTH_BITS = 192
 _WORD = 64
+_SELDOM = Fraction(1, 1000)
+_MOST_DELTA = Fraction(1, 4)
 
 Words = npt.NDArray[np.uint64]
 
@@ -74,8 +84,8 @@ class TruncatedGeometric:
             by pre_threshold - 1 and costs no privacy.
 
     Raises:
-        ValueError: for a parameter out of range, or if more than 2^20 probabilities would
-            lie between never and always.
+        ValueError: for a `pre_threshold` above 2^62, or if more than 2^20 probabilities would lie
+            between never and always.
 
     Source: Desfontaines, Voss, Gipson, Mandayam 2020, arXiv 2006.03684, Theorem 1;
     pre_threshold: n is replaced by max(0, n - pre_threshold + 1), which moves by at most one.
@@ -86,20 +96,8 @@ class TruncatedGeometric:
     pre_threshold: int = 1
 
     def __post_init__(self) -> None:
-        owner = "TruncatedGeometric"
-        mend = "Write Budget(epsilon=1.0, delta=1e-6), or name public partitions."
-        epsilon = checks.fraction_between(owner, "epsilon", self.epsilon, 0, math.inf, mend)
-        delta = checks.fraction_between(owner, "delta", self.delta, 0, 1, mend)
-        most = checks.positive_integer(owner, "pre_threshold", self.pre_threshold)
-        checks.require(
-            most <= _MOST_PRE_THRESHOLD,
-            owner,
-            "pre_threshold",
-            f"be at most 2^62, not {most}",
-        )
-        _check_size(epsilon, delta)
-        object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "delta", delta)
+        _check_pre_threshold(self.pre_threshold)
+        _check_size(self.epsilon, self.delta)
 
     @property
     def threshold(self) -> int:
@@ -139,16 +137,6 @@ class TruncatedGeometric:
         index = np.clip(np.asarray(people, dtype=np.int64), shift, top) - shift
         always: npt.NDArray[np.bool_] = index == table.shape[1]
         return np.logical_or(always, _below(table, np.where(always, 0, index), noise))
-
-    def __reduce__(self) -> tuple[Callable[..., "TruncatedGeometric"], tuple[Any, ...]]:
-        # Through the constructor, so that a pickle with other numbers in it is checked.
-        return TruncatedGeometric, (self.epsilon, self.delta, self.pre_threshold)
-
-    def __setstate__(self, state: object) -> NoReturn:
-        # Our own pickles hold no fields: one that does was made to avoid the checks.
-        raise checks.ParameterTypeError(
-            "TruncatedGeometric", "fields", "be set by the constructor, not by a pickle"
-        )
 
 
 def _below(table: Words, index: npt.NDArray[np.int64], noise: Noise) -> npt.NDArray[np.bool_]:
@@ -213,6 +201,11 @@ def halfway(epsilon: Fraction, delta: Fraction) -> float:
     return (math.log(odds.numerator + odds.denominator) - math.log(odds.denominator)) / rate
 
 
+def _check_pre_threshold(people: int) -> None:
+    rule = f"be from 1 to 2^62, not {people}"
+    checks.require(1 <= people <= _MOST_PRE_THRESHOLD, "PrivatePartitions", "pre_threshold", rule)
+
+
 def _check_size(epsilon: Fraction, delta: Fraction) -> None:
     """Refuse parameters whose table would be too long.
 
@@ -226,3 +219,106 @@ def _check_size(epsilon: Fraction, delta: Fraction) -> None:
         f"settle within 2^20 people, not {2 * people:.3g}",
         "Raise epsilon or delta, or let each person into fewer partitions.",
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class GaussianThreshold:
+    """Keep a partition whose number of people, plus discrete Gaussian noise, is above a threshold.
+
+    With n people let m = max(0, n - pre_threshold + 1). A partition with m = 0 is never kept; else
+    it is kept where m + X > 1 + t, X discrete Gaussian of variance 1 / (2 rho), and t so large that
+    P(X > t) <= delta.
+
+    *Privacy.* The decision is delta-approximate rho-zCDP when one person is added or removed, who
+    moves m by 0 or 1. From m >= 1 to m + 1: the noisy number is rho-zCDP for sensitivity 1
+    (Canonne, Kamath, Steinke 2020, Theorem 4), and the decision a function of it. From m = 0 to 1:
+    let E be the event that the partition is not kept. Its chance is 1 for m = 0 and at least
+    1 - delta for m = 1, and given E the outcomes are alike (Bun and Steinke 2016, Definition 8.1).
+    A person in k partitions costs k times as much rho and delta (their Lemma 8.2).
+
+    Args:
+        rho: above 0; larger lowers the threshold.
+        delta: above 0 and at most 1/4; larger lowers the threshold.
+        pre_threshold: the fewest people a named partition may have.
+
+    Raises:
+        ValueError: for a `pre_threshold` above 2^62.
+
+    Source: the threshold for Gaussian noise as in Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin
+    2020, arXiv 2002.09745, for one partition at a time.
+    """
+
+    rho: Fraction
+    delta: Fraction
+    pre_threshold: int = 1
+
+    def __post_init__(self) -> None:
+        _check_pre_threshold(self.pre_threshold)
+
+    @property
+    def variance(self) -> Fraction:
+        """The variance of the noise."""
+        return 1 / (2 * self.rho)
+
+    @property
+    def slack(self) -> int:
+        """How far above one person the noisy number must be: t, by symmetry of the noise."""
+        return gaussian_bound(self.variance, 2 * self.delta)
+
+    @property
+    def threshold(self) -> int:
+        """The fewest people with which a partition is kept in 999 of 1,000 draws."""
+        return self.pre_threshold + 1 + self.slack + gaussian_bound(self.variance, 2 * _SELDOM)
+
+    @property
+    def name(self) -> str:
+        """The mechanism, for the plan."""
+        return "selection by Gaussian noise"
+
+    @property
+    def certainty(self) -> str:
+        """From how many people on a partition is kept, and how surely."""
+        half = self.pre_threshold + self.slack
+        return f"kept nearly always from {self.threshold} people on, half of the time with {half}"
+
+    def keep(self, people: npt.NDArray[np.int64], noise: Noise) -> npt.NDArray[np.bool_]:
+        """Decide on many partitions at once.
+
+        Args:
+            people: how many people each partition has; one dimension.
+            noise: where the randomness comes from, `Noise()`.
+        """
+        # Raised before the shift, so that no number can wrap.
+        shift = self.pre_threshold - 1
+        counted = np.maximum(np.asarray(people, np.int64), shift) - shift
+        present = np.flatnonzero(counted)
+        drawn = noise.discrete_gaussian(self.variance, len(present))
+        kept = np.zeros(len(counted), np.bool_)
+        kept[present] = integers.add(counted[present], drawn) > 1 + self.slack
+        return kept
+
+
+Selection = TruncatedGeometric | GaussianThreshold
+"""A private decision for each partition, by the number of its people."""
+
+
+@functools.lru_cache(maxsize=64)
+def best_selection(cost: Budget, pre_threshold: int) -> Selection:
+    """Return the selection that a cost per partition pays for, by public parameters.
+
+    An (epsilon, delta) pays for the truncated geometric one. A rho with a delta pays for both: for
+    it with epsilon = root of 2 rho, and for Gaussian noise; that is taken which keeps a partition
+    half of the time with fewer people.
+
+    Args:
+        cost: what a decision on one partition may cost; its delta is above 0.
+        pre_threshold: the fewest people a named partition may have.
+    """
+    if not cost.is_zcdp:
+        return TruncatedGeometric(cost.amount, cost.delta, pre_threshold)
+    epsilon = root_below(2 * cost.amount)
+    if cost.delta <= _MOST_DELTA:
+        gaussian = GaussianThreshold(cost.amount, cost.delta, pre_threshold)
+        if gaussian.slack <= halfway(epsilon, cost.delta):
+            return gaussian
+    return TruncatedGeometric(epsilon, cost.delta, pre_threshold)

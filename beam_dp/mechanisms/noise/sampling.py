@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from beam_dp.mechanisms.noise import geometric
 from beam_dp.mechanisms.noise.geometric import leading_zeros
-from beam_dp.mechanisms.noise.tails import gaussian_bound, laplace_bound
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.intervals import (
     QUICK_BITS,
@@ -29,8 +28,6 @@ from beam_dp.mechanisms.numerics.intervals import (
     exp_interval,
     leading_bits,
 )
-
-__all__ = ["LazyUniform", "Noise", "gaussian_bound", "laplace_bound"]
 
 Integers = npt.NDArray[Any]  # int64, or Python ints as objects
 

@@ -6,15 +6,20 @@ They follow from parameters alone, so they cost no budget.
 import functools
 import math
 from fractions import Fraction
+from statistics import NormalDist
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.intervals import (
+    QUICK_BITS,
     Interval,
     exp_interval,
     leading_bits,
     log_interval,
     normal_cdf_interval,
 )
+
+_LEAST, _TRUSTED = 1e-300, 40
+"""The least chance whose quantile is asked of floats, and how many bits of that may be right."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -42,10 +47,6 @@ def laplace_bound(rate: checks.Real, alpha: checks.Real) -> int:
     return leading_bits(threshold, 0)
 
 
-_LEAST_SQUARE, _MOST_SQUARE, _TERMS, _MARGIN = 1, 1 << 20, 100, 2.0**-20
-"""Where floats may decide, by how many terms, and by how much logarithms must differ."""
-
-
 @functools.lru_cache(maxsize=1024)
 def gaussian_bound(variance: checks.Real, alpha: checks.Real) -> int:
     """Return how far discrete Gaussian noise strays, except with probability alpha.
@@ -64,11 +65,15 @@ def gaussian_bound(variance: checks.Real, alpha: checks.Real) -> int:
     # For m = t + 1 >= 1: sum_{k >= m} e^(-k^2 / 2v) <= integral from m - 1 of e^(-x^2 / 2v), as the
     # density falls; and sum over all k >= sqrt(2 pi v) by Poisson summation, whose other terms
     # are positive. The ratio says P(X >= t + 1) <= P(N(0, v) >= t) = Phi(-t / sqrt(v)).
-    high = 1
+    # Floats say where to look, and intervals decide: mostly two of them.
+    deviations = Fraction(-NormalDist().inv_cdf(max(float(alpha / 2), _LEAST)))
+    near = math.isqrt(math.floor(deviations**2 * variance))
+    low, high = max(near - (near >> _TRUSTED) - 1, 0), near + (near >> _TRUSTED) + 1
+    if low and _tail_is_at_most(low, variance, alpha / 2):
+        low = 0
     while not _tail_is_at_most(high, variance, alpha / 2):
-        high *= 2
-    low = high // 2  # fails, or is 0
-    while high - low > 1:
+        low, high = high, 2 * high
+    while high - low > 1:  # `low` fails, or is 0
         middle = (low + high) // 2
         if _tail_is_at_most(middle, variance, alpha / 2):
             high = middle
@@ -81,40 +86,11 @@ def _tail_is_at_most(t: int, variance: Fraction, share: Fraction) -> bool:
     """Decide Phi(-t / sqrt(variance)) <= share.
 
     The two sides are never equal: erf is transcendental at algebraic points but 0 (Siegel,
-    Shidlovskii), and t >= 1. So some precision decides; mostly that of floats does.
+    Shidlovskii), and t >= 1. So some precision decides.
     """
-    decided = _by_floats(Fraction(t * t) / variance, share)
-    if decided is not None:
-        return decided
-    bits = 64
+    bits = QUICK_BITS
     while True:
         low, high = normal_cdf_interval(-t, variance, bits)
         if high <= share or share < low:
             return high <= share
         bits *= 2
-
-
-def _by_floats(square: Fraction, share: Fraction) -> bool | None:
-    """Decide Phi(-z) <= share for z^2 = square in floats; None where it is too close to call.
-
-    Phi(-z) / phi(z) = 1 / (z + 1 / (z + 2 / (z + 3 / ...))) for z > 0 (Laplace; Abramowitz and
-    Stegun 26.2.14). All terms are positive, so it lies between any two successive convergents.
-    Logarithms are below 2^20 here, and some hundred roundings of 2^-53 each move them by less than
-    the margin.
-    """
-    if not _LEAST_SQUARE < square < _MOST_SQUARE:
-        return None
-    z, density = math.sqrt(square), -float(square) / 2 - math.log(2 * math.pi) / 2
-    ends = [density - math.log(_convergent(z, terms)) for terms in (_TERMS, _TERMS + 1)]
-    asked = math.log(share.numerator) - math.log(share.denominator)
-    if abs(asked - sum(ends) / 2) <= abs(ends[1] - ends[0]) + _MARGIN:
-        return None
-    return ends[0] < asked
-
-
-def _convergent(z: float, terms: int) -> float:
-    """Return z + 1 / (z + 2 / (z + ... + terms / z))."""
-    tail = z
-    for term in range(terms, 0, -1):
-        tail = z + term / tail
-    return tail

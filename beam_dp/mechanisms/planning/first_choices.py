@@ -1,7 +1,8 @@
 """What is chosen privately before anything is summarised: the bound on partitions, and centres.
 
 Both are chosen from the lines of whole people, of which each has one vote in every choice: they
-stand on one step of the ladder of partitions (`reach.ladder`), and at one candidate of each centre.
+stand on one step of the ladder of partitions (`histogram_choice.reach`), and at one candidate of
+each centre.
 
 *A centre* (`metrics.mean`) is the median of people's own means of a column, over all
 their rows in all partitions that the ladder leaves (of their mean total of a partition, for means
@@ -24,11 +25,11 @@ from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Field, Table, concatenate
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import values_between
+from beam_dp.mechanisms.histogram_choice import reach
+from beam_dp.mechanisms.histogram_choice.reach import ReachChoice
 from beam_dp.mechanisms.metrics.part import CentreRequest, units_between
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
-from beam_dp.mechanisms.reach import ladder
-from beam_dp.mechanisms.reach.reach_choice import ReachChoice
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Node
 from beam_dp.mechanisms.summaries import histograms
@@ -141,7 +142,7 @@ class FirstVotes:
 
     def of(self, table: Table, bounder: Bounder) -> Summary:
         """Return the votes of whole people: one measure for the ladder, and one for each centre."""
-        steps = ladder.people_per_step(ladder.reaches_of(table), self.edges)
+        steps = reach.people_per_step(reach.reaches_of(table), self.edges)
         parts = [np.repeat(np.arange(len(steps)), steps)]
         fields = bounder.reduced_fields(table) if self.centres else []
         parts += [centre.votes(table, fields) for centre in self.centres]

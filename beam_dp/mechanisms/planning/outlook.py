@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from beam_dp.mechanisms.accounting.budget import readable
-from beam_dp.mechanisms.clips.foresight import Crowd, Foreseen
+from beam_dp.mechanisms.histogram_choice.foresight import Crowd, Foreseen
+from beam_dp.mechanisms.histogram_choice.reach import FIRST
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.builder import Step
 from beam_dp.mechanisms.planning.program import Program
-from beam_dp.mechanisms.planning.reach_programs import Programs
 from beam_dp.mechanisms.planning.shown_tables import text_table, wrapped
 
 ROWS, EACH, PARTITIONS = "rows", "each", "partitions"
@@ -112,7 +112,7 @@ class Outlook:
 
 
 def foresee(
-    asked: Program | Programs,
+    asked: Program,
     people: int,
     assume: Mapping[str, checks.Real],
     partitions: int | None,
@@ -120,7 +120,7 @@ def foresee(
     """Return what is to be expected.
 
     Args:
-        asked: the program, or those for each bound on partitions that can be chosen.
+        asked: the program.
         people: how many people there are in all.
         partitions: how many partitions there are; None: not public.
         assume: for columns the most that one person adds to a number of a partition, in the
@@ -132,7 +132,7 @@ def foresee(
         TypeError, ValueError: for a number that is not above 0, and for what nothing is known of.
     """
     checks.positive_integer("plan", "people", people)
-    known = _checked(asked.model, assume)
+    known = _checked(asked, assume)
     program = _taken(asked, known)
     each = min(program.reach, math.ceil(known.get(EACH, program.reach)))
     partitions = partitions or math.ceil(known.get(PARTITIONS, each))
@@ -143,7 +143,8 @@ def foresee(
     if program.selection is not None:
         names.insert(0, SELECTED)
         expected.insert(0, Expected(None, program.selection.threshold))
-    amount = f"{'rho' if program.asked.is_zcdp else 'epsilon'} {readable(program.asked.amount)}"
+    budget = program.question.budget
+    amount = f"{'rho' if budget.is_zcdp else 'epsilon'} {readable(budget.amount)}"
     return Outlook(
         tuple(names),
         tuple(expected),
@@ -155,12 +156,13 @@ def foresee(
     )
 
 
-def _taken(asked: Program | Programs, known: Mapping[str, float]) -> Program:
+def _taken(asked: Program, known: Mapping[str, float]) -> Program:
     """Return the program for the bound that these people need: by default 3 partitions."""
-    if not isinstance(asked, Programs):
+    question = asked.question
+    if not question.searches:
         return asked
-    enough = (edge for edge in asked.edges if edge >= known.get(EACH, _EACH))
-    return asked.program(next(enough, asked.edges[-1]), asked.shares[0])
+    enough = (edge for edge in question.edges if edge >= known.get(EACH, _EACH))
+    return question.program(next(enough, question.edges[-1]), FIRST)
 
 
 def _checked(program: Program, assume: Mapping[str, checks.Real]) -> dict[str, float]:

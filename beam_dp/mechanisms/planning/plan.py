@@ -1,15 +1,39 @@
-"""The plan of a program: what each release would spend, and its expected error, without data."""
+"""The plan of a program, without data; and the record of what a run has spent and drawn.
+
+The plan says what each release would spend, and its expected error; where the bound on partitions
+per person is chosen privately, for some bounds. Everything in the record is a public parameter, or
+was released and paid for: the noisy histograms that choose clips are outputs of the mechanism
+(`histogram_choice.clip`), and clips and noise scales are functions of them and of parameters. So it
+may stand beside the output.
+"""
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from beam_dp.mechanisms.accounting.budget import Budget, readable
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
+from beam_dp.mechanisms.histogram_choice.reach import FIRST, SECOND
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.numerics.short_numbers import short, shortened
 from beam_dp.mechanisms.planning.builder import Step
 from beam_dp.mechanisms.planning.outlook import Outlook, uses_of
-from beam_dp.mechanisms.planning.program import SELECTION, Program
+from beam_dp.mechanisms.planning.program import SELECTION, Program, Question
 from beam_dp.mechanisms.planning.shown_tables import WORDS, html_table, text_table, wrapped
+
+Record = dict[str, Any]
+
+SEARCHED = "(partitions per person)"
+"""The row of the search in a plan."""
+SHOWN = (1, 3, 12)
+"""The bounds that figures are shown for where one is chosen, as far as they can be chosen."""
+_ONE_OR_TWO = "one look where people are many, else two; what is not spent goes to the metrics. "
+_JOINTLY = "Where that errs less nobody is cut, and all partitions share one draw of noise. "
+_KNOWN = (
+    "A bound that is known costs nothing: bounds=ContributionBounds(partitions=3), "
+    "--bounds partitions=3"
+)
 
 _UNBOUNDED = ", which is all of them: bounds would shrink all noise"
 _HEADINGS = ("metric", "spends", "expected error", "shift T", "noise scale", "mechanism")
@@ -51,12 +75,12 @@ class PlanRow:
 
     metric: str
     mechanism: str
-    epsilon: float
-    rho: float
-    delta: float
-    noise_scale: str
-    shift: int
-    expected_error: str
+    epsilon: float = 0.0
+    rho: float = 0.0
+    delta: float = 0.0
+    noise_scale: str = "-"
+    shift: int = 0
+    expected_error: str = "-"
     reason: str = ""
     spends: str = ""
 
@@ -102,8 +126,11 @@ class Plan:
         Args:
             columns: how wide the terminal is; None: as wide as need be.
         """
-        lines, below = self._lines(columns), [*self._reasons, f"in all: {self.total}"]
-        below = [*self._words(lines[: len(self.rows) + 1]), *below, *filter(None, [self.owners])]
+        lines = self._lines(columns)
+        table = "\n".join(lines[: len(self.rows) + 1])
+        below = [said for pattern, said in _EXPLAINED.items() if re.search(pattern, table)]
+        below += [f"{row.metric}: {row.reason}" for row in self.rows if row.reason]
+        below += [f"in all: {self.total}", *filter(None, [self.owners])]
         notes = [wrapped(note, columns) for note in below]
         outlook = [] if self.outlook is None else [self.outlook.text(columns)]
         warned = [wrapped(f"Warning: {line}", columns) for line in self.cautions]
@@ -124,27 +151,28 @@ class Plan:
                 row[1] = row[1].split(" ", 1)[1]
         return text_table(heading, cells, columns)
 
-    def _words(self, table: Sequence[str]) -> list[str]:
-        text = "\n".join(table)
-        return [said for pattern, said in _EXPLAINED.items() if re.search(pattern, text)]
-
-    @property
-    def _reasons(self) -> list[str]:
-        return [f"{row.metric}: {row.reason}" for row in self.rows if row.reason]
-
 
 def describe(program: Program, unbounded: bool = False) -> Plan:
-    """Return the plan of a program.
+    """Return the plan of a program; where a bound is chosen, for the bounds `SHOWN` side by side.
+
+    The costs beside that of the search are then those after one look at the histogram.
 
     Args:
         program: the program.
         unbounded: whether only the number of public partitions limits its reach, and bounds could.
     """
-    rows = [_step_row(program, step) for step in program.steps]
-    if program.selection is not None:
-        rows.insert(0, _selection_row(program))
-    total = f"{total_of(program.asked)}; {_composition(program)}"
-    return Plan(tuple(rows), total + _UNBOUNDED * (unbounded and program.reach > 1))
+    question = program.question
+    if not question.searches:
+        said = _composition(program) + _UNBOUNDED * (unbounded and program.reach > 1)
+        return Plan(_rows(program), f"{total_of(question.budget)}; {said}")
+    least, most = question.edges[0], question.edges[-1]
+    shown = sorted({min(bound, most) for bound in SHOWN})
+    together = zip(*(_rows(question.program(edge, FIRST)) for edge in shown), strict=True)
+    total = (
+        f"{total_of(question.budget)}; one person in at most {least} to {most} partitions, "
+        f"chosen privately; the figures are for {_joined(map(str, shown))} of them"
+    )
+    return Plan((_search_row(question), *map(_side_by_side, together)), total)
 
 
 def several_owners(columns: Sequence[str]) -> str:
@@ -167,50 +195,142 @@ def total_of(budget: Budget) -> str:
 
 def _composition(program: Program) -> str:
     kind = "zCDP" if program.budget.is_zcdp else "pure"
-    if program.budget.is_zcdp and not program.asked.is_zcdp:
+    if program.budget.is_zcdp and not program.question.budget.is_zcdp:
         kind = f"spent as rho {float(program.budget.amount):.4g} by zCDP"
     several = "s" * (program.reach != 1)
     return f"{kind} composition, one person in at most {program.reach} partition{several}"
 
 
-def _cost(program: Program, label: str) -> tuple[float, float, float]:
-    """Return epsilon, rho and delta of all entries that begin with the label."""
-    epsilon = rho = delta = 0.0
-    for name, cost, times in program.entries:
-        if name == label or name.startswith(label + ":"):
-            epsilon += float(cost.amount * times) * (not cost.is_zcdp)
-            rho += float(cost.amount * times) * cost.is_zcdp
-            delta += float(cost.delta * times)
-    return epsilon, rho, delta
-
-
-def _selection_row(program: Program) -> PlanRow:
-    epsilon, rho, delta = _cost(program, SELECTION)
-    selection = program.selection
-    assert selection is not None
-    return PlanRow(
-        metric="(partitions)",
-        mechanism=selection.name,
-        epsilon=epsilon,
-        rho=rho,
-        delta=delta,
-        noise_scale="-",
-        shift=0,
-        expected_error=selection.certainty,
-    )
+def _rows(program: Program) -> tuple[PlanRow, ...]:
+    """Return a row for each centre, for the selection of partitions, and for each release."""
+    rows = [
+        PlanRow(
+            f"(centre of {request.column.name})",
+            "median of people, by ranks",
+            *_costs([(cost, 1)]),
+            reason="sums of distances from it have less noise than sums",
+        )
+        for request, cost in program.question.centre_costs.items()
+    ]
+    if program.selection is not None:
+        found, error = program.selection, program.selection.certainty
+        spent = _spent(program, SELECTION)
+        rows.append(PlanRow("(partitions)", found.name, *spent, expected_error=error))
+    return (*rows, *(_step_row(program, step) for step in program.steps))
 
 
 def _step_row(program: Program, step: Step) -> PlanRow:
-    description = step.release.describe()
-    epsilon, rho, delta = _cost(program, step.label)
+    described = step.release.describe()
     return PlanRow(
-        metric=uses_of(step),
-        mechanism=description.mechanism,
-        epsilon=epsilon,
-        rho=rho,
-        delta=delta,
-        noise_scale=description.noise_scale,
-        shift=description.shift,
-        expected_error=description.expected_error,
-        reason=description.reason,
+        uses_of(step),
+        described.mechanism,
+        *_spent(program, step.label),
+        noise_scale=described.noise_scale,
+        shift=described.shift,
+        expected_error=described.expected_error,
+        reason=described.reason,
     )
+
+
+def _spent(program: Program, label: str) -> tuple[float, float, float]:
+    """Return epsilon, rho and delta of all entries that begin with the label."""
+    entries = program.entries
+    return _costs(
+        (cost, times)
+        for name, cost, times in entries
+        if name == label or name.startswith(label + ":")
+    )
+
+
+def _costs(costs: Iterable[tuple[Budget, int]]) -> tuple[float, float, float]:
+    """Return the sums of epsilon, rho and delta."""
+    epsilon = rho = delta = 0.0
+    for cost, times in costs:
+        epsilon += float(cost.amount * times) * (not cost.is_zcdp)
+        rho += float(cost.amount * times) * cost.is_zcdp
+        delta += float(cost.delta * times)
+    return epsilon, rho, delta
+
+
+def _search_row(question: Question) -> PlanRow:
+    one, two = question.cost(FIRST), question.cost(SECOND)
+    least, most = float(one.amount), float(two.amount)
+    return PlanRow(
+        SEARCHED,
+        "noisy histogram of people",
+        *_costs([(two, 1)]),
+        noise_scale=" to ".join(f"{AdditiveNoise(each).scale:.4g}" for each in (one, two)),
+        spends=f"{'rho' if one.is_zcdp else 'epsilon'} {least:.4g} to {most:.4g}",
+        reason=_ONE_OR_TWO + _JOINTLY * question.may_draw_jointly + _KNOWN,
+    )
+
+
+def _side_by_side(rows: Sequence[PlanRow]) -> PlanRow:
+    """Return one row for several bounds; T and the reason are those of the second of them."""
+    return dataclasses.replace(
+        rows[1],
+        mechanism=_joined(row.mechanism for row in rows),
+        spends=_joined(row.cells[1] for row in rows),
+        noise_scale=_joined(row.noise_scale for row in rows),
+        expected_error=_joined(row.expected_error for row in rows),
+    )
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """Return texts with slashes between: "4 / 12 clips" of "4 clips" and "12 clips"."""
+    listed = list(dict.fromkeys(texts))
+    words = [text.split() for text in listed]
+    if len({len(each) for each in words}) == 1:
+        columns = [list(dict.fromkeys(column)) for column in zip(*words, strict=True)]
+        if sum(len(column) > 1 for column in columns) <= 1:
+            return " ".join(" / ".join(column) for column in columns)
+    return " / ".join(listed)
+
+
+def record_of(
+    program: Program, choices: Sequence[Choice], clips: Sequence[Sequence[tuple[float, float]]]
+) -> Record:
+    """Return the record of a run as plain values: texts, numbers, lists and dicts.
+
+    Args:
+        program: the run's program, for what was chosen.
+        choices: what was drawn to choose the shared clips, in the order of the program.
+        clips: for each step the shared clips that were taken, each with the scale of its noise.
+    """
+    releases: list[Record] = []
+    for step, taken in zip(program.steps, clips, strict=True):
+        row = _step_row(program, step)
+        said: Record = {
+            "metric": row.metric,
+            "mechanism": row.mechanism,
+            "label": step.label,
+            "noise_scale": row.noise_scale,
+            "shift_T": row.shift,
+            "expected_error": row.expected_error,
+        }
+        if row.reason:
+            said["note"] = row.reason
+        if step.part.asked_centre is not None:
+            said["centre"] = step.release.origin
+        chooser = step.release.chooser
+        if chooser is not None and step.shared is not None:
+            said["clip"] = chooser.told(choices[step.shared], taken)
+        releases.append(said)
+    budget, selection = program.question.budget, program.selection
+    return {
+        "budget": cost(budget),
+        "composition": f"{total_of(budget)}; {_composition(program)}",
+        "spent": [
+            {"on": label, "times": times, **cost(each)} for label, each, times in program.entries
+        ],
+        "partitions_of_one_person": program.reach,
+        "partitions_chosen": None if program.chosen is None else program.chosen.told(),
+        "selection": None if selection is None else selection.certainty,
+        "releases": releases,
+    }
+
+
+def cost(budget: Budget) -> Record:
+    """Return a cost in exact rationals."""
+    amount = "rho" if budget.is_zcdp else "epsilon"
+    return {amount: str(budget.amount), "delta": str(budget.delta)}

@@ -1,36 +1,57 @@
 """Compile metrics and a budget into a program: what to collect, what to draw, and the costs.
 
-All that a run must know is fixed here, once, by public parameters: the whole budget is shared out
-(`allocation`) among the parts of the metrics, and `builder` enters the cost of every release in
-one account.
+All that a run must know is fixed here, by public parameters and what was released. What is chosen
+first (`first_choices`) is part of what the whole budget pays for:
+
+* the search for the bound on partitions per person draws its histogram from the whole budget, and
+  spends one of two shares of it; a given bound is a ladder of one step, and costs nothing;
+* each centre costs a part of what its metrics may spend;
+* what they leave is shared out (`allocation`) among the parts of the metrics for the bound that
+  was chosen, compiled where it runs, exactly as for a bound that was given; `builder` enters the
+  cost of every release in one account.
+
+Together they cost the whole: see `histogram_choice.noisy_histogram` for the composition. Where
+(epsilon, delta) is spent as zCDP whatever the bound, the search is counted in rho too; else it
+spends epsilon, and what is left of (epsilon, delta) may be spent as zCDP or not, as the bound has
+it.
 """
 
+import bisect
 import dataclasses
+import functools
+import itertools
+import math
 from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.account import Account
+from beam_dp.mechanisms.accounting.account import Account, Entry
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column
 from beam_dp.mechanisms.bounding.table import Field
-from beam_dp.mechanisms.clips.choice import Choice
-from beam_dp.mechanisms.metrics.base import Metric, Output
-from beam_dp.mechanisms.metrics.part import Context
-from beam_dp.mechanisms.noise.gaussian_threshold import Selection, best_selection
-from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.allocation import (
-    SelectionRequest,
-    share_out,
-    weights_of,
+from beam_dp.mechanisms.histogram_choice import reach
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
+from beam_dp.mechanisms.histogram_choice.reach import (
+    FIRST,
+    SECOND,
+    ReachChoice,
+    StepNoise,
+    left_after,
 )
+from beam_dp.mechanisms.metrics.base import CENTRE, Metric, Output
+from beam_dp.mechanisms.metrics.part import CentreRequest, Context, MetricPart
+from beam_dp.mechanisms.noise.partition_selection import Selection, best_selection
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import checks
+from beam_dp.mechanisms.planning.allocation import SelectionRequest, share_out, weights_of
 from beam_dp.mechanisms.planning.builder import Step, build, columns_of, pools_of
-from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.reach.reach_choice import ReachChoice
+from beam_dp.mechanisms.planning.first_choices import Chosen, FirstVotes, centre_of
 from beam_dp.mechanisms.releases.clipped import ClippedSum, draw_together
 from beam_dp.mechanisms.releases.released import Chooser, Released
 from beam_dp.mechanisms.releases.shifted_inverse import Profiler
-from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
+from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
@@ -38,6 +59,9 @@ TOGETHER = 64
 """How many numbers may share one draw of noise over all partitions: larger draws take long."""
 SELECTION = "partition selection"
 """The name of the costs of the selection in the account."""
+SEARCH = "partitions per person"
+"""The name of the cost of the search for the bound."""
+_NOTHING = Fraction(0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,42 +69,45 @@ class Program:
     """Everything that a run must know, fixed by public parameters.
 
     Attributes:
-        metrics: what was asked for.
+        question: what was asked for.
         columns: the columns that are read, in the order of a table.
         fields: what is aggregated per person and partition.
         steps: the releases, one per part.
         selection: how partitions are selected; None for public ones.
         entries: the entries of the account: label, cost, and how often it is spent.
         budget: the whole budget as it is spent (pure or zCDP).
-        asked: the whole budget as the user asked for it.
         reach: the most partitions that a person can have rows in.
         chosen: how that was chosen privately; None: it was given.
     """
 
-    metrics: tuple[Metric, ...]
+    question: "Question"
     columns: tuple[Column, ...]
     fields: tuple[Field, ...]
     steps: tuple[Step, ...]
     selection: Selection | None
-    entries: tuple[tuple[str, Budget, int], ...]
+    entries: tuple[Entry, ...]
     budget: Budget
-    asked: Budget
     reach: int
     chosen: ReachChoice | None = None
 
     @property
-    def model(self) -> "Program":
-        """The program itself: a given bound leaves nothing to choose (see `reach_programs`)."""
-        return self
-
-    def at(self, chosen: Chosen | None) -> "Program":
-        """Return the program itself."""
-        return self
+    def metrics(self) -> tuple[Metric, ...]:
+        """What is released."""
+        return self.question.asked
 
     @property
     def pieces(self) -> tuple[tuple[Budget, int], ...]:
-        """What the output costs, release by release, each with how often it is spent."""
+        """What the output costs, release by release, each with how often it is spent.
+
+        Where something is chosen first it is the whole: what releases cost depends on the choice.
+        """
+        if self.question.chooses:
+            return ((self.question.whole, 1),)
         return tuple((cost, times) for _, cost, times in self.entries)
+
+    def at(self, chosen: Chosen | None) -> "Program":
+        """Return the program for what was chosen first; None: nothing was, or not yet."""
+        return self if chosen is None else self.question.at(chosen)
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
@@ -157,16 +184,10 @@ class Program:
             sums: `sums` of the numbers of all partitions.
         """
         lost = self.chosen.lost_share if self.chosen is not None else 0.0
-        whole = [
-            step.release.with_lost(released.spread(each), lost)
-            for step, released, each in zip(self.steps, drawn, sums, strict=True)
-        ]
-        origins = [step.release.origin for step in self.steps]
-        whole = [
-            dataclasses.replace(each, origin=origin)
-            for each, origin in zip(whole, origins, strict=True)
-        ]
-        known = dict(zip((step.part for step in self.steps), whole, strict=True))
+        known: dict[MetricPart, Released] = {}
+        for step, released, each in zip(self.steps, drawn, sums, strict=True):
+            told = step.release.with_lost(released.spread(each), lost)
+            known[step.part] = dataclasses.replace(told, origin=step.release.origin)
         columns: list[np.ndarray] = []
         for metric in self.metrics:
             released = metric.combine([known[part] for part in metric.parts()])
@@ -194,66 +215,285 @@ def needs_rows(measures: Sequence[Measure | Relation]) -> bool:
     return any(isinstance(measure, Relation) for measure in measures)
 
 
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """The public parameters of a program, what is chosen first, and the program for each choice.
+
+    Attributes:
+        asked: the metrics; empty only where partitions are selected.
+        budget: the whole budget, as the user asked for it.
+        edges: the bounds on partitions per person to choose from, in rising order; a given one.
+        depth: the most rows per person and partition; None: unknown.
+        selection: how to select partitions; None for public ones.
+        others: the columns of further owners, where rows have several.
+        partitions: how many partitions there are; None: unknown.
+    """
+
+    asked: tuple[Metric, ...]
+    budget: Budget
+    edges: tuple[int, ...]
+    depth: int | None = None
+    selection: SelectionRequest | None = None
+    others: tuple[str, ...] = ()
+    partitions: int | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Nothing that was compiled.
+        fields = dataclasses.fields(self)
+        return Question, tuple(getattr(self, field.name) for field in fields)
+
+    @property
+    def searches(self) -> bool:
+        """Whether the bound is chosen."""
+        return len(self.edges) > 1
+
+    @property
+    def chooses(self) -> bool:
+        """Whether anything is chosen first."""
+        return self.searches or bool(self._centre_shares)
+
+    @functools.cached_property
+    def whole(self) -> Budget:
+        """The whole budget; as zCDP where all of it is spent so whatever bound is chosen.
+
+        The noise of pure composition grows with the bound, that of zCDP with its root: where zCDP
+        is better for the least bound, it is for the others.
+        """
+        if not self.chooses:
+            return self.budget
+        return share_out(self.budget, weights_of(self.asked), self.edges[0], self.selection)[0]
+
+    @functools.cached_property
+    def _centre_shares(self) -> dict[CentreRequest, Fraction]:
+        """The centres that are chosen first, each with its part of the whole budget."""
+        weights = [checks.number("weight", "weight", metric.weight) for metric in self.asked]
+        selected = self.selection.weight if self.selection is not None else _NOTHING
+        whole = sum(weights, selected)
+        parts: dict[CentreRequest, Fraction] = {}
+        for metric, weight in zip(self.asked, weights, strict=True):
+            wanted = {part.asked_centre for part in metric.parts()} - {None}
+            for centre in filter(None, wanted):
+                parts[centre] = parts.get(centre, _NOTHING) + CENTRE * weight / whole
+        return parts
+
+    @property
+    def shares(self) -> tuple[Fraction, Fraction]:
+        """What the search spends of the budget with one look, and with two."""
+        return (FIRST, SECOND) if self.searches else (_NOTHING, _NOTHING)
+
+    def cost(self, share: Fraction) -> Budget:
+        """Return what a part of the whole is: all of delta is left for the releases."""
+        return self.whole.without_delta().scaled(share)
+
+    @property
+    def centre_costs(self) -> dict[CentreRequest, Budget]:
+        """What the choice of each centre costs."""
+        return {centre: self.cost(share) for centre, share in self._centre_shares.items()}
+
+    @property
+    def votes(self) -> FirstVotes:
+        """What is counted for the choices."""
+        model, costs = self.model, self.centre_costs
+        centres = (centre_of(*item, model.fields, model.columns) for item in costs.items())
+        return FirstVotes(self.edges, tuple(centres))
+
+    def _left_after(self, share: Fraction) -> Budget:
+        """Return what the choices leave, where the search has spent a share of the budget."""
+        return left_after(self.whole, share + sum(self._centre_shares.values(), _NOTHING))
+
+    @property
+    def model(self) -> Program:
+        """The program for the least bound: what is read and summarised is the same for all bounds.
+
+        The columns, the fields, the parts and which of them share a clip depend on the metrics
+        alone.
+        """
+        return self.program(self.edges[0], self.shares[1])
+
+    @functools.cached_property
+    def _compiled(self) -> dict[tuple[Any, ...], Program]:
+        return {}
+
+    def program(
+        self,
+        reach: int,
+        share: Fraction = _NOTHING,
+        about: int | None = None,
+        centres: tuple[int, ...] = (),
+        *,
+        jointly: bool = False,
+    ) -> Program:
+        """Return the program for a bound, where the search has spent a share of the budget.
+
+        Args:
+            reach: the bound.
+            share: what the search has spent.
+            about: its guess of the number of partitions, if that is unknown; None: none.
+            centres: the centres that were chosen, in units; none: 0 stands for each.
+            jointly: whether all public partitions share one draw of noise, where `reach` is their
+                number: see `releases.clipped.PoolNoise`.
+        """
+        key = reach, share, about, centres, jointly
+        if key in self._compiled:
+            return self._compiled[key]
+        budget = self._left_after(share)
+        for metric in self.asked:
+            metric.check_plan(budget, len(self.asked) == 1, self.selection is not None)
+        whole, shares = share_out(budget, weights_of(self.asked), reach, self.selection)
+        account = Account(whole)
+        selector = None
+        if self.selection is not None:
+            cost = account.spend(SELECTION, shares[None], reach)
+            selector = best_selection(cost, self.selection.pre_threshold)
+        context = Context(
+            columns_of(self.asked, self.others),
+            reach=reach,
+            depth=self.depth,
+            partitions=self.partitions,
+            about=about,
+            jointly=jointly,
+        )
+        wanted = {part: each for part, each in shares.items() if part is not None}
+        steps = build(self.asked, wanted, context, account)
+        known = dict(zip(self._centre_shares, centres, strict=False))
+        first = [(SEARCH, self.cost(share), 1)] if self.searches else []
+        first += [(f"centre of {c.column.name}", cost, 1) for c, cost in self.centre_costs.items()]
+        self._compiled[key] = Program(
+            question=self,
+            columns=context.columns,
+            fields=tuple(context.fields),
+            steps=tuple(step.about(known) for step in steps),
+            selection=selector,
+            entries=(*first, *account.entries),
+            budget=whole,
+            reach=reach,
+        )
+        return self._compiled[key]
+
+    def at(self, chosen: Chosen) -> Program:
+        """Return the program for what was chosen."""
+        found = chosen.reach
+        if found is None:
+            return self.program(self.edges[0], _NOTHING, None, chosen.centres)
+        # A power of two: few programs are compiled.
+        about = None if self.partitions else 1 << max(0, round(math.log2(found.guess)))
+        known = found.reach, found.look.share, about, chosen.centres
+        return dataclasses.replace(self.program(*known, jointly=found.jointly), chosen=found)
+
+    def noise_at(self, share: Fraction, reach: int, jointly: bool = False) -> StepNoise:
+        """Return the noise per partition and unit at a bound: the mean over what is released.
+
+        It is that of the costs per partition; what is spent once for all of them chooses clips.
+
+        Args:
+            share: the part of the budget that the search has spent.
+            reach: the bound.
+            jointly: whether all partitions share one draw of noise.
+        """
+        program = self.program(reach, share, jointly=jointly)
+        releases = [step.release for step in program.steps]
+        scales = [each.price for each in releases if isinstance(each, ClippedSum)]
+        others = [each for each in releases if not isinstance(each, ClippedSum)]
+        costs = [[s.cost for s in each.spends if not s.once] for each in others]
+        scales += [_scale(each) for each in costs if each]
+        scales = scales or [_scale([cost for _, cost, _ in program.entries[1:]])]
+        return StepNoise(sum(scales) / len(scales), program.budget.is_zcdp)
+
+    @property
+    def may_draw_jointly(self) -> bool:
+        """Whether all partitions may share a draw, and nobody is cut: where they are all public."""
+        partitions = self.partitions
+        return partitions == self.edges[-1] and self.model.may_draw_jointly(partitions)
+
+    def choose(self, summary: Summary, noise: Noise) -> Chosen:
+        """Draw the centres, and the histogram that chooses the bound.
+
+        Args:
+            summary: the votes of everybody.
+            noise: the randomness.
+        """
+        votes = self.votes
+        pairs = zip(votes.centres, votes.counted(summary)[1:], strict=True)
+        centres = tuple(centre.choose(*counted, noise) for centre, counted in pairs)
+        if not self.searches:
+            return Chosen(None, centres)
+        look = reach.draw(votes.people_per_step(summary), self.whole, noise)
+        weighed = functools.partial(self.noise_at, look.share)
+        joint = weighed(self.edges[-1], jointly=True) if self.may_draw_jointly else None
+        chosen = reach.choose(look, self.edges, weighed, self.partitions, joint)
+        return Chosen(chosen, centres)
+
+    def possible(self) -> tuple[int, ...]:
+        """Return the bounds for which every metric can be released with what two looks leave.
+
+        As the bound grows, what a partition may cost falls, but where pure composition ends.
+        """
+        pure = bisect.bisect_left(self.edges, True, key=self._is_zcdp_at)
+        if all(map(self._is_possible, {self.edges[max(pure - 1, 0)], self.edges[-1]})):
+            return self.edges
+        return tuple(itertools.takewhile(self._is_possible, self.edges))
+
+    def _is_zcdp_at(self, reach: int) -> bool:
+        """Return whether what two looks leave is spent as zCDP at a bound; so it is above it."""
+        left = self._left_after(SECOND)
+        return share_out(left, weights_of(self.asked), reach, self.selection)[0].is_zcdp
+
+    def _is_possible(self, reach: int) -> bool:
+        try:
+            return bool(self.cost(FIRST) and self.program(reach, SECOND))
+        except checks.ParameterError:
+            return False
+
+
+def _scale(costs: Sequence[Budget]) -> float:
+    """Return the scale of noise that costs so much: Gauss's if any part is counted in rho."""
+    rho = sum(float(cost.amount) for cost in costs if cost.is_zcdp)
+    epsilon = sum(float(cost.amount) for cost in costs if not cost.is_zcdp)
+    return math.sqrt(1 / (2 * rho)) if rho else 1 / epsilon
+
+
 def compile_program(
     asked: Sequence[Metric],
     budget: Budget,
-    reach: int,
+    reach: int | tuple[int, ...],
     *,
     depth: int | None = None,
     selection: SelectionRequest | None = None,
     others: Sequence[str] = (),
     partitions: int | None = None,
-    about: int | None = None,
-    jointly: bool = False,
 ) -> Program:
-    """Share the budget out and return the program.
+    """Return the program for a bound on partitions per person, or for the least to choose from.
+
+    The ladder ends where a metric can no longer be released with its part of the budget, which
+    falls as the bound grows.
 
     Args:
         asked: the metrics; empty only where partitions are selected.
         budget: the whole budget.
-        reach: the most partitions that a person can have rows in.
+        reach: the most partitions that a person can have rows in; or the bounds that can be chosen,
+            in rising order.
         depth: the most rows per person and partition; None: unknown.
         selection: how to select partitions; None for public ones.
         others: the columns of further owners, where rows have several.
         partitions: how many partitions there are; None: unknown.
-        about: a guess of it, from what was released; None: there is none.
-        jointly: whether all public partitions share one draw of noise, where `reach` is their
-            number: see `releases.clipped.PoolNoise`.
 
     Raises:
         ValueError: when delta is needed and 0, a column has two units, or a metric refuses.
     """
-    asked = tuple(metric.beside(asked) for metric in asked)
-    for metric in asked:
-        metric.check_plan(budget, len(asked) == 1, selection is not None)
-    whole, shares = share_out(budget, weights_of(asked), reach, selection)
-    account = Account(whole)
-    selector = None
-    if selection is not None:
-        cost = account.spend(SELECTION, shares[None], reach)
-        selector = best_selection(cost, selection.pre_threshold)
-    columns = columns_of(asked, others)
-    context = Context(
-        columns,
-        reach=reach,
+    edges = reach if isinstance(reach, tuple) else (reach,)
+    together = tuple(metric.beside(asked) for metric in asked)
+    question = Question(
+        together,
+        budget,
+        edges,
         depth=depth,
+        selection=selection,
+        others=tuple(others),
         partitions=partitions,
-        about=about,
-        jointly=jointly,
     )
-    wanted = {part: share for part, share in shares.items() if part is not None}
-    steps = build(asked, wanted, context, account)
-    return Program(
-        metrics=tuple(asked),
-        columns=columns,
-        fields=tuple(context.fields),
-        steps=steps,
-        selection=selector,
-        entries=tuple((entry.label, entry.cost, entry.times) for entry in account.entries),
-        budget=whole,
-        asked=budget,
-        reach=reach,
-    )
+    if question.searches:
+        question = dataclasses.replace(question, edges=question.possible() or edges[:1])
+    return question.model
 
 
 @dataclasses.dataclass(frozen=True)

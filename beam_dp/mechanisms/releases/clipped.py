@@ -14,10 +14,10 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
-from beam_dp.mechanisms.clips.choice import Choice, ClipChoice
-from beam_dp.mechanisms.clips.foresight import Crowd, Foreseen
-from beam_dp.mechanisms.clips.histogram_noise import HistogramNoise
-from beam_dp.mechanisms.clips.loss import ALONE, TOGETHER, Cut, Losses
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.foresight import Crowd, Foreseen
+from beam_dp.mechanisms.histogram_choice.loss import ALONE, TOGETHER, Cut, Losses
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice, HistogramNoise
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.one_draw import OneDraw
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -246,7 +246,7 @@ class ClippedSum(Release):
     suffer.
 
     *Interval.* Let n be how far the noise strays (95%), and L what the people above C lose by the
-    same histogram (`clips.loss`), in all: C is the only thing that cuts, so the true sum is between
+    same histogram (`Losses`), in all: C is the only thing that cuts, so the true sum is between
     the released number - n - L of the negative side, and + n + L of the positive one. n is proved;
     L assumes that what is beyond the highest bucket that shows people goes on falling. A partition
     has its share of L (`Cut`).

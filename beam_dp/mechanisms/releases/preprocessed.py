@@ -5,7 +5,7 @@ one person among n with numbers in [-R, R] moves a mean by at most Delta = 2 R /
 the range of the numbers is at most n Delta = 2 R and f(empty) is within it (`preprocessing`). So
 Delta is a function of released numbers. For every Delta, |g(D) - g(D - i)| <= Delta holds for all
 data, and the release is the adaptive composition of three private releases: R (the highest bucket
-of a noisy histogram that shows people, `clips.choice`), n (noise), and g plus noise of size Delta
+of a noisy histogram that shows people, `ClipChoice`), n (noise), and g plus noise of size Delta
 (Dwork, Rothblum, Vadhan 2010; Bun, Steinke 2016, Lemma 2.3).
 
 n is taken at the lower end of its noise, and rounded down to a power of 2^(1/4): all partitions

@@ -11,8 +11,9 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.clips.choice import Choice, ClipChoice
-from beam_dp.mechanisms.clips.loss import ClipEdges, Losses
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.loss import ClipEdges, Losses
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.integers import scale
@@ -147,7 +148,7 @@ class RankRelease(Release):
     *Rank error in rows.* With n' and r'(y) the weights in all and at or below y, each times C, and
     n and r(y) the rows: r(y) - p n = r'(y) - p n' + sum_i (1 - min(1, C / m_i)) (c_i(y) - p m_i).
     The search says how far the first part is from 0. A term of the sum is at most max(p, 1 - p)
-    times max(0, m_i - C), which the histogram estimates in all, as for a sum (`clips.loss`).
+    times max(0, m_i - C), which the histogram estimates in all, as for a sum (`Losses`).
 
     Attributes:
         relation: who owns which values, in units.

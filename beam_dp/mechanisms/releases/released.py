@@ -14,9 +14,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.clips.choice import Choice
-from beam_dp.mechanisms.clips.foresight import Crowd, Foreseen
-from beam_dp.mechanisms.clips.loss import Cut
+from beam_dp.mechanisms.histogram_choice.foresight import Crowd, Foreseen
+from beam_dp.mechanisms.histogram_choice.loss import Cut
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation

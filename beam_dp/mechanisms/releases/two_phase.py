@@ -115,7 +115,7 @@ class TwoPhase(Release):
     P_x'(H < f(x')) >= P_x'(H < T) > e^-epsilon c, so that alpha >= e^-epsilon q: H is finite with a
     chance of alpha e^epsilon at most, 14% at epsilon 1 and alpha = 5%, whatever the data are and
     however much of the budget is spent on it. A clip of people who own their rows alone has an
-    estimate in its place (`clips.loss`): a histogram of what each of them adds, of which a person
+    estimate in its place (`Losses`): a histogram of what each of them adds, of which a person
     moves one bucket, and that it goes on falling. With several owners one person may move what
     everybody adds. What moves little is how many people a price cuts on average up to the next one,
     (E(2 D) - E(D)) / D, by -1 to 2, as E(2 D) moves by 0 to 2 D, and E(D) by 0 to D. With a part s

@@ -7,7 +7,7 @@ import numpy as np
 
 from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.bounding.ordering import changes, pick
-from beam_dp.mechanisms.clips.choice import Choice
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries.histograms import RESIDUAL, Summary, from_bits
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Owned

@@ -24,11 +24,10 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 
-from beam_dp.mechanisms.clips.choice import Choice
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program
-from beam_dp.mechanisms.planning.reach_programs import Programs
 from beam_dp.transforms.building import quick_steps
 from beam_dp.transforms.draws.draws_folder import Barriers, Draws
 from beam_dp.transforms.public.collected_partitions import KeysAsSide
@@ -69,17 +68,17 @@ def started(_: tuple[int, Iterable[tuple[int, Block]]]) -> bytes:
     return b""
 
 
-def sums_of(block: Block, program: Program | Programs) -> np.ndarray:
+def sums_of(block: Block, program: Program) -> np.ndarray:
     """Return what the blocks of all partitions add up, so that they can be combined."""
     return program.at(block.chosen).sums(block.drawn)
 
 
-def combined(block: Block, program: Program | Programs, sums: Iterable[np.ndarray] = ()) -> Block:
+def combined(block: Block, program: Program, sums: Iterable[np.ndarray] = ()) -> Block:
     """Return the output columns of a block of drawn numbers: a function of what was released.
 
     Args:
         block: what every step drew.
-        program: the run's program, or the programs for each bound that can be chosen.
+        program: the run's program.
         sums: `sums_of` every block.
     """
     taken = program.at(block.chosen)
@@ -93,7 +92,7 @@ def added(tables: Sequence[np.ndarray]) -> np.ndarray:
     return np.array([math.fsum(cell) for cell in cells]).reshape(tables[0].shape)
 
 
-def combined_all(_: bytes, blocks: Iterable[Block], program: Program | Programs) -> Iterator[Block]:
+def combined_all(_: bytes, blocks: Iterable[Block], program: Program) -> Iterator[Block]:
     """Yield every block, combined."""
     every = list(blocks)
     sums = [sums_of(block, program) for block in every]
@@ -126,7 +125,7 @@ class DrawOnce(
     """Turn (bucket, packed summaries) into released `Block`s, computed behind a barrier.
 
     Attributes:
-        program: the run's program, or the programs for each bound that can be chosen.
+        program: the run's program.
         partitions: the partitions of each bucket.
         noise: the randomness; only tests pass another.
         chosen: the choice of the bound, behind a barrier; None: the bound was given.
@@ -134,7 +133,7 @@ class DrawOnce(
         listed: the side input of the public keys, if the pipeline collects them.
     """
 
-    program: Program | Programs
+    program: Program
     partitions: BucketPartitions
     noise: Noise = dataclasses.field(default_factory=Noise)
     chosen: beam.PCollection[Chosen] | None = None
@@ -158,7 +157,7 @@ class DrawOnce(
             | "TakeStoredNumbers" >> quick_steps.mapped(stored)
         )
         self.drawn = Drawn(blocks, beam.pvalue.AsIter(blocks), sides, self.noise)
-        if not self.program.model.spreads:
+        if not self.program.spreads:
             return blocks | "CombineNumbers" >> quick_steps.mapped(combined, self.program)
         sums = beam.pvalue.AsIter(
             blocks | "SumNumbers" >> quick_steps.mapped(sums_of, self.program)
@@ -194,7 +193,7 @@ class DrawOnce(
         return [] if self.chosen is None else [beam.pvalue.AsSingleton(self.chosen)]
 
     def _clips(self, summaries: beam.PCollection[tuple[int, Iterable[bytes]]]) -> list[Any]:
-        if not self.program.model.shared_measures:
+        if not self.program.shared_measures:
             return [()]
         choose = beam.ParDo(ChooseClips(self.program, self.noise, self.draws), *self._reach)
         typed = choose.with_output_types(tuple[int, tuple[Choice, ...]])

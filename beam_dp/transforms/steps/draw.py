@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from beam_dp.mechanisms.clips.choice import Choice
+from beam_dp.mechanisms.histogram_choice import reach
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.program import Program
-from beam_dp.mechanisms.planning.reach_programs import Programs
-from beam_dp.mechanisms.reach import partition_number
 from beam_dp.mechanisms.summaries.histograms import Summary, partitions
 from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -97,8 +96,8 @@ class BucketPartitions:
         if self.layout.public is not None:
             return len(self.layout.public)
         found = None if chosen is None else chosen.reach
-        guess = partition_number.FEW if found is None else found.guess
-        return partition_number.about(kept, self.buckets, guess) if self.layout.partition else 1
+        guess = reach.ABOUT if found is None else found.guess
+        return reach.partitions_about(kept, self.buckets, guess) if self.layout.partition else 1
 
     def _public(self, bucket: int) -> np.ndarray | None:
         """Return the indexes in the public list that belong to the bucket; None if private."""
@@ -133,12 +132,12 @@ class ChooseClips(quick_steps.QuickStep):
     """Draw the clips that all partitions share, from the summary over all of them.
 
     Args:
-        program: the run's program, or the programs for each bound that can be chosen.
+        program: the run's program.
         noise: the randomness.
         draws: what keeps the draws of the run.
     """
 
-    def __init__(self, program: Program | Programs, noise: Noise, draws: Draws) -> None:
+    def __init__(self, program: Program, noise: Noise, draws: Draws) -> None:
         self._program, self._noise, self._draws = program, noise, draws
 
     def process(
@@ -158,14 +157,14 @@ class Draw(quick_steps.QuickStep):
     """Draw everything that is released for the partitions of a bucket.
 
     Args:
-        program: the run's program, or the programs for each bound that can be chosen.
+        program: the run's program.
         partitions: the partitions of each bucket.
         noise: the randomness.
         draws: what keeps the draws of the run.
     """
 
     def __init__(
-        self, program: Program | Programs, partitions: BucketPartitions, noise: Noise, draws: Draws
+        self, program: Program, partitions: BucketPartitions, noise: Noise, draws: Draws
     ) -> None:
         self._program, self._partitions = program, partitions
         self._noise, self._draws = noise, draws

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from beam_dp.mechanisms.clips.loss import Cut
+from beam_dp.mechanisms.histogram_choice.loss import Cut
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.releases.released import Released
 from beam_dp.mechanisms.summaries import wire

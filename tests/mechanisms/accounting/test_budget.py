@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beam_dp.mechanisms.accounting.account import Account, Entry
+from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.accounting.zcdp import zcdp_delta
+from beam_dp.mechanisms.accounting.zcdp import zcdp_epsilon
 
 TENTH = Fraction(1, 10)
 AMOUNTS = st.one_of(st.floats(1e-6, 1e9), st.fractions(Fraction(1, 10**6), 10**9))
@@ -137,36 +137,6 @@ def test_copies_are_equal(budget: Budget) -> None:
     assert copy.copy(budget) == copy.deepcopy(budget) == budget
 
 
-@dataclasses.dataclass
-class Forged:
-    """Pickles as whatever `reduced` says."""
-
-    reduced: tuple[object, ...]
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return self.reduced
-
-
-FIELDS = {"epsilon": Fraction(-1), "delta": Fraction(0), "rho": None}
-
-
-@pytest.mark.parametrize(
-    "reduced",
-    [
-        (Budget, (Fraction(-1), Fraction(0))),
-        (Budget, (Fraction(1), Fraction(2))),
-        (Budget.zcdp, (Fraction(0),)),
-        (Budget.__new__, (Budget,), FIELDS),
-        (Budget.__new__, (Budget,), (None, FIELDS)),
-        (Budget.__new__, (Budget,), [Fraction(-1), Fraction(0), None]),
-    ],
-)
-def test_forged_pickles_are_refused(reduced: tuple[object, ...]) -> None:
-    forged = pickle.dumps(Forged(reduced))
-    with pytest.raises((ValueError, TypeError), match=r"^Budget(\.zcdp)?: \w+ must be"):
-        pickle.loads(forged)
-
-
 @given(amount=AMOUNTS, delta=DELTAS, weights=WEIGHTS)
 def test_shares_sum_exactly_to_the_whole(amount: float, delta: float, weights: list[float]) -> None:
     for whole in (Budget(amount, delta), Budget.zcdp(amount, delta)):
@@ -212,8 +182,8 @@ def test_scaled_and_without_delta() -> None:
 def test_to_zcdp_stays_within_the_budget() -> None:
     whole = Budget(1, 1e-6).to_zcdp()
     assert whole.rho is not None and whole.delta == 0 and whole.is_zcdp
-    assert zcdp_delta(whole.rho, 1) <= math.nextafter(1e-6, 1)
-    assert zcdp_delta(whole.rho * (1 + Fraction(1, 10**9)), 1) > 1e-6
+    assert zcdp_epsilon(whole.rho, 1e-6) <= 1 + 1e-11
+    assert zcdp_epsilon(whole.rho * (1 + Fraction(1, 10**9)), 1e-6) > 1
     assert whole.to_zcdp() == whole
     assert Budget(2.0**-50, 1e-300).to_zcdp().amount > 0
     with pytest.raises(ValueError, match="^Budget.to_zcdp: delta must be above 0, not 0: .* Write"):
@@ -275,38 +245,16 @@ def test_cost_of_rho_on_a_ledger_of_epsilon_is_refused() -> None:
     assert account.entries == () and account.amount == 0
 
 
-@pytest.mark.parametrize("cost", [None, 1, 0.5, "all", (1, 0), Fraction(1, 2), math.inf])
-def test_what_is_no_budget_is_refused(cost: Budget) -> None:
-    account = Account(Budget(1))
-    with pytest.raises(TypeError, match="^Account.spend: cost must be a Budget, not"):
-        account.spend("unknown", cost)
-    with pytest.raises(TypeError, match="^Account: budget must be a Budget, not"):
-        Account(cost)
-    assert account.entries == ()
-
-
 @pytest.mark.parametrize("times", [0, -1, 1.5, True, None, np.int64(1)])
 def test_times_is_a_positive_integer(times: int) -> None:
     with pytest.raises((ValueError, TypeError), match="^Account.spend: times must be an int"):
         Account(Budget(1)).spend("label", Budget(0.5), times)
 
 
-@pytest.mark.parametrize("label", ["", None, 1, b"x"])
-def test_label_is_text(label: str) -> None:
-    with pytest.raises(ValueError, match="^Account.spend: label must be a string"):
-        Account(Budget(1)).spend(label, Budget(0.5))
-
-
 def test_entries_tell_what_was_spent() -> None:
     (account := Account(Budget(1))).spend("count", Budget(0.25), times=2)
     account.spend("sum", Budget(0.5))
-    assert account.entries == (Entry("count", Budget(0.25), 2), Entry("sum", Budget(0.5), 1))
-
-
-@pytest.mark.parametrize("travel", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_ledger_refuses_to_travel(travel: type[bytes]) -> None:
-    with pytest.raises(TypeError, match="^Account: must stay where it is"):
-        travel(Account(Budget(1)))
+    assert account.entries == (("count", Budget(0.25), 2), ("sum", Budget(0.5), 1))
 
 
 @settings(max_examples=50, deadline=None)

@@ -20,7 +20,7 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.clips.foresight import Crowd
+from beam_dp.mechanisms.histogram_choice.foresight import Crowd
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.histogram import HistogramRelease
 from beam_dp.mechanisms.noise.sampling import Noise

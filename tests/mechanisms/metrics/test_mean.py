@@ -13,8 +13,8 @@ from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.metrics.base import CENTRE
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.first_choices import Chosen
-from beam_dp.mechanisms.planning.reach_programs import Programs, compile_programs
-from beam_dp.mechanisms.planning.record import record_of
+from beam_dp.mechanisms.planning.plan import record_of
+from beam_dp.mechanisms.planning.program import Question, compile_program
 from beam_dp.mechanisms.releases.clipped import ClippedSum
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import PEOPLE
@@ -73,13 +73,11 @@ def test_a_person_moves_the_clipped_distances_by_at_most_the_clip(ends, by_perso
     assert reached == {False, True}
 
 
-def programs_of(metrics, budget=None, edges=(1,)) -> Programs:
-    made = compile_programs(metrics, budget or dp.Budget(1), edges)
-    assert isinstance(made, Programs)
-    return made
+def programs_of(metrics, budget=None, edges=(1,)) -> Question:
+    return compile_program(metrics, budget or dp.Budget(1), edges).question
 
 
-def votes_of(programs: Programs, rows: list[Row]) -> list[dict[int, int]]:
+def votes_of(programs: Question, rows: list[Row]) -> list[dict[int, int]]:
     bounder = Bounder(ContributionBounds(4), programs.model.fields, b"key")
     reduced = bounder.reduce(bounder.prepare(table_of(rows)))
     votes = programs.votes
@@ -123,9 +121,8 @@ def test_the_choice_of_a_centre_costs_what_the_account_says(budget, edges) -> No
 
 def test_the_sum_of_the_entries_notices_a_centre_that_is_not_entered(monkeypatch) -> None:
     unpaid = property(lambda _: {})
-    given = programs_of([dp.Mean("x")])
-    monkeypatch.setattr(Programs, "centre_costs", unpaid)
-    entries = given.program(1, Fraction(0)).entries
+    monkeypatch.setattr(Question, "centre_costs", unpaid)
+    entries = programs_of([dp.Mean("x")]).model.entries
     assert sum(cost.amount * times for _, cost, times in entries) == 1 - CENTRE
 
 

@@ -151,5 +151,5 @@ def test_a_mean_over_people_leaves_out_who_has_no_value() -> None:
 
 def test_the_account_is_the_budget() -> None:
     for budget in (dp.Budget(1), dp.Budget.zcdp(Fraction(1, 3))):
-        program = dp.PrivateAggregate("p", [dp.Variance("x"), dp.Ratio("y")], budget)._program.model
+        program = dp.PrivateAggregate("p", [dp.Variance("x"), dp.Ratio("y")], budget)._program
         assert sum(cost.amount * times for _, cost, times in program.entries) == budget.amount

@@ -1,4 +1,4 @@
-"""Noise scaled to a private bound: what is drawn, what is refused, and the theorem by sums."""
+"""Noise scaled to a private bound: its grid, its costs, and the theorem by sums."""
 
 import itertools
 import math
@@ -9,47 +9,9 @@ import pytest
 
 from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.noise.bounded_sensitivity import (
-    Bounded,
-    GridLaplace,
-    bounded_local_sensitivity,
-    shares,
-)
-from beam_dp.mechanisms.noise.sampling import Noise
-from tests.doubles import ZeroNoise
+from beam_dp.mechanisms.noise.bounded_sensitivity import GridLaplace, shares
 
 BUDGET = Budget(Fraction(1), Fraction(1, 1000))
-
-
-class Shifted(Noise):
-    """Noise that is always one number, and remembers the rate."""
-
-    def __init__(self) -> None:
-        object.__setattr__(self, "rates", [])
-
-    def discrete_laplace(self, rate, size):
-        """Return threes."""
-        self.rates.append(rate)
-        return np.full(size, 3)
-
-
-def release(f=len, upper_bound=lambda data, cost, noise: 1, data="abc", budget=BUDGET, **options):
-    return bounded_local_sensitivity(f, upper_bound, data, budget, **options)
-
-
-def test_without_noise_it_is_the_number_rounded_to_the_grid() -> None:
-    for value in (0, 5, -7, Fraction(22, 7), 0.1, 10**30 + Fraction(1, 3)):
-        for bound in (1, Fraction(1, 3), 0.25, 10**20):
-            found = release(lambda _, v=value: v, lambda *_, b=bound: b, noise=ZeroNoise())
-            assert found.bound == Fraction(bound)
-            assert abs(found.value - Fraction(value)) <= Fraction(bound) / 2048
-
-
-def test_the_noise_has_the_scale_of_the_bound_for_what_is_left_of_epsilon() -> None:
-    noise = Shifted()
-    found = release(lambda _: 7, lambda *_: Fraction(1, 2), noise=noise)
-    assert noise.rates == [Fraction(9, 10) / 1024]
-    assert found == Bounded(7 + Fraction(3, 2048), Fraction(1, 2))
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 1000), 1, Fraction(9, 8), 2, 3, 100, 10**6])
@@ -71,45 +33,12 @@ def test_neighbouring_steps_are_at_most_the_resolution_apart() -> None:
                 assert abs(steps[0] - steps[1]) <= grid.resolution
 
 
-def test_the_costs_are_the_budget() -> None:
-    seen = []
-
-    def upper_bound(data, cost, noise):
-        seen.append(cost)
-
-    def fallback(data, cost, noise):
-        seen.append(cost)
-        return 12
-
-    assert release(upper_bound=upper_bound, fallback=fallback, share=0.25) == Bounded(
-        Fraction(12), None
-    )
-    assert seen == [Budget(Fraction(1, 4), Fraction(1, 1000)), Budget(Fraction(3, 4))]
-    account = Account(BUDGET)
-    for cost in seen:
-        account.spend("part", cost)
-
-
 def test_a_budget_of_rho_is_spent_as_epsilon() -> None:
     budget = Budget.zcdp(Fraction(1, 3), Fraction(1, 1000))
     first, second = shares("Test", budget, Fraction(1, 10))
     whole = first.epsilon + second.epsilon
     assert whole**2 / 2 <= Fraction(1, 3) < (whole + Fraction(1, 2**100)) ** 2 / 2
     Account(budget).spend("both", Budget(whole, first.delta))
-
-
-def test_without_a_useful_bound_there_is_nothing_or_the_fallback() -> None:
-    for bound in (None, math.inf, np.float64(np.inf)):
-        assert release(upper_bound=lambda *_, b=bound: b) == Bounded(None, None)
-        found = release(upper_bound=lambda *_, b=bound: b, fallback=lambda *_: 0.5)
-        assert found == Bounded(Fraction(1, 2), None)
-        assert release(upper_bound=lambda *_, b=bound: b, fallback=lambda *_: None) == Bounded(
-            None, None
-        )
-
-
-def test_a_bound_of_zero_releases_the_number() -> None:
-    assert release(lambda _: Fraction(1, 7), lambda *_: 0) == Bounded(Fraction(1, 7), Fraction(0))
 
 
 def laplace(rate: float, reach: int) -> np.ndarray:
@@ -164,22 +93,22 @@ def test_too_little_noise_is_seen() -> None:
     assert delta_of(5, scale=0.5) > q**6 / (1 + q)  # the broken twin: half of the noise
 
 
-BAD = [
-    ({"f": 3}, TypeError, "f must be a function"),
-    ({"upper_bound": 1}, TypeError, "upper_bound must be a function"),
-    ({"fallback": 1}, TypeError, "fallback must be a function"),
-    ({"budget": 1.0}, TypeError, "budget must be a Budget, not 1.0"),
-    ({"budget": Budget(1.0)}, ValueError, "delta must be above 0, not 0"),
-    ({"share": 1}, ValueError, "share must be above 0 and below 1, not 1"),
-    ({"share": "a"}, TypeError, "share must be a real number"),
-    ({"f": lambda _: "x"}, TypeError, "f must return real numbers .* not str"),
-    ({"f": lambda _: math.inf}, ValueError, "f must return finite numbers.$"),
-    ({"upper_bound": lambda *_: math.nan}, ValueError, "not NaN"),
-    ({"upper_bound": lambda *_: -1}, ValueError, "upper_bound must return numbers of at least 0"),
-]
-
-
-@pytest.mark.parametrize(("options", "error", "message"), BAD)
-def test_wrong_calls_are_refused(options, error, message) -> None:
+@pytest.mark.parametrize(
+    ("budget", "share", "error", "message"),
+    [
+        (1.0, 0.1, TypeError, "budget must be a Budget, not 1.0"),
+        (Budget(1.0), 0.1, ValueError, "delta must be above 0, not 0"),
+        (BUDGET, 1, ValueError, "share must be above 0 and below 1, not 1"),
+        (BUDGET, "a", TypeError, "share must be a real number"),
+    ],
+)
+def test_wrong_shares_are_refused(budget, share, error, message) -> None:
     with pytest.raises(error, match=message):
-        release(**options)
+        shares("Test", budget, share)
+
+
+def test_the_costs_are_the_budget() -> None:
+    assert shares("Test", BUDGET, 0.25) == (
+        Budget(Fraction(1, 4), Fraction(1, 1000)),
+        Budget(Fraction(3, 4)),
+    )

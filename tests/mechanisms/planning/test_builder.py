@@ -51,7 +51,7 @@ def test_everything_that_a_release_spends_is_entered_as_often_as_a_person_pays_i
         for step in steps
         for cost, purpose, once in step.release.spends
     ]
-    assert [(entry.label, entry.cost, entry.times) for entry in entries] == wanted
+    assert list(entries) == wanted
     assert sum(cost.amount * times for _, cost, times in wanted) == 4
 
 

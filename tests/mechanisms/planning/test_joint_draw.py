@@ -6,25 +6,20 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
+from beam_dp.mechanisms.histogram_choice.reach import FIRST, Look, StepNoise, choose, edges_up_to
 from beam_dp.mechanisms.noise.one_draw import OneDraw
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.program import TOGETHER, compile_program
-from beam_dp.mechanisms.planning.reach_programs import Programs, compile_programs
-from beam_dp.mechanisms.reach import reach_choice
-from beam_dp.mechanisms.reach.ladder import edges_up_to
-from beam_dp.mechanisms.reach.looks import FIRST, Look
-from beam_dp.mechanisms.reach.reach_choice import StepNoise
+from beam_dp.mechanisms.planning.program import TOGETHER, Question, compile_program
 from beam_dp.mechanisms.releases.clipped import PoolNoise
 
 ASKED = [dp.Count(), dp.Sum("spent")]
 BUDGETS = [dp.Budget(1.0), dp.Budget.zcdp(0.5)]
 
 
-def programs(budget: dp.Budget, partitions: int = 7, asked: list = ASKED) -> Programs:
-    made = compile_programs(asked, budget, edges_up_to(partitions), partitions=partitions)
-    assert isinstance(made, Programs)
-    return made
+def programs(budget: dp.Budget, partitions: int = 7, asked: list = ASKED) -> Question:
+    edges = edges_up_to(partitions)
+    return compile_program(asked, budget, edges, partitions=partitions).question
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=["pure", "zCDP"])
@@ -81,11 +76,11 @@ def test_it_is_chosen_where_it_errs_less(top: bool) -> None:
     def bound(reach: int) -> StepNoise:
         return StepNoise(float(reach), False)
 
-    chosen = reach_choice.choose(look, edges, bound, 7, StepNoise(2.6, False))
+    chosen = choose(look, edges, bound, 7, StepNoise(2.6, False))
     assert chosen.jointly and chosen.reach == 7 and not chosen.lost_share
     assert chosen.told()["one_draw_for_all_partitions"] is True
     for joint in (StepNoise(3.4, False), None):
-        chosen = reach_choice.choose(look, edges, bound, 7, joint)
+        chosen = choose(look, edges, bound, 7, joint)
         assert not chosen.jointly and chosen.reach == 3
 
 

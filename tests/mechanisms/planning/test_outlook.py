@@ -7,12 +7,11 @@ from fractions import Fraction
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.clips.foresight import Foreseen
+from beam_dp.mechanisms.histogram_choice.foresight import Foreseen
+from beam_dp.mechanisms.histogram_choice.reach import edges_up_to
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.outlook import Expected, Outlook, foresee
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.planning.reach_programs import compile_programs
-from beam_dp.mechanisms.reach.ladder import edges_up_to
 
 FIVE = [
     dp.Count(),
@@ -101,7 +100,7 @@ def test_partitions_that_would_not_be_selected_are_announced() -> None:
 
 
 def test_a_bound_that_is_chosen_is_foreseen_as_it_is_needed() -> None:
-    programs = compile_programs([dp.Count()], dp.Budget(1.0), edges_up_to(7), partitions=7)
+    programs = compile_program([dp.Count()], dp.Budget(1.0), edges_up_to(7), partitions=7)
     given = compile_program([dp.Count()], dp.Budget(1.0), 3, partitions=7)
     chosen = foresee(programs, 7000, {"each": 3}, 7)
     assert chosen.people == 3000

@@ -44,7 +44,7 @@ def test_every_kind_has_its_limit(metric, most):
     assert partition_rows.most_rows(metric) == most
     assert partition_rows.most_rows(metric, several_owners=True) == worker_limits.EDGES
     program = dp.PrivateAggregate("person", [metric], dp.Budget(1.0))._program
-    assert program.model.keep_rows == (most is not None)
+    assert program.keep_rows == (most is not None)
 
 
 def test_what_takes_longer_has_the_lower_limit():

@@ -7,12 +7,13 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.histogram_choice.reach import FIRST, edges_up_to
 from beam_dp.mechanisms.metrics import extremes, mean, totals
 from beam_dp.mechanisms.metrics.ratio import Ratio
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.short_numbers import short
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
-from beam_dp.mechanisms.planning.plan import Plan, describe, several_owners
+from beam_dp.mechanisms.planning.plan import SEARCHED, Plan, describe, several_owners
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.releases import clipped, shifted_inverse
 from beam_dp.mechanisms.summaries import worker_limits
@@ -42,7 +43,9 @@ def test_the_rows_add_up_to_the_whole(budget, selected):
     if selected and not budget.delta:
         return
     found = plan(budget, selected=selected)
-    whole = compile_program(ASKED, budget, 3, selection=REQUEST if selected else None).budget
+    whole = compile_program(
+        ASKED, budget, 3, selection=REQUEST if selected else None
+    ).question.whole
     amounts = [row.rho if whole.is_zcdp else row.epsilon for row in found.rows]
     assert sum(amounts) == pytest.approx(float(whole.amount), rel=1e-12)
     assert all(amount > 0 for amount in amounts)
@@ -58,7 +61,8 @@ def test_the_text_has_a_line_per_part_and_a_total():
     assert re.split(" {2,}", heading) == [
         *("metric", "spends", "expected error", "shift T", "noise scale", "mechanism"),
     ]
-    assert [re.split(" {2,}", line)[0] for line in lines[:8]] == [
+    assert [re.split(" {2,}", line)[0] for line in lines[:9]] == [
+        "(centre of spent)",
         "(partitions)",
         "count",
         "sum_spent",
@@ -68,7 +72,7 @@ def test_the_text_has_a_line_per_part_and_a_total():
         "visits",
         "people_count",
     ]
-    explained = [line.partition(":")[0] for line in lines[8:-2]]
+    explained = [line.partition(":")[0] for line in lines[9:-3]]
     assert explained == [
         "expected error",
         "at most N people",
@@ -124,11 +128,11 @@ def test_a_plan_draws_nothing_and_reads_no_data(monkeypatch):
     monkeypatch.setattr(Noise, "words", touched)
     for kind in (clipped.ClippedSum, shifted_inverse.DirectRelease):
         monkeypatch.setattr(kind, "draw", touched)
-    assert len(plan(Budget(1.0, 1e-6), selected=True).rows) == 8
+    assert len(plan(Budget(1.0, 1e-6), selected=True).rows) == 9
 
 
 def test_the_selection_says_from_when_on_it_is_sure():
-    row = plan(Budget(1.0, 1e-6), selected=True).rows[0]
+    row = plan(Budget(1.0, 1e-6), selected=True).rows[1]
     program = compile_program(ASKED, Budget(1.0, 1e-6), 3, selection=REQUEST)
     assert program.selection is not None and row.mechanism == program.selection.name
     assert row.expected_error == program.selection.certainty
@@ -194,7 +198,7 @@ def test_costs_of_one_unit_have_it_in_the_heading() -> None:
     zcdp = str(plan(Budget.zcdp(0.3))).splitlines()
     assert re.split(" {2,}", zcdp[0])[1] == "rho" and "rho" not in zcdp[1]
     both = str(plan(Budget(1.0, 1e-6), selected=True)).splitlines()
-    assert "spends" in both[0] and "delta" in both[1]
+    assert "spends" in both[0] and "delta" in both[2]
 
 
 def test_no_number_of_the_table_has_more_than_three_digits_or_powers_of_ten() -> None:
@@ -203,3 +207,48 @@ def test_no_number_of_the_table_has_more_than_three_digits_or_powers_of_ten() ->
     numbers = re.findall(r"[\d.,]*\d(?:e\S+)?", " ".join(lines))
     assert len(numbers) >= 7 and any("," in each for each in numbers)
     assert all(len(each.replace(",", "").replace(".", "").strip("0")) <= 3 for each in numbers)
+
+
+def chosen_plan(limit=7, budget=None):
+    metrics = [totals.PeopleCount(), totals.Sum("v")]
+    made = compile_program(metrics, budget or Budget(1), edges_up_to(limit), partitions=limit)
+    return made.question, describe(made)
+
+
+def test_the_cost_of_the_search_stands_first():
+    _, made = chosen_plan()
+    assert made.rows[0].metric == SEARCHED and made.rows[0].epsilon == 0.12
+    assert made.rows[0].cells[1] == "epsilon 0.04 to 0.12" and made.rows[0].cells[4] == "25 to 8.33"
+    assert re.search(r"  0\.04 to 0\.12  .*  25 to 8\.33  ", str(made).splitlines()[1])
+    assert "--bounds partitions=3" in str(made)
+    _, made = chosen_plan(budget=Budget.zcdp(0.5))
+    assert "rho 0.02 to 0.06" in made.rows[0].cells and made.rows[0].rho == 0.06
+
+
+@pytest.mark.parametrize(("limit", "bounds"), [(2, (1, 2)), (7, (1, 3, 7)), (None, (1, 3, 12))])
+def test_figures_are_those_of_a_few_bounds(limit, bounds):
+    question, made = chosen_plan(limit)
+    last = 1024 if limit is None else limit
+    shown = " / ".join(map(str, bounds))
+    assert f"in at most 1 to {last} partitions, chosen privately" in made.total
+    assert f"the figures are for {shown} of them" in made.total
+    each = [question.program(bound, FIRST).steps[0].release.describe() for bound in bounds]
+    assert made.rows[1].noise_scale == " / ".join(row.noise_scale for row in each)
+    assert made.rows[1].expected_error == " / ".join(row.expected_error for row in each)
+    assert len(made.rows) == 3
+
+
+def test_words_that_agree_stand_once():
+    _, made = chosen_plan()
+    assert made.rows[2].noise_scale.endswith(" clips") and made.rows[2].noise_scale.count("c") == 1
+    assert made.rows[2].mechanism.count("clip") == 1
+
+
+def test_both_kinds_of_noise_are_shown():
+    few, many = (
+        describe(compile_program([totals.PeopleCount()], Budget(1, 1e-6), edges_up_to(limit)))
+        for limit in (4, 1000)
+    )
+    assert few.rows[1].mechanism == "discrete Laplace"
+    assert many.rows[1].mechanism == "discrete Laplace / Gaussian"
+    assert "epsilon" in many.rows[1].spends and "rho" in many.rows[1].spends

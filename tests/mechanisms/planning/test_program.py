@@ -11,20 +11,19 @@ import pytest
 
 from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.accounting.zcdp import zcdp_delta
+from beam_dp.mechanisms.accounting.zcdp import zcdp_epsilon
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_totals, default_values
 from beam_dp.mechanisms.metrics import base, extremes, mean, totals
-from beam_dp.mechanisms.noise.gaussian_threshold import GaussianThreshold
+from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.intervals import root_below
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.program import Program, compile_loss, compile_program
 from beam_dp.mechanisms.releases.clipped import ClippedSum
-from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -113,28 +112,30 @@ def test_every_program_spends_its_whole_budget_and_no_more(name, budget):
         program = compile_program(METRICS[name], budget, reach, depth=depth, selection=selection)
         whole = program.budget
         account = Account(whole)
-        for label, cost, times in program.entries:
+        entries = [entry for entry in program.entries if not entry[0].startswith("centre")]
+        for label, cost, times in entries:
             account.spend(label, cost, times)
         assert account.amount == whole.amount
         assert account.delta == (whole.delta if selection is not None else 0)
         # The releases hold the very costs that were entered.
-        entered = [
-            (cost, times) for label, cost, times in program.entries if "selection" not in label
-        ]
+        entered = [(cost, times) for label, cost, times in entries if "selection" not in label]
         assert sorted(entered, key=repr) == sorted(costs_of(program), key=repr)
-        check_whole(budget, whole, selection)
+        check_whole(program, selection)
         check_selection(program, selection)
 
 
-def check_whole(budget: Budget, whole: Budget, selection: SelectionRequest | None) -> None:
-    """The whole is the budget, or a zCDP budget that is proved to be within it."""
+def check_whole(program: Program, selection: SelectionRequest | None) -> None:
+    """Centres and the rest cost the budget, or a zCDP budget that is proved to be within it."""
+    budget, whole = program.question.budget, program.budget
+    centres = sum(cost.amount for cost in program.question.centre_costs.values())
     if whole.is_zcdp == budget.is_zcdp:
-        assert whole == budget
+        assert whole.amount + centres == budget.amount and whole.delta == budget.delta
         return
     assert whole.is_zcdp and budget.delta > 0
-    converted = zcdp_delta(whole.rho, budget.epsilon)
-    assert converted + float(whole.delta) <= float(budget.delta) * (1 + 1e-9)
     assert whole.delta == (budget.delta / 2 if selection is not None else 0)
+    together = program.question.whole.is_zcdp  # else the centres are counted in epsilon
+    epsilon = zcdp_epsilon(whole.rho + centres * together, budget.delta - whole.delta)
+    assert epsilon + float(centres) * (not together) <= budget.epsilon * (1 + 1e-9)
 
 
 def check_selection(program: Program, selection: SelectionRequest | None) -> None:
@@ -239,7 +240,7 @@ def test_a_mean_shares_its_parts():
     ]
     mean_part = Fraction(17, 40)
     parts = [mean_part, mean_part, 1, mean_part, mean_part]
-    assert amounts == [15 * part / sum(parts) for part in parts]  # 17/20: a centre is paid before
+    assert amounts == [5 * part for part in parts]  # 17/20: a centre is paid before
     twice = [mean.Mean("x"), mean.Mean("x", name="again")]
     assert len(compile_program(twice, Budget(1.0), 1).steps) == 2
 
@@ -444,13 +445,3 @@ def test_the_loss_of_a_statistic_needs_no_budget():
     measure = loss.profiler.measure
     assert (measure.keep, measure.sign, measure.additive) == (4, -1, False)
     assert compile_loss(totals.PeopleCount(), 0).profiler.measure.source == histograms.PEOPLE
-
-
-def test_the_kinds_of_release():
-    kinds = {
-        name: [type(s.release) for s in compile_program(m, Budget(1.0), 2).steps]
-        for name, m in METRICS.items()
-    }
-    assert kinds["people"] == [ClippedSum]
-    assert kinds["one-sided"] == [DirectRelease] * 3
-    assert kinds["mean of rows and sum"] == [ClippedSum] * 5

@@ -10,8 +10,8 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
+from beam_dp.mechanisms.planning.plan import record_of
 from beam_dp.mechanisms.planning.program import Program, compile_program
-from beam_dp.mechanisms.planning.record import record_of
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 

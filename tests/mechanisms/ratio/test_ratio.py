@@ -8,7 +8,6 @@ import pytest
 
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.noise.bounded_sensitivity import bounded_local_sensitivity
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.ratio.mechanisms import quotient
 from tests.doubles import ZeroNoise
@@ -127,27 +126,6 @@ def test_the_better_of_both_is_released(kind, epsilon) -> None:
         bound = mechanism.bound(a, b if mechanism.substitution else b - a)
         local = float(Fraction(*bound) / mechanism.costs[1].amount) if bound else 1.0
         assert found <= 1.3 * min(rest, local)
-
-
-def test_the_record_is_the_general_tool() -> None:
-    """`bounded_local_sensitivity` with the ratio's own bound releases the same number."""
-    mechanism = ratio.LocalSensitivity(BUDGET)
-
-    def upper_bound(data, cost, noise):
-        pair = data[0], data[1] - data[0]
-        found = mechanism.bound(*pair)
-        return Fraction(*found) if found and mechanism._is_better(found, *pair) else None
-
-    for a, b in [(5000, 10_000), (3, 4000), (3, 10)]:
-        general = bounded_local_sensitivity(
-            lambda data: Fraction(*data),
-            upper_bound,
-            (a, b),
-            BUDGET,
-            fallback=lambda data, cost, noise: ratio.kulesza_suresh_wang(*data, cost, noise=noise),
-            noise=ZeroNoise(),
-        )
-        assert ratio.local_sensitivity(a, b, BUDGET, noise=ZeroNoise()) == float(general.value)
 
 
 EXTREME = [

@@ -2,14 +2,12 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.clips.evidence import Evidence
-from beam_dp.mechanisms.clips.histogram_noise import HistogramNoise, coarser
-from beam_dp.mechanisms.clips.loss import ALONE, ClipEdges, Losses, lost
+from beam_dp.mechanisms.histogram_choice.loss import ALONE, ClipEdges, Losses, lost
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice, HistogramNoise, Looks
 from beam_dp.mechanisms.noise.sampling import Noise
 
 EARLY, FULL = Fraction(1, 4), Fraction(2, 5)
@@ -17,6 +15,16 @@ EARLY, FULL = Fraction(1, 4), Fraction(2, 5)
 _STOP_TOP, _STOP_NEAR, _STOP_FAR, _STOP_WINDOW = 20.0, 2.5, 6.0, 8.0
 _STOP_PEOPLE, _STOP_EARLY = 5_000, 40.0
 _LEAST = Fraction(1, 32)
+WINDOWS = (1, 2, 4)
+"""How many neighbouring buckets are taken together."""
+NOBODY = (1e-6, 3e-3)
+"""Chances that an anchor is anywhere where nobody is: the first, and the second without an anchor
+of the first."""
+BEYOND = 3e-2
+"""Chance that people are shown above the anchor where nobody is, at most."""
+_RARER = 2**-1.5
+"""How much rarer a false alarm is in each bucket further up."""
+_LEAST_CHANCE = 1e-300  # no chance is 0
 
 
 def beside_others(share: Fraction, together: int) -> Fraction:
@@ -59,30 +67,97 @@ def shares(
     return (min(FULL, max(_LEAST, share)),)
 
 
-class Choice(NamedTuple):
-    """What is released to choose clips: one noisy histogram per row.
+@dataclass(frozen=True)
+class Evidence:
+    """Decide how far up a noisy histogram shows people. A function of released numbers: no cost.
+
+    A window of 1, 2 or 4 neighbouring buckets shows people, in its lowest bucket, where its sum
+    exceeds what noise alone reaches with a small chance.
+
+    *Anchor.* The highest bucket with a window that noise alone exceeds, in any bucket, with a
+    chance of at most 1e-6; where there is none, 3e-3 (`NOBODY`). Noise that is taken for people may
+    be anywhere, and makes the clip useless.
+
+    *Above the anchor* more is to be lost the higher a false alarm is: noise of the size of the clip
+    doubles with each octave. So the d-th bucket above has a chance of `BEYOND` 2^(-3 d / 2). The
+    sum over all d is 0.55 `BEYOND`; the expected noise grows by less than the sum of 2^d times
+    that, 2.4 `BEYOND` or 7%, however many buckets there are. With 2^-d it would grow by as much for
+    each bucket; with 4^-d groups of people a few octaves above the others are seen too late. Near
+    the anchor, where people are likely to be, less evidence is asked for than for all buckets
+    alike.
 
     Attributes:
-        noisy: (rows, sides, buckets).
-        look: the index of the look that was used.
+        noise: that of every bucket.
+        buckets: how many there are on one side.
+        sides: 2 where there is a histogram of its own for numbers below 0.
+        anchored: whether the first bucket is where most people are, as with numbers of rows: it is
+            then taken for the anchor, so that little evidence is enough near it.
+        numbers: how many numbers a false alarm would ruin together: it has that part of `BEYOND`.
     """
 
-    noisy: np.ndarray
-    look: int
+    noise: HistogramNoise
+    buckets: int
+    sides: int = 1
+    anchored: bool = False
+    numbers: int = 1
+
+    def highest(self, noisy: np.ndarray) -> np.ndarray:
+        """Return the highest bucket that shows people, per row and side; -1 where none does.
+
+        Args:
+            noisy: (rows, sides, buckets).
+        """
+        first, second = (self._shown(noisy, np.full((1, self.buckets), c)) for c in self._alike)
+        sure = np.where(first.any(axis=(1, 2), keepdims=True), first, second)
+        anchor = _last(sure).max(axis=1)
+        if self.anchored:
+            anchor = np.maximum(anchor, 0)
+        distance = np.arange(self.buckets)[None, :] - anchor[:, None]
+        near = self._shown(
+            noisy, np.maximum(self._alarm * _RARER ** np.clip(distance, 1, None), _LEAST_CHANCE)
+        )
+        return np.where((anchor >= 0)[:, None], _last(sure | near), -1)
+
+    @property
+    def _alike(self) -> tuple[float, ...]:
+        """The chances of `NOBODY` for each bucket."""
+        return tuple(chance / self.buckets for chance in NOBODY)
+
+    def _shown(self, noisy: np.ndarray, chances: np.ndarray) -> np.ndarray:
+        """Return which buckets show people, with these chances where nobody is: (rows, buckets)."""
+        known, which = np.unique(chances, return_inverse=True)
+        shown = np.zeros(noisy.shape, bool)
+        for width in WINDOWS:
+            each = [self.noise.beyond(width, float(chance) / self._tests) for chance in known]
+            levels = np.array(each)[which].reshape(chances.shape)
+            shown |= _windows(noisy, width) > levels[:, None, :]
+        return shown
+
+    @property
+    def _alarm(self) -> float:
+        """The chance that people are shown above the anchor where nobody is, at most."""
+        return BEYOND / self.numbers
+
+    @property
+    def _tests(self) -> int:
+        """How many windows are looked at in each bucket."""
+        return len(WINDOWS) * self.sides
+
+    @property
+    def unseen(self) -> float:
+        """How many people may be in the bucket above a clip, typically, and not be shown."""
+        return self.noise.beyond(1, self._alarm * _RARER / self._tests)
 
 
 @dataclass(frozen=True)
 class ClipChoice:
-    """Choose a clip C: the noisy histogram, and what it says. See `HistogramNoise` for its cost.
+    """Choose a clip C: the noisy histogram, and what it says. See `noisy_histogram` for its cost.
 
-    *Two looks.* Where there are two, `coarser` makes the first of the second. The choice stops at
-    the first look where that shows thousands of people below the highest bucket that shows any,
-    clearly there, and nothing above (`_is_enough`); then the second is not revealed, and what it
-    would have cost goes to the noise of the number. The decision is a function of the first look:
-    on that branch the costs are first look + rest of the budget, on the other the first look is
-    computed from the second, and the costs are second look + rest. Both are the whole budget.
-    The number of rows below a mean stops as soon as the first look shows 40 scales of its noise:
-    a fourth of its budget is then enough, as most people have few rows.
+    *Two looks.* The choice stops at the first look where that shows thousands of people below the
+    highest bucket that shows any, clearly there, and nothing above (`_is_enough`); what the second
+    would have cost goes to the noise of the number. The number of rows below a mean stops as soon
+    as the first look shows 40 scales of its noise: a fourth of its budget is then enough, as most
+    people have few rows.
 
     *The clip.* b is the scale of the noise per unit of the clip. The clip of P partitions is the
     smallest edge that at most P b people are above, up to the highest bucket that shows people: the
@@ -123,11 +198,7 @@ class ClipChoice:
             people: (rows, sides, buckets), each person in one bucket of a row.
             noise: the randomness.
         """
-        whole = HistogramNoise(self.looks[-1]).add(people, noise)
-        if len(self.looks) == 1:
-            return Choice(whole, 0)
-        first = coarser(whole, self.looks[1], self.looks[0], noise)
-        return Choice(first, 0) if self._is_enough(first) else Choice(whole, 1)
+        return Looks(self.looks).draw(people, self._is_enough, noise)
 
     def _is_enough(self, noisy: np.ndarray) -> bool:
         """Return whether a first look at one row shows where people end, clearly."""
@@ -177,3 +248,16 @@ class ClipChoice:
             lost(choice.noisy[:, side], tops[:, side], clips, edges, scale, deviations)
             for side in range(self.sides)
         ]
+
+
+def _windows(noisy: np.ndarray, width: int) -> np.ndarray:
+    """Return the sums of each bucket and those above it; at the end of the grid of fewer."""
+    padded = np.concatenate([noisy, np.zeros((*noisy.shape[:-1], width - 1), noisy.dtype)], axis=-1)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, width, axis=-1)
+    return np.asarray(windows.sum(axis=-1))
+
+
+def _last(flags: np.ndarray) -> np.ndarray:
+    """Return the index of the last flag along the last axis; -1 for none."""
+    last = flags.shape[-1] - 1 - flags[..., ::-1].argmax(axis=-1)
+    return np.asarray(np.where(flags.any(axis=-1), last, -1))

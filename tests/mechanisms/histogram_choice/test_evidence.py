@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.clips.evidence import BEYOND, NOBODY, WINDOWS, Evidence
-from beam_dp.mechanisms.clips.histogram_noise import HistogramNoise
+from beam_dp.mechanisms.histogram_choice.clip import BEYOND, NOBODY, WINDOWS, Evidence
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 
 PURE = HistogramNoise(Budget(0.4))
 GAUSSIAN = HistogramNoise(Budget.zcdp(0.0068))

@@ -210,11 +210,11 @@ class Cut:
         return cls(noise, clip, price * clip, below, sides[0])
 
     def sizes(self, values: np.ndarray) -> np.ndarray:
-        """Return the sizes of released numbers in scales of noise; losses are shared out so."""
+        """Return the sizes of numbers, by which losses are shared out, in scales of the noise."""
         return np.asarray(np.maximum(np.abs(values.astype(float)) / self.scale, 1.0))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """Return the sum of the sizes, and of their squares, which overflow but in scales."""
+        """Return the sum of the sizes, and of their squares: in scales, as squares overflow."""
         sizes = self.sizes(values)
         return np.array([sizes.sum(), (sizes**2).sum()])
 

@@ -1,7 +1,6 @@
 """The choice of a clip: what is revealed, when a first look is enough, and which clip it is."""
 
 import math
-import pickle
 import random
 from fractions import Fraction
 
@@ -9,7 +8,8 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.clips.choice import EARLY, FULL, Choice, ClipChoice, shares
+from beam_dp.mechanisms.histogram_choice.clip import EARLY, FULL, ClipChoice, shares
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.doubles import ZeroNoise
 
@@ -105,51 +105,6 @@ def test_any_clips_can_be_given(grid, sides):
 # --------------------------------------------------------------------------------- two looks
 
 
-class Louder(ZeroNoise):
-    """Noise of 30 in the second draw, which makes the first look, where coins come up tails."""
-
-    def __init__(self, coins: int):
-        object.__setattr__(self, "coins", coins)
-        object.__setattr__(self, "rates", [])
-
-    def words(self, size):
-        """Return the highest words, or the lowest ones."""
-        return np.full(size, self.coins, np.uint64)
-
-    def discrete_laplace(self, rate, size):
-        """Return 0 first, then 30."""
-        self.rates.append(rate)
-        return np.full(size, 30 * (len(self.rates) > 1))
-
-
-TAILS, HEADS = 2**64 - 1, 0
-
-
-def test_the_first_look_is_made_of_the_second():
-    choice = ClipChoice(LOOKS, GRID)
-    people = histogram(b2=9000)
-    for coins, added in ((TAILS, 30), (HEADS, 0)):
-        noise = Louder(coins)
-        drawn = choice.draw(people, noise)
-        assert noise.rates == [Fraction(2, 5), Fraction(1, 4)]
-        first = people + added
-        enough = choice._is_enough(first)
-        assert enough == (coins == HEADS)
-        assert drawn.look == (0 if enough else 1)
-        assert (drawn.noisy == (first if enough else people)).all()
-
-
-def test_a_choice_holds_one_look_only():
-    choice = ClipChoice(LOOKS, GRID)
-    for people in (histogram(b2=9000), histogram(b2=90)):
-        drawn = choice.draw(people, Noise())
-        assert drawn._fields == ("noisy", "look") and drawn.noisy.shape == people.shape
-        assert drawn.noisy.base is None or drawn.noisy.base.size == drawn.noisy.size
-        again = pickle.loads(pickle.dumps(drawn))
-        assert again.look == drawn.look and (again.noisy == drawn.noisy).all()
-        assert len(pickle.dumps(drawn)) < 400
-
-
 ENOUGH = [
     (histogram(b3=6000), True),
     (histogram(b3=4999), False),  # thousands of people
@@ -192,13 +147,6 @@ def test_below_a_mean_a_first_look_is_enough_that_shows_many_people():
         assert choice._is_enough(histogram(b3=people, b4=90, b7=50)) == (people >= 160 - 90 - 50)
     assert not choice._is_enough(histogram(b3=-9000))
     assert not ClipChoice(LOOKS, GRID, early=True)._is_enough(histogram())
-
-
-def test_one_look_is_the_noisy_histogram():
-    choice = ClipChoice((PURE,), GRID, 2)
-    people = np.arange(3 * 2 * 11).reshape(3, 2, 11)
-    drawn = choice.draw(people, ZeroNoise())
-    assert drawn.look == 0 and (drawn.noisy == people).all()
 
 
 # ---------------------------------------------------------------------------------- extremes

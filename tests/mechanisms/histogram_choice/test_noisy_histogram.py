@@ -1,9 +1,10 @@
-"""The noise of a histogram: what a coarser look is, and how rarely noise is beyond a number.
+"""The noise of a histogram: what looks cost, and how rarely noise is beyond a number.
 
 Laws are summed here from their formulas. Where noise is drawn it comes from the system, and the
 false alarm of a test is at most 1e-10.
 """
 
+import collections
 import math
 from fractions import Fraction
 
@@ -11,7 +12,13 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.clips.histogram_noise import HistogramNoise, _stay_interval, coarser
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import (
+    Choice,
+    HistogramNoise,
+    Looks,
+    _stay_interval,
+    coarser,
+)
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.doubles import ZeroNoise
 
@@ -231,3 +238,165 @@ def test_the_smallest_budgets_need_more_than_64_bits():
     whole = HistogramNoise(Budget(tiny)).add(np.full((1, 1, 40), 5), Noise())
     first = coarser(whole, Budget(tiny), Budget(tiny * Fraction(5, 8)), Noise())
     assert first.shape == whole.shape and np.abs(first.astype(float)).max() > 1 << 40
+
+
+# --------------------------------------------------------------------------------- two looks
+
+COSTS = (Budget(1), Budget(2))
+RHOS = (Budget.zcdp(Fraction(1, 50)), Budget.zcdp(Fraction(1, 25)))
+
+
+class Scripted(Noise):
+    """Noise that is told what to draw; the rates that are asked for must be the two looks'."""
+
+    def __init__(self, fine, added, more):
+        vars(self).update(values={2: fine, 1: more}, added=added)
+
+    def discrete_laplace(self, rate, size):
+        return np.array([self.values[rate]] * size, np.int64)
+
+    def bernoullis_below(self, bound, size):
+        return np.array([not self.added] * size)
+
+
+def outcomes(count, kind, enough):
+    """Return the exact distribution of (look, released count) for a histogram of one bucket.
+
+    Every draw of noise up to 18 / 36 is played through the code, with its probability.
+    """
+    found = collections.Counter()
+    chance = 1 - stay(1, 2)
+    fine, more = laplace(2, 18), laplace(1, 36)
+
+    def drawn(noise):
+        choice = kind(COSTS).draw(np.array([count]), lambda first: first.sum() >= enough, noise)
+        return choice.look, int(choice.noisy[0])
+
+    for k, p in enumerate(fine):
+        found[drawn(Scripted(k - 18, False, 0))] += p * (1 - chance)
+        for d, q in enumerate(more):
+            found[drawn(Scripted(k - 18, True, d - 36))] += p * chance * q
+    return found
+
+
+def worst(kind, enough, counts=(3, 4)):
+    """Return the largest log-ratio between neighbours, less what the look costs."""
+    one, other = (outcomes(count, kind, enough) for count in counts)
+    excess = []
+    for look, value in one.keys() | other.keys():
+        if abs(value - 3.5) <= 7:
+            p, q = one[look, value], other[look, value]
+            excess.append(abs(math.log(p / q)) - (1 + look) if p and q else math.inf)
+    return max(excess)
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("enough", [-1, 1, 3, 4, 9])
+def test_no_outcome_tells_more_than_its_look_costs(enough):
+    assert worst(Looks, enough) == pytest.approx(0, abs=1e-9)  # and the cost is tight
+
+
+class Fresh(Looks):
+    """The broken twin: a second look with fresh noise, at the price of the second alone."""
+
+    def draw(self, people, is_enough, noise):
+        first, again = (people + noise.discrete_laplace(rate, 1) for rate in (1, 2))
+        return Choice(first, 0) if is_enough(first) else Choice(again, 1)
+
+
+class Peeking(Looks):
+    """The broken twin: the fine counts decide whether the coarse ones are enough."""
+
+    def draw(self, people, is_enough, noise):
+        fine = people + noise.discrete_laplace(2, 1)
+        coarse = coarser(fine, self.costs[1], self.costs[0], noise)
+        return Choice(coarse, 0) if is_enough(fine) else Choice(fine, 1)
+
+
+class Revealing(Looks):
+    """The broken twin: the fine counts come out at the price of the coarse ones."""
+
+    def draw(self, people, is_enough, noise):
+        drawn = super().draw(people, is_enough, noise)
+        return Choice(people + noise.discrete_laplace(2, 1), drawn.look)
+
+
+def test_broken_looks_are_noticed():
+    assert worst(Peeking, 4) > 0.5 and worst(Revealing, 4) > 0.5
+    with pytest.raises(AssertionError):
+        assert worst(Fresh, 1) == pytest.approx(0, abs=1e-9)
+
+
+def test_two_steps_cost_no_more_than_one():
+    """Neighbours differ in one of two steps; the look depends on the sum: an exact sum over both."""
+    size, enough = 24, 5
+    values = np.arange(-size, size + 1)
+    chance = 1 - stay(1, 2)
+    fine, more = laplace(2, size), laplace(1, 4 * size)
+    # joint[k, j]: fine noise k and coarse noise j of one step
+    joint = np.array([chance * more[4 * size - k + values] for k in values]) * fine[:, None]
+    joint[np.diag_indices(len(values))] += (1 - chance) * fine
+
+    def released(counts):
+        stop = np.add.outer(values + counts[0], values + counts[1]) >= enough
+        coarse = joint.sum(axis=0)
+        went_on = joint @ (~stop).astype(float) @ joint.T  # by the two fine noises
+        return np.outer(coarse, coarse) * stop, went_on
+
+    (stop_one, on_one), (stop_two, on_two) = released((1, 2)), released((2, 2))
+    inner = slice(size - 6, size + 7)
+    shifted = slice(size - 7, size + 6)  # the same outcome has one less noise
+    for one, two, cost in ((stop_one, stop_two, 1.0), (on_one, on_two, 2.0)):
+        p, q = one[inner, inner], two[shifted, inner]
+        assert ((p > 0) == (q > 0)).all()
+        ratios = np.log(p[p > 0] / q[p > 0])
+        assert abs(ratios).max() == pytest.approx(cost, abs=1e-6)
+
+
+class Recording(Noise):
+    """Noise that is 0 and notes the variances that are asked for."""
+
+    def __init__(self):
+        vars(self)["asked"] = []
+
+    def discrete_gaussian(self, variance, size):
+        self.asked.append(variance)
+        return np.zeros(size, np.int64)
+
+
+def gauss(variance, shift, size=400):
+    """Return the logarithms of the probabilities."""
+    logs = -((np.arange(-size, size + 1) - shift) ** 2) / (2 * float(variance))
+    return logs - np.logaddexp.reduce(logs)
+
+
+@pytest.mark.parametrize("alpha", [1.01, 2, 5, 20])
+@pytest.mark.parametrize("enough", [-60, -5, 0, 1, 12])
+def test_zcdp_looks_and_what_follows_cost_rho(alpha, enough):
+    rho, first, second = Fraction(1, 10), Fraction(1, 5), Fraction(2, 5)
+    recording = Recording()
+    drawn = Looks(RHOS).draw(np.array([0]), lambda _: False, recording)
+    assert drawn.look == 1 and len(recording.asked) == 2
+    (p1, q1), (p2, q2) = ((gauss(v, 0), gauss(v, 1)) for v in recording.asked)
+    first_moments = np.exp(alpha * p1 + (1 - alpha) * q1)
+    again = float(np.exp(alpha * p2 + (1 - alpha) * q2).sum())
+    stops = np.arange(-400, 401) >= enough
+
+    def rest(share):
+        return math.exp(alpha * (alpha - 1) * float(rho * (1 - share)))
+
+    after = np.where(stops, rest(first), again * rest(second))
+    moment = float((first_moments * after).sum())
+    assert math.log(moment) / (alpha - 1) <= float(rho) * alpha * (1 + 1e-9)
+    wrong = np.where(stops, rest(first), again * rest(second - first))  # forgets the first look
+    moment = float((first_moments * wrong).sum())
+    assert enough < 0 or math.log(moment) / (alpha - 1) > float(rho) * alpha
+
+
+def test_the_second_zcdp_look_has_the_variance_of_its_cost():
+    """Half of the weight for each of two draws of rho 1/50: the variance of 1/25."""
+    recording = Recording()
+    drawn = Looks(RHOS).draw(np.array([0, 1]), lambda _: False, recording)
+    one, two = map(float, recording.asked)
+    assert one / 4 + two / 4 == pytest.approx(25 / 2)
+    assert drawn.noisy.tolist() == [0, 1]

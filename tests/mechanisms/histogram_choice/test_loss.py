@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.clips.choice import ClipChoice
-from beam_dp.mechanisms.clips.loss import ClipEdges, Cut, Losses, lost
+from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
+from beam_dp.mechanisms.histogram_choice.loss import ClipEdges, Cut, Losses, lost
 from beam_dp.mechanisms.noise.sampling import Noise
 
 GRID = tuple(1 << power for power in range(12))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.clips.foresight import Crowd, Foreseen
+from beam_dp.mechanisms.histogram_choice.foresight import Crowd, Foreseen
 from beam_dp.mechanisms.noise.tails import laplace_bound
 from beam_dp.mechanisms.releases.clipped import ClippedDistinct, people_of
 from beam_dp.mechanisms.releases.released import ALPHA

@@ -1,30 +1,47 @@
 """A bound that is chosen on the way: the same release as with that bound given, drawn once."""
 
 import collections
+import random
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
+import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that, equal_to
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.histogram_choice.reach import (
+    FIRST,
+    SECOND,
+    ReachChoice,
+    edges_up_to,
+    people_per_step,
+)
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.planning.program import Program
-from beam_dp.mechanisms.planning.reach_programs import Programs, compile_programs
-from beam_dp.mechanisms.reach.ladder import edges_up_to
-from beam_dp.mechanisms.reach.looks import FIRST, SECOND
-from beam_dp.mechanisms.reach.reach_choice import ReachChoice
+from beam_dp.mechanisms.planning.first_choices import FirstVotes
+from beam_dp.mechanisms.planning.program import Program, compile_program
+from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.reach.summarise_reached import SummariseReached
+from beam_dp.transforms.draws.draws_folder import Barriers
+from beam_dp.transforms.public.collected_partitions import KeysAsSide
 from beam_dp.transforms.steps import barrier, guards
 from beam_dp.transforms.steps import draw as drawing
+from beam_dp.transforms.steps.choose_first import (
+    VOTES,
+    ReduceShards,
+    pieces,
+    summarise_and_choose,
+)
 from beam_dp.transforms.steps.released_block import Block
 from beam_dp.transforms.steps.summarise import Summarise
 from tests.doubles import ZeroNoise
+from tests.reference import Row, table_of
 
 DAYS = list(range(20))
 PUBLIC = PublicKeys(tuple((day,) for day in DAYS))
@@ -65,26 +82,33 @@ def drawn_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("beam_dp.mechanisms.planning.program.TOGETHER", 0)
 
 
-def parts() -> tuple[Layout, Programs, Bounder]:
-    programs = compile_programs(METRICS, dp.Budget(1), edges_up_to(20), partitions=20)
-    assert isinstance(programs, Programs)
-    layout = Layout("person", ("day",), programs.model.columns, PUBLIC, KEY)
-    bounds = dp.ContributionBounds(programs.edges[-1])
-    return layout, programs, Bounder(bounds, programs.model.fields, KEY)
+def parts() -> tuple[Layout, Program, Bounder]:
+    program = compile_program(METRICS, dp.Budget(1), edges_up_to(20), partitions=20)
+    layout = Layout("person", ("day",), program.columns, PUBLIC, KEY)
+    bounds = dp.ContributionBounds(program.question.edges[-1])
+    return layout, program, Bounder(bounds, program.fields, KEY)
+
+
+def chosen_in(given: Any, noise: Noise) -> Any:
+    """Return the summaries, and the choice."""
+    layout, program, bounder = parts()
+    listed = KeysAsSide()
+    return summarise_and_choose(
+        given, layout, bounder, program, 2, 8, noise=noise, draws=Barriers(), listed=listed
+    )
 
 
 def run(
     rows: list[dict[str, Any]], **options: Any
 ) -> tuple[list[tuple[Any, ...]], list[ReachChoice]]:
     """Return the release with a bound that is chosen, and the choice, without noise."""
-    layout, programs, bounder = parts()
+    layout, program, _ = parts()
     flags = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **options})
     places = drawing.BucketPartitions(layout, 2)
     with beam.Pipeline(options=flags) as pipeline:
         given = pipeline | beam.Create(rows)
-        search = SummariseReached(layout, bounder, programs, 2, 8, ZeroNoise())
-        summaries, choice = search.apply(given)
-        drawn = summaries | barrier.DrawOnce(programs, places, ZeroNoise(), choice)
+        summaries, choice = chosen_in(given, ZeroNoise())
+        drawn = summaries | barrier.DrawOnce(program, places, ZeroNoise(), choice)
         _ = drawn | beam.FlatMap(Block.rows, PUBLIC) | "See" >> beam.Map(see, "rows")
         _ = choice | "Choice" >> beam.Map(see, "choice")
     return sorted(seen("rows")), [each.reach for each in seen("choice")]
@@ -115,7 +139,7 @@ def test_the_release_is_that_of_the_chosen_bound(repeats: int) -> None:
     assert choice.reach == 3 and choice.look.share == SECOND
     people = dict(zip(choice.edges, choice.look.counts.tolist(), strict=True))
     assert people == {**dict.fromkeys(choice.edges, 0), 3: 594, 16: 6}
-    program = parts()[1].program(3, SECOND)
+    program = parts()[1].question.program(3, SECOND)
     found = found[:: len(found) // 20]  # of repeated bundles every row is seen several times
     expected = given_bound(rows, program)
     assert [day for day, _ in found] == [day for day, _ in expected]
@@ -212,11 +236,10 @@ class Wandering(Noise):
 
 def seen_by(rows: list[dict[str, Any]], **options: Any) -> Iterable[list[ReachChoice]]:
     """Return what two consumers see of a choice, one behind a shuffle of its own."""
-    layout, programs, bounder = parts()
     flags = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **options})
     with beam.Pipeline(options=flags) as pipeline:
         given = pipeline | beam.Create(rows, reshuffle=False)
-        _, choice = SummariseReached(layout, bounder, programs, 2, 8, Wandering()).apply(given)
+        _, choice = chosen_in(given, Wandering())
         _ = choice | "First" >> beam.Map(see, "first")
         _ = choice | beam.Reshuffle() | "Second" >> beam.Map(see, "second")
     return [[each.reach for each in seen(name)] for name in ("first", "second")]
@@ -324,3 +347,71 @@ def test_limits_on_rows_alone_choose_no_bound_where_none_can_be_chosen() -> None
     assert dp.PrivateAggregate("person", both, dp.Budget(9), **days).bounds.partitions is None
     with pytest.raises(ValueError, match='be a number or None, not "auto"'):
         dp.BoundContributions("person", ["day"], dp.ContributionBounds())
+
+
+FIELDS = (Field(0, "sum"),)
+EDGES = edges_up_to(6)
+
+
+def rows_of(seed: int, size: int) -> list[Row]:
+    generator = random.Random(seed)
+    people = [(number, number % 3) for number in range(12)]
+    return [
+        Row(generator.choice(people), (generator.randrange(9), 0), (generator.randrange(5),))
+        for _ in range(size)
+    ]
+
+
+def reduced_of(blobs: list[bytes], bounds: ContributionBounds) -> tuple[list[bytes], np.ndarray]:
+    """Return the lines and the counts of one shard."""
+    votes = FirstVotes(EDGES, ())
+    step = ReduceShards(Bounder(bounds, FIELDS, b"key"), votes)
+    step.start_bundle()
+    lines = [blob for _, blob in step.process((3, blobs))]
+    [counted] = step.finish_bundle()
+    assert counted.tag == VOTES
+    return lines, votes.people_per_step(wire.unpack_summary(counted.value.value[1]))
+
+
+@pytest.mark.parametrize("bounds", [(6,), (6, 2), (6, None, 4), (6, 1, 3)])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_counts_are_those_of_the_people_however_the_rows_are_cut(
+    bounds: tuple[int | None, ...], seed: int
+) -> None:
+    rows = rows_of(seed, 60)
+    limits = ContributionBounds(*bounds)
+    bounder = Bounder(limits, FIELDS, b"key")
+    found = []
+    for parts in (1, 3, 7):
+        cut = [rows[part::parts] for part in range(parts)]
+        blobs = [wire.pack_table(bounder.reduce(bounder.prepare(table_of(p)))) for p in cut]
+        lines, counts = reduced_of(blobs, limits)
+        settled = [bounder.settle_reduced(wire.unpack_table(blob)) for blob in lines]
+        found.append((counts.tolist(), [wire.pack_table(table) for table in settled]))
+    assert found[0] == found[1] == found[2]
+    reaches: dict[tuple[int, int], set[tuple[int, int]]] = collections.defaultdict(set)
+    for row in rows:
+        reaches[row.person].add(row.partition)
+    most = bounder.bounds.reach or 6
+    people = np.array([min(len(own), most) for own in reaches.values()])
+    assert counts.tolist() == people_per_step(people, EDGES).tolist()
+
+
+def test_an_empty_shard_has_nobody() -> None:
+    step = ReduceShards(Bounder(ContributionBounds(6), FIELDS, b"key"), FirstVotes(EDGES, ()))
+    step.start_bundle()
+    assert list(step.process((3, []))) == [] == list(step.finish_bundle())
+    votes = FirstVotes(EDGES, ())
+    assert votes.people_per_step(votes.merged([])).tolist() == [0] * len(EDGES)
+
+
+@pytest.mark.parametrize("lines", [1, 2, 5, 17, 1000])
+def test_no_piece_cuts_a_person(lines: int) -> None:
+    bounder = Bounder(ContributionBounds(6), FIELDS, b"key")
+    table = bounder.reduce(bounder.prepare(table_of(rows_of(1, 80))))
+    found = list(pieces(table, lines))
+    assert sum(map(len, found)) == len(table)
+    people = [set(map(tuple, piece.person.T.tolist())) for piece in found]
+    assert sum(map(len, people)) == len(set.union(*people)) == 12
+    assert all(len(piece) < lines + 6 for piece in found)
+    assert list(pieces(table.take(slice(0, 0)), lines)) == []

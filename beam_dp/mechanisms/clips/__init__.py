@@ -1,1 +1,0 @@
-"""Clips: what is large, seen by one noisy histogram, and what people above it lose."""

@@ -1,1 +1,0 @@
-"""How many partitions a person may reach, chosen privately: one noisy histogram of people."""

@@ -1,1 +1,0 @@
-"""The private search for a bound on partitions per person, before people are bounded."""
