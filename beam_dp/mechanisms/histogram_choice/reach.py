@@ -54,10 +54,9 @@ FIRST, SECOND = Fraction(1, 25), Fraction(3, 25)
 ENOUGH = 200
 """The first look is enough from so many people on, times the scale of its noise (5,000 people at
 epsilon 1)."""
-FALSE_ALARM, FALSE_ALARM_UNKNOWN = 0.03, 0.001
-"""At most the chance that any step shows people where nobody is; and where P is unknown: a step far
-up then makes the guess of P, and with it the error, many times too large. It is proved by a union
-over windows that overlap: in simulations, 0.03 is a chance of some 0.015."""
+FALSE_ALARM, FALSE_ALARM_UNKNOWN = 0.05, 0.001
+"""The chance that any step shows people where nobody is; and where P is unknown: a step far up then
+makes the guess of P, and with it the error, many times too large."""
 WINDOWS = (1, 2, 4)
 """Sums of so many neighbouring steps are looked at."""
 FEW, FEW_OF_MANY, MANY = 3, 1, 200

@@ -102,20 +102,20 @@ def test_a_step_shows_by_itself_and_by_windows():
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize(("partitions", "alarm"), [(50, 0.03), (None, 0.001)])
+@pytest.mark.parametrize(("partitions", "alarm"), [(50, 0.05), (None, 0.001)])
 @pytest.mark.parametrize("budget", [PURE, ZCDP])
 def test_nobody_shows_where_nobody_is(partitions, alarm, budget):
     """A union bound over all tests; that of one is `test_noisy_histogram`'s."""
     edges = choice.edges_up_to(partitions)
     empty = look([0] * len(edges), budget=budget)
-    # 400 empty histograms: more than 58 shown have a chance below 1e-20 at 0.03 each.
+    # 400 empty histograms: more than 80 shown have a chance below 1e-20 at 0.05 each.
     random = np.random.default_rng(1)
     draw = random.normal if budget.is_zcdp else random.laplace
     shown = 0
     for _ in range(400):
         noisy = look(draw(0, empty.scale, len(edges)), budget=budget)
         shown += choice.highest_shown(noisy, partitions) >= 0
-    assert shown <= 48 * alarm / 0.03 + 10
+    assert shown <= 80 * alarm / 0.05 + 10
 
 
 @pytest.mark.audit
