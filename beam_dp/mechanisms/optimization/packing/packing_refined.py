@@ -34,9 +34,10 @@ _OPTIONS: dict[str, Any] = {
 }
 SOLVERS = "simplex", "ipx"
 """They are asked in turn, until one finds the best: with twice the pivots in each turn."""
-_PIVOTS = 200_000
+_PIVOTS, _MOST = 200_000, (1 << 31) - 1
 _MORE = 30  # bits that a round adds
 _FLOATS = 52  # bits of a float
+_FAR = 2.0**900  # what is further is no solution
 
 
 @functools.cache
@@ -52,7 +53,7 @@ def bounds(packing: Packing) -> Iterator[PackingBounds]:
     refined, asked = _Refined(packing), 0
     while True:
         turn, solver = divmod(asked, len(SOLVERS))
-        best = refined.round(SOLVERS[solver], _PIVOTS << turn)
+        best = refined.round(SOLVERS[solver], min(_PIVOTS << turn, _MOST))
         yield packing.exact_bounds(refined.prices, refined.packed, refined.bits)
         refined.scale += _MORE if best else 0
         asked = 0 if best else asked + 1
@@ -164,5 +165,6 @@ class _Refined:
 
 def _whole(numbers: Sequence[float]) -> np.ndarray:
     """Return what floats of the scaled program are in integers over 2^bits."""
-    scaled = np.rint(np.ldexp(np.nan_to_num(np.array(numbers)), _FLOATS))
+    known = np.clip(np.nan_to_num(np.array(numbers)), -_FAR, _FAR)
+    scaled = np.rint(np.ldexp(known, _FLOATS))
     return np.array([int(number) for number in scaled.tolist()], object)

@@ -215,6 +215,13 @@ def test_few_people_have_no_share():
     assert few.rate == Fraction(19, 20) and many.rate == few.rate / Fraction(11, 10)
 
 
+def test_equal_shares_that_are_read_differently_are_two_searches():
+    """What is cached for one must not serve the other, in either order."""
+    for shares in ((0.1, Fraction(0.1)), (Fraction(0.1), 0.1)):
+        kept = [TailSearch(Budget(1.0), share, 0, True, STRAY, 1).share for share in shares]
+        assert sorted(kept) == [Fraction(1, 10), Fraction(0.1)] and kept[0] != kept[1]
+
+
 def test_one_candidate():
     alone = Candidates.of([4])
     chances = TailSearch(Budget(1), 0, 3, resolution=1).chances_at(whole([0] * 50, alone), alone)
