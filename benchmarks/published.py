@@ -33,6 +33,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
+from beam_dp.mechanisms.search.common import bounded_range
 from benchmarks import draws, relations, tables
 from benchmarks.draws import middle
 from benchmarks.suites import Rows
@@ -48,7 +49,7 @@ class Published(dp.ExponentialMechanism):
     """The exponential mechanism with the target of the paper, which is larger than needed."""
 
     def _tau(self, n: int) -> int:
-        return math.ceil(2 / float(self._epsilon()) * math.log(n / self.beta))
+        return math.ceil(2 / float(bounded_range(self.budget)) * math.log(n / self.beta))
 
 
 class Question(NamedTuple):
