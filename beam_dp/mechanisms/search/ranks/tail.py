@@ -211,7 +211,7 @@ class TailSearch:
         share = checks.decimal("TailSearch", "share", self.share)
         checks.require(0 <= share < 1, "TailSearch", "share", f"be from 0 to below 1, not {share}")
         check_share("TailSearch", self.share)
-        # 0.1 and Fraction(0.1) are equal, but 0.1 is read as 1/10: what is cached must tell them apart.
+        # 0.1 and Fraction(0.1) are equal but read differently: what is cached tells them apart.
         object.__setattr__(self, "share", share)
         checks.require(self.rank >= 0, "TailSearch", "rank", f"be at least 0, not {self.rank}")
         checks.positive_integer("TailSearch", "resolution", self.resolution)
