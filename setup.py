@@ -64,7 +64,6 @@ setup(
         "ledger": [PLD],
         "yaml": [YAML],
         "docs": DOCS,
-        "plot": ["matplotlib>=3.8"],
         "gcp": ["apache-beam[gcp]>=2.77,<3"],
         "bench": [*PEERS, "duckdb>=1.1", "tpchgen-cli>=2"],
     },

@@ -2,7 +2,6 @@
 
     python -m benchmarks accuracy_preprocessing                      200 releases of everything
     python -m benchmarks accuracy_preprocessing --runs 20 --sizes 1000     a look at it
-    python -m benchmarks accuracy_preprocessing --plot errors.png    a picture (pip install .[plot])
 
 Three kinds of data at epsilon 1, one number per person: TPC-H's `o_totalprice` per nation, where a
 person is a customer and the number the mean of their orders (25 partitions; also of a tenth and a
@@ -169,29 +168,15 @@ def marked(found: dict[str, np.ndarray]) -> dict[str, str]:
     return {min(honest, key=honest.__getitem__): "*", min(middles, key=middles.__getitem__): "**"}
 
 
-def panels(results: dict[str, Found]) -> dict[str, dict[str, dict[float, float]]]:
-    """Return the middle errors by statistic and data, mechanism, and people of a partition."""
-    found: dict[str, dict[str, dict[float, float]]] = {}
-    for statistic, by_question in results.items():
-        for question, errors in by_question.items():
-            panel = found.setdefault(f"{statistic}, {question.data}", {})
-            for name, one in errors.items():
-                panel.setdefault(name, {})[question.size] = middle(one)
-    return found
-
-
 def main(words: Sequence[str] | None = None) -> int:
-    """Print the tables of errors, and draw them where that is wanted."""
+    """Print the tables of errors."""
     sizes, shares = "100,1000,10000,100000", "0.01,0.1,1"
-    given = tables.options(__doc__, words, runs=200, sizes=sizes, shares=shares, plot="")
+    given = tables.options(__doc__, words, runs=200, sizes=sizes, shares=shares)
     sizes, shares = (text.split(",") for text in (given.sizes, given.shares))
     asked = list(questions([*map(int, sizes)], [*map(float, shares)]))
-    results: dict[str, Found] = {}
     for statistic in TRUTHS:
-        results[statistic] = {one: errors(one, statistic, given.runs) for one in asked}
-        say(f"{table(statistic, results[statistic])}\n")
-    if given.plot:
-        tables.plot(panels(results), given.plot)
+        found = {one: errors(one, statistic, given.runs) for one in asked}
+        say(f"{table(statistic, found)}\n")
     return 0
 
 

@@ -6,6 +6,7 @@ are drawn again and again, by the program that the job would run, with the noise
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import functools
 import math
@@ -76,12 +77,12 @@ def middle(errors: np.ndarray) -> float:
     return float(np.sort(errors)[fifth : len(errors) - fifth].mean())
 
 
-class Releases:
+class Releases(abc.ABC):
     """What can be released again and again."""
 
+    @abc.abstractmethod
     def draw(self) -> list[Interval]:
         """Return one release of every number of every metric, for every partition."""
-        raise NotImplementedError
 
     def draws(self, runs: int, seconds: float = math.inf) -> list[Interval]:
         """Return independent releases: for each number arrays (runs, partitions).

@@ -3,7 +3,6 @@
     python -m benchmarks ratio                             the table: 100,000 releases per number
     python -m benchmarks ratio --trials 1000               a short look
     python -m benchmarks ratio --neighbours substitution   other rows of a person, not one more
-    python -m benchmarks ratio --plot ratio.svg            a picture as well (pip install .[plot])
 
 The settings are the article's ("Privately bounding local sensitivity", 2024): epsilon 1, delta
 10^-6, a tenth of epsilon for the bound, one row per person, and mean absolute errors against b for
@@ -66,22 +65,15 @@ def local_sensitivity(a: int, b: int, neighbours: str) -> Fraction:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Print the table of errors, and draw it where that is wanted."""
-    given = tables.options(
-        __doc__, words, trials=100_000, neighbours=ratio.ADD_REMOVE, sizes=SIZES, plot=""
-    )
+    """Print the table of errors."""
+    given = tables.options(__doc__, words, trials=100_000, neighbours=ratio.ADD_REMOVE, sizes=SIZES)
     methods = draws(given.neighbours)
     say(tables.heads(["a / b", "b", *methods]))
-    panels: dict[str, dict[str, dict[float, float]]] = {}
     for share in RATIOS:
-        found = panels[f"mean absolute error, a / b = {share}"] = {name: {} for name in methods}
         for b in map(int, given.sizes.split(",")):
             a = round(share * b)
-            for name, draw in methods.items():
-                found[name][b] = float(np.abs(draw(a, b, given.trials) - a / b).mean())
-            say(line([str(share), f"{b:,}", *(f"{errors[b]:.2e}" for errors in found.values())]))
-    if given.plot:
-        tables.plot(panels, given.plot)
+            errors = [np.abs(draw(a, b, given.trials) - a / b) for draw in methods.values()]
+            say(line([str(share), f"{b:,}", *(f"{error.mean():.2e}" for error in errors)]))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What the tables share: options of a command, lines of Markdown, short numbers, pictures.
+"""What the tables share: options of a command, lines of Markdown, short numbers.
 
 It imports nothing heavy: see `measure`.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 
 def options(about: str, words: Sequence[str] | None, **defaults: object) -> argparse.Namespace:
@@ -67,23 +67,3 @@ def geometric(numbers: Iterable[float]) -> float:
     if 0 in numbers:
         return 0.0
     return math.exp(sum(map(math.log, numbers)) / len(numbers))
-
-
-def plot(panels: Mapping[str, Mapping[str, Mapping[float, float]]], path: str) -> None:
-    """Draw lines, a panel for each title: for each name numbers by size.
-
-    Args:
-        panels: the numbers by title, name and size.
-        path: where the picture goes; its ending says which kind it is.
-    """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5 * len(panels), 5), layout="constrained")
-    for axes, (title, series) in zip(
-        figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
-    ):
-        for name, numbers in series.items():
-            axes.loglog([*numbers], [*numbers.values()], marker="o", markersize=3, label=name)
-        axes.set(title=title)
-        axes.legend(fontsize=7)
-    figure.savefig(path, dpi=150)

@@ -76,7 +76,11 @@ def described(options: argparse.Namespace) -> dict[str, Any]:
         beside |= {"person_epsilon": column, "epsilons": epsilons.split(",")}
         if len(options.metrics) != 1:
             raise ValueError("person_epsilon takes one statistic, as people pay for nothing else")
-        options.metrics = [{**options.metrics[0], **beside}]
+        [asked] = options.metrics
+        word = next(iter(asked))
+        if REGISTRY[word].takes_own_epsilons is Metric.takes_own_epsilons:
+            asked = _of_people(word, asked)
+        options.metrics = [{**asked, **beside}]
         return command_line.described(options)
     taken: set[str] = set()
     made = []

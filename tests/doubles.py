@@ -35,6 +35,18 @@ class ZeroNoise(Noise):
         return np.full(size, np.iinfo(np.uint64).max, np.uint64)
 
 
+class Asked(ZeroNoise):
+    """Zero noise that remembers the rates of the Laplace noise."""
+
+    def __init__(self):
+        object.__setattr__(self, "rates", [])
+
+    def discrete_laplace(self, rate, size):
+        """Return zeros."""
+        self.rates.append(rate)
+        return super().discrete_laplace(rate, size)
+
+
 def choices(program: Program, index: int) -> tuple[Choice, ...]:
     """Return histograms by which every shared clip of a program is the one of that index."""
     found = []

@@ -43,7 +43,7 @@ from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import fixed_point, ids
-from tests.doubles import ZeroNoise
+from tests.doubles import Asked, ZeroNoise
 from tests.mechanisms.releases.test_pool import noise_of_smaller_clips, worst_of_pool
 from tests.reference import (
     Row,
@@ -289,17 +289,6 @@ def each_person_is_kept_by_chance_alone() -> bool:
 
 
 # ------------------------------------------------------------------------------- what they need
-
-
-class Asked(ZeroNoise):
-    """Zero noise that remembers the rates of the Laplace noise."""
-
-    def __init__(self):
-        object.__setattr__(self, "rates", [])
-
-    def discrete_laplace(self, rate, size):
-        self.rates.append(rate)
-        return super().discrete_laplace(rate, size)
 
 
 class Words(Noise):

@@ -168,9 +168,3 @@ def test_the_best_without_the_true_range_is_marked_apart() -> None:
     }
     assert figures.marked(found) == {"b, true range": "**", "b, 10 x wider": "*"}
     assert figures.marked(found | {"a": np.zeros(5)})["a"] == "**"
-
-
-def test_the_picture_has_a_panel_for_each_statistic_and_data() -> None:
-    question = figures.Question("lognormal", (np.ones(200),))
-    found = figures.panels({"mean": {question: {"clipping": np.arange(5.0)}}})
-    assert found == {"mean, lognormal": {"clipping": {200: 2.0}}}

@@ -2,7 +2,6 @@
 
 import itertools
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,9 +61,3 @@ def test_the_table_has_a_line_for_each_size(capsys: pytest.CaptureFixture[str]) 
         assert [line[:2] for line in cells[2:]] == expected
         numbers = np.array([line[2:] for line in cells[2:]], float)
         assert np.isfinite(numbers).all() and (numbers >= 0).all()
-
-
-def test_the_picture_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "ratio.png"
-    figures.main(["--trials", "20", "--sizes", "10,30", "--plot", str(path)])
-    assert path.read_bytes().startswith(b"\x89PNG") and capsys.readouterr().out

@@ -27,18 +27,20 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.mark.sampled(15)
-@pytest.mark.parametrize(("metric", "truth"), [("sum", 400.0), ("max", 3.0), ("median", 2.0)])
+@pytest.mark.parametrize(
+    ("metric", "truth"), [("sum", 400.0), ("max", 3.0), ("min", 0.0), ("median", 2.0)]
+)
 def test_the_statistic_of_the_people_with_a_public_epsilon(
     source: str, tmp_path: Path, metric: str, truth: float
 ) -> None:
     """The noise has a scale of some 1e-4; 0.1 is a thousand scales (e^-1000).
 
-    A median is rounded up by 0.025% at most.
+    A minimum is at most `empty`, which is 0; a median is rounded up by 0.025% at most.
     """
     out = tmp_path / "out.csv"
     words = ["--input", source, "--output", str(out), "--person", "who", f"--{metric}", "v"]
     own = ["--person_epsilon", f"own={EPSILON},0.5", "--epsilon", str(EPSILON)]
-    if metric == "max":  # else found from half of the smallest epsilon
+    if metric in ("max", "min"):  # else found from half of the smallest epsilon
         own += ["--sensitivity", "1"]
     if metric == "sum":
         own += ["--sensitivity", "8"]

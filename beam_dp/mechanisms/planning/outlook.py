@@ -200,11 +200,18 @@ def _expected(step: Step, crowd: Crowd, known: Mapping[str, float]) -> Expected:
 
 
 def _needed(step: Step, crowd: Crowd) -> int:
-    """Return about how many people a partition needs for an interval narrower than its number."""
+    """Return about how many people a partition needs for an interval narrower than its number.
 
-    def enough(people: int) -> bool:
+    Near it the clip jumps between powers of two, and suits some numbers of people better: a tenth
+    more have to be enough too.
+    """
+
+    def narrow(people: float) -> bool:
         number = step.release.foreseen(dataclasses.replace(crowd, people=people))
         return number is not None and not number.is_wide
+
+    def enough(people: int) -> bool:
+        return narrow(people) and narrow(1.1 * people)
 
     high = 1
     while not enough(high) and high < _MOST_PEOPLE:

@@ -63,8 +63,7 @@ def test_what_is_hopeless_is_announced_with_what_helps() -> None:
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_the_people_needed_are_those_from_whom_on_it_is_narrow(place: int) -> None:
     needed = outlook(1000).expected[place].needed
-    # About: near it the clip jumps between powers of two, and suits some numbers of people better.
-    for share, wide in ((0.8, True), (1.2, False)):
+    for share, wide in ((0.8, True), (1.1, False)):
         number = outlook(round(needed * share * 7 / 3)).expected[place].number
         assert number is not None and number.is_wide == wide
 

@@ -12,7 +12,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.releases import clipped
 from beam_dp.mechanisms.releases.clipped import ClippedFrequency
-from tests.doubles import ZeroNoise
+from tests.doubles import Asked, ZeroNoise
 from tests.relations import Row, as_dicts, views
 
 PROGRAM = compile_program([dp.MaxFrequency("item")], dp.Budget(2.0), 1, partitions=1)
@@ -113,17 +113,6 @@ def log_chances(people, clip: int, rate: float) -> np.ndarray:
     """Return ln P of what comes out, from -30 to 40, of the noise that the release asks for."""
     number = statistics(people)[clip]
     return math.log(math.tanh(rate / 2)) - rate * np.abs(np.arange(-30, 41) - number)
-
-
-class Asked(ZeroNoise):
-    """Remembers the rates that it was asked for."""
-
-    def __init__(self):
-        object.__setattr__(self, "rates", [])
-
-    def discrete_laplace(self, rate, size):
-        self.rates.append(rate)
-        return super().discrete_laplace(rate, size)
 
 
 def test_the_exact_distribution_of_neighbours_is_within_the_noise_s_epsilon(known):
