@@ -353,9 +353,9 @@ def _keys(text: str, parts: int) -> Any:
     # 18-24,25-34 are keys; alone, or beside whole numbers only, such a word is a range.
     if ranges and (others or len(words) == 1) and all(map(_WHOLE.fullmatch, others)):
         raise ValueError(
-            f"--public_partitions names keys, and {ranges[0]!r} looks like a range: write all of them, "
-            "with commas between; if it is one key, write it into a file: --public_partitions "
-            "@keys.txt"
+            f"--public_partitions names keys, and {ranges[0]!r} looks like a range: write all of "
+            "them, with commas between; if it is one key, write it into a file: "
+            "--public_partitions @keys.txt"
         )
     return keys_of(words, parts)
 

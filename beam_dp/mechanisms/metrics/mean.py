@@ -73,8 +73,8 @@ class Mean(Metric):
 
     The interval joins, by squares, how far the interval of each part moves the quotient, of the
     rows that bounds leave. Where that of the count reaches 0, there are too few rows: it is NaN.
-    The mean is from `low` to `high`; over people only as far as no total can be beyond: from a `low`
-    of 0 or more on, and up to a `high` of 0 or less.
+    The mean is from `low` to `high`; over people, whose totals may be beyond, only from a `low` of
+    0 or more, or up to a `high` of 0 or less.
 
     Attributes:
         column: the value column; rows without a valid value do not count.
