@@ -64,10 +64,24 @@ class CellSearch:
         high: the highest.
     """
 
-    def __init__(self, packing: Packing, added: Fraction) -> None:
-        self._added, self._bounds = added, _bounds(packing)
-        self._best = packing.bounds(np.zeros(packing.people), np.zeros(len(packing.values)))
-        self.low, self.high = cell(added), cell(self._best.high + added)
+    def __init__(
+        self, known: PackingBounds, bounds: Iterator[PackingBounds], added: Fraction = Fraction(0)
+    ) -> None:
+        """Begin with what is known.
+
+        Args:
+            known: bounds of E / D.
+            bounds: others, which come as close as one likes.
+            added: the known number.
+        """
+        self._added, self._bounds, self._best = added, bounds, known
+        self.low, self.high = cell(known.low + added), cell(known.high + added)
+
+    @classmethod
+    def of(cls, packing: Packing, added: Fraction) -> CellSearch:
+        """Return the search of a packing program."""
+        known = packing.bounds(np.zeros(packing.people), np.zeros(len(packing.values)))
+        return cls(known, _bounds(packing), added)
 
     def step(self) -> None:
         """Take the bounds of one guess more."""
@@ -89,4 +103,10 @@ def _bounds(packing: Packing) -> Iterator[PackingBounds]:
         steps = _FEW if len(packing.values) <= _ROWS else _MANY
         for guess in PackingProposals(packing).guesses(steps):
             yield packing.bounds(guess.removed, guess.packed)
-    yield from packing_refined.bounds(packing)
+    yield from refined(packing)
+
+
+def refined(packing: Packing) -> Iterator[PackingBounds]:
+    """Yield bounds by HiGHS, as close as one likes."""
+    for guess in packing_refined.solutions(packing):
+        yield packing.exact_bounds(guess.prices, guess.columns, guess.bits)

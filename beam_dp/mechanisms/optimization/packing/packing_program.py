@@ -34,6 +34,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beam_dp.mechanisms.optimization.packing.packing_refined import Matrix, summed
+
 _EXACT = 52  # integers of so many bits are floats, and so are sums of them that stay below
 _MOST = 44
 _SAFE = 2.0**-50
@@ -95,11 +97,6 @@ class Packing:
         """Whether every value has one row."""
         return len(self.weights) == len(self.values)
 
-    @property
-    def shared(self) -> int:
-        """How many values have a bound that several rows share: all of them, or none."""
-        return 0 if self.single else len(self.weights)
-
     @functools.cached_property
     def starts(self) -> np.ndarray:
         """Where the rows of each value start."""
@@ -136,7 +133,30 @@ class Packing:
         """Return the sum of a column over the rows of each value."""
         return packed if self.single else np.add.reduceat(packed, self.starts)
 
-    def rooms(self, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    @property
+    def matrix(self) -> Matrix:
+        """A row needs as much of its owners, and of its value if that has several rows."""
+        lines = self.owners
+        if not self.single:
+            lines = np.column_stack([lines, self.people + self.values])
+        there = lines >= 0
+        ones = np.full(int(there.sum()), 1, object)
+        return Matrix(np.nonzero(there)[0], lines[there], ones, 1)
+
+    def gains(self, bits: int) -> np.ndarray:
+        """Return 1 for each row."""
+        return np.full(len(self.values), 1 << bits, object)
+
+    def rooms(self, bits: int) -> np.ndarray:
+        """Return 1 for each person, and c_v of values of several rows."""
+        people = np.full(self.people, 1 << bits, object)
+        return people if self.single else np.append(people, self.value_rooms(bits)[0])
+
+    def most(self, bits: int) -> np.ndarray | None:
+        """Return c_v of values of one row."""
+        return self.value_rooms(bits)[0] if self.single else None
+
+    def value_rooms(self, bits: int) -> tuple[np.ndarray, np.ndarray]:
         """Return c_v times 2^bits, rounded down and up, as integers."""
         weights, index = np.unique(self.weights, return_inverse=True)
         top, bottom = self.price.denominator << bits, self.price.numerator
@@ -148,7 +168,7 @@ class Packing:
     @functools.cached_property
     def _rooms(self) -> tuple[np.ndarray, np.ndarray]:
         """The same for the precision of guesses, as floats."""
-        low, high = self.rooms(self.bits)
+        low, high = self.value_rooms(self.bits)
         return low.astype(np.float64), high.astype(np.float64)
 
     def bounds(self, removed: np.ndarray, packed: np.ndarray) -> PackingBounds:
@@ -157,7 +177,7 @@ class Packing:
 
     def exact_bounds(self, removed: np.ndarray, packed: np.ndarray, bits: int) -> PackingBounds:
         """Return what a guess in integers over 2^bits proves: closer than floats can be."""
-        one, (least, most) = 1 << bits, self.rooms(bits)
+        one, (least, most) = 1 << bits, self.value_rooms(bits)
         parts = np.append(np.clip(removed[: self.people], 0, one), 0)
         stays = np.maximum(one - self.stays(self.taken(parts)), 0)
         kept = -(-most * stays >> bits)  # rounded up
@@ -165,8 +185,8 @@ class Packing:
         sums = self.sums(filled)
         room = np.where(sums > least, least, sums)[self.values]
         filled = filled * room // np.maximum(sums, 1)[self.values]
-        loads = sum(summed(role, filled, self.people) for role in self.roles)
-        over = np.maximum(loads - one, 0)
+        loads = sum(summed(role, filled, self.people + 1) for role in self.roles)
+        over = np.maximum(loads[:-1] - one, 0)
         gone = Fraction(sum(parts), one)
         return PackingBounds(
             Fraction(sum(filled) - sum(over), one),
@@ -210,10 +230,3 @@ class Packing:
             parts = np.where((self.sums(parts) <= room)[self.values], parts, 0)
         over = np.maximum(self.loads(parts) - one, 0)
         return Fraction(int(parts.sum()) - int(over.sum()), 1 << self.bits)
-
-
-def summed(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
-    """Return the sums of integers of any size by index, 0 to before `size`; others are left out."""
-    sums = np.zeros(size + 1, object)
-    np.add.at(sums, indexes, column)
-    return sums[:-1]

@@ -1,29 +1,20 @@
-"""Solutions of the program of `packing_program` by HiGHS, each closer than the last.
+"""Solutions of linear programs by HiGHS, each closer than the last.
 
-HiGHS proposes in floats. What is missing of its solution is a program of the same rows again, with
+HiGHS proposes in floats. What is missing of its solution is a program of the same form again, with
 what is left of every bound, and of every price, as its numbers: exact integers, multiplied by a
 scale until floats see them. Its solution, divided by the scale, is added, and so on (iterative
 refinement: Gleixner, Steffy, Wolter, "Iterative refinement for linear programming", 2016). Where
 HiGHS ends with the best vertex, a round adds some 30 bits and takes no pivot. Nothing depends on
 time: each round ends after so many pivots or steps.
-
-It is asked in prices, in which no number of the program is above 1. A column is a row of the data,
-with what it packs; a line is a person, or a value of several rows, with what is left to it.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-
-from beam_dp.mechanisms.optimization.packing.packing_program import (
-    Packing,
-    PackingBounds,
-    summed,
-)
 
 _OPTIONS: dict[str, Any] = {
     "output_flag": False,
@@ -40,6 +31,53 @@ _FLOATS = 52  # bits of a float
 _FAR = 2.0**900  # what is further is no solution
 
 
+class Matrix(NamedTuple):
+    """What the columns of a program need of its lines.
+
+    Attributes:
+        columns: the column of each entry, rising.
+        lines: its line.
+        numbers: the entry, times the divisor: an integer, as an object.
+        divisor: at least 1.
+    """
+
+    columns: np.ndarray
+    lines: np.ndarray
+    numbers: np.ndarray
+    divisor: int
+
+
+class Program(Protocol):
+    """max { gains x : matrix x <= rooms, 0 <= x <= most }; numbers are integers over 2^bits."""
+
+    @property
+    def matrix(self) -> Matrix:
+        """What the columns need of the lines."""
+
+    def gains(self, bits: int) -> np.ndarray:
+        """Return what each column brings."""
+
+    def rooms(self, bits: int) -> np.ndarray:
+        """Return what each line has."""
+
+    def most(self, bits: int) -> np.ndarray | None:
+        """Return the most of each column; None: no limit."""
+
+
+class Solution(NamedTuple):
+    """A guess at the best: integers over 2^bits.
+
+    Attributes:
+        columns: x.
+        prices: the price of each line.
+        bits: the precision.
+    """
+
+    columns: np.ndarray
+    prices: np.ndarray
+    bits: int
+
+
 @functools.cache
 def highs() -> Any:
     """Return `highspy`, which takes a quarter of a second to load, and is not always needed."""
@@ -48,15 +86,20 @@ def highs() -> Any:
     return highspy
 
 
-def bounds(packing: Packing) -> Iterator[PackingBounds]:
-    """Yield bounds of the program that come as close as one likes."""
-    refined, asked = _Refined(packing), 0
+def solutions(program: Program, solvers: Sequence[str] | None = None) -> Iterator[Solution]:
+    """Yield guesses that come as close to the best as one likes.
+
+    Args:
+        program: what is asked.
+        solvers: who is asked for the first of them; None: the same as for others.
+    """
+    refined, asked, order = _Refined(program), 0, solvers or SOLVERS
     while True:
-        turn, solver = divmod(asked, len(SOLVERS))
-        best = refined.round(SOLVERS[solver], min(_PIVOTS << turn, _MOST))
-        yield packing.exact_bounds(refined.prices, refined.packed, refined.bits)
+        turn, solver = divmod(asked, len(order))
+        best = refined.round(order[solver], min(_PIVOTS << turn, _MOST))
+        yield Solution(refined.columns, refined.prices, refined.bits)
         refined.scale += _MORE if best else 0
-        asked = 0 if best else asked + 1
+        asked, order = (0, SOLVERS) if best else (asked + 1, order)
 
 
 class _Refined:
@@ -65,49 +108,44 @@ class _Refined:
     What is missing has a column for what is left to each line too, as each has a price by now.
 
     Attributes:
-        packed: u of each row of the data.
+        columns: x.
         spare: what is left to each line.
-        prices: the price of each line; r of the people first.
+        prices: the price of each line.
         scale: the numbers of the next program are multiplied by 2^scale.
         bits: the precision.
     """
 
-    def __init__(self, packing: Packing) -> None:
-        self._packing = packing
-        self._lines = packing.people + packing.shared
-        index = np.where(packing.owners < 0, self._lines, packing.owners)
-        if packing.shared:
-            index = np.column_stack([index, packing.people + packing.values])
-        self._index = index
-        self.packed = np.zeros(len(packing.values), object)
+    def __init__(self, program: Program) -> None:
+        self._program, self._matrix = program, program.matrix
+        self.columns = np.zeros(len(program.gains(0)), object)
+        self.prices = np.zeros(len(program.rooms(0)), object)
         self.spare = np.zeros(0, object)
-        self.prices = np.zeros(self._lines, object)
         self.scale, self.bits = 0, _FLOATS
         self._basis: Any = None
 
     def round(self, solver: str, pivots: int) -> bool:
         """Add a solution of what is missing; return whether HiGHS holds it to be the best."""
         more = self.scale + _FLOATS - self.bits
-        self.packed, self.spare, self.prices = (
-            numbers << more for numbers in (self.packed, self.spare, self.prices)
+        self.columns, self.spare, self.prices = (
+            numbers << more for numbers in (self.columns, self.spare, self.prices)
         )
         self.bits += more
         asked = highs().Highs()
         options = {**_OPTIONS, "solver": solver, "simplex_iteration_limit": pivots}
         for name, option in options.items():
             asked.setOptionValue(name, option)
-        asked.passModel(self._program())
+        asked.passModel(self._missing())
         if self._basis is not None:
             asked.setBasis(self._basis)
         asked.run()
         found = asked.getSolution()
         if found.value_valid and found.dual_valid:
-            rows, columns = len(self.packed), _whole(found.col_value)
-            self.packed = self.packed + columns[:rows]
+            size, columns = len(self.columns), _whole(found.col_value)
+            self.columns = self.columns + columns[:size]
             self.prices = self.prices - _whole(found.row_dual)
-            known, self._basis = len(columns) > rows, asked.getBasis()
+            known, self._basis = len(columns) > size, asked.getBasis()
             if known:
-                self.spare = self.spare + columns[rows:]
+                self.spare = self.spare + columns[size:]
             else:
                 self._add_spare()
         return bool(asked.getModelStatus() == highs().HighsModelStatus.kOptimal)
@@ -120,47 +158,49 @@ class _Refined:
             status.kBasic if line == status.kBasic else status.kLower for line in basis.row_status
         ]
         basis.col_status = [*basis.col_status, *spare]
-        basis.row_status = [status.kLower] * self._lines
+        basis.row_status = [status.kLower] * len(self.prices)
 
     def _left(self) -> np.ndarray:
-        """Return what the rows leave to each line."""
-        packing, one = self._packing, 1 << self.bits
-        room = packing.rooms(self.bits)[0]
-        left = np.append(np.full(packing.people, one, object), room)[: self._lines]
-        for role in self._index.T:
-            left = left - summed(role, self.packed, self._lines)
-        return left
+        """Return what the columns leave to each line."""
+        columns, lines, numbers, divisor = self._matrix
+        needed = summed(lines, numbers * self.columns[columns], len(self.prices))
+        return np.asarray(self._program.rooms(self.bits) - needed // divisor)
 
-    def _program(self) -> Any:
-        packing, rows, lines, spare = self._packing, len(self.packed), self._lines, len(self.spare)
-        paid = sum(np.append(self.prices, 0)[role] for role in self._index.T)
-        most = np.full(rows + spare, np.inf)
-        if not packing.shared:
-            most[:rows] = self._seen(packing.rooms(self.bits)[0] - self.packed)
+    def _missing(self) -> Any:
+        """Return the program of what is missing, for HiGHS."""
+        columns, lines, numbers, divisor = self._matrix
+        size, line_count, spare = len(self.columns), len(self.prices), len(self.spare)
+        paid = summed(columns, numbers * self.prices[lines], size) // divisor
+        costs = np.append(paid - self._program.gains(self.bits), self.prices[:spare])
+        limit, most = self._program.most(self.bits), np.full(size + spare, np.inf)
+        if limit is not None:
+            most[:size] = self._seen(limit - self.columns)
+        left = self._left()
         program = highs().HighsLp()
-        program.num_col_, program.num_row_ = rows + spare, lines
-        costs = np.append(paid - (1 << self.bits), self.prices[:spare])
+        program.num_col_, program.num_row_ = size + spare, line_count
         program.col_cost_, program.col_upper_ = self._seen(costs), most
-        program.col_lower_ = self._seen(-np.append(self.packed, self.spare))
-        if spare:
-            program.row_upper_ = program.row_lower_ = self._seen(self._left() - self.spare)
-        else:
-            program.row_upper_, program.row_lower_ = (
-                self._seen(self._left()),
-                np.full(lines, -np.inf),
-            )
-        there = self._index < lines
-        ends = np.append(np.cumsum(there.sum(axis=1)), there.sum() + 1 + np.arange(spare))
+        program.col_lower_ = self._seen(-np.append(self.columns, self.spare))
+        program.row_upper_ = self._seen(left - self.spare if spare else left)
+        program.row_lower_ = program.row_upper_ if spare else np.full(line_count, -np.inf)
+        counts = np.append(np.bincount(columns, minlength=size), np.ones(spare, np.int64))
+        entries = (numbers / divisor).astype(np.float64)
         matrix = program.a_matrix_
         matrix.format_ = highs().MatrixFormat.kColwise
-        matrix.start_ = np.append(0, ends).astype(np.int32)
-        matrix.index_ = np.append(self._index[there], np.arange(spare)).astype(np.int32)
-        matrix.value_ = np.ones(int(ends[-1]))
+        matrix.start_ = np.append(0, np.cumsum(counts)).astype(np.int32)
+        matrix.index_ = np.append(lines, np.arange(spare)).astype(np.int32)
+        matrix.value_ = np.append(entries, np.ones(spare))
         return program
 
     def _seen(self, numbers: np.ndarray) -> np.ndarray:
         """Return integers over 2^bits, times the scale, as floats."""
         return np.ldexp(numbers.astype(np.float64), self.scale - self.bits)
+
+
+def summed(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
+    """Return the sums of integers of any size by index, 0 to before `size`."""
+    sums = np.zeros(size, object)
+    np.add.at(sums, indexes, column)
+    return sums
 
 
 def _whole(numbers: Sequence[float]) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.optimization.packing import packing_cells
 from beam_dp.mechanisms.optimization.packing.packing_cells import PackingCell
+from beam_dp.mechanisms.profiles.packed.chosen_values import ChosenValues
 from beam_dp.mechanisms.profiles.packed.packings import (
     SLACK,
     Packed,
@@ -19,9 +20,17 @@ from beam_dp.mechanisms.profiles.packed.packings import (
     value_at,
 )
 
+_PARTS_UP_TO = 1000  # M
+
 
 class MostFrequent(Packed):
     """The weight of the rows of the value that has most of it: the largest of many packings.
+
+    E(D) is the largest of what the rows of each value alone pack, and, up to M = 1,000 rows, of
+    what they pack where the value is chosen by parts (`chosen_values`): max(E_v(D), min(J(D), M)).
+    A person more adds 0 to D to each of them, and so to the largest; and each divided by D never
+    rises with D. Parts help where the most frequent values belong to few people, different ones for
+    each value; beyond M their programs would be large, and help least.
 
     At a price, values come in the order of an upper bound, the least over roles of what the people
     of that role count for if they share rows with nobody; no more come when the bound of the next
@@ -31,13 +40,20 @@ class MostFrequent(Packed):
 
     def __init__(self, owners: np.ndarray, items: np.ndarray, weights: np.ndarray) -> None:
         """Take the rows; `items` are any integer codes, otherwise as for `PackedRows`."""
-        kept = (owners >= 0).any(axis=0) & np.asarray(weights > 0)
-        order = np.flatnonzero(kept)[np.argsort(items[kept], kind="stable")]
-        self._owners = different(owners[:, order].T).T
-        self._weights = weights[order].astype(np.int64)
-        new = np.diff(items[order], prepend=items[order[:1]] - 1) != 0
-        self._starts, self._codes = np.flatnonzero(new), np.cumsum(new) - 1
-        self._totals = integers.segment_sums(self._weights, self._starts)
+        kept = np.flatnonzero((owners >= 0).any(axis=0) & np.asarray(weights > 0))
+        codes = np.unique(items[kept], return_inverse=True)[1]
+        weights = weights[kept].astype(np.int64)
+        totals = integers.sums_at(codes, weights, int(codes.max(initial=-1)) + 1)
+        falling = np.argsort(-totals, kind="stable")
+        place = np.empty(len(falling), np.int64)
+        place[falling] = np.arange(len(falling))
+        order = np.argsort(place[codes], kind="stable")
+        self._codes, self._totals = place[codes][order], totals[falling]
+        self._weights = weights[order]
+        self._starts = np.searchsorted(self._codes, np.arange(len(totals)))
+        different_owners = different(owners[:, kept[order]].T)
+        self._owners = different_owners.T
+        self._by_parts = ChosenValues(different_owners, self._codes, self._weights, self._totals)
         self.total = int(self._totals.max(initial=0))
         self._items: dict[int, PackedRows] = {}
         self._known: dict[Fraction, _Race] = {}
@@ -81,21 +97,34 @@ class MostFrequent(Packed):
 
         The sum of r of any removal for these is at most E / D.
         """
-        race = self._race(price)
-        while race.low < race.high:
-            self._run(race, price)
-        return PackingCell(
-            race.low, Fraction(self.total), Fraction(race.low + 1, packing_cells.PARTS)
-        )
+        low, high = self._cells(price)
+        while low < high:
+            self.closer(price)
+            low, high = self._cells(price)
+        return PackingCell(low, Fraction(self.total), Fraction(low + 1, packing_cells.PARTS))
 
     def between(self, price: Fraction) -> tuple[Fraction, Fraction]:
         """Return two numbers between which V(D) is, from what is known."""
-        race = self._race(price)
-        return value_at(race.low, price), value_at(race.high, price)
+        low, high = self._cells(price)
+        return value_at(low, price), value_at(high, price)
 
     def closer(self, price: Fraction) -> None:
-        """Solve the program of the value with the highest bound that is left."""
-        self._run(self._race(price), price)
+        """Solve the program of the value with the highest bound that is left, or one by parts."""
+        race, (low, high) = self._race(price), self._cells(price)
+        if low == high:
+            return
+        if race.high > max(low, race.low):
+            self._run(race, price)
+        else:
+            self._by_parts.search(price).step()
+
+    def _cells(self, price: Fraction) -> tuple[int, int]:
+        """Return two cells between which that of E(D) is, from what is known."""
+        race, most = self._race(price), packing_cells.cell(_PARTS_UP_TO / price)
+        if race.low >= most:
+            return race.low, race.high
+        search = self._by_parts.search(price)
+        return max(race.low, min(search.low, most)), max(race.high, min(search.high, most))
 
     def _run(self, race: _Race, price: Fraction) -> None:
         race.low = max(race.low, self._of_item(race.next).number(price))

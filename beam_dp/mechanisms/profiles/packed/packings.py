@@ -13,7 +13,8 @@ the weight of all values, and equal to it at a price that pays for all.
 * The number of rows, and the sum of their weights: each row is a value of its own.
 * The number of distinct values: the rows of a value share a capacity of 1.
 * The rows of the most frequent value: the largest, over values, of E of the rows of that value
-  alone (`MostFrequent`). A maximum of functions that rise by 0 to D does so too.
+  alone, and of what packs where the value is chosen by parts (`MostFrequent`). A maximum of
+  functions that rise by 0 to D does so too.
 
 E is known in cells: q(E) = ceil(32 E / D - c), c = sqrt(2) - 1, which integers decide, and which
 moves by 0 to 32 for a person (`packing_cells`). So the function that is released,
@@ -157,7 +158,7 @@ class PackedRows(Packed):
                 stays, removed = Fraction(left.whole), Fraction(left.removed)
                 self._known[price] = PackingCell(packing_cells.cell(known), stays, removed)
                 return None
-            self._searches[price] = left, CellSearch(left.packing(price), known)
+            self._searches[price] = left, CellSearch.of(left.packing(price), known)
         return self._searches[price][1]
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.optimization.packing import packing_cells, packing_refined
+from beam_dp.mechanisms.optimization.packing import packing_cells
 from beam_dp.mechanisms.optimization.packing.packing_cells import CellSearch
 from beam_dp.mechanisms.optimization.packing.packing_proposals import PackingProposals
 from tests.mechanisms.optimization.packing.test_packing_program import some_packing, value_of
@@ -14,7 +14,7 @@ from tests.mechanisms.optimization.packing.test_packing_program import some_pack
 ADDED = Fraction(7, 3)
 
 
-HIGHS = packing_refined.bounds
+HIGHS = packing_cells.refined
 
 
 def lies(packing):
@@ -41,11 +41,11 @@ WAYS = {"HiGHS": HIGHS, "first order": first_order, "lies, then HiGHS": lies}
 @pytest.mark.parametrize("roles", [1, 2, 3, 4])
 def test_whoever_proposes_the_cell_is_that_of_the_value(way, roles, monkeypatch):
     """No value of so few rows is within 1e-6 of a step: those points are irrational."""
-    monkeypatch.setattr(packing_refined, "bounds", WAYS[way])
+    monkeypatch.setattr(packing_cells, "refined", WAYS[way])
     generator = np.random.default_rng(roles)
     for _ in range(10):
         packing = some_packing(generator, roles)
-        found = CellSearch(packing, ADDED).decided()
+        found = CellSearch.of(packing, ADDED).decided()
         parts = (value_of(packing) + float(ADDED)) * 32 - (math.sqrt(2) - 1)
         assert abs(parts - round(parts)) > 1e-6
         assert found.number == math.ceil(parts)
@@ -57,7 +57,10 @@ def test_bounds_come_closer_and_hold_the_cell():
     generator = np.random.default_rng(9)
     for _ in range(10):
         packing = some_packing(generator, 3, most=30)
-        search, number = CellSearch(packing, ADDED), CellSearch(packing, ADDED).decided().number
+        search, number = (
+            CellSearch.of(packing, ADDED),
+            CellSearch.of(packing, ADDED).decided().number,
+        )
         before = search.low, search.high
         for _ in range(3):
             search.step()

@@ -19,7 +19,7 @@ def test_a_round_brings_the_bounds_closer_by_many_bits(single, solver, monkeypat
     generator = np.random.default_rng(1)
     for _ in range(15):
         packing = some_packing(generator, single=single)
-        rounds = list(itertools.islice(packing_refined.bounds(packing), 6))
+        rounds = list(itertools.islice(packing_cells.refined(packing), 6))
         for bounds in rounds:
             assert bounds.low <= bounds.high
             assert float(bounds.low) <= value_of(packing) + 1e-7
@@ -35,10 +35,10 @@ def test_a_value_that_is_nearly_on_the_edge_of_a_cell_is_decided(below):
     generator = np.random.default_rng(2)
     for _ in range(5):
         packing = some_packing(generator, most=30)
-        known = next(packing_refined.bounds(packing))
+        known = next(packing_cells.refined(packing))
         value = ((known.low + known.high) / 2).limit_denominator(1000)
         added = (10_000 + root - 1) / packing_cells.PARTS - value + near
-        found = CellSearch(packing, added).decided()
+        found = CellSearch.of(packing, added).decided()
         assert found.number == 10_000 + (not below)
 
 
@@ -49,7 +49,7 @@ def test_a_solver_that_may_take_few_pivots_gets_more_until_it_is_done(monkeypatc
     monkeypatch.setitem(packing_refined._OPTIONS, "presolve", "off")
     packing = some_packing(np.random.default_rng(2), most=30)
     value = value_of(packing)
-    rounds = list(itertools.islice(packing_refined.bounds(packing), 30))
+    rounds = list(itertools.islice(packing_cells.refined(packing), 30))
     for bounds in rounds:
         assert float(bounds.low) <= value + 1e-9 and float(bounds.high) >= value - 1e-9
     assert rounds[0].high - rounds[0].low > 0.1

@@ -21,6 +21,7 @@ from beam_dp.mechanisms.optimization.packing import packing_cells
 from beam_dp.mechanisms.optimization.packing.packing_program import Packing
 from beam_dp.mechanisms.profiles import coverage, frequency, kth_largest
 from beam_dp.mechanisms.profiles.packed import by_price, kth_by_price
+from beam_dp.mechanisms.profiles.packed import most_frequent as most_frequent_module
 from beam_dp.mechanisms.profiles.packed.most_frequent import MostFrequent
 from beam_dp.mechanisms.profiles.packed.packings import PackedRows, different
 
@@ -119,15 +120,17 @@ def _total(rows: Rows) -> Sequence[int]:
     return by_price.profile(PackedRows(rows.owners, None, rows.weights), REMOVALS)
 
 
+def _frequent(rows: Rows) -> Sequence[int]:
+    return by_price.profile(MostFrequent(*rows), REMOVALS)
+
+
 SHARED = {
     "total": Statistic(_total, total),
     "count": Statistic(
         lambda rows: by_price.profile(PackedRows(rows.owners, None), REMOVALS),
         lambda rows: len(rows.weights),
     ),
-    "most frequent": Statistic(
-        lambda rows: by_price.profile(MostFrequent(*rows), REMOVALS), most_frequent
-    ),
+    "most frequent": Statistic(_frequent, most_frequent),
     "distinct": Statistic(
         lambda rows: by_price.profile(PackedRows(rows.owners, rows.items), REMOVALS), distinct
     ),
@@ -138,6 +141,12 @@ SHARED = {
 STATISTICS = {
     **SHARED,
     "total, first order": Statistic(forced(_total, packing_cells, _SMALL=0), total),
+    "most frequent, each value alone": Statistic(
+        forced(_frequent, most_frequent_module, _PARTS_UP_TO=0), most_frequent
+    ),
+    "most frequent, 3 rows by parts": Statistic(
+        forced(_frequent, most_frequent_module, _PARTS_UP_TO=3), most_frequent
+    ),
     "most frequent, by one": Statistic(_frequent_of_one, most_frequent, (1,)),
     "squares, by one": Statistic(_squares_of_one, squares, (1,)),
     "distinct, by one": Statistic(
@@ -147,7 +156,7 @@ STATISTICS = {
     ),
     "third largest, by one": Statistic(_largest_of_one, ranked(3).exact, (1,)),
 }
-"""Also those of rows of one owner, and the method that only larger programs have."""
+"""Also those of rows of one owner, and the ways that only larger statistics have."""
 
 
 def some_rows(

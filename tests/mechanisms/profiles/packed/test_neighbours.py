@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.optimization.packing import packing_refined
+from beam_dp.mechanisms.optimization.packing import packing_cells
 from beam_dp.mechanisms.optimization.packing.packing_program import Packing
 from tests.mechanisms.profiles.packed import neighbours
 from tests.mechanisms.profiles.packed.neighbours import SHARED, STATISTICS, Rows, Statistic
@@ -58,13 +58,13 @@ def test_wrong_proofs_are_found(of_values: bool, monkeypatch: pytest.MonkeyPatch
 def test_the_first_order_method_is_met_where_it_is_forced_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked, known = [], packing_refined.bounds
+    asked, known = [], packing_cells.refined
 
     def recorded(packing: Packing) -> object:
         asked.append(packing)
         return known(packing)
 
-    monkeypatch.setattr(packing_refined, "bounds", recorded)
+    monkeypatch.setattr(packing_cells, "refined", recorded)
     for name, met in (("total", True), ("total, first order", False)):
         asked.clear()
         assert neighbours.violations(STATISTICS[name], 3, 20, 1) == 0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from beam_dp.mechanisms.profiles.packed import packings
+from beam_dp.mechanisms.profiles.packed import most_frequent, packings
 from beam_dp.mechanisms.profiles.packed.most_frequent import MostFrequent
 from beam_dp.mechanisms.profiles.packed.packings import PackedRows
 from tests.sizes import tries as sized
@@ -55,7 +55,24 @@ def exactly(kind, rows, price):
     if kind == "distinct":
         return packed_exactly(owners, items, np.ones(4), price)
     parts = [items == item for item in range(4)]
-    return max(exactly("sum", (owners[:, at], items[at], weights[at]), price) for at in parts)
+    alone = (exactly("sum", (owners[:, at], items[at], weights[at]), price) for at in parts)
+    return max(*alone, min(by_parts(owners, items, weights, price), most_frequent._PARTS_UP_TO))
+
+
+def by_parts(owners, items, weights, price):
+    """Return J by an independent solver."""
+    kept = (owners >= 0).any(axis=0)
+    owners, items, weights = owners[:, kept], items[kept], weights[kept]
+    if not len(items):
+        return 0.0
+    rows, values = np.arange(len(items)), np.arange(4)
+    given = np.concatenate([np.eye(len(items)), -weights[:, None] * (items[:, None] == values)], 1)
+    people = range(int(owners.max()) + 1)
+    loads = [np.append((owners == person).any(axis=0), np.zeros(4)) for person in people]
+    parts = np.append(np.zeros(len(items)), np.ones(4))
+    lines = np.array([*given, *loads, parts], float)
+    limits = [*np.zeros(len(rows)), *[float(price)] * len(loads), 1.0]
+    return -float(linprog(-(1 - parts), lines, limits).fun)
 
 
 @pytest.fixture(params=[1, 2, 3, 4])
@@ -79,6 +96,12 @@ def test_it_is_the_cell_of_the_most_that_can_be_packed(kind, roles, tries):
             assert packed(price) == (math.ceil(parts) - Fraction(3, 5)) * price / 32
             assert low <= packed(price) <= high
             assert packed.between(price) == (packed(price), packed(price))
+
+
+@pytest.mark.parametrize("most", [0, 2, 5])
+def test_parts_of_values_count_up_to_a_number_of_rows(most, roles, monkeypatch):
+    monkeypatch.setattr(most_frequent, "_PARTS_UP_TO", most)
+    test_it_is_the_cell_of_the_most_that_can_be_packed("most frequent", roles, 8)
 
 
 @pytest.mark.sampled(2)
@@ -128,6 +151,14 @@ def test_names_order_and_a_person_in_two_roles_change_nothing():
             np.where(twice < 0, -1, 7 - twice)[:, order], -3 * items[order], weights[order]
         )
         assert [packed(price) for price in PRICES] == [other(price) for price in PRICES]
+
+
+def test_values_of_few_people_each_are_known_at_low_prices():
+    """40 values of 24 rows each, of two sellers of its own and of 24 buyers."""
+    items = np.repeat(np.arange(40), 24)
+    owners = np.stack([2 * items + np.tile([0, 1], 480), 100 + np.arange(960)])
+    packed = MostFrequent(owners, items, np.ones(960, np.int64))
+    assert packed.total == 24 and packed(Fraction(1)) > 23
 
 
 def test_of_values_that_are_nearly_as_frequent_few_programs_are_solved():
