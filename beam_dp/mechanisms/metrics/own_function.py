@@ -27,7 +27,6 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.metrics.base import (
     UNIT,
-    Command,
     Metric,
     check_candidates,
     check_indexes,
@@ -67,8 +66,6 @@ from beam_dp.mechanisms.summaries.worker_limits import LINES
 _BLOCKS = 10  # for each vote that the rank may be off: with fewer an answer may be missing
 MOST_BLOCKS = 1 << 20
 """The votes of one partition are held together."""
-NO_CANDIDATES = Candidates.of([0])
-"""What stands for candidates that a command line gives by another option; known by identity."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,14 +96,6 @@ class CustomProfile(Profiled):
     word: ClassVar[str] = "custom"
     most_rows: ClassVar[int] = LINES
     functions: ClassVar[tuple[str, ...]] = ("profile",)
-    command: ClassVar[Command] = Command(
-        "COLUMN=MODULE:NAME",
-        "a monotone statistic of your own, by the Python function of its removal profile, whose "
-        "module must be installed on the workers; needs --candidates",
-        "a monotone statistic of your own, by the Python function of its removal profile, whose "
-        "module must be installed on the workers",
-    )
-
     column: str
     profile: ProfileFunction
     _: dataclasses.KW_ONLY
@@ -138,11 +127,6 @@ class CustomProfile(Profiled):
             return self.profile(tuple(map(tuple, rows)))
 
         return Exact(lambda people: next(iter(profile(people))), profile, of_values=True)
-
-    @classmethod
-    def from_command(cls, column: str | None, **words: Any) -> Metric:
-        """Return the metric; its candidates are an option of its own."""
-        return cls(str(column), words["function"], candidates=NO_CANDIDATES)
 
     @property
     def _prefix(self) -> str:

@@ -172,17 +172,6 @@ class Ratio(Metric):
             "Give PublicPartitions([...]).",
         )
 
-    @classmethod
-    def from_command(cls, column: str | None, **words: Any) -> Metric:
-        """Return the share of rows with a value, as files write it, which is in its name."""
-        given = words.pop("value", None)
-        if given is None:
-            return cls(str(column), equals="1", **words)
-        plain = cls(f"{column}_{given}", **words)
-        return dataclasses.replace(
-            plain, column=str(column), equals=as_written(str(given)), name=plain.output
-        )
-
 
 def _quotient(part: np.ndarray, rest: np.ndarray) -> np.ndarray:
     """Return part / (part + rest); 1/2 where both are 0, 0 where the rest is infinite."""
