@@ -24,20 +24,26 @@ from typing import ClassVar
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.histogram_choice.foresight import Crowd, Foreseen
 from beam_dp.mechanisms.metrics.base import (
     UNIT,
     Command,
+    Context,
     Metric,
     Output,
     check_unit,
     interval_outputs,
 )
-from beam_dp.mechanisms.metrics.part import Context
+from beam_dp.mechanisms.metrics.released import (
+    Crowd,
+    Description,
+    Foreseen,
+    Release,
+    Released,
+    Spending,
+)
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.releases.released import Description, Release, Released, Spending
 from beam_dp.mechanisms.summaries.histograms import OPERATIONS, PersonBins
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 

@@ -27,14 +27,22 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.metrics.base import (
     UNIT,
+    Context,
     Metric,
     check_candidates,
     check_indexes,
     check_unit,
 )
-from beam_dp.mechanisms.metrics.part import Context
+from beam_dp.mechanisms.metrics.preprocessed import order_of
 from beam_dp.mechanisms.metrics.profiled import Profiled
-from beam_dp.mechanisms.metrics.spread import order_of
+from beam_dp.mechanisms.metrics.released import (
+    Description,
+    Profiler,
+    Release,
+    Released,
+    Spending,
+    counted,
+)
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.exact_statistics import Exact, present
@@ -46,14 +54,6 @@ from beam_dp.mechanisms.numerics.user_functions import (
 )
 from beam_dp.mechanisms.profiles.from_summaries import UserProfile
 from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
-from beam_dp.mechanisms.releases.released import (
-    Description,
-    Release,
-    Released,
-    Spending,
-    counted,
-)
-from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Node
 from beam_dp.mechanisms.summaries.block_votes import BlockFunction, BlockRelation

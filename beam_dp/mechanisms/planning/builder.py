@@ -7,11 +7,10 @@ from fractions import Fraction
 from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
-from beam_dp.mechanisms.metrics.base import Metric
-from beam_dp.mechanisms.metrics.part import CentreRequest, Context, MetricPart
+from beam_dp.mechanisms.metrics.base import CentreRequest, Context, Metric, MetricPart
+from beam_dp.mechanisms.metrics.clipped import ClippedSum, Pool
+from beam_dp.mechanisms.metrics.released import ALPHA, Release
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.releases.clipped import ClippedSum, Pool
-from beam_dp.mechanisms.releases.released import ALPHA, Release
 
 
 @dataclasses.dataclass(frozen=True)

@@ -40,17 +40,22 @@ from beam_dp.mechanisms.histogram_choice.reach import (
     StepNoise,
     left_after,
 )
-from beam_dp.mechanisms.metrics.base import CENTRE, Metric, Output
-from beam_dp.mechanisms.metrics.part import CentreRequest, Context, MetricPart
+from beam_dp.mechanisms.metrics.base import (
+    CENTRE,
+    CentreRequest,
+    Context,
+    Metric,
+    MetricPart,
+    Output,
+)
+from beam_dp.mechanisms.metrics.clipped import ClippedSum, draw_together
+from beam_dp.mechanisms.metrics.released import Chooser, Profiler, Released
 from beam_dp.mechanisms.noise.partition_selection import Selection, best_selection
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.allocation import SelectionRequest, share_out, weights_of
 from beam_dp.mechanisms.planning.builder import Step, build, columns_of, pools_of
 from beam_dp.mechanisms.planning.first_choices import Chosen, FirstVotes, centre_of
-from beam_dp.mechanisms.releases.clipped import ClippedSum, draw_together
-from beam_dp.mechanisms.releases.released import Chooser, Released
-from beam_dp.mechanisms.releases.shifted_inverse import Profiler
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -331,7 +336,7 @@ class Question:
             about: its guess of the number of partitions, if that is unknown; None: none.
             centres: the centres that were chosen, in units; none: 0 stands for each.
             jointly: whether all public partitions share one draw of noise, where `reach` is their
-                number: see `releases.clipped.PoolNoise`.
+                number: see `metrics.clipped.PoolNoise`.
         """
         key = reach, share, about, centres, jointly
         if key in self._compiled:

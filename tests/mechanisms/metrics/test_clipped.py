@@ -7,13 +7,12 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics import clipped
-from beam_dp.mechanisms.metrics.clipped import Clipping
-from beam_dp.mechanisms.metrics.part import Context
+from beam_dp.mechanisms.metrics.base import Context
+from beam_dp.mechanisms.metrics.clipped import ClippedDistinct, ClippedSum, Clipping
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.builder import columns_of
-from beam_dp.mechanisms.releases.clipped import ClippedDistinct, ClippedSum
 
 
 def built(metric, share=None, **options):

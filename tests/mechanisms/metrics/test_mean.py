@@ -11,11 +11,11 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.metrics.base import CENTRE
+from beam_dp.mechanisms.metrics.clipped import ClippedSum
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.plan import record_of
 from beam_dp.mechanisms.planning.program import Question, compile_program
-from beam_dp.mechanisms.releases.clipped import ClippedSum
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import PEOPLE
 from beam_dp.mechanisms.summaries.partition_view import PartitionView

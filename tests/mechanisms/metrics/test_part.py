@@ -7,8 +7,8 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.mean import Distances, RowsWithValue
-from beam_dp.mechanisms.metrics.part import Context
 from beam_dp.mechanisms.metrics.totals import PeopleCount
 from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 

@@ -6,10 +6,9 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.candidates.defaults import default_totals, default_values
-from beam_dp.mechanisms.metrics.part import Context
+from beam_dp.mechanisms.metrics.base import Context
+from beam_dp.mechanisms.metrics.profiled import DirectRelease, TwoPhase
 from beam_dp.mechanisms.planning.builder import columns_of
-from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
-from beam_dp.mechanisms.releases.two_phase import TwoPhase
 from beam_dp.mechanisms.search.choose import build_search
 
 GRID = dp.Candidates.linear(0, 20, 1)

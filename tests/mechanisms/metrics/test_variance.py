@@ -13,13 +13,13 @@ import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.metrics.clipped import ClippedSum
 from beam_dp.mechanisms.planning.program import Program, compile_program
-from beam_dp.mechanisms.releases.clipped import ClippedSum
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.doubles import ZeroNoise
-from tests.mechanisms.releases.test_clipped import chosen
+from tests.mechanisms.metrics.test_clipped_sum import chosen
 from tests.reference import Row, table_of
 
 WIDEST = 1 << 59

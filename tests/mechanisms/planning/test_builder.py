@@ -8,10 +8,10 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.account import Account
 from beam_dp.mechanisms.bounding.columns import Column, Role
-from beam_dp.mechanisms.metrics.part import Context
+from beam_dp.mechanisms.metrics.base import Context
+from beam_dp.mechanisms.metrics.released import ALPHA
 from beam_dp.mechanisms.planning.allocation import share_out, weights_of
 from beam_dp.mechanisms.planning.builder import build, columns_of
-from beam_dp.mechanisms.releases.released import ALPHA
 
 ASKED = [dp.Count(), dp.Max("x", search=dp.AboveThreshold), dp.Mean("x"), dp.PeopleCount()]
 

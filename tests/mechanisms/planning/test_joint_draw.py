@@ -7,11 +7,11 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.histogram_choice.reach import FIRST, Look, StepNoise, choose, edges_up_to
+from beam_dp.mechanisms.metrics.clipped import PoolNoise
 from beam_dp.mechanisms.noise.one_draw import OneDraw
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import TOGETHER, Question, compile_program
-from beam_dp.mechanisms.releases.clipped import PoolNoise
 
 ASKED = [dp.Count(), dp.Sum("spent")]
 BUDGETS = [dp.Budget(1.0), dp.Budget.zcdp(0.5)]

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.histogram_choice.foresight import Foreseen
 from beam_dp.mechanisms.histogram_choice.reach import edges_up_to
+from beam_dp.mechanisms.metrics.released import Foreseen
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.outlook import Expected, Outlook, foresee
 from beam_dp.mechanisms.planning.program import compile_program

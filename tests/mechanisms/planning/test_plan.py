@@ -8,14 +8,13 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.histogram_choice.reach import FIRST, edges_up_to
-from beam_dp.mechanisms.metrics import extremes, mean, totals
+from beam_dp.mechanisms.metrics import clipped, extremes, mean, profiled, totals
 from beam_dp.mechanisms.metrics.ratio import Ratio
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.short_numbers import short
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.plan import SEARCHED, Plan, describe, several_owners
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.releases import clipped, shifted_inverse
 from beam_dp.mechanisms.summaries import worker_limits
 from beam_dp.transforms.aggregate import PrivateAggregate
 
@@ -126,7 +125,7 @@ def test_a_plan_draws_nothing_and_reads_no_data(monkeypatch):
         raise AssertionError("a plan must not get here")
 
     monkeypatch.setattr(Noise, "words", touched)
-    for kind in (clipped.ClippedSum, shifted_inverse.DirectRelease):
+    for kind in (clipped.ClippedSum, profiled.DirectRelease):
         monkeypatch.setattr(kind, "draw", touched)
     assert len(plan(Budget(1.0, 1e-6), selected=True).rows) == 9
 

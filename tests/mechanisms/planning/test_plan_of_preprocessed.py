@@ -9,7 +9,7 @@ import pytest
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.metrics.mean import StandardDeviation, Variance
 from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
-from beam_dp.mechanisms.metrics.spread import Preprocessed, TrimmedMean
+from beam_dp.mechanisms.metrics.preprocessed import Preprocessed, TrimmedMean
 from beam_dp.mechanisms.planning.plan import describe
 from beam_dp.mechanisms.planning.program import compile_program
 from tests.mechanisms.preprocessing import brute

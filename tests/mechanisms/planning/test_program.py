@@ -18,12 +18,12 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_totals, default_values
 from beam_dp.mechanisms.metrics import base, extremes, mean, totals
+from beam_dp.mechanisms.metrics.clipped import ClippedSum
 from beam_dp.mechanisms.noise.partition_selection import GaussianThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.intervals import root_below
 from beam_dp.mechanisms.planning.allocation import SelectionRequest
 from beam_dp.mechanisms.planning.program import Program, compile_loss, compile_program
-from beam_dp.mechanisms.releases.clipped import ClippedSum
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.partition_view import PartitionView

@@ -12,6 +12,8 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.metrics import profiled
+from beam_dp.mechanisms.metrics.profiled import TwoPhase, TwoPhaseDistinct
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.profiles import coverage
@@ -19,8 +21,6 @@ from beam_dp.mechanisms.profiles.lipschitz_extension import CoverExtension, Prof
 from beam_dp.mechanisms.profiles.packed import by_price
 from beam_dp.mechanisms.profiles.packed.packings import PackedRows
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.releases import two_phase
-from beam_dp.mechanisms.releases.two_phase import TwoPhase, TwoPhaseDistinct
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.search.price_search import (
     STEP,
@@ -483,9 +483,7 @@ def failures(listed):
         profile = Profile([f, f - 1, f - 1, min(0, f - 1) if f < 8 else 7])
         for floor, price in itertools.product(range(candidates.index(f) + 1), range(3)):
             ends = dataclasses.replace(release, search=_Ends(floor), prices=_Ends(price))
-            bound = two_phase.AdditiveNoise(release.noise_cost).bound(
-                price_at(price), release.alpha
-            )
+            bound = profiled.AdditiveNoise(release.noise_cost).bound(price_at(price), release.alpha)
             for noise in (-bound, -1, 0, 1, bound):
                 value, below = ends.draw_one(profile, _Given(noise))
                 assert below >= 0
@@ -532,7 +530,7 @@ def test_what_is_searched_with_is_what_was_left(budget, few, monkeypatch):
         def choose(self, *given):
             spent.append(self.cost.amount)
 
-    monkeypatch.setattr(two_phase, "AboveThreshold", Recorded)
+    monkeypatch.setattr(profiled, "AboveThreshold", Recorded)
     floor = Recorded(release.search.budget, 1e-3, 1e-4, gate=True)
     release = dataclasses.replace(release, search=floor, prices=Priced(release.prices.budget))
     # More people are passed over with a chance below e^-50.
@@ -576,7 +574,7 @@ def test_given_candidates_are_what_comes_out():
     ],
 )
 def test_the_least_price_is_an_eighth_of_the_steps_that_are_given(candidates, unit):
-    assert two_phase.unit_of(UNIT, candidates) == unit
+    assert profiled.unit_of(UNIT, candidates) == unit
 
 
 def test_nobody_and_few_are_blank_and_not_far_below_the_data():

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.histogram_choice.foresight import Crowd, Foreseen
+from beam_dp.mechanisms.metrics.clipped import ClippedDistinct, people_of
+from beam_dp.mechanisms.metrics.released import ALPHA, Crowd, Foreseen
 from beam_dp.mechanisms.noise.tails import laplace_bound
-from beam_dp.mechanisms.releases.clipped import ClippedDistinct, people_of
-from beam_dp.mechanisms.releases.released import ALPHA
 from tests.doubles import ZeroNoise
-from tests.mechanisms.releases.test_clipped import cells_of, clipped_sum
+from tests.mechanisms.metrics.test_clipped_sum import cells_of, clipped_sum
 from tests.reference import Row
 
 EVEN = [number for number in range(1, 65) for _ in range(10)]  # 640 people, even up to 64

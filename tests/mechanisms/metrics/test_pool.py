@@ -8,23 +8,17 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.metrics import clipped
+from beam_dp.mechanisms.metrics.clipped import ClippedSum, Pool, PoolNoise, draw_together, people_of
 from beam_dp.mechanisms.metrics.totals import Count, PeopleCount, Sum
 from beam_dp.mechanisms.noise import one_draw
 from beam_dp.mechanisms.noise.one_draw import OneDraw
 from beam_dp.mechanisms.planning.builder import pools_of
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.releases import clipped
-from beam_dp.mechanisms.releases.clipped import (
-    ClippedSum,
-    Pool,
-    PoolNoise,
-    draw_together,
-    people_of,
-)
 from beam_dp.mechanisms.summaries.histograms import ROWS
 from tests.doubles import ZeroNoise
+from tests.mechanisms.metrics.test_clipped_sum import cells_of
 from tests.mechanisms.noise.test_one_draw import law
-from tests.mechanisms.releases.test_clipped import cells_of
 from tests.reference import Row
 
 WINDOW = 9

@@ -19,15 +19,15 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
+from beam_dp.mechanisms.metrics import clipped
+from beam_dp.mechanisms.metrics.clipped import ClippedSum, people_of
+from beam_dp.mechanisms.metrics.profiled import DirectRelease
+from beam_dp.mechanisms.metrics.released import ALPHA, Released
 from beam_dp.mechanisms.noise.additive import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.noise.tails import gaussian_bound, laplace_bound
 from beam_dp.mechanisms.numerics.integers import scale
 from beam_dp.mechanisms.profiles.from_summaries import OneNumberEach
-from beam_dp.mechanisms.releases import clipped
-from beam_dp.mechanisms.releases.clipped import ClippedSum, people_of
-from beam_dp.mechanisms.releases.released import ALPHA, Released
-from beam_dp.mechanisms.releases.shifted_inverse import DirectRelease
 from beam_dp.mechanisms.search import AboveThreshold
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
@@ -222,7 +222,7 @@ def test_many_partitions_are_released_in_parts(monkeypatch):
     release = clipped_sum(shared=False, search=3.0)
     cells = cells_of(rows, release.measures, 40)
     whole = release.draw(cells.at(0), ZeroNoise())
-    monkeypatch.setattr("beam_dp.mechanisms.releases.clipped._CHUNK", 3 * (len(GRID) + 1))
+    monkeypatch.setattr("beam_dp.mechanisms.metrics.clipped._CHUNK", 3 * (len(GRID) + 1))
     parts = release.draw(cells.at(0), ZeroNoise())
     for mine, theirs in zip(parts.columns, whole.columns, strict=True):
         assert np.array_equal(mine, theirs, equal_nan=True)

@@ -12,13 +12,13 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.metrics.clipped import STEPS, ClippedShare
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.releases.clipped import STEPS, ClippedShare
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import Part
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.doubles import ZeroNoise
-from tests.mechanisms.releases.test_clipped import chosen
+from tests.mechanisms.metrics.test_clipped_sum import chosen
 from tests.reference import Row, table_of
 
 CLIPS = (0, 1, 2, 5)

@@ -8,10 +8,10 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
+from beam_dp.mechanisms.metrics import clipped
+from beam_dp.mechanisms.metrics.clipped import ClippedFrequency
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
-from beam_dp.mechanisms.releases import clipped
-from beam_dp.mechanisms.releases.clipped import ClippedFrequency
 from tests.doubles import Asked, ZeroNoise
 from tests.relations import Row, as_dicts, views
 

@@ -1,23 +1,31 @@
-"""Release quantiles, extremes and the k-th largest by ranks, of people or of rows."""
+"""Quantiles of people or of rows, by ranks: `Quantile`, `Quantiles` and `Median`."""
 
 import dataclasses
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.candidates import Candidates
+from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
 from beam_dp.mechanisms.histogram_choice.loss import ClipEdges, Losses
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import Choice
-from beam_dp.mechanisms.noise.additive import AdditiveNoise
-from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics.integers import scale
-from beam_dp.mechanisms.releases.released import (
+from beam_dp.mechanisms.metrics.base import (
+    Command,
+    Context,
+    MetricPart,
+    OfPeople,
+    Output,
+    check_indexes,
+)
+from beam_dp.mechanisms.metrics.clipped import row_clips
+from beam_dp.mechanisms.metrics.preprocessed import preprocessed
+from beam_dp.mechanisms.metrics.profiled import OfValues
+from beam_dp.mechanisms.metrics.released import (
     Description,
     Release,
     Released,
@@ -25,15 +33,232 @@ from beam_dp.mechanisms.releases.released import (
     counted,
     people,
 )
-from beam_dp.mechanisms.releases.shifted_inverse import as_array
-from beam_dp.mechanisms.search.ranks.node import RESOLUTION, Answer, Node, increments, order_of
+from beam_dp.mechanisms.noise.additive import AdditiveNoise
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import checks, options
+from beam_dp.mechanisms.numerics.integers import scale
+from beam_dp.mechanisms.search.ranks.node import (
+    RESOLUTION,
+    Answer,
+    Node,
+    check_share,
+    increments,
+)
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
-from beam_dp.mechanisms.search.ranks.tail import TailSearch
+from beam_dp.mechanisms.search.ranks.tail import STRAY
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from beam_dp.mechanisms.summaries.worker_limits import LINES
 
-_TENTH, _HALF = 0.1, 0.5
+_OF_SEARCH = ("per", "candidates", "beta", "low", "high")
+_COUNT_SHARE = Fraction(1, 20)  # of the rest, to tell if people are few
+_CLIP_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the choice of the clip
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OfRanks(OfValues):
+    """A metric whose error is by how many rows, or people, the rank of its value may be off.
+
+    Attributes:
+        per: "row", as in SQL, or "person", where every person counts once.
+    """
+
+    word: ClassVar[str] = "rank"
+    most_rows: ClassVar[int] = LINES
+
+    per: str = "row"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of(type(self).__name__, "per", self.per, ("row", "person"))
+        check_indexes(type(self).__name__, self.candidates)
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether its error is one of ranks: yes."""
+        return True
+
+    def by_ranks(
+        self, context: Context, share: Budget, shares: tuple[Fraction, ...], alone: bool = True
+    ) -> Release:
+        """Return the search of ranks; of rows, unless nobody can have two, with a clip on them.
+
+        Args:
+            context: the parameters of the pipeline.
+            share: what it may cost, over all partitions of a person.
+            shares: every share below.
+            alone: whether it is one number and not a row of numbers.
+        """
+        each, rows = context.each(share), None
+        if self.per == "row" and context.depth != 1:
+            look, each = each.split((_CLIP_SHARE, 1 - _CLIP_SHARE))
+            rows = RowClips(look, row_clips(context.depth))
+        count, rest = each.split((_COUNT_SHARE, 1 - _COUNT_SHARE))
+        unit, given = self.exact_unit, self.given
+        return RankRelease(
+            relation=Relation(context.index(self.source)),
+            unit=unit,
+            count=count,
+            search=SplitSearch(rest, shares, stray=min(STRAY, float(self.beta))),
+            candidates=default_values(unit) if given is None else given,
+            alone=alone,
+            rows=rows,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantile(OfRanks):
+    """Release a p-quantile of rows: the value with a share p of all rows at or below it.
+
+    A number C of rows is chosen privately. Whoever has at most C rows with a value counts with each
+    of them; whoever has more spreads C votes evenly over theirs, and so keeps their own share. In
+    95% of releases the share of rows at or below the released value is within `<name>_rank_error`
+    rows of p, but for rows that share the value; NaN: too few people. From 0.2 to 0.8 see
+    `CentralSearch`, else `TailSearch`, which reads a lower rank where p is too far out for so few
+    people, and says so by a larger error.
+
+    With `per="person"` every person spreads one vote over their rows, however many they own:
+    nothing is spent on C, and the error is a number of people. Several quantiles of one column cost
+    less together: `Quantiles`.
+
+    Attributes:
+        column: the value column.
+        p: the share below, above 0 and below 1.
+        per: "row" or "person".
+        unit: the grid of values.
+    """
+
+    command: ClassVar[Command] = Command(
+        "COLUMN:P[:person]",
+        "value with a share P of the rows at or below; or :person, of the people",
+    )
+
+    column: str
+    p: checks.Real
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_p("Quantile", "p", self.p)
+
+    @property
+    def _exact(self) -> Fraction:
+        return checks.decimal("Quantile", "p", self.p)
+
+    @property
+    def _prefix(self) -> str:
+        return f"quantile_{float(self._exact):g}"
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return the quantile of rows, or of people."""
+        return self.by_ranks(context, share, (self._exact,))
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantiles(OfRanks):
+    """Release several quantiles of one column for one share of the budget: of rows, or of people.
+
+    They cost far less together than apart, and rise. What each says is as of `Quantile`. Each p has
+    the columns `quantiles_<column>_<p>` and `quantiles_<column>_<p>_rank_error`; with a name,
+    `<name>_<p>`. See `SplitSearch`.
+
+    Attributes:
+        column: the value column.
+        shares: every p, above 0 and below 1.
+        per: "row" or "person".
+        unit: the grid of values.
+    """
+
+    command: ClassVar[Command] = Command(
+        "COLUMN:P:P...[:person]",
+        "values with shares P of the rows (people) at or below, for the price of few",
+    )
+
+    column: str
+    shares: Sequence[checks.Real]
+
+    def __post_init__(self) -> None:
+        owner = "Quantiles"
+        if isinstance(self.shares, str) or not isinstance(self.shares, Sequence):
+            mend = 'Write dp.Quantiles("spent", [0.25, 0.5, 0.75]).'
+            rule = f"be a list of numbers, not {checks.shown(self.shares)}"
+            raise checks.ParameterTypeError(owner, "shares", rule, mend)
+        checks.require(len(self.shares) > 0, owner, "shares", "have at least one p", "Write [0.5].")
+        for share in self.shares:
+            _check_p(owner, "every p", share)
+        exact = sorted({checks.decimal(owner, "every p", share) for share in self.shares})
+        object.__setattr__(self, "shares", tuple(exact))
+        super().__post_init__()
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The columns of each p: its value, and the error of its rank."""
+        names = [f"{self.output}_{float(share):g}" for share in self.shares]
+        ends = ("", "_rank_error")
+        return tuple(Output(f"{name}{end}") for name in names for end in ends)
+
+    def build(self, context: Context, share: Budget) -> Release:
+        """Return all of them by one search."""
+        return self.by_ranks(
+            context, share, tuple(Fraction(share) for share in self.shares), alone=False
+        )
+
+    def output_columns(self, released: Released) -> tuple[np.ndarray, ...]:
+        """Return the value and the error of every p."""
+        pairs = zip(released.values.T, released.rank.T, strict=True)
+        return tuple(column for pair in pairs for column in pair)
+
+
+@dataclasses.dataclass(frozen=True)
+class Median(OfRanks):
+    """Release the median: `Quantile` with p = 1/2.
+
+    Attributes:
+        column: the value column.
+        per: "row" or "person".
+        unit: the grid of values.
+        method: "search", or "preprocessing": the median of people's means as in `Preprocessing`,
+            whose interval is open; it errs less where values are even and people many.
+    """
+
+    command: ClassVar[Command] = Command("COLUMN[:person]", "the quantile with P = 0.5")
+
+    column: str
+    _: dataclasses.KW_ONLY
+    method: str = "search"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        options.check_method(self, "search", _OF_SEARCH)
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether its error is one of ranks: if it is searched for."""
+        return not self.is_preprocessed
+
+    def parts(self) -> tuple[MetricPart, ...]:
+        """Return the quantile of rows, or of people, or the preprocessed median."""
+        if self.is_preprocessed:
+            return preprocessed(self).parts()
+        kept = {name: value for name, value in vars(self).items() if name != "method"}
+        return Quantile(**kept, p=Fraction(1, 2)).parts()
+
+    def of_people(self) -> OfPeople:
+        """Return the median of people's means."""
+        return OfPeople("median", "mean")
+
+    def takes_own_epsilons(self) -> bool:
+        """Return that each person may have an epsilon of their own."""
+        return True
+
+
+def _check_p(owner: str, name: str, p: checks.Real) -> None:
+    """Refuse what is no share of rows."""
+    checks.fraction_between(owner, name, p, 0, 1, "Write 0.5 for the median.")
+    check_share(owner, p)
+
+
+_TENTH = 0.1
 _BOUND = 3  # the 95% error of a rank beside the scale of its noise, as of a sum
 
 
@@ -177,7 +402,7 @@ class RankRelease(Release):
     def spends(self) -> tuple[Spending, ...]:
         """What all searches of a partition cost together, and the choice of C."""
         look = None if self.rows is None else self.rows.look
-        return _spent((look,), self.count.without_delta(), self.search.cost)
+        return spends_of((look,), self.count.without_delta(), self.search.cost)
 
     @property
     def shift(self) -> int:
@@ -195,10 +420,10 @@ class RankRelease(Release):
         return Released.ranked(number, rank)
 
     def _answers(self, lines: Lines, noise: Noise) -> list[Answer]:
-        indexes = _places(lines, self.unit, self.candidates)
+        indexes = places_of(lines, self.unit, self.candidates)
         clip = RowClip(1, _NOTHING)
         if self.rows is not None:
-            clip = self.rows.choose(_rows(lines), max(self.search.usual_errors), noise)
+            clip = self.rows.choose(rows_of(lines), max(self.search.usual_errors), noise)
         weights = increments(lines.people, indexes, lines.counts, clip=clip.rows)
         node = Node.of(*weights, self.candidates.size)
         there = self._people(node, noise) * clip.rows
@@ -222,18 +447,18 @@ class RankRelease(Release):
         if self.rows is None:
             mechanism = "rank search, each person counts once"
             return Description(mechanism, "-", self.shift, people(self.shift), reason)
-        return Description(_OF_ROWS, "-", self.shift, _worth(self.shift), reason)
+        return Description(_OF_ROWS, "-", self.shift, worth_of(self.shift), reason)
 
 
 _OF_ROWS = "clip on rows for each partition, then rank search"
 
 
-def _worth(number: int) -> str:
+def worth_of(number: int) -> str:
     """Return how far a rank of rows may be off, in words."""
     return f"{counted(number, 'clip', 'clips')} of rows + cut"
 
 
-def _spent(looks: Sequence[Budget | None], *searches: Budget) -> tuple[Spending, ...]:
+def spends_of(looks: Sequence[Budget | None], *searches: Budget) -> tuple[Spending, ...]:
     """Return the searches together, and the histograms together, where there are any."""
     shown = [look for look in looks if look is not None]
     if not shown:
@@ -246,188 +471,14 @@ def _together(costs: Sequence[Budget]) -> Budget:
     return Budget.zcdp(amount) if costs[0].is_zcdp else Budget(amount)
 
 
-def _places(lines: Lines, unit: Fraction, candidates: Candidates) -> np.ndarray:
+def places_of(lines: Lines, unit: Fraction, candidates: Candidates) -> np.ndarray:
     """Return the candidate of each line; what is above the last one counts as the last one."""
     indexes = candidates.indexes(scale(lines.items, unit).astype(np.float64))
     return np.minimum(indexes, candidates.size - 1)
 
 
-def _rows(lines: Lines) -> np.ndarray:
+def rows_of(lines: Lines) -> np.ndarray:
     """Return how many rows each person has who has any."""
     rows = np.zeros(int(lines.people.max(initial=-1)) + 1, np.int64)
     np.add.at(rows, lines.people, lines.counts)
     return rows[rows > 0]
-
-
-@dataclasses.dataclass(frozen=True)
-class ExtremeRelease(Release):
-    """The largest number of one per person, or the k-th largest, by `TailSearch`.
-
-    With a chance of at most `stray`, or twice that where the largest is below 0 (the smallest above
-    it), the released value is above all data; else the largest number is above the candidate before
-    it. Of the k-th largest the error of its rank is released. Where more than a tenth of the people
-    may be beyond the value, nothing is said of the largest number (`stated`); where more than half
-    of them may be, or people are too few, it is NaN.
-
-    Attributes:
-        measure: one number per person, in buckets of the candidates; the sign says whether they
-            are mirrored, for the smallest.
-        search: the search, with its budget, in whole people.
-        candidates: the public outputs, mirrored where the numbers are.
-        ranked: whether the error is one of the rank.
-    """
-
-    measure: Measure
-    search: TailSearch
-    candidates: Candidates
-    ranked: bool = False
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        """The measure alone."""
-        return (self.measure,)
-
-    @property
-    def spends(self) -> tuple[Spending, ...]:
-        """What the search costs."""
-        return (Spending(self.search.cost),)
-
-    @property
-    def shift(self) -> int:
-        """How far the rank may be off, in people."""
-        return self.search.rank_error(self.candidates)
-
-    def draw(self, view: PartitionView, noise: Noise) -> Released:
-        """Draw one value per partition; there is no clip."""
-        drawn = [
-            self.search.choose_at(
-                Node.of(occupied, numbers, self.candidates.size),
-                self.candidates,
-                noise,
-            )
-            for occupied, numbers in view.tallies(0)
-        ]
-        sign = self.measure.sign
-        if not self.ranked:
-            drawn = [each if each.error <= _HALF * each.people else Answer() for each in drawn]
-        values = as_array([answer.value(self.candidates) * sign + 0 for answer in drawn])
-        errors = np.array([stated(answer.error, answer.people) for answer in drawn], np.float64)
-        if self.ranked:
-            return Released.ranked(values, errors)
-        steps = np.array([self._step(answer.candidate) for answer in drawn], np.float64)
-        return Released.at_least(values, np.where(np.isfinite(errors), steps, math.inf), sign)
-
-    def _step(self, index: int | None) -> float:
-        """Return how far the candidate before is; the truth is above that one."""
-        return float(self.candidates[index] - self.candidates[index - 1]) if index else math.inf
-
-    def describe(self) -> Description:
-        """Describe how many people the release passes over."""
-        floor = self.search.floor(self.candidates)
-        reason = f"NaN where fewer than about {floor} people are"
-        mechanism = "walk from the outside, each person counts once"
-        return Description(mechanism, "-", self.shift, people(self.shift), reason)
-
-
-@dataclasses.dataclass(frozen=True)
-class KthRelease(Release):
-    """The k-th largest of all rows: at most C rows of each person count, and ranks are searched.
-
-    Let c_i(y) be the rows of person i at or above y. A `TailSearch` walks from the top to where
-    A(y) = sum_i min(c_i(y), C) / C reaches (k - 1/2) / C: the C largest rows of each person weigh
-    1 / C, at most 1 in all, so that its theorem holds for every C that was fixed before. A(y) C is
-    at most the number of rows at or above y, and less by sum_i max(0, c_i(y) - C).
-
-    *Which C.* Few rows of a person may be near the k-th largest, however many they have in all. So
-    a histogram of all rows says how many of each person are enough to have 2 k of them together,
-    roughly; a first walk with so many finds a place with about k rows at or above it; and a
-    histogram of the rows that each person has from there on chooses C (`RowClips`). The four parts
-    are private for every outcome of those before, which they depend on, and their costs add up.
-
-    *Rank error*: that of the walk, in C rows each, and what people above C lose by the histogram.
-
-    Attributes:
-        relation: who owns which values, in units.
-        unit: what one unit is worth.
-        whole: the histogram of all rows.
-        near: the first walk; None: C is 1, which needs no choice, and the error is one of people.
-        rows: how C is chosen.
-        search: the second walk; `worth` is put in.
-        candidates: the public outputs.
-    """
-
-    relation: Relation
-    unit: Fraction
-    whole: RowClips
-    near: TailSearch | None
-    rows: RowClips
-    search: TailSearch
-    candidates: Candidates
-
-    @property
-    def measures(self) -> tuple[Measure | Relation, ...]:
-        """The relation alone."""
-        return (self.relation,)
-
-    @property
-    def spends(self) -> tuple[Spending, ...]:
-        """Both walks, and both histograms."""
-        walks = (self.search.cost,) if self.near is None else (self.near.cost, self.search.cost)
-        return _spent((self.whole.look, self.rows.look), *walks)
-
-    @property
-    def shift(self) -> int:
-        """How far the rank may be off, in people."""
-        return self.search.rank_error(self.candidates)
-
-    def draw(self, view: PartitionView, noise: Noise) -> Released:
-        """Draw one value per partition; there is no shared clip."""
-        drawn = [self._answer(lines, noise) for lines in view.owned(0)]
-        values = as_array([answer.value(self.candidates) for answer in drawn])
-        return Released.ranked(values, np.array([answer.error for answer in drawn], np.float64))
-
-    def _answer(self, lines: Lines, noise: Noise) -> Answer:
-        indexes = _places(lines, self.unit, self.candidates)
-        order = order_of(lines.people, self.candidates.size - 1 - indexes)
-        own = Lines(lines.owners[:, order], indexes[order], lines.counts[order])
-        clip = self._clip(own, noise)
-        search = dataclasses.replace(self.search, worth=clip.rows)
-        answer = self._walked(own, search, noise)
-        return answer._replace(error=stated(clip.error(answer.error), answer.people * clip.rows))
-
-    def _clip(self, own: Lines, noise: Noise) -> RowClip:
-        """Return C, by the rows from the place on where the first walk ends."""
-        least = 0
-        if self.near is not None:
-            worth = self.whole.reaching(_rows(own), 2 * self.near.rank, noise)
-            near = dataclasses.replace(self.near, worth=worth)
-            least = self._walked(own, near, noise).candidate or 0
-        above = own.items >= least
-        upper = Lines(own.owners[:, above], own.items[above], own.counts[above])
-        return self.rows.choose(_rows(upper), self.search.usual_error, noise)
-
-    def _walked(self, own: Lines, search: TailSearch, noise: Noise) -> Answer:
-        """Return the answer for the largest rows of each person; lines fall for each of them."""
-        people, indexes, counts = _largest(own, search.worth)
-        weights = increments(people, indexes, counts, clip=search.worth)
-        return search.choose_at(Node.of(*weights, self.candidates.size), self.candidates, noise)
-
-    def describe(self) -> Description:
-        """Describe how many rows of a person count, and how far the rank may be off."""
-        floor = self.search.floor(self.candidates)
-        reason = f"NaN where fewer than about {floor} people are"
-        if self.near is None:
-            mechanism = "walk from the outside, each person counts once"
-            return Description(mechanism, "-", self.shift, people(self.shift), reason)
-        mechanism = "clip on rows for each partition, then walk from the outside"
-        return Description(mechanism, "-", self.shift, _worth(self.shift), reason)
-
-
-def _largest(own: Lines, most: int) -> Sequence[np.ndarray]:
-    """Return people, places and counts of the `most` largest rows of each person."""
-    if not len(own.items):
-        return own.people, own.items, own.counts
-    starts = np.flatnonzero(ordering.changes(own.people.view(np.uint64)[None]))
-    counts = ordering.first_rows(own.counts, starts, most)
-    kept = counts > 0
-    return own.people[kept], own.items[kept], counts[kept]

@@ -8,12 +8,11 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.metrics.profiled import Priced, TwoPhase
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import compile_program
 from beam_dp.mechanisms.profiles.from_summaries import MostFrequentItem, RowsOfSeveralOwners
 from beam_dp.mechanisms.profiles.packed.packings import PackedRows
-from beam_dp.mechanisms.releases.priced import Priced
-from beam_dp.mechanisms.releases.two_phase import TwoPhase
 from beam_dp.mechanisms.search import price_search
 from beam_dp.mechanisms.search.price_search import (
     Narrowed,
