@@ -43,7 +43,7 @@ from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns import fixed_point, ids
 from tests.doubles import Asked, ZeroNoise
-from tests.mechanisms.metrics.test_pool import noise_of_smaller_clips, worst_of_pool
+from tests.mechanisms.metrics.test_clipped import noise_of_smaller_clips, worst_of_pool
 from tests.reference import (
     Row,
     concatenate,

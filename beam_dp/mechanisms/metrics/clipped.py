@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import VALUE_CLIPS
@@ -43,6 +43,12 @@ _CHUNK = 1 << 21
 _LARGE = 1 << 30  # a clip of so many units is near to one of any number
 _MOST_ROWS = 1 << 62
 _IF_KNOWN = "the interval holds the true number if nobody counts for more than the given clip"
+STEPS = 1024
+"""A person above the clip has a share of it in so many steps."""
+_ROW_CLIPS = 41
+_MOST_CLIPS = 4096
+_UNKNOWN = 10
+"""For how many partitions a shared clip is chosen where their number is not public."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,9 +80,7 @@ class Pool:
         """
         taken = looks or [-1] * len(self.costs)
         costs = [each[look] for each, look in zip(self.costs, taken, strict=True)]
-        amount = sum((cost.amount for cost in costs), Fraction(0))
-        whole = Budget.zcdp(amount) if costs[0].is_zcdp else Budget(amount)
-        return PoolNoise(whole, self.signed, self.partitions)
+        return PoolNoise(cost_of_all(costs), self.signed, self.partitions)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -205,9 +209,6 @@ class Taken:
     @classmethod
     def joined(cls, parts: Sequence["Taken"]) -> "Taken":
         """Return the numbers of several lists of partitions as those of one list."""
-        if not parts:
-            nothing = np.zeros(0, np.int64)
-            return cls(nothing, nothing, -1, np.zeros(0, bool))
         return cls(
             integers.concatenate([part.totals for part in parts]),
             integers.concatenate([part.clips for part in parts]),
@@ -352,9 +353,7 @@ class ClippedSum(Release):
         """
         noise = self.noise_costs[-1]
         if len(self.looks) > 1 and not self.borrowed:
-            both = noise.amount + self.looks[-1].amount
-            whole = Budget.zcdp(both) if noise.is_zcdp else Budget(both)
-            return (Spending(whole, "clip and noise"),)
+            return (Spending(cost_of_all([noise, self.looks[-1]]), "clip and noise"),)
         return (Spending(noise, "noise", self.jointly), *self.spends_on_clip)
 
     @property
@@ -427,7 +426,7 @@ class ClippedSum(Release):
             return self._at_shared(view)
         # Where each partition has a clip, the choice reads the whole histogram.
         size = max(1, _CHUNK // (len(self._signs) * self.choice.buckets))
-        starts = range(0, view.size, size)
+        starts = range(0, max(1, view.size), size)
         return Taken.joined([self._at_each(view.part(i, i + size), noise) for i in starts])
 
     def _at_shared(self, view: PartitionView) -> Taken:
@@ -587,10 +586,6 @@ class ClippedSum(Release):
         return Description(noise.name, scale, 0, error, note)
 
 
-STEPS = 1024
-"""A person above the clip has a share of it in so many steps."""
-
-
 @dataclasses.dataclass(frozen=True)
 class ClippedShare(ClippedSum):
     """The rows of a kind among those that have a value, or the others, each person weighed.
@@ -734,12 +729,6 @@ def _clip(view: PartitionView, measure: int, indexes: np.ndarray, clip: np.ndarr
     """Return sum_i min(s_i, C) per partition, exactly: totals up to C, and C per person above."""
     below, above = view.cut(measure, indexes)
     return integers.add(below, integers.product(clip, above))
-
-
-_ROW_CLIPS = 41
-_MOST_CLIPS = 4096
-_UNKNOWN = 10
-"""For how many partitions a shared clip is chosen where their number is not public."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -34,6 +34,7 @@ from beam_dp.mechanisms.metrics.quantiles import (
 )
 from beam_dp.mechanisms.metrics.released import (
     Description,
+    OfLines,
     Profiler,
     Release,
     Released,
@@ -353,7 +354,7 @@ class ExtremeRelease(Release):
 
 
 @dataclasses.dataclass(frozen=True)
-class KthRelease(Release):
+class KthRelease(OfLines):
     """The k-th largest of all rows: at most C rows of each person count, and ranks are searched.
 
     Let c_i(y) be the rows of person i at or above y. A `TailSearch` walks from the top to where
@@ -370,7 +371,6 @@ class KthRelease(Release):
     *Rank error*: that of the walk, in C rows each, and what people above C lose by the histogram.
 
     Attributes:
-        relation: who owns which values, in units.
         unit: what one unit is worth.
         whole: the histogram of all rows.
         near: the first walk; None: C is 1, which needs no choice, and the error is one of people.
@@ -379,18 +379,12 @@ class KthRelease(Release):
         candidates: the public outputs.
     """
 
-    relation: Relation
     unit: Fraction
     whole: RowClips
     near: TailSearch | None
     rows: RowClips
     search: TailSearch
     candidates: Candidates
-
-    @property
-    def measures(self) -> tuple[Measure | Relation, ...]:
-        """The relation alone."""
-        return (self.relation,)
 
     @property
     def spends(self) -> tuple[Spending, ...]:
@@ -410,7 +404,7 @@ class KthRelease(Release):
         return Released.ranked(values, np.array([answer.error for answer in drawn], np.float64))
 
     def _answer(self, lines: Lines, noise: Noise) -> Answer:
-        indexes = places_of(lines, self.unit, self.candidates)
+        indexes = places_of(lines.items, self.unit, self.candidates)
         order = order_of(lines.people, self.candidates.size - 1 - indexes)
         own = Lines(lines.owners[:, order], indexes[order], lines.counts[order])
         clip = self._clip(own, noise)

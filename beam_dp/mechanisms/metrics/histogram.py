@@ -101,12 +101,9 @@ class Histogram(Metric):
     @property
     def outputs(self) -> tuple[Output, ...]:
         """The columns of each bin: its number of people, and the ends of the interval."""
-        names = (f"{self.output}_{_word(low)}_{_word(high)}" for low, high in self._bins)
+        bins = itertools.pairwise(map(_edge, self.edges))
+        names = (f"{self.output}_{_word(low)}_{_word(high)}" for low, high in bins)
         return tuple(output for name in names for output in interval_outputs(name, True))
-
-    @property
-    def _bins(self) -> list[tuple[Edge, Edge]]:
-        return list(itertools.pairwise(_edge(each) for each in self.edges))
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the counts plus noise; a partition's share is for all of its bins."""

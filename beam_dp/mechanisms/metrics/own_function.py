@@ -37,6 +37,7 @@ from beam_dp.mechanisms.metrics.preprocessed import order_of
 from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.metrics.released import (
     Description,
+    OfLines,
     Profiler,
     Release,
     Released,
@@ -57,7 +58,6 @@ from beam_dp.mechanisms.profiles.user_profile import GuardedProfile
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Node
 from beam_dp.mechanisms.summaries.block_votes import BlockFunction, BlockRelation
-from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.mechanisms.summaries.person_value import check_person_value
@@ -219,7 +219,7 @@ class BlackBox(Metric):
 
     def columns(self) -> tuple[Column, ...]:
         """Return the value column, and that of `last_by`, if there is one."""
-        return (*super().columns(), *order_of(self.last_by))
+        return (*super().columns(), *filter(None, [order_of(self.last_by)]))
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the median of its answers, with a number of blocks that suits the budget."""
@@ -227,7 +227,7 @@ class BlackBox(Metric):
         search = search_of(each)
         relation = BlockRelation(
             context.index(self.source),
-            order=context.index(next(iter(order_of(self.last_by)), None)),
+            order=context.index(order_of(self.last_by)),
             blocks=block_count(self.blocks, search.usual_error),
             person_value=self.person_value,
             unit=unit,
@@ -270,7 +270,7 @@ def block_count(given: int | None, shift: int) -> int:
 
 
 @dataclasses.dataclass(frozen=True)
-class BlackBoxRelease(Release):
+class BlackBoxRelease(OfLines):
     """The private median of the votes of each partition.
 
     Attributes:
@@ -284,11 +284,6 @@ class BlackBoxRelease(Release):
     cost: Budget
 
     @property
-    def measures(self) -> tuple[Measure | Relation, ...]:
-        """The relation alone."""
-        return (self.relation,)
-
-    @property
     def spends(self) -> tuple[Spending, ...]:
         """What the search costs."""
         return (Spending(self.cost),)
@@ -300,13 +295,10 @@ class BlackBoxRelease(Release):
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
         """Draw one candidate per partition; there is no clip."""
-        lines, candidates = view.lines(0), self.relation.candidates
-        order = np.argsort(lines.indexes, kind="stable")
-        edges = np.searchsorted(lines.indexes[order], np.arange(1, view.size))
-        values = [
-            self.search.choose_at(node_of(votes, candidates), candidates, noise).value(candidates)
-            for votes in np.split(lines.items[order], edges)[: view.size]
-        ]
+        candidates = self.relation.candidates
+        nodes = [node_of(lines.items, candidates) for lines in view.owned(0)]
+        answers = [self.search.choose_at(node, candidates, noise) for node in nodes]
+        values = [answer.value(candidates) for answer in answers]
         return Released.within(np.array(values, float), np.full(len(values), np.inf))
 
     def describe(self) -> Description:

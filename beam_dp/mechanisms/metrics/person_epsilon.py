@@ -46,28 +46,39 @@ from beam_dp.mechanisms.metrics.preprocessed import (
     PreprocessedRelease,
     Preprocessing,
     grid,
+    order_of,
 )
-from beam_dp.mechanisms.metrics.released import Description, Release, Released, Spending, people
+from beam_dp.mechanisms.metrics.quantiles import places_of
+from beam_dp.mechanisms.metrics.released import (
+    Description,
+    OfLines,
+    Release,
+    Released,
+    Spending,
+    people,
+)
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.noise.tails import laplace_bound
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.numerics.options import refuse
 from beam_dp.mechanisms.search.ranks.central import CentralSearch
 from beam_dp.mechanisms.search.ranks.node import Node
-from beam_dp.mechanisms.summaries.histograms import Measure
-from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.mechanisms.summaries.person_epsilon import TierRelation
+
+OWNER = "PreprocessSensitivity"
+MOST_TIERS = 1 << 10
+STATISTICS = ("sum", "maximum", "minimum", "median")
+_LEAST = Fraction(1, 1_000_000)
+_MEND = "It is released in another way here: see person_value and sensitivity."
+_KEPT = ("person_value", "last_by", "sensitivity", "empty", "unit")
+_PLAIN = ("column", "of", "name", "weight")
 
 
 def lines_of(view: PartitionView, tiers: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the numbers of each partition's people, and the index of each person's tier."""
-    lines = view.lines(0)
-    order = np.argsort(lines.indexes, kind="stable")
-    ends = np.searchsorted(lines.indexes[order], np.arange(1, view.size + 1)).tolist()
-    numbers = np.split(lines.items[order], ends)[:-1]
-    tier = np.split(np.minimum(lines.counts[order], tiers) - 1, ends)[:-1]
-    return zip(numbers, tier, strict=True)
+    for lines in view.owned(0):
+        yield lines.items, np.minimum(lines.counts, tiers) - 1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -92,7 +103,7 @@ class PersonEpsilonRelease(PreprocessedRelease):
 
     def _largest(self, level: int, bound: int | None) -> Fraction:
         """Return Delta in units for a person of the largest epsilon."""
-        if self.statistic == "sum" and self.sensitivity is None:
+        if self.metric.statistic == "sum" and self.metric.exact_sensitivity is None:
             assert bound is not None
             return Fraction(bound)
         return self._delta(level, bound)
@@ -105,10 +116,10 @@ class PersonEpsilonRelease(PreprocessedRelease):
         per_unit = Fraction(resolution, 1 << coarse)
         width = math.ceil(delta * per_unit) / self.epsilons[-1]
         steps = np.array([math.floor(width * each) for each in self.epsilons], object)
-        empty = round(self.empty / self.unit * per_unit)
-        exactly = cut(self.statistic, (numbers >> coarse) * resolution, steps[tiers], empty)
+        empty = round(self.metric.exact_empty / self.metric.exact_unit * per_unit)
+        exactly = cut(self.metric.statistic, (numbers >> coarse) * resolution, steps[tiers], empty)
         drawn = int(noise.discrete_laplace(1 / width, 1)[0])
-        step = self.unit / per_unit
+        step = self.metric.exact_unit / per_unit
         return float((exactly + drawn) * step)
 
     def describe(self) -> Description:
@@ -117,7 +128,11 @@ class PersonEpsilonRelease(PreprocessedRelease):
         scale = f"{float(1 / rate):.4g} Delta"
         parts = ", ".join(f"{float(epsilon / rate):.3g}" for epsilon in self.epsilons)
         bound = laplace_bound(rate / FINE, self.alpha) / FINE
-        how = "given sensitivity" if self.sensitivity is not None else "private sensitivity"
+        how = (
+            "given sensitivity"
+            if self.metric.exact_sensitivity is not None
+            else "private sensitivity"
+        )
         return Description(
             f"preprocessing for a {how} and an epsilon per person, then noise",
             scale,
@@ -129,7 +144,7 @@ class PersonEpsilonRelease(PreprocessedRelease):
 
 
 @dataclasses.dataclass(frozen=True)
-class WeightedMedian(Release):
+class WeightedMedian(OfLines):
     """The median of one number per person, by weight; the error bound is in largest weights.
 
     Attributes:
@@ -140,16 +155,10 @@ class WeightedMedian(Release):
         candidates: the public outputs.
     """
 
-    relation: Relation
     unit: Fraction
     epsilons: tuple[Fraction, ...]
     search: CentralSearch
     candidates: Candidates
-
-    @property
-    def measures(self) -> tuple[Measure | Relation, ...]:
-        """The relation alone."""
-        return (self.relation,)
 
     @property
     def spends(self) -> tuple[Spending, ...]:
@@ -178,8 +187,7 @@ class WeightedMedian(Release):
         return Released.ranked(values, np.array([answer.error for answer in answers], float))
 
     def _node(self, numbers: np.ndarray, tiers: np.ndarray) -> Node:
-        above = self.candidates.indexes(integers.scale(numbers, self.unit).astype(float))
-        indexes = np.minimum(above, self.candidates.size - 1)
+        indexes = places_of(numbers, self.unit, self.candidates)
         return Node.of(indexes, self.weights[tiers], self.candidates.size)
 
     def describe(self) -> Description:
@@ -206,15 +214,6 @@ def cut(statistic: str, numbers: np.ndarray, sensitivities: np.ndarray, empty: i
     values, prices = numbers[above][order], sensitivities[above][order]
     paid = np.append(np.array([0], object), np.cumsum(prices))
     return int(min(np.append(values, np.array([empty], object)) + paid))
-
-
-OWNER = "PreprocessSensitivity"
-MOST_TIERS = 1 << 10
-STATISTICS = ("sum", "maximum", "minimum", "median")
-_LEAST = Fraction(1, 1_000_000)
-_MEND = "It is released in another way here: see person_value and sensitivity."
-_KEPT = ("person_value", "last_by", "sensitivity", "empty", "unit")
-_PLAIN = ("column", "of", "name", "weight")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -268,7 +267,7 @@ class PersonalisedStatistic(Preprocessing):
         tiers = self.columns()[-1]
         lines = TierRelation(
             context.index(self.source),
-            order=self.order(context),
+            order=context.index(order_of(self.last_by)),
             tier=context.index(tiers),
             person_value=self.person_value,
         )
@@ -294,14 +293,8 @@ class PersonalisedStatistic(Preprocessing):
         levels = (*epsilons[:-1], share.amount)
         paid = tuple((level - searched - counted) * each for level in levels)
         return PersonEpsilonRelease(
+            metric=self,
             relation=lines,
-            unit=self.exact_unit,
-            statistic=self.of,
-            trim=self.share,
-            person_value=self.person_value,
-            empty=self.exact_empty,
-            root=False,
-            sensitivity=self.exact_sensitivity,
             scale=scale,
             people=people,
             noise_cost=Budget(paid[-1]),

@@ -14,7 +14,6 @@ with the same power are computed together. g is an integer number of steps of a 
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -39,6 +38,13 @@ from beam_dp.mechanisms.summaries.worker_limits import LINES
 
 _WIDEST = Fraction(1 << 200)
 Sensitivity = checks.Real | Literal["auto"]
+SHARES = Fraction(1, 3), Fraction(1, 6), Fraction(1, 2)
+"""The shares of R, n and g in the budget."""
+CLIPS = tuple(1 << power for power in range(84))
+FINE = 1 << 20
+"""Delta in steps of its grid, for plans: these state bounds to about a millionth."""
+_BITS = 20  # a Delta has 2^20 steps of the grid or more
+_QUARTERS = 4  # powers of 2^(1/4)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -100,7 +106,7 @@ class Preprocessing(Metric):
 
     def columns(self) -> tuple[Column, ...]:
         """Return the value column, and that of `last_by`, if there is one."""
-        return (*super().columns(), *order_of(self.last_by))
+        return (*super().columns(), *filter(None, [order_of(self.last_by)]))
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the release: a third of the share for R, a sixth for n, the rest for g."""
@@ -112,24 +118,16 @@ class Preprocessing(Metric):
             people = people_of(context.each(counting), field, context.alpha)
         cost = share if scale is None else share.scaled(sum(SHARES[1:], Fraction(0)))
         return PreprocessedRelease(
-            relation=Relation(context.index(self.source), order=self.order(context)),
-            unit=self.exact_unit,
-            statistic=self.statistic,
-            trim=self.share,
-            person_value=self.person_value,
-            empty=self.exact_empty,
-            root=self.root,
-            sensitivity=self.exact_sensitivity,
+            metric=self,
+            relation=Relation(
+                context.index(self.source), order=context.index(order_of(self.last_by))
+            ),
             scale=scale,
             people=people,
             noise_cost=context.each(noise),
             cost=context.each(cost),
             alpha=context.alpha,
         )
-
-    def order(self, context: Context) -> int:
-        """Return the index of the column that says which row is the last; -1: none."""
-        return context.index(next(iter(order_of(self.last_by)), None))
 
     def bound_of(self, context: Context, search: Budget, noise: Budget) -> ClippedSum:
         """Return what chooses R, a bound on people's numbers, for all partitions.
@@ -239,9 +237,9 @@ class TrimmedMean(Preprocessing):
         return checks.decimal("TrimmedMean", "trim", self.trim)
 
 
-def order_of(last_by: str | None) -> Sequence[Column]:
+def order_of(last_by: str | None) -> Column | None:
     """Return the column that says which row is the last, if there is one."""
-    return () if last_by is None else (Column(last_by, Role.ORDER),)
+    return None if last_by is None else Column(last_by, Role.ORDER)
 
 
 def preprocessed(metric: Metric) -> Preprocessing:
@@ -268,43 +266,22 @@ def preprocessed(metric: Metric) -> Preprocessing:
     )
 
 
-SHARES = Fraction(1, 3), Fraction(1, 6), Fraction(1, 2)
-"""The shares of R, n and g in the budget."""
-CLIPS = tuple(1 << power for power in range(84))
-FINE = 1 << 20
-"""Delta in steps of its grid, for plans: these state bounds to about a millionth."""
-_BITS = 20  # a Delta has 2^20 steps of the grid or more
-_QUARTERS = 4  # powers of 2^(1/4)
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PreprocessedRelease(Release):
     """One statistic per partition; see the module.
 
     Attributes:
+        metric: what is released.
         relation: who owns which values, in units.
-        unit: what one unit is worth.
-        statistic: its name in `preprocessing.groups`.
-        trim: the share of people that a trimmed mean leaves out at each end.
-        person_value: what a person's values become.
-        empty: f of nobody, in the user's scale.
-        root: whether the root of the result is released.
-        sensitivity: Delta in the user's scale; None: from `scale` and `people`.
-        scale: how R is chosen.
+        scale: how R is chosen; None: Delta is given.
         people: how n is released.
         noise_cost: the cost of g, per partition.
         cost: the cost of g and n, per partition.
         alpha: the chance that the noise strays further than the plan says.
     """
 
+    metric: Preprocessing
     relation: Relation
-    unit: Fraction
-    statistic: str
-    trim: Fraction
-    person_value: str
-    empty: Fraction
-    root: bool
-    sensitivity: Fraction | None
     scale: ClippedSum | None
     people: ClippedSum | None
     noise_cost: Budget
@@ -342,7 +319,7 @@ class PreprocessedRelease(Release):
         """
         bound = self._bound(view)
         values = np.full(view.size, math.nan)  # too few people for R
-        if bound is not None or self.sensitivity is not None:
+        if bound is not None or self.metric.exact_sensitivity is not None:
             values = self._values(view, self._levels(view, noise), bound, noise)
         return Released.within(values, np.full(view.size, math.inf))
 
@@ -357,7 +334,7 @@ class PreprocessedRelease(Release):
             values[alike] = self._noisy(*_groups(numbers, offsets, alike), delta, noise)
         if self._is_variance:
             values = np.maximum(values, 0.0)
-        return np.sqrt(values) if self.root else values
+        return np.sqrt(values) if self.metric.root else values
 
     def _levels(self, view: PartitionView, noise: Noise) -> np.ndarray:
         """Return n of each partition as a power of 2^(1/4)."""
@@ -375,16 +352,16 @@ class PreprocessedRelease(Release):
     def _delta(self, level: int, bound: int | None) -> Fraction:
         """Return Delta in units (squared units for variances)."""
         power = 2 if self._is_variance else 1
-        if self.sensitivity is not None:
-            return self.sensitivity / self.unit**power
+        if self.metric.exact_sensitivity is not None:
+            return self.metric.exact_sensitivity / self.metric.exact_unit**power
         assert bound is not None
         people = max(Fraction(1), Fraction(2 ** (level / _QUARTERS)))
-        kept = 1 - 2 * self.trim
+        kept = 1 - 2 * self.metric.share
         return Fraction(2 * bound) ** power / (people * kept)
 
     @property
     def _is_variance(self) -> bool:
-        return self.statistic.endswith("variance")
+        return self.metric.statistic.endswith("variance")
 
     def _numbers(self, view: PartitionView) -> tuple[np.ndarray, np.ndarray]:
         """Return one integer per person, and the index at which each partition begins."""
@@ -393,7 +370,7 @@ class PreprocessedRelease(Release):
         partition, person = lines.indexes[order], ordering.pick(lines.people, order)
         starts = np.flatnonzero(ordering.changes(partition[None]) | ordering.changes(person))
         items, counts = lines.items[order], lines.counts[order]
-        numbers = of_people(self.person_value, items, counts, starts)
+        numbers = of_people(self.metric.person_value, items, counts, starts)
         return numbers, np.searchsorted(partition[starts], np.arange(view.size + 1))
 
     def _noisy(
@@ -404,14 +381,14 @@ class PreprocessedRelease(Release):
         coarse, resolution = grid(delta, power)
         steps_per_unit = Fraction(resolution, 1 << power * coarse)
         sensitivity = math.ceil(delta * steps_per_unit)
-        empty = round(self.empty / self.unit**power * steps_per_unit)
-        trim = self.trim or Fraction(1, 10)
+        empty = round(self.metric.exact_empty / self.metric.exact_unit**power * steps_per_unit)
+        trim = self.metric.share or Fraction(1, 10)
         statistic = groups.PreprocessedStatistic(
-            self.statistic, sensitivity, empty, resolution, trim
+            self.metric.statistic, sensitivity, empty, resolution, trim
         )
         # Each person's number is rounded alone, so that one person still moves g by at most Delta.
         steps = groups.noisy(statistic, numbers >> coarse, offsets, self.noise_cost, noise)
-        step = self.unit**power / steps_per_unit
+        step = self.metric.exact_unit**power / steps_per_unit
         if steps.dtype == object:  # beyond the range of floats, where `empty` is far from the data
             return np.array([float(number * step) for number in steps.tolist()])
         return np.asarray(steps.astype(float) * float(step))
@@ -433,17 +410,17 @@ class PreprocessedRelease(Release):
         adder = AdditiveNoise(self.noise_cost)
         bound = adder.bound(FINE, self.alpha) / FINE
         unchanged = "g = f where nobody, coming to any others, moves f by more than Delta"
-        if self.statistic == "mean":
-            around = f"|mean - {float(self.empty):g}|"
+        if self.metric.statistic == "mean":
+            around = f"|mean - {float(self.metric.exact_empty):g}|"
             unchanged = f"g = f where the range and {around} are at most n Delta"
         if self._is_variance:
             unchanged = "g = f where range^2 + variance is at most n Delta"
-        if self.sensitivity is not None:
-            how, delta, per = "given sensitivity", float(self.sensitivity), ""
+        if self.metric.exact_sensitivity is not None:
+            how, delta, per = "given sensitivity", float(self.metric.exact_sensitivity), ""
         elif self._is_variance:
             how, delta, per = "private sensitivity", 4.0, " R^2/n"
         else:
-            how, delta, per = "private sensitivity", float(2 / (1 - 2 * self.trim)), " R/n"
+            how, delta, per = "private sensitivity", float(2 / (1 - 2 * self.metric.share)), " R/n"
         return Description(
             f"preprocessing for a {how}, then noise",
             f"{adder.scale * delta:.4g}{per}",

@@ -3,10 +3,11 @@
 A `Profiler` computes the removal profile of a statistic per partition; `DirectRelease` searches it.
 That is the shifted inverse mechanism.
 
-*Two phases.* The shifted inverse mechanism is never above f, but below f by the worth of some people. Where both
-signs of an error are alike, noise of the worth of one person errs by far less. The user does not
-have to say what that worth (the price) is: `PriceSearch` chooses it, on an extension of the
-statistic (`profiles.lipschitz_extension`). Rows with several owners pack under a price (`Priced`).
+*Two phases.* The shifted inverse mechanism is never above f, but below f by the worth of some
+people. Where both signs of an error are alike, noise of the worth of one person errs by far less.
+The user does not have to say what that worth (the price) is: `PriceSearch` chooses it, on an
+extension of the statistic (`profiles.lipschitz_extension`). Rows with several owners pack under a
+price (`Priced`).
 """
 
 import dataclasses
@@ -17,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_totals, default_values, values_between
 from beam_dp.mechanisms.metrics.base import (
@@ -33,6 +34,7 @@ from beam_dp.mechanisms.metrics.clipped import PoolNoise, clip_then_noise
 from beam_dp.mechanisms.metrics.released import (
     ALPHA,
     Description,
+    OfLines,
     Profiler,
     Release,
     Released,
@@ -56,6 +58,16 @@ from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 _BETA = 0.05  # an interval that fails more often than this is none
+SHARES = (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
+"""The parts of the budget for the floor, the price and the noise."""
+COVER_SHARES = (Fraction(1, 30), Fraction(3, 10), Fraction(2, 3))
+"""The parts for a number of values; the first is for the number at D = 1."""
+PARTS = 64
+"""Prices per value: the least price of a number of values is a 64th of one value."""
+FLOOR_BETA, FLOOR_OVERSHOOT = 1e-3, 1e-4
+"""Chances of a floor too far below the statistic, and of one above it, which is then released."""
+_COVER_TOP = index_of_price(PARTS << 40)  # the largest price is 2^40 items
+_TOP = index_of_price(1 << 52)  # weights are floats up to there (`value_rows`)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,23 +148,6 @@ def as_array(values: list[Number]) -> np.ndarray:
     """Return numbers as an array; integers above 2^63 stay integers, which numpy alone changes."""
     large = any(isinstance(value, int) and value.bit_length() > 63 for value in values)
     return np.array(values, object if large else None)
-
-
-SHARES = (Fraction(1, 10), Fraction(3, 10), Fraction(6, 10))
-"""The parts of the budget for the floor, the price and the noise."""
-COVER_SHARES = (Fraction(1, 30), Fraction(3, 10), Fraction(2, 3))
-"""The parts for a number of values; the first is for the number at D = 1."""
-PARTS = 64
-"""Prices per value: the least price of a number of values is a 64th of one value."""
-FLOOR_BETA, FLOOR_OVERSHOOT = 1e-3, 1e-4
-"""Chances of a floor too far below the statistic, and of one above it, which is then released."""
-_COVER_TOP = index_of_price(PARTS << 40)  # the largest price is 2^40 items
-
-
-def split(budget: Budget) -> tuple[Budget, PriceSearch, Budget]:
-    """Return the cost of the floor, the search for the price, and the cost of the noise."""
-    floor, pricing, noise = budget.split(SHARES)
-    return floor, PriceSearch(pricing), noise
 
 
 def floor_search(budget: Budget, beta: float) -> AboveThreshold:
@@ -250,7 +245,7 @@ class TwoPhase(Release):
     @property
     def spends(self) -> tuple[Spending, ...]:
         """The three phases together."""
-        return (Spending(_sum(self.search.cost, self.prices.cost, self.noise_cost)),)
+        return (Spending(cost_of_all([self.search.cost, self.prices.cost, self.noise_cost])),)
 
     @property
     def removals(self) -> int:
@@ -273,7 +268,7 @@ class TwoPhase(Release):
         """Return the value for one profile, and how far the truth may be beyond it."""
         floor = self.search.choose(profile, self.candidates, noise)
         if floor == self.candidates[0] and self.blank:
-            return self._searched(profile, _sum(self.prices.cost, self.noise_cost), noise)
+            return self._searched(profile, cost_of_all([self.prices.cost, self.noise_cost]), noise)
         extension = ProfileExtension.of(profile.values, floor, self.candidates[-1], self.unit)
         usual = self._top(floor)
         chosen = self.prices.choose(extension, self._top(0), usual, noise)
@@ -300,7 +295,7 @@ class TwoPhase(Release):
     @property
     def least_shift(self) -> int:
         """How many people may be passed over where the floor stands for nobody."""
-        left = _sum(self.prices.cost, self.noise_cost)
+        left = cost_of_all([self.prices.cost, self.noise_cost])
         return AboveThreshold(left, self.beta).shift(self.candidates.size)
 
     def _searched(self, profile: Profile, rest: Budget, noise: Noise) -> tuple[Number, float]:
@@ -346,7 +341,7 @@ class TwoPhase(Release):
 
 
 @dataclasses.dataclass(frozen=True)
-class TwoPhaseDistinct(Release):
+class TwoPhaseDistinct(OfLines):
     """The number of different values: a person covers at most D, then noise of sensitivity D.
 
     `PriceSearch` chooses D on the statistic that is released, the most values that can be covered
@@ -362,14 +357,12 @@ class TwoPhaseDistinct(Release):
     be so because the number for D = 1 was far off. The upper end is always inf (`TwoPhase`).
 
     Attributes:
-        relation: who owns which value.
         size_cost: the cost of the number of values at D = 1.
         prices: the search for D.
         noise_cost: the cost of the noise.
         alpha: the chance that the noise strays further than the interval says.
     """
 
-    relation: Relation
     size_cost: Budget
     prices: PriceSearch
     noise_cost: Budget
@@ -387,14 +380,9 @@ class TwoPhaseDistinct(Release):
         return cls(relation, size, PriceSearch(pricing), noise, alpha)
 
     @property
-    def measures(self) -> tuple[Measure | Relation, ...]:
-        """The relation alone."""
-        return (self.relation,)
-
-    @property
     def spends(self) -> tuple[Spending, ...]:
         """The three draws together."""
-        return (Spending(_sum(self.size_cost, self.prices.cost, self.noise_cost)),)
+        return (Spending(cost_of_all([self.size_cost, self.prices.cost, self.noise_cost])),)
 
     @property
     def shift(self) -> int:
@@ -432,18 +420,10 @@ def _finer(extension: Extension) -> Extension:
     return lambda most: PARTS * extension(most / PARTS)
 
 
-def _sum(*costs: Budget) -> Budget:
-    amount = sum((cost.amount for cost in costs), Fraction(0))
-    return Budget.zcdp(amount) if costs[0].is_zcdp else Budget(amount)
-
-
 def _whole(extension: Extension, most: int, adder: AdditiveNoise, noise: Noise) -> int:
     """Return the extension at a price plus noise, in whole units: rounding down keeps its steps."""
     exact = np.array([math.floor(extension(Fraction(most)))], object)
     return int(adder.add(exact, np.array([most], object), noise)[0])
-
-
-_TOP = index_of_price(1 << 52)  # weights are floats up to there (`value_rows`)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -498,9 +478,7 @@ class Priced(Release):
     @property
     def spends(self) -> tuple[Spending, ...]:
         """Both draws together."""
-        amount = self.prices.cost.amount + self.noise_cost.amount
-        cost = Budget.zcdp(amount) if self.noise_cost.is_zcdp else Budget(amount)
-        return (Spending(cost),)
+        return (Spending(cost_of_all([self.prices.cost, self.noise_cost])),)
 
     @property
     def shift(self) -> int:
@@ -664,7 +642,7 @@ class Profiled(Searched):
 
     def _two_phase(self, context: Context, each: Budget) -> TwoPhase:
         """Return the release with a floor, a clip and noise."""
-        floor, prices, noise = split(each)
+        floor, pricing, noise = each.split(SHARES)
         candidates, beta = self.grid, float(self.beta)
         search = floor_search(floor, beta)
         removals = context.check_removals(floor_removals(search, candidates))
@@ -672,7 +650,7 @@ class Profiled(Searched):
             profiler=self.profiler(context, removals),
             unit=unit_of(self.exact_unit, self.given),
             search=search,
-            prices=prices,
+            prices=PriceSearch(pricing),
             noise_cost=noise,
             candidates=candidates,
             listed=self.given is not None,

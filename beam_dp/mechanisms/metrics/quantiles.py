@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.defaults import default_values
 from beam_dp.mechanisms.histogram_choice.clip import ClipChoice
@@ -27,6 +27,7 @@ from beam_dp.mechanisms.metrics.preprocessed import preprocessed
 from beam_dp.mechanisms.metrics.profiled import OfValues
 from beam_dp.mechanisms.metrics.released import (
     Description,
+    OfLines,
     Release,
     Released,
     Spending,
@@ -46,7 +47,6 @@ from beam_dp.mechanisms.search.ranks.node import (
 )
 from beam_dp.mechanisms.search.ranks.splitting import SplitSearch
 from beam_dp.mechanisms.search.ranks.tail import STRAY
-from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.mechanisms.summaries.worker_limits import LINES
@@ -54,6 +54,10 @@ from beam_dp.mechanisms.summaries.worker_limits import LINES
 _OF_SEARCH = ("per", "candidates", "beta", "low", "high")
 _COUNT_SHARE = Fraction(1, 20)  # of the rest, to tell if people are few
 _CLIP_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the choice of the clip
+_TENTH = 0.1
+_BOUND = 3  # the 95% error of a rank beside the scale of its noise, as of a sum
+_NOTHING = Losses(np.zeros(1), np.zeros(1), np.zeros(1))
+_OF_ROWS = "clip on rows for each partition, then rank search"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -258,10 +262,6 @@ def _check_p(owner: str, name: str, p: checks.Real) -> None:
     check_share(owner, p)
 
 
-_TENTH = 0.1
-_BOUND = 3  # the 95% error of a rank beside the scale of its noise, as of a sum
-
-
 def stated(error: float, people: float) -> float:
     """Return how far a rank may be off; infinite, where that is more than a tenth of the people.
 
@@ -353,11 +353,8 @@ class RowClips:
         return choice, choice.draw(people, noise)
 
 
-_NOTHING = Losses(np.zeros(1), np.zeros(1), np.zeros(1))
-
-
 @dataclasses.dataclass(frozen=True)
-class RankRelease(Release):
+class RankRelease(OfLines):
     """Quantiles of people or of rows, by `SplitSearch`; one or several of a column.
 
     *Of people* every person counts once. Each quantile comes with the number of people by which its
@@ -376,7 +373,6 @@ class RankRelease(Release):
     times max(0, m_i - C), which the histogram estimates in all, as for a sum (`Losses`).
 
     Attributes:
-        relation: who owns which values, in units.
         unit: what one unit is worth.
         count: what a noisy number of people costs, which says if they are few (`stated`).
         search: the search, with its budget.
@@ -385,18 +381,12 @@ class RankRelease(Release):
         rows: how C is chosen; None: people count once each.
     """
 
-    relation: Relation
     unit: Fraction
     count: Budget
     search: SplitSearch
     candidates: Candidates
     alone: bool = True
     rows: RowClips | None = None
-
-    @property
-    def measures(self) -> tuple[Measure | Relation, ...]:
-        """The relation alone."""
-        return (self.relation,)
 
     @property
     def spends(self) -> tuple[Spending, ...]:
@@ -420,7 +410,7 @@ class RankRelease(Release):
         return Released.ranked(number, rank)
 
     def _answers(self, lines: Lines, noise: Noise) -> list[Answer]:
-        indexes = places_of(lines, self.unit, self.candidates)
+        indexes = places_of(lines.items, self.unit, self.candidates)
         clip = RowClip(1, _NOTHING)
         if self.rows is not None:
             clip = self.rows.choose(rows_of(lines), max(self.search.usual_errors), noise)
@@ -450,9 +440,6 @@ class RankRelease(Release):
         return Description(_OF_ROWS, "-", self.shift, worth_of(self.shift), reason)
 
 
-_OF_ROWS = "clip on rows for each partition, then rank search"
-
-
 def worth_of(number: int) -> str:
     """Return how far a rank of rows may be off, in words."""
     return f"{counted(number, 'clip', 'clips')} of rows + cut"
@@ -462,18 +449,13 @@ def spends_of(looks: Sequence[Budget | None], *searches: Budget) -> tuple[Spendi
     """Return the searches together, and the histograms together, where there are any."""
     shown = [look for look in looks if look is not None]
     if not shown:
-        return (Spending(_together(searches)),)
-    return Spending(_together(searches), "ranks"), Spending(_together(shown), "clip")
+        return (Spending(cost_of_all(searches)),)
+    return Spending(cost_of_all(searches), "ranks"), Spending(cost_of_all(shown), "clip")
 
 
-def _together(costs: Sequence[Budget]) -> Budget:
-    amount = sum((cost.amount for cost in costs), Fraction(0))
-    return Budget.zcdp(amount) if costs[0].is_zcdp else Budget(amount)
-
-
-def places_of(lines: Lines, unit: Fraction, candidates: Candidates) -> np.ndarray:
-    """Return the candidate of each line; what is above the last one counts as the last one."""
-    indexes = candidates.indexes(scale(lines.items, unit).astype(np.float64))
+def places_of(numbers: np.ndarray, unit: Fraction, candidates: Candidates) -> np.ndarray:
+    """Return the candidate of each number; what is above the last one counts as the last one."""
+    indexes = candidates.indexes(scale(numbers, unit).astype(np.float64))
     return np.minimum(indexes, candidates.size - 1)
 
 

@@ -1,7 +1,8 @@
 """The share of rows, or of people, that have a given value: `Ratio`.
 
-Of a ratio a / b per partition of bounded people (`RatioRelease`): one person has rows in a set S of at most r partitions. *Add-remove*: only these change, so that
-each may cost a part 1 / r of the cost c that the ratio may spend in all.
+Of a ratio a / b per partition of bounded people (`RatioRelease`): one person has rows in a set S of
+at most r partitions. *Add-remove*: only these change, so that each may cost a part 1 / r of the
+cost c that the ratio may spend in all.
 
 *Substitution*: the person has rows in S before and in S' after, both of at most r partitions. That
 is a substitution in each partition that is in S and in S', and a person more or fewer in each of
@@ -122,7 +123,7 @@ class Ratio(Metric):
         )
         changed = min(2 * context.reach, context.partitions or 2 * context.reach)
         neighbours = self.neighbours, context.reach, changed
-        method = self._bounded_method
+        method = ratio.DEFAULT if self.method == CLIP else self.method
         return RatioRelease(
             mechanism=mechanism_of(method, share, rows or 1, *neighbours),
             ones=Measure(context.field(self.source, "max" if by_person else "sum")),
@@ -132,10 +133,6 @@ class Ratio(Metric):
             cost=context.each(share),
             method=method,
         )
-
-    @property
-    def _bounded_method(self) -> str:
-        return ratio.DEFAULT if self.method == CLIP else self.method
 
     @property
     def wants_delta(self) -> bool:

@@ -329,6 +329,22 @@ class Release(abc.ABC):
         return None
 
 
+@dataclasses.dataclass(frozen=True)
+class OfLines(Release):
+    """A release that needs one relation of people and values per partition, and nothing else.
+
+    Attributes:
+        relation: who owns which values, in units.
+    """
+
+    relation: Relation
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """The relation alone."""
+        return (self.relation,)
+
+
 def counted(number: int, one: str, several: str) -> str:
     """Return a number of things in words: "1 person", "3 people"."""
     return f"{number} {one if number == 1 else several}"

@@ -142,28 +142,18 @@ def _pooled(steps: Sequence[Step], partitions: int) -> tuple[Step, ...]:
     In a pool all numbers have the same noise relative to their clips: so other weights, which ask
     for something else, have pools of their own.
     """
-    groups: dict[Fraction, list[ClippedSum]] = {}
-    for step in steps:
+    groups: dict[Fraction, list[tuple[int, ClippedSum]]] = {}
+    for index, step in enumerate(steps):
         if isinstance(step.release, ClippedSum):
-            groups.setdefault(step.weight, []).append(step.release)
-    pools = {
-        weight: Pool(
-            tuple(number.signed for number in members),
-            tuple(number.noise_costs for number in members),
-            weight,
-            partitions,
-        )
-        for weight, members in groups.items()
-    }
-    places = dict.fromkeys(pools, 0)
-    pooled = []
-    for step in steps:
-        if isinstance(step.release, ClippedSum):
-            pool, place = pools[step.weight], places[step.weight]
-            places[step.weight] += 1
-            release = dataclasses.replace(step.release, pool=pool, place=place)
-            step = dataclasses.replace(step, release=release)
-        pooled.append(step)
+            groups.setdefault(step.weight, []).append((index, step.release))
+    pooled = list(steps)
+    for weight, members in groups.items():
+        signed = tuple(number.signed for _, number in members)
+        costs = tuple(number.noise_costs for _, number in members)
+        pool = Pool(signed, costs, weight, partitions)
+        for place, (index, number) in enumerate(members):
+            release = dataclasses.replace(number, pool=pool, place=place)
+            pooled[index] = dataclasses.replace(steps[index], release=release)
     return tuple(pooled)
 
 

@@ -142,20 +142,19 @@ class Program:
     @property
     def shared_measures(self) -> tuple[Measure, ...]:
         """What is summarised over all partitions, to choose the shared clips."""
-        choosers = (chooser for _, chooser in self._choosers)
-        return tuple(c.shared_measure for c in choosers if c.shared_measure is not None)
+        measures = (chooser.shared_measure for chooser in self._choosers)
+        return tuple(measure for measure in measures if measure is not None)
 
     @property
-    def _choosers(self) -> list[tuple[Step, Chooser]]:
-        """The steps that use a shared clip, and the chooser of each clip."""
-        choosers = ((step, step.release.chooser) for step in self.steps)
-        return [(step, chooser) for step, chooser in choosers if chooser is not None]
+    def _choosers(self) -> list[Chooser]:
+        choosers = (step.release.chooser for step in self.steps)
+        return [chooser for chooser in choosers if chooser is not None]
 
     def choose_clips(self, view: PartitionView, noise: Noise) -> tuple[Choice, ...]:
         """Draw the shared clips, in the order of `shared_measures`."""
         return tuple(
             chooser.choose_shared(view.at(index), noise)
-            for index, (_, chooser) in enumerate(self._choosers)
+            for index, chooser in enumerate(self._choosers)
         )
 
     def select(self, view: PartitionView, noise: Noise) -> np.ndarray:

@@ -167,7 +167,7 @@ class Sign:
         self.sign = sign
 
 
-GRID = Candidates.linear(-4, 12, 2)
+EVEN = Candidates.linear(-4, 12, 2)
 PROFILES = {
     "one of nine": [9, 8, 8, 7, 5, 3, 0, 0, -3, -4],
     "off the grid": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
@@ -186,9 +186,9 @@ def test_a_searched_maximum_or_minimum_is_in_its_interval(
     truth = sign * PROFILES[name][0]
     for epsilon in (0.3, 1.0, 5.0, 40.0):
         one = search(dp.Budget(epsilon))
-        release = DirectRelease(Sign(sign), one, GRID)
-        chances = np.array(one.distribution(Profile(PROFILES[name]), GRID))
-        values = np.array([sign * candidate for candidate in GRID])
+        release = DirectRelease(Sign(sign), one, EVEN)
+        chances = np.array(one.distribution(Profile(PROFILES[name]), EVEN))
+        values = np.array([sign * candidate for candidate in EVEN])
         below = np.array([release.below(value) for value in values.tolist()])
         found = Released.at_least(values, below, sign)
         held = (found.low <= truth) & (truth <= found.high)
