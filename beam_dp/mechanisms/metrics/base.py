@@ -36,6 +36,12 @@ from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 
 Ends = tuple[Fraction | None, Fraction | None]
 """The ends of the values of a column, as far as they are known."""
+UNIT = Fraction(1, 1_000_000)
+"""The default grid of values: integers and decimals of up to six places are exact on it."""
+CENTRE = Fraction(3, 20)
+"""The part of the budget of a metric that chooses a centre for it."""
+_LEAST_UNIT = Fraction(1, 1 << 200)
+_FARTHEST = Fraction(10) ** 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -242,15 +248,6 @@ class PooledPart(MetricPart):
     def pooled(self) -> bool:
         """Whether its noise is drawn together with that of others: yes."""
         return True
-
-
-UNIT = Fraction(1, 1_000_000)
-"""The default grid of values: integers and decimals of up to six places are exact on it."""
-
-CENTRE = Fraction(3, 20)
-"""The part of the budget of a metric that chooses a centre for it."""
-_LEAST_UNIT = Fraction(1, 1 << 200)
-_FARTHEST = Fraction(10) ** 200
 
 
 class Command(NamedTuple):

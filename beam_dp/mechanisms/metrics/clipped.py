@@ -4,7 +4,6 @@ Numbers of one partition share one draw of noise (`Pool`). All computations are 
 only the result is turned into the user's scale.
 """
 
-import abc
 import dataclasses
 import math
 from collections.abc import Iterable, Sequence
@@ -640,13 +639,33 @@ def people_of(
 
 @dataclasses.dataclass(frozen=True)
 class ClippedValues(ClippedSum):
-    """A number that is computed from who has how many rows of which value.
+    """A number that is computed from who has how many rows of which value, each person clipped.
+
+    *Different values.* The clip C is chosen as in `ClippedSum`, on the number of different values
+    that a person has. The statistic is the most values that can be covered when every person covers
+    at most C of their own (a maximum flow, `coverage.capped`): one person more raises it by 0 to C,
+    and it is never above the true number. Of the people who have a value, only one must have room
+    for it, so the true number is above it by at most what people lose.
+
+    *The rows of the most frequent value.* Let c_iv be the rows of person i with value v, and s_i
+    the largest of them, on which the clip C is chosen as in `ClippedSum`. The statistic is M, the
+    maximum over v of sum_i min(c_iv, C).
+
+    Theorem. A person more raises M by 0 to C, and the true number f, the maximum over v of
+    sum_i c_iv, is from M to M + sum_i max(s_i - C, 0).
+
+    Proof. The person raises each sum by min(c_iv, C), from 0 to C, and so their maximum. For every
+    v, sum_i c_iv - sum_i min(c_iv, C) = sum_i max(c_iv - C, 0), from 0 to sum_i max(s_i - C, 0);
+    so again for their maxima. What people above C lose is thus at most what they lose in a sum of
+    the s_i, which `ClippedSum` estimates by the same histogram.
 
     Attributes:
         relation: who has.
+        distinct: whether different values are counted; else rows of the most frequent one.
     """
 
     relation: Relation = dataclasses.field(default_factory=Relation)
+    distinct: bool = False
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
@@ -658,47 +677,13 @@ class ClippedValues(ClippedSum):
         return None
 
     def _clipped(self, view: PartitionView, indexes: np.ndarray, clip: np.ndarray) -> np.ndarray:
+        count = _values if self.distinct else _most_rows
         pairs = zip(view.owned(len(super().measures)), clip.tolist(), strict=True)
-        return np.array([self._of_one(lines, cap) for lines, cap in pairs], np.int64)
-
-    @abc.abstractmethod
-    def _of_one(self, lines: Lines, clip: int) -> int:
-        """Return the number of one partition, each person counted for at most the clip."""
+        return np.array([count(lines, cap) for lines, cap in pairs], np.int64)
 
 
-@dataclasses.dataclass(frozen=True)
-class ClippedDistinct(ClippedValues):
-    """The number of different values: each person covers at most C of theirs, then noise.
-
-    The clip C is chosen as in `ClippedSum`, on the number of different values that a person has.
-    The statistic is the most values that can be covered when every person covers at most C of
-    their own (a maximum flow, `coverage.capped`): one person more raises it by 0 to C, and it is
-    never above the true number. Of the people who have a value, only one must have room for it, so
-    the true number is above it by at most what people lose.
-    """
-
-    def _of_one(self, lines: Lines, clip: int) -> int:
-        return coverage.capped(lines.people, lines.items, clip)
-
-
-@dataclasses.dataclass(frozen=True)
-class ClippedFrequency(ClippedValues):
-    """The rows of the most frequent value, each person counted for at most C of them, then noise.
-
-    Let c_iv be the rows of person i with value v, and s_i the largest of them, on which the clip C
-    is chosen as in `ClippedSum`. The statistic is M, the maximum over v of sum_i min(c_iv, C).
-
-    Theorem. A person more raises M by 0 to C, and the true number f, the maximum over v of
-    sum_i c_iv, is from M to M + sum_i max(s_i - C, 0).
-
-    Proof. The person raises each sum by min(c_iv, C), from 0 to C, and so their maximum. For every
-    v, sum_i c_iv - sum_i min(c_iv, C) = sum_i max(c_iv - C, 0), from 0 to sum_i max(s_i - C, 0);
-    so again for their maxima. What people above C lose is thus at most what they lose in a sum of
-    the s_i, which `ClippedSum` estimates by the same histogram.
-    """
-
-    def _of_one(self, lines: Lines, clip: int) -> int:
-        return _most_rows(lines, clip)
+def _values(lines: Lines, cap: int) -> int:
+    return coverage.capped(lines.people, lines.items, cap)
 
 
 def _most_rows(lines: Lines, cap: int) -> int:

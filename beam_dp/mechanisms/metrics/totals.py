@@ -10,8 +10,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding.columns import Role
 from beam_dp.mechanisms.metrics.base import UNIT, Command, Context, Metric, OfPeople, check_unit
 from beam_dp.mechanisms.metrics.clipped import (
-    ClippedDistinct,
-    ClippedFrequency,
+    ClippedValues,
     Clipping,
     clipped_sum,
     people_of,
@@ -337,7 +336,7 @@ class DistinctCount(Sided):
             return TwoPhaseDistinct.of(relation, each, clipping.share, context.alpha)
         values = context.field(self.source, "distinct")
         made = clipped_sum(context, share, values, row_clips(None), clipping=clipping)
-        return ClippedDistinct(**vars(made), relation=relation)
+        return ClippedValues(**vars(made), relation=relation, distinct=True)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the relaxed profile of owners; with one owner, of as many as can matter."""
@@ -359,7 +358,7 @@ class MaxFrequency(Sided):
     """Release how many rows the most frequent value of a column has.
 
     By default a number C of rows per person and value is chosen privately, each person counts for
-    at most C rows of a value, and noise of that size is added (`ClippedFrequency`). Of rows with
+    at most C rows of a value, and noise of that size is added (`ClippedValues`). Of rows with
     several owners it is what the rows of one value pack when nobody counts for more than a price
     (`profiles.packed`). `one_sided=True` searches the removal loss, by the profile in which people
     are removed for each value apart (`profiles.frequency`).
@@ -390,7 +389,7 @@ class MaxFrequency(Sided):
         """Return the number of rows, each person counted for at most so many of each value."""
         rows, clips = context.field(self.source, "mode"), row_clips(context.depth)
         made = clipped_sum(context, share, rows, clips, clipping=self.clipping)
-        return ClippedFrequency(**vars(made), relation=Relation(context.index(self.source)))
+        return ClippedValues(**vars(made), relation=Relation(context.index(self.source)))
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile in which people are removed for each value apart, or by packings."""

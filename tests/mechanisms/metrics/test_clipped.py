@@ -35,10 +35,9 @@ from beam_dp.mechanisms.metrics import clipped
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.clipped import (
     STEPS,
-    ClippedDistinct,
-    ClippedFrequency,
     ClippedShare,
     ClippedSum,
+    ClippedValues,
     Clipping,
     Pool,
     PoolNoise,
@@ -652,7 +651,8 @@ def test_distinct_values_know_who_owns_them_and_keep_a_given_clip(partitions):
     chosen = built(dp.DistinctCount("x"), partitions=2)
     given = built(dp.DistinctCount("x", clip=5), partitions=partitions)
     for release in (chosen, given):
-        assert type(release) is ClippedDistinct and release.relation in release.measures
+        assert type(release) is ClippedValues and release.distinct
+        assert release.relation in release.measures
     assert given.thresholds == (5,) and given.noise_costs == (dp.Budget(6),)
 
 
@@ -875,7 +875,8 @@ def known() -> dict:
 
 
 def test_it_is_released_by_clip_and_noise():
-    assert type(STEP.release) is ClippedFrequency and STEP.release.anchored
+    assert type(STEP.release) is ClippedValues and STEP.release.anchored
+    assert not STEP.release.distinct
     assert STEP.release.relation in STEP.release.measures
     assert STEP.release.thresholds[:3] == (1, 2, 4)
 
@@ -1134,7 +1135,7 @@ def test_people_are_a_number_with_the_noise_on_both_sides() -> None:
 
 def test_different_values_are_not_guessed() -> None:
     base = clipped_sum(False, False)
-    release = ClippedDistinct(
+    release = ClippedValues(
         0, False, base.thresholds, Fraction(1), looks=base.looks, noise_costs=base.noise_costs
     )
     assert release.foreseen(Crowd(100, 1, 1, 64)) is None
