@@ -30,7 +30,8 @@ _ALIKE = 0.7
 _NO_RUNNER = (AttributeError, ImportError, ValueError)
 _NUMBER = re.compile(r":(-?inf|[-+.e\d]+)$")
 _PER = "[:person]"
-_RANGE = re.compile(r"(0|[1-9]\d{0,17})(?:-|\.\.)(0|[1-9]\d{0,17})")
+_WHOLE = re.compile(r"0|[1-9]\d{0,17}")
+_RANGE = re.compile(rf"({_WHOLE.pattern})\s*(?:-|\.\.|:)\s*({_WHOLE.pattern})")
 _BEHIND = {
     "kth_largest": "k",
     "quantile": "p",
@@ -131,7 +132,7 @@ class Parser(argparse.ArgumentParser):
             near = difflib.get_close_matches(name, known, 1, _ALIKE)
             near = near or [each for each in known if each.startswith(name)][:1]
             meant = f", did you mean {near[0]}?" if near else "; --help lists those of the job"
-            if name.strip("-") in _IN_MAPPING:
+            if name.strip("-") in _IN_MAPPING and "--config" in known:
                 meant = f"; it is a part of the mapping of --config: {name.strip('-')}"
             self.error(f"unrecognized option: {name}{meant}")
 
@@ -346,14 +347,22 @@ def _keys(text: str, parts: int) -> Any:
     """Return the public keys of a list, or of the file behind an @."""
     if text.startswith("@"):
         return {"files": text[1:]}
-    ends = _RANGE.fullmatch(text.strip())
-    if ends and int(ends[1]) < int(ends[2]):
+    words = _listed(text)
+    ranges = [word for word in words if _is_range(word)]
+    others = [word for word in words if word not in ranges]
+    # 18-24,25-34 are keys; alone, or beside whole numbers only, such a word is a range.
+    if ranges and (others or len(words) == 1) and all(map(_WHOLE.fullmatch, others)):
         raise ValueError(
-            f"--public_partitions names keys, and {text!r} looks like a range: write all of them, "
-            "with commas between; if it is the one key, write it into a file: --public_partitions "
-            "@keys.txt"
+            f"--public_partitions names keys, and {ranges[0]!r} looks like a range: write all of "
+            "them, with commas between; if it is one key, write it into a file: "
+            "--public_partitions @keys.txt"
         )
-    return keys_of(_listed(text), parts)
+    return keys_of(words, parts)
+
+
+def _is_range(word: str) -> bool:
+    ends = _RANGE.fullmatch(word)
+    return ends is not None and int(ends[1]) < int(ends[2])
 
 
 def _ledger(options: argparse.Namespace) -> dict[str, Any]:

@@ -57,7 +57,11 @@ def read(path: str) -> dict[str, Any]:
     """
     yaml: Any = importlib.import_module("yaml")
     with FileSystems.open(path) as file:
-        text = file.read().decode()
+        content = file.read()
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise ValueError(f"--config {path} must be text in UTF-8: save it as that") from None
     try:
         _check_once(path, yaml.compose(text, Loader=yaml.SafeLoader))
         given = yaml.safe_load(text)

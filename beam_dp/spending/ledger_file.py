@@ -45,7 +45,8 @@ def checked(path: object) -> Path:
     """Return the path of a ledger, with symbolic links followed: jobs lock and replace the file.
 
     Raises:
-        TypeError, ValueError: for what is no path, and for one of another file system.
+        TypeError, ValueError: for what is no path, and for one of another file system or of a
+            folder that does not exist.
     """
     text = os.fspath(path) if isinstance(path, os.PathLike) else path
     if type(text) is not str or not text:
@@ -60,7 +61,15 @@ def checked(path: object) -> Path:
         f"be on a file system of this machine, which can lock it, not {text!r}",
         "Mount a shared directory, or keep it where the jobs are started.",
     )
-    return Path(os.path.realpath(text))
+    real = Path(os.path.realpath(text))
+    checks.require(
+        real.parent.is_dir(),
+        "Ledger",
+        "path",
+        f"be in a folder that exists, not {text!r}",
+        "Make the folder, or correct the name.",
+    )
+    return real
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ import pytest
 from beam_dp.mechanisms.metrics import REGISTRY
 from pipelines import (
     aggregate,
+    command_line,
     demo,
     ledger,
     messages,
@@ -68,6 +69,19 @@ AGGREGATE = {
     "keys that look like a range": (
         [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "1-7"], "'1-7' looks like a range: write all of them"
     ),
+    "a range with spaces": (
+        [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "1 - 7"], "'1 - 7' looks like a range"
+    ),
+    "a range as a slice": (
+        [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "1:7"], "'1:7' looks like a range"
+    ),
+    "a range among numbers": (
+        [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "1,3-5,7-9"], "'3-5' looks like a range"
+    ),
+    "a ledger in no folder": (
+        counted("--ledger", "new/l.jsonl", "--total_epsilon", "3"), "ledger must be in a folder that exists, not 'new/l.jsonl'"
+    ),
+    "no input": (["--output", "out.csv", *command("--count")], "these are required: input\n"),
     "a clip of a mean": (
         [*FILES, *command("--mean", "rating", "--clip", "mean_rating=5")],
         "small: where no value can be beyond 5, add --high mean_rating=5; no clip is needed",
@@ -302,6 +316,7 @@ def test_a_wrong_call_is_one_line(
         ("metrics: [{sum: a, sum: b}]\n", "'sum' must stand once in a mapping"),
         ("person: [\n", "r.yaml, line 2: this is no YAML"),
         ("[1, 2]\n", "must hold a mapping, as in person: visitor_id"),
+        ("person: zo\udceb\n", "--config r.yaml must be text in UTF-8"),
         (None, "r.yaml"),
     ],
 )
@@ -314,7 +329,7 @@ def test_a_file_that_describes_no_release_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if text is not None:
-        Path("r.yaml").write_text(text)
+        Path("r.yaml").write_text(text, "utf-8", "surrogateescape")
     with pytest.raises(SystemExit) as stopped:
         aggregate.main(["--config", "r.yaml"])
     said = capfd.readouterr().err
@@ -354,6 +369,26 @@ def test_what_no_parser_knows_is_an_error_of_every_job(
     assert f"error: unrecognized option: {words[0]}" in said.err
     assert words != ["--hel"] or "did you mean --help?" in said.err
     assert [path.name for path in tmp_path.iterdir()] == ["visits.csv"]
+
+
+@pytest.mark.parametrize(
+    ("job", "takes"), [(aggregate, True), (ratio, True), (demo, False), (sensitivity, False)]
+)
+def test_a_part_of_the_mapping_is_named_where_a_job_takes_one(
+    job: Any, takes: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        job.main([*WHOLE[job], "--one_sided", "count"])
+    said = capfd.readouterr().err
+    assert stopped.value.code == 2 and "unrecognized option: --one_sided" in said
+    assert ("a part of the mapping of --config: one_sided" in said) == takes
+
+
+@pytest.mark.parametrize("keys", ["18-24,25-34", "2024-01", "2024-01,2024-02", "7-1", "a,1-7"])
+def test_keys_that_are_no_range_are_keys(keys: str) -> None:
+    words = ["--person=p", "--partition=d", "--public_partitions", keys]
+    options = aggregate.parser().parse_args(words)
+    assert command_line.described(options)["partitions"] == keys.split(",")
 
 
 OF_WORDS: dict[str, dict[str, Any]] = {

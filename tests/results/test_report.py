@@ -66,6 +66,14 @@ def test_it_says_what_the_numbers_protect() -> None:
     assert "each row has two owners: a and b; each of them is a person" in said
 
 
+def test_the_example_is_no_number_of_the_page() -> None:
+    """It would say of a released number more than the table does."""
+    for keys in (["a", "b"], ["a"], []):
+        how, _, rest = page(keys).partition("How to read")[2].partition("<h2>")
+        assert "1,000 [800, 1,300] says: 1,000 was released" in how
+        assert "1,000 [800" not in rest
+
+
 def test_every_cost_is_listed_and_they_are_the_budget() -> None:
     section = page(["a"]).partition("What was spent on what")[2].partition("In all:")[0]
     rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall("<tr><td.*", section)]

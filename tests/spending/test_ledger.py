@@ -361,6 +361,19 @@ def test_a_ledger_that_moved_behind_a_link_is_one_ledger(path: Path) -> None:
     assert path.is_symlink() and len(Ledger(moved).balance.charges) == 2
 
 
+def test_no_folder_is_made_for_a_ledger(path: Path) -> None:
+    """One in a folder of another name would forget what was charged."""
+    with pytest.raises(ValueError, match="path must be in a folder that exists, not "):
+        Ledger(path.parent / "new" / "l.jsonl", dp.Budget(3))
+    (path.parent / "old").mkdir()
+    ledger = Ledger(path.parent / "old" / "l.jsonl", dp.Budget(3))
+    (path.parent / "old").rename(path.parent / "moved")
+    for call in (ledger.charge, ledger.foresee):
+        with pytest.raises(ValueError, match="path must be in a folder that exists, not "):
+            call(dp.Budget(1), "one")
+    assert [each.name for each in path.parent.iterdir()] == ["moved"]
+
+
 def test_a_relative_name_stays_where_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)
     ledger = Ledger(path.name, dp.Budget(3))

@@ -87,7 +87,8 @@ def test_who_waits_too_long_is_told(path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(
-    "path", ["gs://bucket/l.jsonl", "s3://b/l", "file:///l", "", None, 3, b"l"]
+    "path",
+    ["gs://bucket/l.jsonl", "s3://b/l", "file:///l", "", None, 3, b"l", "no/l", "setup.py/l"],
 )
 def test_what_cannot_be_locked_is_refused(path: object) -> None:
     with pytest.raises((TypeError, ValueError), match="Ledger: path must be"):

@@ -143,6 +143,14 @@ def units_between(ends: Ends, unit: Fraction) -> tuple[int | None, int | None]:
     )
 
 
+def ends_of_totals(ends: Ends) -> Ends:
+    """Return the ends that a total of values cannot pass: a low from 0 on, a high up to 0."""
+    low, high = ends
+    return low if low is not None and low >= 0 else None, (
+        high if high is not None and high <= 0 else None
+    )
+
+
 @dataclasses.dataclass(frozen=True)
 class CentreRequest:
     """A centre that is chosen privately before sums of distances from it are taken.
@@ -156,6 +164,11 @@ class CentreRequest:
     column: Column
     ends: Ends
     by_person: bool
+
+    @property
+    def reach(self) -> Ends:
+        """Between which ends the centre is."""
+        return ends_of_totals(self.ends) if self.by_person else self.ends
 
 
 class MetricPart(abc.ABC):

@@ -34,6 +34,7 @@ from beam_dp.mechanisms.metrics.base import (
     PooledPart,
     check_unit,
     ends_of,
+    ends_of_totals,
     joined,
     units_between,
 )
@@ -69,14 +70,15 @@ class Mean(Metric):
 
     The interval joins, by squares, how far the interval of each part moves the quotient, of the
     rows that bounds leave. Where that of the count reaches 0, there are too few rows: it is NaN.
-    The mean is from `low` to `high`.
+    The mean is from `low` to `high`; over people, whose totals may be beyond, only from a `low` of
+    0 or more, or up to a `high` of 0 or less.
 
     Attributes:
         column: the value column; rows without a valid value do not count.
         per: "row" for the mean over rows, "person" for the mean over people of their totals.
         unit: the grid of values.
-        low: an end that you know without the data: values below count as that, and the centre and
-            the mean are not below it.
+        low: an end of values that you know without the data: values below count as that, and the
+            centre and the mean over rows are not below it.
         high: the same above.
         clip: refused, with what means something for a mean.
         own_count: whether rows (people) that have a value are counted for the mean alone, where a
@@ -140,7 +142,8 @@ class Mean(Metric):
             return super().combine(released)
         found = over_rows(np.divide, released)
         value = released[0].origin + found.values
-        return Released.between(value, found.below, found.above).inside(*self._ends)
+        ends = ends_of_totals(self._ends) if self.per == "person" else self._ends
+        return Released.between(value, found.below, found.above).inside(*ends)
 
     def of_people(self) -> OfPeople:
         """Return the mean of people's means, or of their totals."""

@@ -67,8 +67,8 @@ class Centre:
 
     @property
     def candidates(self) -> Candidates:
-        """The public centres: decimals of four digits, between the ends that are given."""
-        return values_between(self._unit, *self.request.ends)
+        """The public centres: decimals of four digits, between the ends that hold for them."""
+        return values_between(self._unit, *self.request.reach)
 
     @property
     def _unit(self) -> Fraction:
@@ -109,7 +109,7 @@ class Centre:
             node, self.candidates, noise
         )
         if answer.candidate is None:
-            low, high = self.request.ends
+            low, high = self.request.reach
             return 0 if low is None or high is None else round((low + high) / 2 / self._unit)
         return round(Fraction(self.candidates[answer.candidate]) / self._unit)
 

@@ -160,7 +160,8 @@ def _of_columns(names: Sequence[str], columns: Sequence[pa.ChunkedArray | list[o
 def _cells(column: pa.ChunkedArray) -> list[object]:
     """Return typed cells as Python values of the same meaning: floats as wide, times in UTC."""
     if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+        kind = column.type.value_type
+        column = pa.chunked_array([each.dictionary_decode() for each in column.chunks], kind)
     kind = column.type
     if pa.types.is_floating(kind) and kind.bit_width < 64:
         return list(column.to_numpy())

@@ -18,6 +18,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.metrics.base import CENTRE
 from beam_dp.mechanisms.metrics.clipped import ClippedSum
+from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.first_choices import Chosen
 from beam_dp.mechanisms.planning.plan import record_of
@@ -140,6 +141,36 @@ def test_a_centre_is_between_known_ends() -> None:
     drawn = [centre.choose(nobody, nobody, Noise()) for _ in range(8)]
     # With nobody a candidate is chosen in 1 of 129 draws: in all of 8 with a chance of 2e-17.
     assert 20 in drawn and all(10 <= each <= 31 for each in drawn)
+
+
+@pytest.mark.parametrize(
+    ("ends", "reach"),
+    [
+        ((None, None), (None, None)),
+        ((-20, 30), (None, None)),
+        ((None, 5), (None, None)),
+        ((0, None), (0, None)),
+        ((2, 5), (2, None)),
+        ((-5, -2), (None, -2)),
+        ((-5, 0), (None, 0)),
+    ],
+)
+def test_totals_of_people_may_be_beyond_the_ends_of_values(ends, reach) -> None:
+    """Three values of 4, none above 5, are a total of 12; no value below 0 is one below 0."""
+    low, high = ends
+    people = dp.Mean("x", unit=1, low=low, high=high, per="person")
+    [centre] = programs_of([people]).votes.centres
+    wide = programs_of([dp.Mean("x", unit=1, per="person")]).votes.centres[0].candidates
+    least, most = centre.candidates[0], centre.candidates[-1]
+    assert least == (wide[0] if reach[0] is None else reach[0])
+    assert most == (wide[-1] if reach[1] is None else reach[1])
+    for mean in (-12.0, 12.0):
+        total = Released.within(np.array([10 * mean]), np.array([10.0]))
+        number = Released.within(np.array([10.0]), np.array([0.0]))
+        [found] = people.combine([total, number]).values
+        assert found == np.clip(mean, *reach)
+        [found] = dp.Mean("x", unit=1, low=low, high=high).combine([total, number]).values
+        assert found == np.clip(mean, low, high)
 
 
 def test_the_record_holds_the_centre_and_the_plan_shows_it() -> None:

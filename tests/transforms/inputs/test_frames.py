@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
 
+import beam_dp as dp
 from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.transforms.columns.layout import Layout
@@ -207,6 +208,28 @@ def test_text_that_is_no_number_is_refused_by_type_and_not_by_cells() -> None:
     for cells in (["x", "y"], ["x", 7], ["x", BAD]):
         data["text"] = pd.Series(cells, dtype=object).astype("category")
         assert frames.frame_of("release", data[["text"]], ["text"], ["text"]).types == {}
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside objects"])
+@pytest.mark.parametrize("coded", [False, True], ids=["intervals", "categories of them"])
+def test_intervals_are_refused_by_their_type(coded: bool, beside: bool) -> None:
+    """As `pandas.cut` makes them of ages."""
+    data = pd.DataFrame({"who": [1, 2, 3], "age": pd.cut(pd.Series([4, 40, None]), [0, 18, 65])})
+    assert str(data["age"].dtype) == "category"
+    if not coded:
+        data["age"] = pd.arrays.IntervalArray(data["age"])
+    if beside:
+        data["who"] = data["who"].astype(object)
+    frame = frames.frame_of("release", data, ["who", "age"])
+    assert len(list(frame.rows())) == (3 if beside else 1)
+    with pytest.raises(TypeError, match="column 'age' must hold integers, text, dates or booleans"):
+        dp.release(
+            data,
+            person="who",
+            partition=["age"],
+            metrics=[dp.Count()],
+            budget=dp.Budget(1, 1e-6),
+        )
 
 
 def test_the_index_is_not_read() -> None:
